@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS, board_tables, check_board, locate_board
 from abstraction.cards import cards_text, combo_index, parse_cards
-from abstraction.history import Table, remembered
-from abstraction.listing import DeckListing
 from abstraction.lookup import NO_BUCKET
+from abstraction.recall_buckets import Table, remembered
 from abstraction.recipe import STREETS
+from abstraction.small_deck_hands import DeckListing
 from storage.checkpoint import Checkpoint, list_checkpoints, verify
 from storage.checksums import cells_checksum
 from storage.damage import DamagedError
@@ -23,7 +23,7 @@ from storage.manifest import content_hash
 CELLS = "cells"
 """Field of a stage's state: {array: XXH3-128 of its cells}."""
 HISTORY = "history"
-"""Array of a stage with perfect-recall buckets (`abstraction.history`)."""
+"""Array of a stage with perfect-recall buckets (`abstraction.recall_buckets`)."""
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}
 
 

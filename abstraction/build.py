@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.buckets import CELLS, HISTORY, stated_cells
-from abstraction.deck import Near, StandardDeck
-from abstraction.history import Table
-from abstraction.keeper import SECONDS, FileKeeper
-from abstraction.memory import recipe_bytes
+from abstraction.build_memory import recipe_bytes
+from abstraction.clustering_checkpoint import SECONDS, FileStateSaver
+from abstraction.deck_models import EarlierStages, StandardDeck
 from abstraction.next_street import NextStreet
+from abstraction.recall_buckets import Table
 from abstraction.recipe import (
     STREETS,
     Recipe,
@@ -34,8 +34,8 @@ from abstraction.recipe import (
 )
 from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
-from abstraction.values import ValueSource
 from storage import durable
+from storage.atomic_outputs import check_output
 from storage.checkpoint import (
     Checkpoint,
     checkpoint_path,
@@ -48,11 +48,10 @@ from storage.checkpoint_writer import commit, drop_older, sweep
 from storage.checksums import cells_checksum
 from storage.cleanup import failure_logged
 from storage.damage import DamagedError
-from storage.lock import RunLock
+from storage.free_space import available_memory_bytes, bytes_text
 from storage.manifest import content_hash
-from storage.outputs import check_output
+from storage.run_lock import RunLock
 from storage.schema import ArraySpec
-from storage.space import available_memory_bytes, bytes_text
 
 FORMAT_VERSION = 2
 _LOCK = "build.lock"
@@ -83,19 +82,17 @@ class Builder:
         workers: int = 1,
         progress: Progress | None = None,
         keep_seconds: float = SECONDS,
-        values: ValueSource | None = None,
     ) -> None:
         """Check the recipe.
 
         keep_seconds  interval at which the state of a running clustering is saved, for resuming
-        values        source of hand values, if the recipe names policies (`Recipe.values`)
 
         Raises `ValueError` if the recipe cannot be built.
         """
         check_recipe(recipe)
         self._recipe, self._out, self._workers = recipe, Path(out), workers
         self._progress = progress or (lambda _stage, _share: None)
-        self._keep_seconds, self._values = keep_seconds, values
+        self._keep_seconds = keep_seconds
         deck = StandardDeck(workers) if recipe.deck is None else SmallDeck(recipe.deck.listing(), workers)
         self._maker = StageMaker(workers, deck)
 
@@ -136,12 +133,10 @@ class Builder:
         return [street for street in self._recipe.streets if street in built]
 
     def _check_missing(self, streets: Sequence[str]) -> None:
-        """Check memory and hand values of all streets that are missing; raises as `build`."""
+        """Check the memory for all streets that are missing; raises as `build`."""
         missing = [each for each in streets if self._difference(each) or not list_checkpoints(self._out / each)]
         for street in missing:
             self._check_memory(street)
-        if self._values is not None:
-            self._values.check([street for street in missing if self._recipe.part(street).features == "values"])
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
         """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
@@ -150,7 +145,7 @@ class Builder:
 
     def _difference(self, street: str) -> str | None:
         """Return the first key in which an existing street differs from the recipe; None if there is none."""
-        wanted, numbers = self._document(street), list_checkpoints(self._out / street)
+        wanted, numbers = stage_document(self._recipe, street), list_checkpoints(self._out / street)
         try:
             there = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
         except (IndexError, DamagedError, FileNotFoundError):  # absent or damaged, so it is built again
@@ -159,13 +154,6 @@ class Builder:
             return None
         key = next(key for key in [*wanted, *there] if wanted.get(key) != there.get(key))
         return f"{street}.{key} = {there.get(key)!r} there and {wanted.get(key)!r} here"
-
-    def _document(self, street: str) -> dict[str, Any]:
-        """Return the document that decides a street's buckets, without its parents."""
-        document = stage_document(self._recipe, street)
-        if self._values is not None and document["features"] == "values":
-            document["worth"] = self._values.identity
-        return document
 
     def _with_parents(self, streets: Sequence[str]) -> list[str]:
         wanted, order = set(streets), build_order(self._recipe)
@@ -184,7 +172,7 @@ class Builder:
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
         """Return the identity of a stage, which determines its bytes, and the checkpoints of its parents."""
-        document, stages = self._document(street), {}
+        document, stages = stage_document(self._recipe, street), {}
         for parent in parent_streets(self._recipe, street):
             found, _ = newest_valid(self._out / parent)
             if found is not None:
@@ -193,23 +181,22 @@ class Builder:
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
-    def _near(self, street: str, stages: dict[str, Checkpoint]) -> Near:
+    def _near(self, street: str, stages: dict[str, Checkpoint]) -> EarlierStages:
         """Read the stages from which a street is built."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
-            return Near(earlier=[_table(stage) for stage in found if stage is not None])
-        return Near(
+            return EarlierStages(earlier=[_table(stage) for stage in found if stage is not None])
+        return EarlierStages(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),
-            self._values,
         )
 
     def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:
         """Build and commit a street.  `name` is its name in progress reports."""
         began, root = time.perf_counter(), self._out / street
         self._progress(name, 0.0)
-        keeper = FileKeeper(self._out / f"unfinished-{street}", identity, self._keep_seconds)
+        keeper = FileStateSaver(self._out / f"unfinished-{street}", identity, self._keep_seconds)
         phases = Phases(lambda part, share: self._progress(f"{name}, {part}", share))
         made = self._maker.make(identity["recipe"], self._near(street, parents), keeper, phases)
         with phases.phase("files"):

@@ -30,7 +30,7 @@ from abstraction.boards import (
     suit_permutations,
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.evaluator import SUIT_START, strength_of_sums
+from abstraction.hand_evaluator import SUIT_START, strength_of_sums
 from abstraction.kernels.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.kernels.parallel import kernel_array
 from abstraction.kernels.prefetch import prefetch_to_read
@@ -187,7 +187,7 @@ def fill_buckets(tables, deals, count, out):
 def showdown_result(evaluator, deals, k, board_cards):
     """Return +1.0 if player 0 wins the showdown of deal k of [K, 9], −1.0 if player 1 wins, 0.0 for a tie.
 
-    `evaluator` is `abstraction.evaluator.EvaluatorTables`; `board_cards` is 3, 4 or 5.
+    `evaluator` is `abstraction.hand_evaluator.EvaluatorTables`; `board_cards` is 3, 4 or 5.
     """
     key, suit_sets = np.int64(SUIT_START), np.int64(0)
     for i in range(4, 4 + board_cards):

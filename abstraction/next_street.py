@@ -1,7 +1,7 @@
 """Potential-aware features: describes hands by their distribution over next-street buckets.
 
-The kernel does what `abstraction.clustering.potential.potential_points` does for a list of next-street buckets; the
-distance is documented there.
+The kernel does what `abstraction.clustering.potential_aware.potential_points` does for a list of next-street buckets;
+the distance is documented there.
 """
 
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS, board_tables, canonical_boards, locate_river, locate_turn
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_table
-from abstraction.clustering.potential import VALUES, bucket_positions
-from abstraction.features import Features, StandardStreet
+from abstraction.clustering.potential_aware import VALUES, bucket_positions
 from abstraction.kernels.jit import nogil_allocating_njit, part_njit
+from abstraction.street_features import Features, StandardStreet
 
 
 class NextStreet(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstraction.boards import BOARD_COUNTS, PREFLOP_CLASSES, canonical_boards, preflop_classes
 from abstraction.cards import COMBO_COUNT
-from abstraction.evaluator import evaluator_tables
+from abstraction.hand_evaluator import evaluator_tables
 from abstraction.histograms import preflop_histograms
 from abstraction.kernels.jit import nogil_allocating_njit
 from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges

@@ -10,9 +10,8 @@
 * `potential`: clusters hands by their distribution over the next street's buckets
 * `ehs`, `ehs2`: percentiles of the mean strength, or of the mean squared strength
 * `ochs`: clusters river hands by their equities against clusters of opponent hands
-* `values`: clusters hands by what they win at each decision under the policies of `values = ["policy"]`
 
-Each bucket of a `nested` street lies inside one bucket of the street before (`abstraction.history`).
+Each bucket of a `nested` street lies inside one bucket of the street before (`abstraction.recall_buckets`).
 
 With a table `[deck]` the recipe is for games with that small deck.  Its streets have the names of hold'em's from the
 preflop on; the last street takes the features of the river.
@@ -25,19 +24,19 @@ from typing import Any, Literal
 
 import msgspec
 
-from abstraction.listing import DeckListing
+from abstraction.small_deck_hands import DeckListing
 from storage.damage import DamagedError, reading
 
 STREETS = ("preflop", "flop", "turn", "river")
 ALLOWED = {
     "preflop": ("lossless", "ehs"),
-    "flop": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
-    "turn": ("lossless", "histogram", "potential", "ehs", "ehs2", "values"),
-    "river": ("ochs", "ehs", "values"),
+    "flop": ("lossless", "histogram", "potential", "ehs", "ehs2"),
+    "turn": ("lossless", "histogram", "potential", "ehs", "ehs2"),
+    "river": ("ochs", "ehs"),
 }
 """Features that each street of hold'em can have."""
-_ALLOWED_LAST = ("lossless", "ochs", "ehs", "values")
-_ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2", "values")
+_ALLOWED_LAST = ("lossless", "ochs", "ehs")
+_ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2")
 """Features of the last street of a small deck, and of the streets before it."""
 LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
 """Number of suit-isomorphism classes of hands."""
@@ -46,7 +45,7 @@ CLUSTERED = ("histogram", "potential", "ochs")
 TWO_LEVELS_FROM = 5_000
 """Number of buckets from which a street is clustered in two levels by default."""
 PERCENTILES = 1_000
-"""Percentiles in the table of a street with history; each bucket before is divided at them (`abstraction.history`)."""
+"""Percentiles in the table of a street with history, which divide earlier buckets (`abstraction.recall_buckets`)."""
 _MOST_BEFORE = 10_000
 SAMPLE = 1_000_000
 """Least default sample of river hands; earlier streets have few distinct points and cluster all of them."""
@@ -71,7 +70,6 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "ehs": ("buckets",),
     "ehs2": ("buckets",),
     "ochs": (*_COMMON, "clusters"),
-    "values": ("buckets", "sample", "iterations"),
 }
 """Keys of a stage's document, by features."""
 _APPLY = _KEYS | {"lossless": ("buckets",)} | dict.fromkeys(("ehs", "ehs2"), ("buckets", "public", "nested"))
@@ -84,7 +82,7 @@ class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     None stands for a default that `stage_document` fills in if the key applies to the features.
     """
 
-    features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs", "values"]
+    features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs"]
     buckets: int | None = None  # required unless lossless
     distance: Literal["emd", "l2"] | None = None  # default: emd for histogram and potential, l2 for ochs
     bins: int | None = None  # bins of a histogram
@@ -113,7 +111,6 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A whole abstraction of hold'em, whose preflop is lossless by default, or of a small deck."""
 
     seed: int = 0
-    values: Sequence[str] = ()  # policies for features = "values"; paths relative to the recipe
     deck: DeckRecipe | None = None
     preflop: StreetRecipe = StreetRecipe(features="lossless")
     flop: StreetRecipe | None = None
@@ -156,25 +153,16 @@ def check_recipe(recipe: Recipe) -> None:
     """Raise `ValueError`, naming the key and the allowed values, unless the recipe can be built."""
     if recipe.deck is not None:
         _check_deck(recipe)
-    parts = {street: recipe.part(street) for street in recipe.streets}
-    for street, part in parts.items():
+    for street in recipe.streets:
+        part = recipe.part(street)
         _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
         _check_keys(street, part)
         _check_count(recipe, street)
         _check_nesting(street, part, small=recipe.deck is not None)
         _check_history(recipe, street, part)
     build_order(recipe)
-    _check_values_keys(recipe, parts)
     if not 0 <= recipe.seed < 2**32:
         raise ValueError(f"seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
-
-
-def _check_values_keys(recipe: Recipe, parts: dict[str, StreetRecipe]) -> None:
-    for street, part in parts.items():
-        if part.features != "values":
-            continue
-        if not recipe.values:
-            raise ValueError(f"{street}.features = 'values' needs policies: name them, as values = [\"policy\"]")
 
 
 def _check_keys(street: str, part: StreetRecipe) -> None:
@@ -263,7 +251,7 @@ def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
 
 
 def remembers(recipe: Recipe, street: str) -> bool:
-    """Return whether a street's buckets have a history (`abstraction.history`).
+    """Return whether a street's buckets have a history (`abstraction.recall_buckets`).
 
     These are nested streets of hold'em, except a flop nested in the 169 preflop classes.
     """
@@ -312,9 +300,6 @@ def stage_document(recipe: Recipe, street: str) -> dict[str, Any]:
     if recipe.deck is not None:
         document["deck"] = {**msgspec.to_builtins(recipe.deck), "board_cards": list(recipe.deck.board_cards)}
         document["nested"] = part.nested
-    if part.features == "values":
-        document["sample"] = SAMPLE if part.sample is None else part.sample
-        return document | {"seed": recipe.seed}
     if part.features not in CLUSTERED:
         if part.public:
             return document | {"public": part.public, "seed": recipe.seed}

@@ -1,7 +1,7 @@
 """The `Deck` of games with a small deck: hold'em's features computed directly over all listed boards.
 
 Strength is 2·wins + ties against every hand that shares no card (`abstraction.strength`).  OCHS (`abstraction.ochs`)
-and potential-aware features (`abstraction.clustering.potential`) are as in hold'em.
+and potential-aware features (`abstraction.clustering.potential_aware`) are as in hold'em.
 
 Boards are listed in order of dealing, so every street can be nested in the one before.  Isomorphic hands, and boards
 that differ only in the order of their cards, have bit-identical features and so the same bucket.  Nested and lossless
@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from abstraction.buckets import bucket_dtype, unused
 from abstraction.clustering.emd import cdf
 from abstraction.clustering.kmeans import kmeans
-from abstraction.clustering.potential import VALUES, bucket_positions, potential_points
-from abstraction.deck import Deck, Near
-from abstraction.features import Features, ListedStreet, Rows, Share, StreetHands
+from abstraction.clustering.potential_aware import VALUES, bucket_positions, potential_points
+from abstraction.deck_models import Deck, EarlierStages
 from abstraction.histograms import DEFAULT_BINS
-from abstraction.listing import DeckListing
 from abstraction.next_street import NextStreet
 from abstraction.ochs import BLOCKED_FEATURE, cluster_classes
 from abstraction.recipe import STREETS
+from abstraction.small_deck_hands import DeckListing
+from abstraction.street_features import Features, ListedStreet, Rows, Share, StreetHands
 
 
 class SmallDeck(Deck):
@@ -102,17 +102,7 @@ class SmallDeck(Deck):
         dtype = bucket_dtype(count)
         return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
 
-    def alike(self, street: str, boards: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the suit-isomorphism class of each hand on boards [n], [n, H]; −1 marks a shared card."""
-        found: NDArray[np.int64] = self._alike[self._street(street)][boards]
-        return found
-
-    @cached_property
-    def _alike(self) -> list[NDArray[np.int64]]:
-        numbered = [self.listing.numbers(street, merge_suits=True) for street in range(self.listing.streets)]
-        return [numbers.astype(np.int64) for numbers in numbered]
-
-    def features(self, document: dict[str, Any], near: Near) -> Features:
+    def features(self, document: dict[str, Any], near: EarlierStages) -> Features:
         """Return the features of a street; `ValueError` for `potential` without `near.following`."""
         street = document["street"]
         if document["features"] == "histogram":
@@ -216,7 +206,7 @@ class SmallDeck(Deck):
 
     # --- parents of nested buckets ---
 
-    def parents(self, document: dict[str, Any], near: Near) -> Rows | None:
+    def parents(self, document: dict[str, Any], near: EarlierStages) -> Rows | None:
         """Return the parents of a street's buckets: buckets of the street before, clusters of boards, or None."""
         number = self._street(document["street"])
         if document.get("nested"):

@@ -1,6 +1,6 @@
 """Builds one street of an abstraction: features, clustering, assignment and statistics of the buckets.
 
-Lossless streets have one bucket for each suit-isomorphism class (`abstraction.isomorphism`).  `ehs` and `ehs2` are
+Lossless streets have one bucket for each suit-isomorphism class (`abstraction.suit_isomorphism`).  `ehs` and `ehs2` are
 percentiles of the mean and mean squared strength.  All other features use k-means of distinct weighted points: flat, in
 two levels, or within clusters of boards or parent buckets.
 """
@@ -14,20 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.boards import STREET_CARDS
+from abstraction.bucket_report import bucket_totals, summary
 from abstraction.buckets import HISTORY, bucket_dtype, unused
 from abstraction.clustering.assign import group_members, nearest_centres
-from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import KMeansState, begin_or_resume, run, start_from, state_arrays
-from abstraction.clustering.metric import L2, distance_code
+from abstraction.clustering.metric import distance_code
 from abstraction.clustering.percentiles import percentile_buckets
-from abstraction.clustering.points import Problem, distinct_points
+from abstraction.clustering.points import Problem
+from abstraction.clustering.progress_state import StateSaver
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
-from abstraction.deck import Deck, Near, StandardDeck
-from abstraction.features import HandPoints, Rows, Share, StreetHands, collect
-from abstraction.history import history_of
-from abstraction.report import bucket_totals, summary
-from abstraction.values import ValuePoints, assign
+from abstraction.deck_models import Deck, EarlierStages, StandardDeck
+from abstraction.recall_buckets import history_of
+from abstraction.street_features import HandPoints, Rows, Share, StreetHands, collect
 
 _ROWS = 2048  # boards whose buckets are looked up at a time
 
@@ -68,7 +67,7 @@ class StageMaker:
         """`deck` None is the 52-card deck."""
         self._deck, self._workers = deck or StandardDeck(workers), workers
 
-    def make(self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases) -> Stage:
+    def make(self, document: dict[str, Any], near: EarlierStages, keeper: StateSaver, phases: Phases) -> Stage:
         """Return the stage of a document; `near` holds the results of other stages that it needs."""
         street, features = document["street"], document["features"]
         try:
@@ -76,8 +75,6 @@ class StageMaker:
                 bucket, found = self._lossless(street, phases)
             elif features in ("ehs", "ehs2"):
                 bucket, found = self._percentiles(document, near, phases)
-            elif features == "values":
-                bucket, found = self._by_value(document, near, keeper, phases)
             else:
                 bucket, found = self._clustered(document, near, keeper, phases)
         except ValueError as error:
@@ -98,10 +95,10 @@ class StageMaker:
             count, bucket = self._deck.lossless(street, share)
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
-    def _percentiles(self, document: dict[str, Any], near: Near, phases: Phases) -> tuple[NDArray[Any], Stage]:
+    def _percentiles(self, document: dict[str, Any], near: EarlierStages, phases: Phases) -> tuple[NDArray[Any], Stage]:
         """Return buckets of equal weight by E[HS] or E[HS²], weakest first, within each parent if nested.
 
-        Streets with history (`abstraction.history`) get percentiles and a history instead of buckets.
+        Streets with history (`abstraction.recall_buckets`) get percentiles and a history instead of buckets.
         """
         buckets, street = document.get("percentiles", document["buckets"]), self._deck.hands(document["street"])
         with phases.phase("features"):
@@ -131,7 +128,7 @@ class StageMaker:
     # -- with clustering ---------------------------------------------------------------------------------------------
 
     def _clustered(
-        self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
+        self, document: dict[str, Any], near: EarlierStages, keeper: StateSaver, phases: Phases
     ) -> tuple[NDArray[Any], Stage]:
         k = document["buckets"]
         with phases.phase("features") as share:
@@ -156,33 +153,6 @@ class StageMaker:
             "explained": variance_explained(hands.points, labels, hands.weights, k),
         }
         return bucket, Stage({"centres": found.centres[order]}, facts)
-
-    def _by_value(
-        self, document: dict[str, Any], near: Near, keeper: Keeper, phases: Phases
-    ) -> tuple[NDArray[Any], Stage]:
-        """Return the buckets of `features = "values"`, see `abstraction.values`."""
-        k, street, deck = document["buckets"], document["street"], self._deck
-        assert near.values is not None
-        with phases.phase("features") as share:
-            points = ValuePoints(near.values, deck.alike, (street, deck.hands(street)), document["seed"], self._workers)
-            found = points.describe(points.sample(0 if points.whole else document["sample"]), share)
-            merged = distinct_points(found.points, found.weights)
-        _check_k(k, merged.points)
-        problem = Problem(np.ascontiguousarray(merged.points), merged.weights, L2, self._workers)
-        with phases.phase("clustering") as share:
-            state = _flat(problem, document, keeper, share)
-        centres = np.ascontiguousarray(state.centres[np.argsort(state.centres @ points.towards, kind="stable")])
-        with phases.phase("assignment") as share:
-            bucket = assign(points, found if points.whole else None, centres, keeper, share)
-        facts = {
-            "buckets": k,
-            "clustered_points": len(problem.points),
-            "lloyd_iterations": state.iteration,
-            "inertia": state.inertia,
-            "axes_keep": points.kept,
-            "explained": variance_explained(problem.points, state.labels, problem.weights, k),
-        }
-        return bucket, Stage({"centres": centres}, facts)
 
 
 def _check_k(k: int, points: NDArray[Any]) -> None:
@@ -270,7 +240,7 @@ def _cluster(
     parents: NDArray[np.int32] | None,
     chosen: tuple[NDArray[np.int64], NDArray[np.float64]] | None,
     document: dict[str, Any],
-    keeper: Keeper,
+    keeper: StateSaver,
     share: Share,
 ) -> _Found:
     """Cluster the chosen points (None: all), and assign every point to a bucket."""
@@ -289,7 +259,7 @@ def _cluster(
     return _Found(state.centres, state.labels, np.zeros(len(state.centres), np.int64), state.inertia, iterations)
 
 
-def _flat(part: Problem, document: dict[str, Any], keeper: Keeper, share: Share) -> KMeansState:
+def _flat(part: Problem, document: dict[str, Any], keeper: StateSaver, share: Share) -> KMeansState:
     iterations = document["iterations"]
 
     def tell(state: KMeansState) -> None:
@@ -300,7 +270,7 @@ def _flat(part: Problem, document: dict[str, Any], keeper: Keeper, share: Share)
     return run(part, state, iterations, progress=tell)
 
 
-def _two_levels(part: Problem, document: dict[str, Any], keeper: Keeper, share: Share) -> KMeansState:
+def _two_levels(part: Problem, document: dict[str, Any], keeper: StateSaver, share: Share) -> KMeansState:
     starts = {"groups": (0.0, 0.3), "buckets": (0.3, 0.4), "flat": (0.7, 0.3)}
 
     def tell(phase: str, done: int, of: int) -> None:
@@ -322,7 +292,7 @@ def _nested(
     parents: NDArray[np.int32],
     chosen: NDArray[np.int64] | None,
     document: dict[str, Any],
-    keeper: Keeper,
+    keeper: StateSaver,
     share: Share,
 ) -> _Found:
     """Cluster within each parent, which gets a share of the buckets."""

@@ -27,7 +27,7 @@ from abstraction.boards import (
     used_slots,
 )
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_index, combo_table, parse_cards
-from abstraction.evaluator import evaluator_tables, fill_board_strengths
+from abstraction.hand_evaluator import evaluator_tables, fill_board_strengths
 from abstraction.kernels.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
 from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges
 

@@ -1,24 +1,24 @@
 """Monte Carlo counterfactual regret minimisation for huge abstracted imperfect-information games.
 
-What is listed in `__all__` is the Python interface, which docs/api.md describes.  `import mccfr` imports none of it:
-each name is looked up when it is first used.
+`__all__` lists the Python interface, which docs/api.md describes.  Each name is imported when it is first used, so that
+`import mccfr` is fast.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mccfr.api.outcomes import evaluate, load_policy, match
-    from mccfr.api.records import Evaluation, MatchResult, Progress
-    from mccfr.api.running import Run, resume, solve
-    from mccfr.api.solving import Solver, game, solver
-    from mccfr.api.spot import spot
+    from mccfr.api.api_runs import Run, resume, solve
+    from mccfr.api.api_spot import spot
+    from mccfr.api.api_types import Evaluation, MatchResult, Progress
+    from mccfr.api.evaluations import evaluate, load_policy, match
+    from mccfr.api.in_process_solver import Solver, game, solver
     from mccfr.games.game import Game
-    from mccfr.policy.read import Policy
-    from mccfr.solvers.rules import regret_rule
+    from mccfr.policy.reader import Policy
+    from mccfr.solvers.user_regret_rules import regret_rule
     from mccfr.solvers.variants import Variant
 
-from mccfr.neighbours import check_neighbours
+from mccfr.common.package_check import check_neighbours
 
 __version__ = "0.2.0"
 
@@ -46,28 +46,28 @@ __all__ = [
 ]
 
 _WHERE = {
-    "Evaluation": "mccfr.api.records",
+    "Evaluation": "mccfr.api.api_types",
     "Game": "mccfr.games.game",
-    "MatchResult": "mccfr.api.records",
-    "Policy": "mccfr.policy.read",
-    "Progress": "mccfr.api.records",
-    "Run": "mccfr.api.running",
-    "Solver": "mccfr.api.solving",
+    "MatchResult": "mccfr.api.api_types",
+    "Policy": "mccfr.policy.reader",
+    "Progress": "mccfr.api.api_types",
+    "Run": "mccfr.api.api_runs",
+    "Solver": "mccfr.api.in_process_solver",
     "Variant": "mccfr.solvers.variants",
-    "evaluate": "mccfr.api.outcomes",
-    "game": "mccfr.api.solving",
-    "load_policy": "mccfr.api.outcomes",
-    "match": "mccfr.api.outcomes",
-    "regret_rule": "mccfr.solvers.rules",
-    "resume": "mccfr.api.running",
-    "solve": "mccfr.api.running",
-    "solver": "mccfr.api.solving",
-    "spot": "mccfr.api.spot",
+    "evaluate": "mccfr.api.evaluations",
+    "game": "mccfr.api.in_process_solver",
+    "load_policy": "mccfr.api.evaluations",
+    "match": "mccfr.api.evaluations",
+    "regret_rule": "mccfr.solvers.user_regret_rules",
+    "resume": "mccfr.api.api_runs",
+    "solve": "mccfr.api.api_runs",
+    "solver": "mccfr.api.in_process_solver",
+    "spot": "mccfr.api.api_spot",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """A name of the interface, from the module that has it (PEP 562)."""
+    """Import a name of the interface from its module (PEP 562)."""
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it offers {', '.join(__all__)}")
     found = globals()[name] = getattr(import_module(_WHERE[name]), name)

@@ -1,9 +1,9 @@
-"""`python -m mccfr`: the program without its installed script."""
+"""Runs the program as `python -m mccfr`, without its installed script."""
 
 import sys
 from pathlib import Path
 
-# Python puts the current folder first, where any file may have the name of a module; ours may lie there in a clone.
+# Python searches the current folder first, where a file may hide a module; it is kept only if it is the clone.
 if Path(__file__).resolve().parent.parent != Path.cwd():
     sys.path[:] = [place for place in sys.path if place not in ("", str(Path.cwd()))]
 

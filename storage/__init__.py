@@ -1,1 +1,1 @@
-"""Named arrays in files: create, map into memory, checksum, commit atomically, lock.  Nothing of games or cards."""
+"""Stores named arrays in files: creates, maps, checksums, commits atomically and locks them."""

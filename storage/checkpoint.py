@@ -1,8 +1,8 @@
-"""Checkpoints: immutable directories that are either whole or not there.
+"""Reads checkpoints: immutable directories that are written atomically.
 
-A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`, as
-`storage.checkpoint_writer` writes it.  The manifest lists every file with its length and a checksum of all its bytes,
-because a missing Zarr chunk would otherwise read as zeros, and another's as its own.
+A checkpoint is `ROOT/000123/` with `manifest.json`, `state.json` and `tables.zarr/` or `tables.h5`, written by
+`storage.checkpoint_writer`. The manifest lists the length and checksum of every file. Without it, a missing Zarr chunk
+would read as zeros, and a swapped chunk would go unnoticed.
 """
 
 import os
@@ -16,26 +16,26 @@ from typing import Any, NoReturn
 import msgspec
 import numpy as np
 
-from storage import contiguous
-from storage.contiguous import FileCells
+from storage import contiguous_arrays
+from storage.contiguous_arrays import FileCells
 from storage.damage import DamagedError, UnreadableError, reading
 from storage.directory_lock import ReadLock
-from storage.formats import (
+from storage.json_files import read_json
+from storage.manifest import canonical_json, read_manifest
+from storage.manifest_files import file_problem, file_problems, listed_files
+from storage.schema import ArraySpec, specs_from_json
+from storage.table_formats import (
     NotFiniteError,
     blocks,
     check_finite,
     table_format,
 )
-from storage.json_files import read_json
-from storage.listing import file_problem, file_problems, listed_files
-from storage.manifest import canonical_json, read_manifest
-from storage.schema import ArraySpec, specs_from_json
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 3
-"""Of checkpoints whose arrays are in chunks: their files are listed with XXH3-128."""
+"""Version of checkpoints with chunked arrays; their files are listed with XXH3-128."""
 WHOLE_VERSION = 2
-"""Of checkpoints whose arrays are whole (`storage.contiguous`), listed with CRC-32C."""
+"""Version of checkpoints with contiguous arrays (`storage.contiguous_arrays`), listed with CRC-32C."""
 
 MANIFEST = "manifest.json"
 STATE = "state.json"
@@ -50,9 +50,9 @@ def checkpoint_path(root: Path, number: int) -> Path:
 
 
 def list_checkpoints(root: Path) -> list[int]:
-    """Return the numbers of the checkpoints in `root`, ascending, without a look inside; [] where there is no root.
+    """Return the numbers of the checkpoints in `root`, ascending, valid or damaged.
 
-    Raises `UnreadableError` where the system cannot list them.
+    [] if `root` does not exist. Raises `UnreadableError` if the system cannot list it.
     """
     try:
         with reading(Path(root)), os.scandir(root) as entries:
@@ -63,19 +63,19 @@ def list_checkpoints(root: Path) -> list[int]:
 
 
 def note_path(path: Path) -> Path:
-    """Return the note beside a checkpoint that says why no run goes on from it (`storage.aside`)."""
+    """Return the path of the note that excludes a checkpoint from resuming (`storage.set_aside`)."""
     return path.with_name(f"{path.name}{_NOTE}")
 
 
 def list_notes(root: Path) -> list[Path]:
-    """Return the notes in `root`, by name; [] where there is no root."""
+    """Return the notes in `root`, sorted by name; [] if `root` does not exist."""
     return list_entries(root, f"*{_NOTE}")
 
 
 def list_entries(root: Path, pattern: str = "*") -> list[Path]:
-    """Return what lies in `root` under names that match a pattern, by name; [] where there is no root.
+    """Return the entries of `root` whose names match a glob pattern, sorted; [] if it does not exist.
 
-    Raises `UnreadableError` where the system cannot list them.
+    Raises `UnreadableError` if the system cannot list it.
     """
     try:
         with reading(root):
@@ -85,18 +85,18 @@ def list_entries(root: Path, pattern: str = "*") -> list[Path]:
 
 
 def next_number(root: Path) -> int:
-    """Return the lowest number that a new checkpoint in `root` can have: one more than the highest, or 0."""
+    """Return the lowest number for a new checkpoint in `root`: the highest number plus one, or 0."""
     return max(list_checkpoints(root), default=-1) + 1
 
 
 class Checkpoint:
-    """An open checkpoint: its manifest and state are read and checked, its arrays when they are asked for.
+    """An open checkpoint. Manifest and state are checked on opening, arrays on reading.
 
     Attributes:
         path, number, identity, parents, specs, state: as given to `checkpoint_writer.commit`
         format:       `zarr` or `hdf5`
-        content_hash: of the manifest, and so of everything
-        lock:         what keeps its directory on the disk (`storage.locked_checkpoints`); None: nothing does
+        content_hash: hash of the manifest, which covers all files
+        lock:         lock that keeps the directory on disk (`storage.locked_checkpoints`), or None
     """
 
     lock: ReadLock | None = None
@@ -134,33 +134,33 @@ class Checkpoint:
             self._checked.add(name)
 
     def file_problem(self, name: str) -> str | None:
-        """Compare one file with the manifest, every byte of it; a sentence about what is wrong, or None."""
+        """Compare a file's content with the manifest; return a sentence about the difference, or None."""
         if name not in self.files:
             return f"{name} is not in the manifest"
         return file_problem(self.path, name, self.files[name])
 
     def spec(self, name: str) -> ArraySpec:
-        """Return the schema of one array; KeyError for an unknown name."""
+        """Return the schema of an array; raises `KeyError` for an unknown name."""
         for spec in self.specs:
             if spec.name == name:
                 return spec
         raise KeyError(f"checkpoint {self.path} has no array {name!r}; it has {', '.join(s.name for s in self.specs)}")
 
     def read(self, name: str) -> np.ndarray:
-        """Return one array in its shape and dtype.
+        """Return an array in its shape and dtype.
 
         Raises:
-            KeyError: there is no such array.
-            DamagedError: a file of it is damaged or missing.
-            UnreadableError: the system cannot read a file of it.
-            ValueError: its files state another shape or dtype than the manifest; nothing has been allocated then.
+            KeyError: the checkpoint has no such array.
+            DamagedError: a file of the array is damaged or missing.
+            UnreadableError: the system cannot read a file of the array.
+            ValueError: the files state another shape or dtype than the manifest; raised before any allocation.
         """
         return self._read(self.spec(name), None)
 
     def read_into(self, name: str, out: np.ndarray) -> None:
-        """Read one array, block by block, into `out` [shape of the array, its dtype], which is changed in place.
+        """Read an array, chunk by chunk, into `out` [shape and dtype of the array], in place.
 
-        Raises as `read`, and ValueError where `out` does not fit; after another error part of `out` may be written.
+        Raises as `read`, and `ValueError` if `out` does not fit. After another error, part of `out` may be written.
         """
         spec = self.spec(name)
         if out.shape != spec.shape or out.dtype != spec.numpy_dtype:
@@ -182,10 +182,10 @@ class Checkpoint:
         return out
 
     def read_rows(self, name: str, first: int, out: np.ndarray) -> None:
-        """Read rows of one array, from `first` on, into `out` [rows, ...], which is changed in place.
+        """Read rows of an array, from `first` on, into `out` [rows, ...], in place.
 
-        Only the pieces that hold them are read, and only their own checksums compared: for a checkpoint that is known
-        to be sound.  Raises `KeyError` and `OSError` as `read`.
+        Reads only the chunks that hold these rows and checks only their own checksums, so use it on a verified
+        checkpoint. Raises `KeyError` and `OSError` as `read`.
         """
         with self._opened(self.spec(name)) as array:
             step = max(1, array.chunks[0])
@@ -195,7 +195,7 @@ class Checkpoint:
 
     @contextmanager
     def _opened(self, spec: ArraySpec) -> Iterator[Any]:
-        """One array for reading by slices; `DamagedError` for whatever a library says of bad data."""
+        """Open an array for reading by slices; every library error about bad data becomes `DamagedError`."""
         with _inside(self.path), self._layout.open_array(self.path, spec, list(self.files)) as array:
             yield array
 
@@ -203,18 +203,18 @@ class Checkpoint:
         cells = self._checked_cells(spec)
         found = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
         with _inside(self.path):
-            sound = contiguous.read_array(self.path, cells, found)
+            sound = contiguous_arrays.read_array(self.path, cells, found)
         if not sound:
-            raise DamagedError(f"checkpoint {self.path}: {contiguous.other_cells(spec, cells)}")
+            raise DamagedError(f"checkpoint {self.path}: {contiguous_arrays.other_cells(spec, cells)}")
         if out is None or found is out:
             return found
         out[...] = found
         return out
 
     def _checked_cells(self, spec: ArraySpec) -> FileCells:
-        """Where a whole array lies, once its file is long enough for it.
+        """Return the file and offset of a contiguous array after checking the length of the file.
 
-        Raises `DamagedError` for a file that is not as stated, `ValueError` where the manifest contradicts itself.
+        Raises `DamagedError` for a file that does not match, `ValueError` for a manifest that contradicts itself.
         """
         cells = self._cells[spec.name]
         problem = f"{cells.file} is not in the manifest"
@@ -231,7 +231,7 @@ class Checkpoint:
         return cells
 
     def file_problems(self) -> list[str]:
-        """What is wrong with the files, every byte of them read once, and with the cells of whole arrays; sentences."""
+        """Check every byte of all files and the cells of contiguous arrays; return a sentence per problem."""
         whole: dict[str, list[ArraySpec]] = {}
         for spec in self.specs:
             if spec.name in self._cells:
@@ -243,21 +243,21 @@ class Checkpoint:
         return problems
 
     def _whole_problems(self, name: str, specs: Sequence[ArraySpec]) -> list[str]:
-        """Return what is wrong with the file of some whole arrays; raises as `verify`."""
+        """Check the file of some contiguous arrays; return one sentence for each problem. Raises as `verify`."""
         try:
             places = [(spec, self._checked_cells(spec)) for spec in specs]
             places.sort(key=lambda place: place[1].offset_bytes)
-            return contiguous.file_problems(self.path / name, self.files[name].checksum, places)
+            return contiguous_arrays.file_problems(self.path / name, self.files[name].checksum, places)
         except (DamagedError, ValueError) as error:
             return [str(error)]
 
     def array_problem(self, spec: ArraySpec) -> str | None:
-        """Decode every cell of an array, and see that it is finite; a sentence about what is wrong, or None.
+        """Decode all cells of an array and check that they are finite; return a sentence, or None.
 
         Raises as `verify`.
         """
         if spec.name in self._cells:
-            return None  # `file_problems` has looked
+            return None  # `file_problems` checks these
         try:
             with self._opened(spec) as array:
                 for block in blocks(spec.shape, array.chunks):
@@ -266,13 +266,13 @@ class Checkpoint:
             return str(error)
         except (UnreadableError, FileNotFoundError, MemoryError):
             raise
-        except Exception as error:  # whatever a library says about a file it cannot read is the finding
+        except Exception as error:  # any library error on a bad file is a problem to report
             return f"array {spec.name!r} cannot be read: {error}"
         return None
 
 
 def is_checkpoint(path: Path) -> bool:
-    """Return whether a directory has the place and the files of a checkpoint, sound or not."""
+    """Return whether a directory has the name and files of a checkpoint, valid or damaged."""
     with reading():
         return _NUMBER.fullmatch(Path(path).name) is not None and any(
             (Path(path) / name).exists() for name in (STATE, MANIFEST)
@@ -281,7 +281,7 @@ def is_checkpoint(path: Path) -> bool:
 
 @contextmanager
 def _inside(path: Path) -> Iterator[None]:
-    """Raise `DamagedError` where a file of the checkpoint `path` is missing, unless the checkpoint itself is gone."""
+    """Convert a missing file to `DamagedError`, unless the whole checkpoint `path` is gone."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -292,17 +292,16 @@ def _inside(path: Path) -> Iterator[None]:
 
 
 def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoint:
-    """Open a checkpoint's directory and check its manifest and state; the tables are checked when they are read.
+    """Open a checkpoint and check its manifest and state; arrays are checked when they are read.
 
-    `kind`: the class of what is returned.
+    kind  class of the result
 
     Raises:
-        FileNotFoundError: there is no such directory.
-        DamagedError: the manifest or the state is damaged or missing, or one of them or the directory is a symbolic
-            link.
-        UnreadableError: the system cannot read them: nothing can be said of the checkpoint then.
-        ValueError: another format or format version, with both in the message; an intact manifest that is none, or a
-            state that is no JSON object.
+        FileNotFoundError: the directory does not exist.
+        DamagedError: the manifest or state is damaged or missing, or it or the directory is a symbolic link.
+        UnreadableError: the system cannot read the manifest or state; the checkpoint may be valid.
+        ValueError: another format or format version (the message has both), a manifest of something else, or a state
+            that is not a JSON object.
     """
     path = Path(path)
     with reading(path):
@@ -316,12 +315,13 @@ def open_checkpoint(path: Path, kind: type[Checkpoint] = Checkpoint) -> Checkpoi
 def verify(path: Path) -> list[str]:
     """Check every byte of a checkpoint and decode every array.
 
-    Returns:
-        One sentence for each thing that is wrong: a manifest that is damaged or of another version, files that are
-        missing, extra, links, of another length or checksum, arrays that cannot be read, differ from the schema or
-        hold cells that are NaN or infinite.  Empty for a sound checkpoint.
+    Returns one sentence for each problem; [] for a valid checkpoint. Problems are:
 
-    Raises `UnreadableError` where the system cannot read a file.
+    * a manifest that is damaged or of another version
+    * files that are missing, extra, symbolic links, or of another length or checksum
+    * arrays that cannot be read, differ from the schema, or have NaN or infinite cells
+
+    Raises `UnreadableError` if the system cannot read a file.
     """
     path = Path(path)
     try:
@@ -339,7 +339,7 @@ def verify(path: Path) -> list[str]:
 
 
 def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
-    """Entries of the directory that no manifest speaks of."""
+    """Return a sentence for each entry of the directory that the manifest does not list."""
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
     found = set()
     with reading(path):
@@ -357,20 +357,20 @@ def newest_valid(
     identity: dict[str, Any] | None = None,
     elsewhere: Callable[[Checkpoint], Sequence[str]] = lambda _: (),
 ) -> tuple[Checkpoint | None, list[str]]:
-    """Return the newest checkpoint that verifies in full, and what was wrong with the newer ones.
+    """Return the newest checkpoint that passes `verify`, and the problems of the newer ones.
 
     Args:
         root:     directory of the checkpoints
-        identity: what the checkpoint's identity must be; None accepts any
-        elsewhere:  what is wrong with what a checkpoint names outside of its directory
+        identity: required identity; None accepts any
+        elsewhere:  returns the problems of what a checkpoint names outside of its directory
 
     Returns:
-        (checkpoint, or None where there is no sound one; problems of those that were skipped).
+        (checkpoint or None, problems of the checkpoints that were skipped).
 
     Raises:
-        ValueError: the newest sound checkpoint has another identity, or a checkpoint another format version; the
-            message has both values.  Going back to an older one would lose work without a word.
-        UnreadableError: the system cannot read a checkpoint, which may be sound; `number` says which.
+        ValueError: the newest valid checkpoint has another identity, or a checkpoint has another format version. The
+            message has both values. Falling back to an older checkpoint would silently lose work.
+        UnreadableError: the system cannot read a checkpoint, which may be valid; `number` is its number.
     """
     problems: list[str] = []
     for number in reversed(list_checkpoints(root)):
@@ -394,7 +394,7 @@ def newest_valid(
 
 
 def identity_problem(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> str | None:
-    """Return one sentence where a checkpoint has another identity than the one given; None where it has this one."""
+    """Return a sentence on how a checkpoint's identity differs from the given one; None if it does not."""
     there, here = checkpoint.identity, dict(identity)
     if canonical_json(there) == canonical_json(here):
         return None

@@ -1,8 +1,8 @@
-"""Writing checkpoints: each is whole and on the disk before it has its name.
+"""Writes checkpoints atomically and durably.
 
-It is written under a temporary name, every file and directory fsynced, the manifest last, and then renamed: at no
-moment does a crash leave a directory of a final name whose content is not on the disk, and older checkpoints go only
-after that.
+`commit` writes under a temporary name, fsyncs every file and directory, writes the manifest last, and then renames. A
+crash therefore never leaves an incomplete directory under a final name. Older checkpoints are removed only after the
+rename.
 """
 
 import json
@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from storage import contiguous, durable
+from storage import contiguous_arrays, durable
+from storage.atomic_outputs import output
 from storage.checkpoint import (
     CELLS,
     FORMAT,
@@ -32,12 +33,11 @@ from storage.checkpoint import (
 )
 from storage.checksums import CRC32C, XXH3, Checksum
 from storage.directory_lock import drop_unread
-from storage.formats import TableFormat, table_format
-from storage.listing import file_entries
-from storage.lock import RunLock
 from storage.manifest import exact_json, write_manifest
-from storage.outputs import output
+from storage.manifest_files import file_entries
+from storage.run_lock import RunLock
 from storage.schema import ArraySpec, specs_to_json, validate_specs
+from storage.table_formats import TableFormat, table_format
 
 Files = dict[str, tuple[int, Checksum]]  # {name relative to the checkpoint: (length in bytes, checksum)}
 
@@ -61,30 +61,30 @@ def commit(
     notes: Mapping[str, Any] | None = None,
     lock: RunLock | None = None,
 ) -> Path:
-    """Write a checkpoint durably and return its directory; nothing may write the arrays meanwhile.
+    """Write a checkpoint durably and return its directory; the arrays must not change meanwhile.
 
     Args:
-        root:       directory of the checkpoints, made if absent in a directory that must exist
-        number:     of the checkpoint; at least `next_number(root)`
+        root:       directory of the checkpoints; created if absent, but its parent must exist
+        number:     number of the checkpoint; at least `next_number(root)`
         specs, arrays: the schema, and {name: array} with its shapes and dtypes
-        state:      JSON that reads back exactly: counters, random words (integers up to 2**64 - 1), positions
-        identity:   JSON that says which run this is (`identity_problem`)
+        state:      JSON that reads back exactly: counters, random states (integers up to 2**64 - 1), positions
+        identity:   JSON that identifies the run (`identity_problem`)
         format:     `zarr` or `hdf5`
-        keep:       how many checkpoints stay, at least 1
-        journal:    gets one line per checkpoint
-        parents:    {name: content hash} of what the checkpoint was made from
-        spared:     numbers of older checkpoints that stay whatever `keep` says
-        compressed: False: raw cells, for disks faster than the compression
-        whole:      each array in one run of raw cells, which is written and read at the speed of the disk
-        background: compress and write at a low priority, so that others go on
-        notes:      JSON for people who open the tables with other programs: attributes of their group, or HDF5 file
-        lock:       checked before each step: writing, the journal line, removing older ones
+        keep:       number of checkpoints to keep, at least 1
+        journal, parents: JSON lines file that gets one line; {name: content hash} of the checkpoint's origins
+        spared:     numbers of older checkpoints to keep in addition
+        compressed: False: raw cells, for disks that are faster than the compression
+        whole:      store each array as contiguous raw cells, which are written and read at disk speed
+        background: compress and write at low priority
+        notes:      JSON for readers of the tables: attributes of the Zarr group or HDF5 file
+        lock:       checked before each step: writing, the journal line, removing older checkpoints
 
     Raises:
-        ValueError: arrays do not fit the schema, state or identity are not exact in JSON, keep < 1, unknown format.
-        FileExistsError: the number is taken or lies below one that is.
-        NotFiniteError: a cell is NaN or infinite; the message names it; otherwise as OSError.
-        OSError: the disk is full or fails; older checkpoints are untouched.  LostDirectoryError: as `RunLock.check`.
+        ValueError: unfit arrays, a state or identity that is not exact in JSON, keep < 1, or an unknown format.
+        FileExistsError: the number is taken or lower than an existing one.
+        NotFiniteError: a cell is NaN or infinite; the message names it.
+        OSError: the disk is full or fails; older checkpoints are untouched.
+        LostDirectoryError: as `RunLock.check`.
     """
     root, specs = Path(root), validate_specs(specs)
     _check_arrays(specs, arrays)
@@ -117,7 +117,7 @@ def _check(lock: RunLock | None) -> None:
 
 
 def _free_path(root: Path, number: int, keep: int) -> Path:
-    """Where a checkpoint goes; `FileExistsError` for a number that is taken or lies below one that is."""
+    """Return the path of a new checkpoint; raises `FileExistsError` if the number is not above all others."""
     if keep < 1:
         raise ValueError(f"keep is {keep}; at least 1 checkpoint must stay")
     lowest = next_number(root)
@@ -129,26 +129,26 @@ def _free_path(root: Path, number: int, keep: int) -> Path:
 
 
 def _table_writer(name: str, whole: bool, compressed: bool) -> Callable[..., tuple[Files, dict[str, Any]]]:
-    """What writes tables in a format, in chunks or each in one run of cells."""
+    """Return the function that writes tables in a format, in chunks or contiguous."""
     layout = table_format(name)
     return partial(_write_whole, layout) if whole else partial(_write_chunks, layout, compressed=compressed)
 
 
 def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
-    """Write tables in chunks; (their files, no field of the manifest)."""
+    """Write chunked tables; return (their files, no fields for the manifest)."""
     return layout.write_tables(directory, **options), {}
 
 
 def _write_whole(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
-    """Write whole tables; (their files, the field of the manifest that says where cells are)."""
-    files, cells = contiguous.write_tables(layout, directory, **options)
+    """Write contiguous tables; return (their files, the manifest's field with the positions of the cells)."""
+    files, cells = contiguous_arrays.write_tables(layout, directory, **options)
     return files, {CELLS: msgspec.to_builtins(cells)}
 
 
 def _write_and_rename(
     final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
 ) -> str:
-    """Write a checkpoint under a temporary name, all of it durable, then rename it; return its content hash."""
+    """Write a checkpoint durably under a temporary name, rename it, and return its content hash."""
     with output(final, lambda _: False, parents=False) as temporary:
         durable.make_dir(temporary)
         tables, more = write_tables(temporary)
@@ -173,10 +173,9 @@ def _check_arrays(specs: Sequence[ArraySpec], arrays: Mapping[str, np.ndarray]) 
 
 
 def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
-    """Remove all but the newest `keep` checkpoints and those whose numbers are `spared`.
+    """Remove all but the newest `keep` checkpoints and those in `spared`.
 
-    Those with a note, which are damaged, stay too and count for nothing.  A checkpoint that a reader holds stays until
-    a later call.
+    Checkpoints with a note are kept and not counted. A checkpoint locked by a reader stays until a later call.
     """
     noted = set(list_notes(root))
     sound = [n for n in list_checkpoints(root) if note_path(checkpoint_path(root, n)) not in noted]
@@ -184,10 +183,9 @@ def drop_older(root: Path, keep: int, spared: Collection[int] = ()) -> None:
 
 
 def sweep(root: Path) -> list[Path]:
-    """Remove the temporary leftovers of killed runs in `root`; for the holder of the run lock, at start-up.
+    """Remove temporary files of killed runs in `root` and return their paths.
 
-    Returns:
-        What was removed.
+    Only for the holder of the run lock, at start-up.
     """
     root, removed = Path(root), []
     for path in list_entries(root, f"{durable.TEMPORARY_PREFIX}*"):

@@ -1,11 +1,11 @@
-"""Checksums of files, and of what moves in pieces.
+"""Checksums of files: XXH3-128 for chunks of tables, CRC-32C for everything else.
 
-Of two kinds.  XXH3-128 (Yann Collet, https://xxhash.com) for the chunks of tables: a Zarr chunk ends with its own
-CRC-32C, and the CRC-32C of a text followed by its CRC-32C is one number for all texts.  CRC-32C for all else; those of
-pieces can be joined to that of the whole, so that threads share the work.
+A Zarr chunk ends with its own CRC-32C, and the CRC-32C of any data followed by its CRC-32C is a constant. Chunks
+therefore need another checksum: XXH3-128 (Yann Collet, https://xxhash.com).
 
-A CRC is the remainder of a polynomial over two elements, and a text of two parts is the first, times x to the number of
-bits of the second, plus the second.  Polynomials are written as CRC-32C writes them, the highest power in bit 0.
+`joined` combines the CRC-32C of two parts, so that threads can share the work. A CRC is a polynomial remainder over
+GF(2): the CRC of a concatenation is crc(first) * x^(bits of the second) + crc(second). Polynomials have their highest
+power in bit 0, as in CRC-32C.
 """
 
 from functools import cache
@@ -15,23 +15,23 @@ import crc32c
 import numpy as np
 import xxhash
 
-_POLYNOMIAL = 0x82F63B78  # Castagnoli's, without its power 32
+_POLYNOMIAL = 0x82F63B78  # Castagnoli polynomial without x^32
 _ONE, _X8 = 1 << 31, 1 << 23
 
 Checksum = int | str
-"""A CRC-32C as an integer, or an XXH3-128 as 32 hexadecimal digits."""
+"""CRC-32C as an integer, or XXH3-128 as 32 hexadecimal digits."""
 CRC32C, XXH3 = "crc32c", "xxh3_128"
-"""The kinds, by the names that manifests give them."""
+"""Names of the checksum kinds in manifests."""
 
 
 class Sum(Protocol):
-    """A checksum that is being taken, piece by piece."""
+    """An incremental checksum."""
 
     def update(self, piece: bytes | bytearray | memoryview) -> None:
-        """Take the next piece."""
+        """Add the next bytes."""
 
     def found(self) -> Checksum:
-        """Of all pieces so far."""
+        """Return the checksum of all bytes so far."""
 
 
 class _Crc32c:
@@ -60,33 +60,33 @@ _KINDS: dict[str, type[Sum]] = {CRC32C: _Crc32c, XXH3: _Xxh3}
 
 
 def new_sum(kind: str) -> Sum:
-    """A checksum of one of the kinds, of nothing yet."""
+    """Return a new incremental checksum of a kind, over no bytes."""
     return _KINDS[kind]()
 
 
 def is_checksum(value: object, kind: str) -> TypeGuard[Checksum]:
-    """Whether what was read is a checksum, of a kind that there is."""
+    """Return whether a value is a checksum of an existing kind."""
     return kind in _KINDS and type(value) is type(new_sum(kind).found())
 
 
 def cells_checksum(array: np.ndarray) -> str:
-    """XXH3-128 of an array's cells, row-major and little endian, however they are stored."""
+    """Return the XXH3-128 of an array's cells in row-major, little-endian order, for any storage order."""
     cells = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return xxhash.xxh3_128_hexdigest(cells.reshape(-1).view(np.uint8).data)
 
 
 def checksum(data: memoryview | bytes) -> int:
-    """CRC-32C of some bytes."""
+    """Return the CRC-32C of some bytes."""
     return int(crc32c.crc32c(data))
 
 
 def joined(first: int, second: int, second_bytes: int) -> int:
-    """CRC-32C of two parts, one behind the other, from those of both and the length of the second."""
+    """Return the CRC-32C of a concatenation, given those of both parts and the second's length in bytes."""
     return _product(_power(second_bytes), first) ^ second
 
 
 def _product(one: int, other: int) -> int:
-    """Of two polynomials, modulo that of the checksum."""
+    """Return the product of two polynomials modulo the CRC polynomial."""
     found = 0
     while one:
         if one & _ONE:
@@ -98,7 +98,7 @@ def _product(one: int, other: int) -> int:
 
 @cache
 def _power(count: int) -> int:
-    """x to the power of the bits of so many bytes, modulo the checksum's polynomial."""
+    """Return x^(8 * count) modulo the CRC polynomial."""
     found, square = _ONE, _X8
     while count:
         if count & 1:

@@ -1,4 +1,4 @@
-"""Clean-up at the end of work: what fails there hides no error of the work, and throws no finished work away."""
+"""Runs clean-up code so that its failures neither hide an earlier error nor discard finished work."""
 
 import contextlib
 import logging
@@ -10,7 +10,7 @@ from storage.held_directory import shown
 
 @contextlib.contextmanager
 def closed_after(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` when the block ends; where the block has raised, an error of `close` is logged and not raised."""
+    """Call `close` when the block ends; after an error in the block, an error of `close` is only logged."""
     try:
         yield
     except BaseException:
@@ -22,7 +22,7 @@ def closed_after(close: Callable[[], object]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def failure_logged(what: str) -> Iterator[None]:
-    """Log an `OSError` of clean-up as a warning, in place of raising it; `what` says what was not done."""
+    """Log an `OSError` of clean-up as a warning instead of raising it; `what` says what was not done."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Damage and failed reads: two kinds of errors that are told apart by their class.
+"""Errors of reading: `DamagedError` for bad content, `UnreadableError` for failures of the system.
 
-Damage is a property of what was read, so that the artefact may be passed over.  An error of the operating system says
-nothing about the content: the artefact may be sound, and another try may read it.
+A damaged artefact may be skipped in favour of another. After a system error the artefact may be valid, and a retry may
+succeed.
 """
 
 import errno
@@ -15,18 +15,17 @@ _BAD_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class DamagedError(OSError):
-    """Content was read and does not match its checksum or manifest, or a file that a manifest lists is missing.
+    """Content that does not match its checksum or manifest, or a listed file that is missing.
 
-    It is a subclass of `OSError`, so that callers who only want to know that an artefact cannot be used catch one
-    class.  It never has an `errno`.
+    A subclass of `OSError`, so that callers can catch both kinds as one class. `errno` is always None.
     """
 
 
 class UnreadableError(OSError):
     """The operating system could not read a file of an artefact; nothing was changed.
 
-    Its text is one sentence: the file, the system's error and what to do.  `errno` and `filename` are those of `cause`;
-    `number` is that of the checkpoint that the file belongs to, where the reader knows it.
+    The text is one sentence: the file, the system's error and what to do. `errno` and `filename` are those of `cause`.
+    `number` is the number of the file's checkpoint, if known.
     """
 
     def __init__(self, cause: OSError, advice: str = "") -> None:
@@ -35,7 +34,7 @@ class UnreadableError(OSError):
         self.number: int | None = None
 
     def advised(self, advice: str) -> "UnreadableError":
-        """The same error with a clause about what to do if it persists; the first clause given stays."""
+        """Return the same error with a clause on what to do if it persists; the first clause given is kept."""
         return UnreadableError(self.cause, self._advice or advice)
 
     def __str__(self) -> str:
@@ -46,10 +45,10 @@ class UnreadableError(OSError):
 
 @contextmanager
 def reading(path: Path | None = None) -> Iterator[None]:
-    """Raise `UnreadableError` where the system fails to read inside a `with` statement, or in a decorated function.
+    """Convert system errors of reading to `UnreadableError`; a context manager and decorator.
 
-    A directory in the place of a file is damage.  Absent files, bad names and names that are taken stay the errors that
-    they are.  `path` names the file where the system does not.
+    A directory in place of a file raises `DamagedError`. Errors for absent files, bad names and names that are taken
+    stay as they are. `path` is the file name for errors that have none.
     """
     try:
         yield
@@ -67,9 +66,9 @@ def reading(path: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def decoding(path: Path, what: str) -> Iterator[None]:
-    """Raise `DamagedError` where a library fails on the data of the file or directory `path`.
+    """Raise `DamagedError` if a library fails on the data of the file or directory `path`.
 
-    Errors of the system stay errors of the system, in the form that Python gives them.  `what` begins the sentence.
+    System errors are raised as Python's own `OSError`. `what` is the beginning of the message.
     """
     try:
         yield
@@ -83,10 +82,10 @@ def decoding(path: Path, what: str) -> Iterator[None]:
 
 
 def system_error(error: Exception, path: Path) -> OSError | None:
-    """Return the system's error behind a library's, with `path` where it names no file; None where there is none."""
-    stated = re.search(r"errno = (\d+)", str(error))  # HDF5
+    """Return the system error behind a library's error, with `path` if it names no file; None if none."""
+    stated = re.search(r"errno = (\d+)", str(error))  # form of HDF5's messages
     number = getattr(error, "errno", None) or (int(stated[1]) if stated else None)
-    if "start new thread" in str(error):  # Python's text for it
+    if "start new thread" in str(error):  # Python's message for a thread that could not start
         number = errno.EAGAIN
     if number is None:
         return None

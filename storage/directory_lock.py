@@ -1,9 +1,9 @@
-"""Shared locks on directories: a reader locks the version that it reads, and writers do not remove a locked one.
+"""Shared locks on directories: writers do not remove a directory that a reader has locked.
 
-Versions are checkpoints, which retention removes, and exported directories, which a newer export replaces.  The lock is
-a `flock` on the directory itself, so that a reader needs no permission to write, and the kernel frees it when the
-reader dies.  Where the file system has no such locks, or keeps them to one machine (NFS), a reader whose version was
-removed reads the version that has taken its place.
+Such directories are checkpoints, which retention removes, and exports, which a newer export replaces. The lock is a
+`flock` on the directory itself: a reader needs no write permission, and the kernel frees the lock if the reader dies.
+File systems may lack these locks or keep them to one machine (NFS). A reader whose directory was removed there reads
+the one that replaced it.
 """
 
 import errno
@@ -23,25 +23,28 @@ from storage.damage import UnreadableError, reading
 Found = TypeVar("Found")
 
 _UNSUPPORTED = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
-_WAIT_SECONDS, _TRY_SECONDS = 2.0, 0.005  # a writer holds its lock for as long as removing a directory takes
-_READS = 100  # of versions that were replaced while they were read, where there are no locks
+_WAIT_SECONDS, _TRY_SECONDS = 2.0, 0.005  # a writer holds its lock while it removes a directory
+_READS = 100  # most attempts on a directory that is replaced during reading, without locks
 
 _locks: "weakref.WeakSet[ReadLock]" = weakref.WeakSet()
 
 
 class ReadLock:
-    """A shared lock on the directory that has the name `path` now, until `release` or the end of the object.
+    """A shared lock on the directory now at `path`, until `release` or the end of the object.
 
-    A forked child has no part in it.
+    A forked child does not inherit the lock.
 
     Attributes:
         path:    as given
-        inside:  a path to this directory even after another one has got its name; until `release`
-        is_held: whether the directory is sure to stay; False where the file system has no locks
+        inside:  path to the locked directory, valid until `release` even after another directory takes its name
+        is_held: True if the directory cannot be removed; False on file systems without locks
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises `FileNotFoundError` where there is no directory, `UnreadableError` where it cannot be opened."""
+        """Lock the directory.
+
+        Raises `FileNotFoundError` if there is no directory, `UnreadableError` if it cannot be opened.
+        """
         self.path, self.inside, self.is_held = Path(path), Path(path), False
         self._descriptor: int | None = None
         until = time.monotonic() + _WAIT_SECONDS
@@ -51,14 +54,14 @@ class ReadLock:
         _locks.add(self)
 
     def _lock(self) -> bool:
-        """Open and lock the directory; False where a writer is removing it, or has put another in its place."""
+        """Open and lock the directory; return False if a writer is removing or has replaced it."""
         try:
             with reading(self.path):
                 self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except UnreadableError as error:
             if not isinstance(error.cause, PermissionError):
                 raise
-            return True  # the files may be readable all the same
+            return True  # its files may still be readable
         self.inside = Path(f"/proc/self/fd/{self._descriptor}")
         try:
             locked = _flock(self._descriptor, fcntl.LOCK_SH)
@@ -73,7 +76,7 @@ class ReadLock:
         return self._descriptor is None or _leads_to(self.path, self._descriptor)
 
     def release(self) -> None:
-        """Free the lock; nothing happens where it is not held."""
+        """Release the lock, if held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
@@ -90,10 +93,10 @@ class ReadLock:
 
 
 def read_directory(path: Path, read: Callable[[Path], Found]) -> Found:
-    """Return `read(inside)`, where `inside` leads to the version of a directory that has the name `path` now.
+    """Return `read(inside)`, where `inside` is a stable path to the directory now at `path`.
 
-    All files that `read` opens below `inside` are of this version, whatever takes its name meanwhile.  What `read`
-    raises names `path`.  Where there is no directory, `read` is called with `path` itself.
+    All files that `read` opens below `inside` belong to this directory, even if it is replaced meanwhile. Errors of
+    `read` name `path`. If there is no directory, `read` is called with `path` itself.
     """
     for _ in range(_READS):
         try:
@@ -111,9 +114,9 @@ def read_directory(path: Path, read: Callable[[Path], Found]) -> Found:
 
 
 def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
-    """Return `read()`, called again where another directory has got the name `path` meanwhile.
+    """Return `read()`, called again if the directory at `path` was replaced meanwhile.
 
-    For what is read of a directory in several steps, each by its name.
+    For callers that read a directory in several steps by name.
     """
     for _ in range(_READS):
         try:
@@ -128,7 +131,7 @@ def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
 
 
 def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
-    """Have an error name a path, where it names the inside of a lock."""
+    """Replace the path inside a lock by the real path in an error's texts."""
 
     def renamed(text: object) -> object:
         return text.replace(inside, path) if isinstance(text, str) else text
@@ -140,9 +143,9 @@ def _rename_in(error: OSError | ValueError, inside: str, path: str) -> None:
 
 @contextmanager
 def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
-    """Yield whether no reader holds a directory; none can lock it until the block ends then.
+    """Lock a directory against readers for the block; yield False if a reader holds it.
 
-    patience_seconds  how long to wait for the readers there are
+    patience_seconds  time to wait for present readers
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -159,7 +162,7 @@ def unread(path: Path, patience_seconds: float = 0.0) -> Iterator[bool]:
 
 
 def drop_unread(paths: Iterable[Path]) -> None:
-    """Remove directories that lie in one, as `durable.drop_trees`, but those that a reader holds, which stay."""
+    """Remove directories as `durable.drop_trees`, except those that a reader holds."""
     with ExitStack() as locks:
         durable.drop_trees([path for path in paths if locks.enter_context(unread(path))])
 
@@ -173,7 +176,10 @@ def _is_free(descriptor: int) -> bool:
 
 
 def _flock(descriptor: int, kind: int) -> bool:
-    """Lock without waiting; False where the file system has no locks.  Raises `BlockingIOError` as `fcntl.flock`."""
+    """Lock without waiting; return False if the file system has no locks.
+
+    Raises `BlockingIOError` if another process holds the lock.
+    """
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How fast a disk is: bytes a second of long sequential writes and reads, moved as blocks are, measured in a second."""
+"""Measures a disk's sequential write and read speed in about a second."""
 
 import os
 import tempfile
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from storage.contiguous import MOVING_THREADS, PIECE_BYTES, Piece, moving
+from storage.contiguous_arrays import MOVING_THREADS, PIECE_BYTES, Piece, moving
 from storage.mapping import map_anonymous
 from storage.threads import ordered
 
@@ -18,16 +18,16 @@ _SECONDS = 0.7
 
 
 class DiskSpeed(NamedTuple):
-    """Bytes a second; what is written fsynced at its end."""
+    """Speeds in bytes per second; writing includes the final fsync."""
 
     write: float
     read: float
 
 
 def disk_speed(directory: Path) -> DiskSpeed:
-    """Measure with a file that goes at once; `OSError` where none can be written."""
+    """Measure with a temporary file in `directory`; raises `OSError` if it cannot be written."""
     cells = map_anonymous(PIECE_BYTES // 8, np.dtype(np.uint64))
-    cells[:] = np.random.default_rng().integers(2**64, size=cells.size, dtype=np.uint64)  # nothing to be compressed
+    cells[:] = np.random.default_rng().integers(2**64, size=cells.size, dtype=np.uint64)  # incompressible
     with tempfile.NamedTemporaryFile(dir=directory) as named, moving(Path(named.name), os.O_RDWR) as file:
         began = time.perf_counter()
         length = _moved(file.write, cells, _MOST_BYTES)
@@ -39,7 +39,7 @@ def disk_speed(directory: Path) -> DiskSpeed:
 
 
 def _moved(move: Callable[[Piece], np.ndarray], cells: np.ndarray, most: int) -> int:
-    """Move the same piece to or from one place after the other, for a while; how many bytes that were."""
+    """Move one buffer to or from consecutive offsets for `_SECONDS`; return the bytes moved."""
     began = time.perf_counter()
 
     def pieces() -> Iterator[Piece]:

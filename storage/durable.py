@@ -1,9 +1,8 @@
-"""The one layer for file operations that must survive a crash.
+"""File operations that survive a crash; all durable writes go through this module.
 
-Everything that has to be on the disk goes through these functions, each of which does one step: a file's content is
-durable after `fsync_file`, a name (a created, renamed or removed entry) after `fsync_dir` of its parent.  Inside
-`recording()` every step is also written down with its data, so that a test can rebuild the states which a crash after
-any prefix of the steps may leave behind.
+Each function does one step. A file's content is durable after `fsync_file`; a created, renamed or removed name is
+durable after `fsync_dir` of its parent. Inside `recording()`, every step is recorded with its data. Tests rebuild from
+it the states that a crash after any step may leave.
 """
 
 import contextlib
@@ -28,23 +27,23 @@ TEMPORARY_PREFIX = ".tmp-"
 
 _AT_FDCWD = -100  # linux/fcntl.h
 _RENAME_EXCHANGE = 2  # linux/fs.h
-_READ_BYTES = 1 << 20  # stays in the second cache, and its pages are mapped once
-_SYNCING_THREADS = 8  # file systems bring what several wait for to the disk in one go: three times as fast as in turn
+_READ_BYTES = 1 << 20  # fits the second-level cache
+_SYNCING_THREADS = 8  # file systems sync several files in one go: three times faster than in turn
 _libc = ctypes.CDLL(None, use_errno=True)
 _recordings: list[list["Operation"]] = []
-_unsynced: set[Path] = set()  # journals whose last fsync failed: what it has dropped, no second one brings to the disk
+_unsynced: set[Path] = set()  # journals whose last fsync failed; another fsync would not write the lost pages
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One recorded step.
+    """A recorded step.
 
     Fields:
         kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `link`, `rename`, `exchange`,
                 `remove_file` or `remove_dir`
-        path:   the file or directory the step is about
-        data:   what `write_file` wrote (the whole file) or `append` added
+        path:   the file or directory
+        data:   the whole content of a `write_file`, or the bytes of an `append`
         target: the new name of a `rename` or `link`, the second name of an `exchange`
-        length: the length that `truncate` left, in bytes
+        length: the length after a `truncate`, in bytes
     """
 
     kind: str
@@ -56,9 +55,9 @@ class Operation(msgspec.Struct, frozen=True):
 
 @contextlib.contextmanager
 def recording() -> Iterator[list[Operation]]:
-    """Collect the operations done until the block ends, in order, in the list that it yields.
+    """Record the operations until the block ends, in the list that it yields.
 
-    The content of written files is kept in memory: for tests and small files.
+    For tests and small files: the content of written files is kept in memory.
     """
     operations: list[Operation] = []
     _recordings.append(operations)
@@ -69,7 +68,7 @@ def recording() -> Iterator[list[Operation]]:
 
 
 def _record(operation: Operation) -> None:
-    """Note a step by the names of its paths, also where it was done through a directory that is held open."""
+    """Record a step under the real names of its paths, also for paths through a held directory."""
     if not _recordings:
         return
     target = None if operation.target is None else Path(shown(str(operation.target)))
@@ -80,9 +79,9 @@ def _record(operation: Operation) -> None:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have an `OSError` of the system's that leaves the block name `path`, if it names no file or a temporary one.
+    """Make a system error that leaves the block name `path`, if it names no file or a temporary one.
 
-    Errors of writing, truncating, allocating, locking and syncing name none by themselves.
+    Errors of writing, truncating, allocating, locking and syncing name no file by themselves.
     """
     try:
         yield
@@ -93,7 +92,7 @@ def naming(path: Path) -> Iterator[None]:
 
 
 def error_text(error: BaseException) -> str:
-    """Return what an error says; one of the system's begins with its path, and has no advice."""
+    """Return what an error says; an error of the system begins with its path."""
     if isinstance(error, UnreadableError):
         error = error.cause
     if isinstance(error, OSError) and error.strerror:
@@ -102,13 +101,13 @@ def error_text(error: BaseException) -> str:
 
 
 def make_dir(path: Path) -> None:
-    """Create one directory; durable after `fsync_dir(path.parent)`."""
+    """Create a directory; durable after `fsync_dir(path.parent)`."""
     path.mkdir()
     _record(Operation("make_dir", path))
 
 
 def ensure_dir(path: Path) -> None:
-    """Create a directory durably unless it exists; others may do so at the same time.  Its parent must exist."""
+    """Create a directory durably unless it exists; safe with concurrent callers. Its parent must exist."""
     if path.is_dir():
         return
     try:
@@ -120,7 +119,7 @@ def ensure_dir(path: Path) -> None:
 
 
 def make_dirs(path: Path) -> None:
-    """Create a directory and those above it that are missing, durably; others may do so at the same time."""
+    """Create a directory and its missing parents durably; safe with concurrent callers."""
     missing = []
     while not path.exists():
         missing.append(path)
@@ -131,14 +130,14 @@ def make_dirs(path: Path) -> None:
 
 @contextlib.contextmanager
 def making_dirs(path: Path) -> Iterator[None]:
-    """Create a directory as `make_dirs` does; if the block raises, what it has created and is empty is removed."""
+    """Create a directory as `make_dirs`; if the block raises, remove it and its new parents if empty."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         make_dirs(path)
         yield
     except BaseException:
         for folder in missing:
-            with contextlib.suppress(OSError):  # something else has come into it, or it was not made
+            with contextlib.suppress(OSError):  # no longer empty, or not created
                 _remove_empty_dir(folder)
         raise
 
@@ -150,8 +149,8 @@ def write_file(
 
     Args:
         path: the file, replaced if it exists
-        data: the content, or its pieces one after the other
-        kind: of checksum (`storage.checksums`)
+        data: the content, or an iterable of its pieces
+        kind: kind of checksum (`storage.checksums`)
 
     Returns:
         (length in bytes, checksum) of the content.
@@ -172,10 +171,12 @@ def write_file(
 
 
 def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
-    """Make durable a file that a library has written: read it back for its checksum, unless it is known, and fsync it.
+    """Make a file written by a library durable, and return its length and checksum.
+
+    The file is read back for its checksum unless `known` gives (length, checksum).
 
     Returns:
-        (length in bytes, checksum of the `kind`) of the content as read back, or what is `known` of it.
+        (length in bytes, checksum of the `kind`), or `known`.
     """
     if known is not None and not _recordings:
         with naming(path), path.open("r+b") as file:
@@ -194,7 +195,7 @@ def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str 
 
 
 def adopt(path: Path, known: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
-    """Make durable a file or a directory that a library has written, as `adopt_file` and `adopt_tree`."""
+    """Make a file or directory written by a library durable, as `adopt_file` and `adopt_tree`."""
     return adopt_tree(path, known) if path.is_dir() else {path.name: adopt_file(path, known.get(path))}
 
 
@@ -205,13 +206,14 @@ def _depth(path: Path) -> int:
 def adopt_tree(
     path: Path, known: Mapping[Path, tuple[int, Checksum]] | None = None, kind: str = CRC32C
 ) -> dict[str, tuple[int, Checksum]]:
-    """Make durable a directory that a library has written: every file, then every directory, the deepest first.
+    """Make a directory written by a library durable: all files, then directories, deepest first.
 
-    The name of `path` itself is durable after `fsync_dir(path.parent)`.  `known`: {path: (length, checksum)} of files
-    that need not be read back.
+    known  {path: (length, checksum)} of files that need not be read back
+
+    The name of `path` itself is durable after `fsync_dir(path.parent)`.
 
     Returns:
-        {name of the file relative to `path.parent`: (length in bytes, checksum of the `kind`)}.
+        {file name relative to `path.parent`: (length in bytes, checksum of the `kind`)}.
     """
     known = known or {}
     folders, files = [], []
@@ -229,9 +231,9 @@ def adopt_tree(
 
 
 def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
-    """Return (length in bytes, checksum of the `kind`) of a file, reading it piece by piece.
+    """Return (length in bytes, checksum of the `kind`) of a file, read in pieces.
 
-    Raises `UnreadableError` where the system cannot read it.
+    Raises `UnreadableError` if the system cannot read it.
     """
     length, taken = 0, new_sum(kind)
     with reading(path), path.open("rb", buffering=0) as file:
@@ -242,7 +244,7 @@ def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
-    """The content of an unbuffered file, piece by piece, each of which lasts until the next is asked for."""
+    """Yield the content of an unbuffered file in pieces; each is valid until the next is requested."""
     buffer = memoryview(bytearray(min(_READ_BYTES, os.fstat(file.fileno()).st_size + 1)))
     while size := file.readinto(buffer):
         yield buffer[:size]
@@ -267,16 +269,16 @@ def fsync_dir(path: Path) -> None:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Give a file or directory a new name in one step; durable after `fsync_dir` of the parent."""
+    """Rename a file or directory atomically; durable after `fsync_dir` of the parent."""
     source.rename(target)
     _record(Operation("rename", source, target=target))
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Swap the names of two files or directories in one step; durable after `fsync_dir` of the parents.
+    """Swap the names of two files or directories atomically; durable after `fsync_dir` of the parents.
 
     Raises:
-        OSError: one does not exist, or the file system cannot do it.
+        OSError: one does not exist, or the file system does not support the operation.
     """
     names = os.fsencode(first), os.fsencode(second)
     if _libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE) != 0:
@@ -287,9 +289,9 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Give a file a second name (a hard link); durable after `fsync_dir` of the target's parent.
+    """Create a hard link; durable after `fsync_dir` of the target's parent.
 
-    Raises `OSError` where the file system has no hard links, or the name is on another one.
+    Raises `OSError` if the file system has no hard links, or the target is on another one.
     """
     os.link(source, target, follow_symlinks=False)
     _record(Operation("link", source, target=target))
@@ -302,9 +304,10 @@ def remove_file(path: Path) -> None:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory and all it contains, links as links; durable after `fsync_dir(path.parent)`.
+    """Remove a directory with all its content; links are removed, not followed.
 
-    A crash half-way leaves half of it: rename to a temporary name first where that matters.
+    Durable after `fsync_dir(path.parent)`. A crash may leave part of it, so rename it to a temporary name first if that
+    matters.
     """
     for folder, names, file_names in os.walk(path, topdown=False):
         for name in file_names:
@@ -319,9 +322,9 @@ def remove_tree(path: Path) -> None:
 
 
 def drop_trees(paths: Iterable[Path]) -> None:
-    """Remove directories that lie in one.
+    """Remove directories that share one parent.
 
-    Each is renamed first, so that a crash half-way leaves temporary names and nothing broken of theirs.
+    Each is renamed to a temporary name first. A crash thus leaves no incomplete directory under a real name.
     """
     dropped = []
     for path in paths:
@@ -334,9 +337,9 @@ def drop_trees(paths: Iterable[Path]) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file or a directory that is of no more use, as far as that can be done.
+    """Remove a file or directory as far as possible; raises nothing.
 
-    It raises nothing: what was done before, or the error that led here, is what counts.
+    An error here must not hide the caller's result or an earlier error.
     """
     try:
         if path.is_dir() and not path.is_symlink():
@@ -356,10 +359,10 @@ def _remove_empty_dir(path: Path) -> None:
 
 
 def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checksum]:
-    """Replace a file in one durable step: after a crash it has the old content or the new.
+    """Replace a file atomically and durably: after a crash it has the old or the new content.
 
     Returns:
-        (length in bytes, crc32c) of the new content.
+        (length in bytes, CRC-32C) of the new content.
     """
     temporary = path.with_name(f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
     try:
@@ -374,13 +377,12 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> tuple[int, Checks
 
 
 def append_line(path: Path, line: str) -> None:
-    """Append one line to a journal and fsync it.  A torn last line, left by a crash, is cut off first.
+    """Append a line to a journal and fsync it, after cutting off an incomplete last line.
 
     Raises:
         ValueError: `line` contains a line break.
-        OSError: the disk is full or fails; what was written of the line is cut off again, as far as that can be done.
-            After a failed fsync the next line is written with all that is there into a file of its own, which takes the
-            journal's place.
+        OSError: the disk is full or fails. The partly written line is cut off if possible. After a failed fsync, the
+            next call writes the whole journal to a new file that replaces it.
     """
     append_lines(path, [line.encode()])
 
@@ -417,7 +419,7 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
 
 
 def append(path: Path, file: FileIO, data: bytes) -> None:
-    """Write all of it at the end of the open `file`, whose name is `path`; durable after `fsync_file`."""
+    """Write all bytes at the end of the open `file`, whose name is `path`; durable after `fsync_file`."""
     left = memoryview(data)
     with naming(path):
         while left:
@@ -426,14 +428,14 @@ def append(path: Path, file: FileIO, data: bytes) -> None:
 
 
 def cut(path: Path, file: BinaryIO, length: int) -> None:
-    """Cut the open `file`, whose name is `path`, off after `length` bytes; durable after `fsync_file`."""
+    """Truncate the open `file`, whose name is `path`, to `length` bytes; durable after `fsync_file`."""
     with naming(path):
         file.truncate(length)
     _record(Operation("truncate", path, length=length))
 
 
 def whole_lines_length(file: BinaryIO) -> int:
-    """Length in bytes of the lines that have their line break, found from the end backwards."""
+    """Return the length in bytes of the lines that end with a line break, searching from the end."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - 4096)
@@ -446,7 +448,7 @@ def whole_lines_length(file: BinaryIO) -> int:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the whole lines of a journal, none where it is absent; a torn last line (no line break) is left out."""
+    """Return the complete lines of a journal; [] if the file is absent."""
     try:
         with reading(path):
             return path.read_bytes().decode(errors="surrogateescape").split("\n")[:-1]

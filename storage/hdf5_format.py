@@ -1,13 +1,12 @@
 """Tables as one HDF5 file.
 
-Live: contiguous datasets, allocated early and aligned, mapped at their offset once the file is closed; the superblock
-is never mapped and the file is never open for writing during a run.  In anonymous memory the datasets' cells are
-external raw files instead, because HDF5 insists on the real path of its own file, which anonymous memory has not.
+Live tables are contiguous datasets, allocated early and aligned. Each is mapped at its offset after the file is closed.
+The superblock is never mapped, and the file is never open for writing during a run. In anonymous memory the cells are
+external raw files, because HDF5 needs the real path of its own file.
 
-Checkpoints: chunks of about 4 MiB with gzip and Fletcher-32, or without either (the manifest has a checksum of the
-whole file).  The chunks are encoded here, by several threads, and handed to the library as they are: its own gzip runs
-in one thread.  Of deflate's strategies run lengths with Huffman codes (zlib's Z_RLE) are used: tables get as small as
-the default strategy makes them, 2 to 3 times as fast.
+Checkpoints have chunks of about 4 MiB with gzip and Fletcher-32, or raw; the manifest has a checksum of the whole file.
+Several threads encode the chunks here, because HDF5's own gzip runs in one thread. The deflate strategy is zlib's
+Z_RLE: as small as the default for tables, and 2 to 3 times as fast.
 """
 
 import contextlib
@@ -26,25 +25,25 @@ import numpy as np
 from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
-from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.mapping import HUGE_PAGE_BYTES, Region
 from storage.schema import ArraySpec, split_at_chunks
+from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.threads import ordered
 
 TABLES = "tables.h5"
 
-_METADATA_BYTES = 1 << 16  # generous: superblock, groups and headers of a few dozen arrays
+_METADATA_BYTES = 1 << 16  # enough for superblock, groups and headers of dozens of arrays
 _GZIP_LEVEL = 1
 _DEFLATE_RATIO = 1100  # deflate cannot compress by more than about 1032
 
 
 def _alignment(specs: Sequence[ArraySpec]) -> int:
-    """Huge pages where any array fills one; small tables would waste address space with that."""
+    """Return 2 MiB (a huge page) if any array fills one, otherwise the page size."""
     return HUGE_PAGE_BYTES if max(spec.nbytes for spec in specs) >= HUGE_PAGE_BYTES else mmap.PAGESIZE
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
-    """Bytes that live tables take, within a few pages for each array; the gaps between them are not allocated."""
+    """Return the bytes that live tables take, to within a few pages per array; gaps are not allocated."""
     return sum(spec.nbytes for spec in specs) + _METADATA_BYTES
 
 
@@ -59,11 +58,11 @@ def _label_axes(dataset: Any, spec: ArraySpec) -> None:
 
 
 def _create_dataset(file: Any, spec: ArraySpec) -> int:
-    """Create one contiguous dataset, allocated at once; return the offset of its cells in the file."""
+    """Create a contiguous dataset, allocated at once; return the offset of its cells in the file."""
     properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     properties.set_layout(h5py.h5d.CONTIGUOUS)
     properties.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
-    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)  # the cells are filled through the mapping, not twice
+    properties.set_fill_time(h5py.h5d.FILL_TIME_NEVER)  # the mapping fills the cells
     dataset = file.create_dataset(spec.name, shape=spec.shape, dtype=spec.numpy_dtype, dcpl=properties)
     _label_axes(dataset, spec)
     offset = dataset.id.get_offset()
@@ -78,15 +77,15 @@ def create_live(
     """Create live tables in one file.
 
     Args:
-        directory: an existing directory, which gets `tables.h5`
+        directory: an existing directory, in which `tables.h5` is created
         specs:     the arrays
-        notes:     become attributes of the file, as JSON where they are no text
+        notes:     attributes of the file; values that are not text are stored as JSON
 
     Returns:
-        Where each array's cells lie, in the order of `specs`; all cells are zero.
+        The position of each array's cells, in the order of `specs`; all cells are zero.
     """
     path = directory / TABLES
-    smallest = min(spec.nbytes for spec in specs)  # so that every dataset is aligned
+    smallest = min(spec.nbytes for spec in specs)  # the threshold that aligns every dataset
     with h5py.File(
         path, "x", libver="latest", alignment_threshold=smallest, alignment_interval=_alignment(specs)
     ) as file:
@@ -102,11 +101,11 @@ def create_live(
 
 
 def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[tuple[Region, ...], list[int]]:
-    """Create live tables in anonymous shared memory: `tables.h5` and, beside it, links to the raw cells it refers to.
+    """Create live tables in anonymous shared memory: `tables.h5`, and links to its external raw cells.
 
     Returns:
-        (regions in the order of `specs`, descriptors that keep the memory; the links work while this process has them
-        open).
+        (regions in the order of `specs`, descriptors that keep the memory). The links work while this process has the
+        descriptors open.
     """
     regions, descriptors = [], []
     try:
@@ -133,16 +132,16 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
 
 
 def fletcher32(data: bytes) -> int:
-    """The checksum of HDF5's filter of that name, over big-endian words of 16 bits, at most 8 MiB of them."""
+    """Return HDF5's Fletcher-32 checksum, over big-endian 16-bit words; at most 8 MiB of data."""
     words = np.frombuffer(data if len(data) % 2 == 0 else data + b"\0", ">u2").astype(np.int64)
     plain, weighted = int(words.sum()), int(words @ np.arange(len(words), 0, -1))
-    # A sum of 0 stays 0; multiples of 65,535 become 65,535, as folding the carries does.
+    # A sum of 0 stays 0; multiples of 65,535 become 65,535, as in HDF5's folding of carries.
     low, high = ((total - 1) % 0xFFFF + 1 if total else 0 for total in (plain, weighted))
     return high << 16 | low
 
 
 def _encode(chunk: np.ndarray, compressed: bool) -> bytes | memoryview:
-    """A chunk as it lies in the file."""
+    """Return a chunk as stored in the file."""
     raw = chunk.data.cast("B")
     if not compressed:
         return raw
@@ -160,12 +159,12 @@ def write_tables(
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
 ) -> dict[str, tuple[int, Checksum]]:
-    """Write the tables of a checkpoint into `directory / "tables.h5"`, a few chunks at a time, all of it durable.
+    """Write the tables of a checkpoint to `directory / "tables.h5"` durably, a few chunks at a time.
 
-    `notes` become attributes of the file, as JSON where they are no text.
+    notes  attributes of the file; values that are not text are stored as JSON
 
     Returns:
-        {name of the file: (length in bytes, XXH3-128)}.
+        {file name: (length in bytes, XXH3-128)}.
     """
     filters: dict[str, Any] = {"compression": "gzip", "compression_opts": _GZIP_LEVEL, "fletcher32": True}
     with decoding(directory / TABLES, str(directory / TABLES)), h5py.File(directory / TABLES, "x") as file:
@@ -198,15 +197,14 @@ def _write_chunks(
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Those of a checkpoint's `files` that hold the array: the one file of all of them."""
+    """Return those of a checkpoint's `files` that hold the array: the one HDF5 file."""
     return [name for name in files if name == TABLES]
 
 
 def _own_dataset(file: Any, name: str, path: Path) -> Any:
-    """The dataset, if all of it is in this file: the manifest's checksum says nothing of others.
+    """Return the dataset if it is stored entirely in this file, which the manifest's checksum covers.
 
-    External and soft links lead elsewhere, and so do virtual datasets and external raw files, neither of which has
-    chunks.  `DamagedError` for all of them, and where there is no dataset.
+    Raises `DamagedError` for external and soft links, virtual datasets, external raw files, and missing datasets.
     """
     parts = name.split("/")
     for depth in range(1, len(parts) + 1):
@@ -226,17 +224,17 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
 
 @contextlib.contextmanager
 def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterator[Any]:
-    """Open one array of a checkpoint for reading by slices.
+    """Open an array of a checkpoint for reading by slices.
 
     Args:
         directory: the checkpoint
-        spec:      what the manifest states about the array
-        files:     the names of the files that the manifest lists
+        spec:      the array according to the manifest
+        files:     names of the files that the manifest lists
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        DamagedError: the file is not in the manifest, has no such array in chunks of its own, or cannot hold its cells;
-            also where what is read inside the `with` statement cannot be decoded.
+        DamagedError: the file is not in the manifest, has no such array in its own chunks, or is too short for its
+            cells. Also raised in the `with` block for data that cannot be decoded.
         UnreadableError: the system cannot read the file.
     """
     path = directory / TABLES

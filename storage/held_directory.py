@@ -1,8 +1,8 @@
-"""A directory held open: a path that leads to this very directory, whatever it is renamed to.
+"""A directory held open: a path that leads to it even after it is renamed.
 
-Paths below `/proc/PID/fd/N` go through the open descriptor.  So nothing can happen between asking whether a directory
-is still the same one and writing into it: a directory that was moved is followed, nothing is created under its old
-name, and in a directory that was removed nothing can be created at all.
+Paths below `/proc/PID/fd/N` go through the open descriptor, so there is no race between checking a directory and
+writing into it. A moved directory is followed, and nothing is created under its old name. Creating a file in a removed
+directory fails.
 """
 
 import contextlib
@@ -24,8 +24,8 @@ class HeldDirectory:
     """A directory that stays open until `close`, or the end of a `with` statement.
 
     Attributes:
-        descriptor: of the directory
-        path:       leads to the directory, in this process and in others of the same user, as long as it is open
+        descriptor: file descriptor of the directory
+        path:       path to the directory while it is open, for this and other processes of the same user
     """
 
     def __init__(self, directory: Path) -> None:
@@ -58,18 +58,18 @@ class HeldDirectory:
         self.close()
 
     def close(self) -> None:
-        """Close it; nothing happens the second time."""
+        """Close the directory; a second call does nothing."""
         if _held.pop(str(self.path), None) is not None:
             os.close(self.descriptor)
 
     def place(self) -> Path:
-        """Return the name by which it was opened while that leads to it, else the name that it has now."""
+        """Return the path given on opening if it still leads here, otherwise the present path."""
         if self._is_at(self._given):
             return self._given
         return Path(str(self.path.readlink()).removesuffix(_REMOVED))
 
     def is_removed(self) -> bool:
-        """Return whether the directory was removed; one that was moved is not."""
+        """Return whether the directory was removed; a moved one was not."""
         name = str(self.path.readlink())
         return name.endswith(_REMOVED) and not self._is_at(Path(name))
 
@@ -80,11 +80,11 @@ class HeldDirectory:
             return False
 
 
-_REMOVED = " (deleted)"  # what the system adds to the name of a removed directory
+_REMOVED = " (deleted)"  # the kernel's suffix for the name of a removed directory
 
 
 def shown(text: str) -> str:
-    """Return a text for users: paths through directories that this process holds are replaced by their names."""
+    """Return a text for users, with paths through held directories replaced by real names."""
 
     def name(found: re.Match[str]) -> str:
         held = _held.get(found[0])
@@ -95,7 +95,7 @@ def shown(text: str) -> str:
 
 @contextlib.contextmanager
 def errors_shown() -> Iterator[None]:
-    """Replace held paths in the texts of errors that leave the block, as `shown` does."""
+    """Replace held paths in the texts of errors that leave the block, as `shown`."""
     try:
         yield
     except Exception as error:

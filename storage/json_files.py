@@ -1,4 +1,4 @@
-"""JSON that others may have written: bounded in size and depth, and whatever is wrong with it is a `ValueError`."""
+"""Reads JSON from untrusted files: size and depth are limited, and every problem is a `ValueError`."""
 
 import json
 from pathlib import Path
@@ -11,16 +11,16 @@ from storage.damage import reading
 _Fields = TypeVar("_Fields")
 
 MAX_JSON_BYTES = 64 << 20
-"""Of one file, unless the reader knows better; the manifest of a terabyte of tables takes 40 MB."""
+"""Default limit of a file's size; the manifest of a terabyte of tables takes 40 MB."""
 MAX_JSON_DEPTH = 64
-"""Lists and objects inside each other; what this program writes has fewer than ten."""
+"""Largest nesting of lists and objects; this program writes fewer than ten levels."""
 
 
 def parse_json(data: bytes | str, where: Path | str) -> Any:
-    """The value of a JSON text; `where` names it in messages.
+    """Return the value of a JSON text; `where` names it in messages.
 
-    Raises `ValueError` for text that is no JSON (NaN and infinities are none, numbers of thousands of digits neither),
-    and for lists and objects nested deeper than MAX_JSON_DEPTH.
+    Raises `ValueError` for invalid JSON (which includes NaN, infinities and numbers of thousands of digits) and for
+    nesting deeper than MAX_JSON_DEPTH.
     """
     too_deep = f"{where} nests lists and objects deeper than {MAX_JSON_DEPTH}, the most allowed"
     try:
@@ -39,7 +39,7 @@ def parse_json(data: bytes | str, where: Path | str) -> Any:
 
 
 def typed(value: Any, kind: type[_Fields], where: Path | str) -> _Fields:
-    """Return a JSON value as a struct, without further fields; `ValueError` that names `where` and what is wrong."""
+    """Return a JSON value as a struct; raises `ValueError` naming `where` and the problem."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -51,9 +51,9 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
-    """The content of a file; `ValueError`, before anything is read, where it is longer than `most_bytes`.
+    """Return the content of a file; raises `ValueError`, before reading, if it exceeds `most_bytes`.
 
-    Raises `UnreadableError` where the system cannot read it.
+    Raises `UnreadableError` if the system cannot read it.
     """
     with reading(path):
         length = path.stat().st_size
@@ -63,5 +63,5 @@ def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
 
 
 def read_json(path: Path, most_bytes: int = MAX_JSON_BYTES) -> Any:
-    """The value of a JSON file; raises as `read_bounded` and `parse_json`."""
+    """Return the value of a JSON file; raises as `read_bounded` and `parse_json`."""
     return parse_json(read_bounded(path, most_bytes), path)

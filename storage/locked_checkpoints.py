@@ -1,17 +1,17 @@
-"""Opens checkpoints that another process may be about to remove: locked, so that they stay while they are read."""
+"""Opens checkpoints with a lock, so that no other process removes them during reading."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints
 from storage.directory_lock import ReadLock
 
 
 def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
-    """Open the newest checkpoint in `root`, or one by its number; None where there is none.
+    """Open the newest checkpoint in `root`, or the one of a number; None if it does not exist.
 
-    It stays on the disk, with the blocks that it names, as long as the object or its `lock` is kept.  Raises as
+    The checkpoint and its blocks stay on disk as long as the object or its `lock` is kept. Raises as
     `storage.checkpoint.open_checkpoint`.
     """
     while True:
@@ -21,7 +21,7 @@ def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
         path = checkpoint_path(root, numbers[-1] if number is None else number)
         try:
             lock = ReadLock(path)
-        except FileNotFoundError:  # a newer one has taken its place since they were listed
+        except FileNotFoundError:  # retention removed it after the listing
             continue
         try:
             found = open_whole(path)
@@ -34,9 +34,9 @@ def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
 
 
 def lock_each(root: Path) -> Iterator[ReadLock]:
-    """Yield a lock on each checkpoint in `root` by ascending number, which is released when the next is asked for.
+    """Yield a lock on each checkpoint in `root`, ascending; each is released when the next is requested.
 
-    Checkpoints that are removed before are left out; where all of them were, they are listed again.
+    Checkpoints removed meanwhile are left out; if all were removed, the directory is listed again.
     """
     seen = False
     while not seen and (numbers := list_checkpoints(root)):

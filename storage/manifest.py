@@ -1,8 +1,8 @@
-"""JSON manifests: what an artefact is, in which version of its format, with a checksum over the manifest itself.
+"""JSON manifests: format, version and content of an artefact, with a checksum of the manifest itself.
 
-A manifest is one JSON object with `format`, `format_version`, the caller's fields and `content_hash`, the SHA-256 of
-all the others.  There is exactly one way to write a given manifest, and the reader compares bytes, so that every
-flipped bit is noticed, in the white space too.
+A manifest is a JSON object with `format`, `format_version`, the caller's fields, and `content_hash`, the SHA-256 of the
+others. A given manifest has exactly one text, and the reader compares bytes. Every flipped bit is therefore detected,
+also in white space.
 """
 
 import hashlib
@@ -17,18 +17,16 @@ from storage import durable
 from storage.damage import DamagedError, reading
 from storage.json_files import parse_json, read_bounded
 
-LAST_OLDER = "0.1.0"
-"""The last version of mccfr that reads the format versions before today's."""
 _HASH = "content_hash"
 _OWN_FIELDS = ("format", "format_version", _HASH)
 
 
 def canonical_json(value: Any) -> bytes:
-    """Return the one compact JSON text of a value: keys sorted, ASCII, floats by their shortest exact digits.
+    """Return the canonical compact JSON of a value: sorted keys, ASCII, shortest exact floats.
 
     Raises:
         ValueError: a float is NaN or infinite.
-        TypeError: something in the value is not JSON.
+        TypeError: the value contains something that is not JSON.
     """
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
 
@@ -39,20 +37,20 @@ def content_hash(value: Any) -> str:
 
 
 def exact_json(value: Any, what: str) -> bytes:
-    """Return readable JSON text from which exactly `value` can be read back.
+    """Return readable JSON text that reads back exactly as `value`.
 
-    Integers of any size and all finite floats survive; tuples, non-string keys, NaN and NumPy values do not.
+    Integers of any size and finite floats are exact. Tuples, non-string keys, NaN and NumPy values raise.
 
     Args:
         value: the value to write
         what:  its name in messages
 
     Raises:
-        ValueError: the value does not survive; the message says what to do.
+        ValueError: the value would change; the message says what to do.
     """
     advice = "use dictionaries with string keys, lists, strings, integers, finite floats, booleans and None"
     try:
-        text = msgspec.json.format(canonical_json(value), indent=1) + b"\n"  # json indents three times as slowly
+        text = msgspec.json.format(canonical_json(value), indent=1) + b"\n"  # json is 3 times slower
     except (TypeError, ValueError) as error:
         raise ValueError(f"{what} cannot be written as JSON ({error}); {advice}") from error
     if json.loads(text) != value:
@@ -83,12 +81,12 @@ def read_manifest(path: Path, format_name: str, format_version: int, others: Col
 
     Args:
         path:           the manifest's file
-        format_name:    the format it must have
+        format_name:    the required format
         format_version: the version that is written today
-        others:         versions that are read as well
+        others:         further versions that are read
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file does not exist.
         DamagedError: the file is damaged, or a symbolic link.
         UnreadableError: the system cannot read it.
         ValueError: an intact manifest has another format or version; the message has both.
@@ -115,10 +113,10 @@ def read_manifest(path: Path, format_name: str, format_version: int, others: Col
     version = content.get("format_version")
     if version != format_version and version not in others:
         known = sorted({*others, format_version})
-        reader = f"mccfr {LAST_OLDER}" if isinstance(version, int) and version < known[-1] else "a later mccfr"
+        writer = f" ({content['created_by']})" if isinstance(content.get("created_by"), str) else ""
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
-            f"{', '.join(map(str, known))}: use {reader}, which reads that version"
+            f"{', '.join(map(str, known))}: use the version of mccfr that wrote it{writer}"
         )
     content[_HASH] = stated
     return content

@@ -1,7 +1,7 @@
-"""Memory mappings of table regions: many arrays of one dtype as one contiguous flat array.
+"""Maps table regions into memory: many arrays of one dtype as one contiguous flat array.
 
-A kernel takes one flat array per dtype and element offsets into it, whatever the number of tables.  To get there, a
-range of addresses is reserved first and each region's pages are then mapped at their place inside it.
+Kernels take one flat array per dtype with element offsets, for any number of tables. The mapping reserves an address
+range and then maps each region's pages at their place in it.
 """
 
 import contextlib
@@ -40,13 +40,13 @@ _MAP_FAILED = ctypes.c_void_p(-1).value
 
 
 class Region(msgspec.Struct, frozen=True):
-    """Where the raw row-major cells of one array lie in a file.
+    """Position of an array's raw row-major cells in a file.
 
     Fields:
         name:         the array's name
         path:         absolute path of the file
-        offset_bytes: first byte of the cells in the file, a multiple of the page size
-        length_bytes: bytes of the cells
+        offset_bytes: offset of the first cell in the file, a multiple of the page size
+        length_bytes: size of the cells in bytes
         shape:        lengths of the axes
         dtype:        NumPy's name of the dtype
     """
@@ -60,7 +60,7 @@ class Region(msgspec.Struct, frozen=True):
 
 
 def regions_to_json(regions: Iterable[Region]) -> list[dict[str, Any]]:
-    """Return regions as plain lists and dictionaries that `json.dumps` takes, for worker processes."""
+    """Return regions as plain lists and dictionaries for `json.dumps`, to pass to worker processes."""
     return msgspec.json.decode(msgspec.json.encode(list(regions)))
 
 
@@ -74,14 +74,14 @@ def regions_from_json(data: Any) -> tuple[Region, ...]:
 
 
 class _Pages:
-    """Owner of a mapped address range: NumPy arrays over it keep it, and it is unmapped when the last of them goes."""
+    """Owner of a mapped address range; it is unmapped after the last NumPy array over it is dropped."""
 
     def __init__(self, reserved: int, reserved_bytes: int) -> None:
         self.unmap = weakref.finalize(self, _libc.munmap, reserved, reserved_bytes)
-        self.unmap.atexit = False  # at exit arrays may still be in use; the kernel unmaps
+        self.unmap.atexit = False  # arrays may still be in use at exit; the kernel unmaps
 
     def array(self, start: int, length: int, dtype: np.dtype[Any], writable: bool) -> np.ndarray:
-        """Array [length] of `dtype` at the address `start`, with this object as its base."""
+        """Return an array [length] of `dtype` at the address `start`, with this object as its base."""
         self.__array_interface__ = {
             "version": 3,
             "data": (start, not writable),
@@ -95,9 +95,8 @@ class Mapping:
     """Regions of one dtype, mapped into one contiguous range.
 
     Attributes:
-        flat:    [M] of the regions' dtype, from the first cell of the first region to the last cell of the last.
-                 Between regions lies private zero memory or the end of a file's last page: harmless to read, not to be
-                 written.
+        flat:    [M] of the regions' dtype, from the first cell of the first region to the last cell of the last. Gaps
+                 between regions are private zero memory or the end of a file's last page: readable, not to be written
         offsets: {name: element offset of the array's first cell in `flat`}
     """
 
@@ -108,39 +107,38 @@ class Mapping:
 
     @property
     def flat(self) -> np.ndarray:
-        """The whole range as a one-dimensional array; ValueError after `close`."""
+        """The whole range as a one-dimensional array; raises `ValueError` after `close`."""
         if self._flat is None:
             raise ValueError("this mapping is closed")
         return self._flat
 
     def view(self, name: str) -> np.ndarray:
-        """Return the array `name` in its shape, sharing memory with `flat`; KeyError for an unknown name."""
+        """Return the array `name` in its shape, sharing memory with `flat`; `KeyError` for an unknown name."""
         shape, start = self._shapes[name], self.offsets[name]
         return self.flat[start : start + math.prod(shape)].reshape(shape)
 
     def close(self) -> None:
-        """Let go of the memory.
+        """Drop the reference to the memory.
 
-        The pages are unmapped when the last array over them (`flat`, views, slices) is dropped, never under one that
-        is still in use: drop your own arrays to free the memory.
+        The pages are unmapped when the last array over them (`flat`, views, slices) is dropped.
         """
         self._flat = None
 
 
 def map_regions(regions: Iterable[Region], *, writable: bool, populate: bool) -> Mapping:
-    """Map regions of one dtype, in the given order, into one contiguous range of addresses.
+    """Map regions of one dtype, in the given order, into one contiguous address range.
 
-    A region of 2 MiB or more whose file offset allows it begins at a multiple of 2 MiB, every other one at a page.
-    Huge pages are asked for.  File sizes are checked first: a file that is too short is refused, never extended.
+    A region of 2 MiB or more with a suitable file offset begins at a multiple of 2 MiB, others at a page. Huge pages
+    are requested. File sizes are checked first; a file that is too short raises and is never extended.
 
     Args:
-        regions:  at least one; all of one dtype, names unique
-        writable: map for reading and writing, shared with every other process that maps the file; else read-only
-        populate: bring every page into this process's page table now, so that training meets no page faults
+        regions:  at least one; all of one dtype, with unique names
+        writable: map for reading and writing, shared with all processes that map the file; otherwise read-only
+        populate: fill the page table now, so that training has no page faults
 
     Raises:
         ValueError: regions that do not fit together, do not begin at a page, or disagree with their shape.
-        FileNotFoundError: a file is not there.
+        FileNotFoundError: a file does not exist.
         OSError: a file is shorter than its region, or the system refuses the mapping.
     """
     regions = tuple(regions)
@@ -178,7 +176,7 @@ def _check_regions(regions: Sequence[Region]) -> np.dtype[Any]:
 
 
 def _open_checked(region: Region, writable: bool) -> int:
-    """Open the region's file and refuse it where it is too short."""
+    """Open the region's file; raises `OSError` if it is too short."""
     descriptor = os.open(region.path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
     size, needed = os.fstat(descriptor).st_size, region.offset_bytes + region.length_bytes
     if size < needed:
@@ -194,7 +192,7 @@ def _round_up(value: int, multiple: int) -> int:
 
 
 def _place(regions: Sequence[Region]) -> tuple[list[int], int]:
-    """Byte position of each region from the start of the range, and the bytes of all pages together."""
+    """Return the byte position of each region in the range, and the total size in bytes."""
     positions, end = [], 0
     for region in regions:
         huge = region.length_bytes >= HUGE_PAGE_BYTES and region.offset_bytes % HUGE_PAGE_BYTES == 0
@@ -213,17 +211,17 @@ def _map_descriptors(
     pages = _Pages(reserved, reserved_bytes)
     base, end = _round_up(reserved, HUGE_PAGE_BYTES), 0
     for region, descriptor, position in zip(regions, descriptors, positions, strict=True):
-        if position > end:  # the gap after the region before: zeros, as anonymous memory is
+        if position > end:  # the gap after the previous region: zeros
             _check(_libc.mprotect(base + end, position - end, protection), "mprotect")
         length = _round_up(region.length_bytes, mmap.PAGESIZE)
         _mmap(base + position, length, protection, mmap.MAP_SHARED | _MAP_FIXED, descriptor, region.offset_bytes)
         if length >= HUGE_PAGE_BYTES:
-            # A wish: kernels without huge pages for shared memory answer EINVAL.
+            # Ignored if it fails: kernels without huge pages for shared memory return EINVAL.
             _libc.madvise(base + position, length, mmap.MADV_HUGEPAGE)
         if populate:
             _populate(base + position, length, writable)
         if populate and writable and length >= HUGE_PAGE_BYTES:
-            # A wish, too, that Linux since 6.1 grants where settings forbid the one above: what is there is moved.
+            # Linux 6.1 and later: moves the pages into huge pages even if settings forbid the advice above.
             _libc.madvise(base + position, length, _MADV_COLLAPSE)
         end = position + length
     last = positions[-1] + regions[-1].length_bytes
@@ -233,37 +231,37 @@ def _map_descriptors(
 
 
 def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """[cells] zeros in memory of this process's own, from a multiple of 2 MiB on; every page is there at once.
+    """Return [cells] zeros in private memory, aligned to 2 MiB, with all pages allocated.
 
-    Huge pages are asked for; the memory goes when the last array over it does.  Raises `OSError` where there is none.
+    Huge pages are requested. The memory is freed with the last array over it. Raises `OSError` if there is not enough.
     """
     used = _round_up(max(1, cells * dtype.itemsize), HUGE_PAGE_BYTES)
     reserved_bytes = used + HUGE_PAGE_BYTES  # room to begin at a multiple of 2 MiB
     reserved = _mmap(None, reserved_bytes, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     pages, base = _Pages(reserved, reserved_bytes), _round_up(reserved, HUGE_PAGE_BYTES)
     _check(_libc.mprotect(base, used, mmap.PROT_READ | mmap.PROT_WRITE), f"getting {used} bytes of memory")
-    _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # a wish, as above
+    _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # may fail, as above
     _populate(base, used, writable=True)
     return pages.array(base, cells, dtype, writable=True)
 
 
 def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
-    """[cells] zeros of which memory is taken page by page where they are written, and by nothing else.
+    """Return [cells] zeros whose memory is allocated page by page on the first write.
 
-    There may be many times more of them than there is memory.  Huge pages are asked for where they fill some.  Raises
-    `OSError` where addresses are limited.
+    The array may be many times larger than memory. Huge pages are requested for large ones. Raises `OSError` if address
+    space is limited.
     """
     dtype = np.dtype(dtype)
     used = _round_up(max(1, cells * dtype.itemsize), mmap.PAGESIZE)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
     base = _mmap(None, used, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
     if used >= 2 * HUGE_PAGE_BYTES:
-        _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # a wish, as above
+        _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # may fail, as above
     return _Pages(base, used).array(base, cells, dtype, writable=True)
 
 
 def give_back(array: np.ndarray) -> None:
-    """Set contiguous cells of `map_reserved` to zero in place, and give the system the pages that are theirs alone."""
+    """Set contiguous cells of a `map_reserved` array to zero, in place, and free the pages they fill."""
     array[...] = 0
     first = _round_up(array.ctypes.data, mmap.PAGESIZE)
     length = (array.ctypes.data + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE - first
@@ -272,7 +270,7 @@ def give_back(array: np.ndarray) -> None:
 
 
 def populate(array: np.ndarray) -> None:
-    """Bring the pages of an array of `map_reserved` into memory, to be written; `OSError` where there is none left."""
+    """Allocate the pages of a `map_reserved` array for writing; raises `OSError` if memory is exhausted."""
     if array.nbytes:
         _populate(array.ctypes.data, _round_up(array.nbytes, mmap.PAGESIZE), writable=True)
 
@@ -297,8 +295,8 @@ def _populate(address: int, length: int, writable: bool) -> None:
         return
     if ctypes.get_errno() != errno.EINVAL:
         _check(-1, f"populating {length} bytes of the tables")
-    # Kernels before 5.14.  Reading one byte a page suffices in shared memory and, unlike writing it back, cannot undo
-    # the update of a worker that is already running.
+    # Kernels before 5.14. Reading a byte per page suffices in shared memory. Writing it back could undo the update of a
+    # running worker.
     touched = (ctypes.c_ubyte * length).from_address(address)
     np.asarray(touched)[:: mmap.PAGESIZE].sum()
 
@@ -307,8 +305,8 @@ class ControlBlock:
     """A few int64 cells shared between processes that map the same file.
 
     Attributes:
-        path:  the file; give it to other processes for `map_cells`
-        cells: int64 array of the given shape; one aligned cell is read and written whole, nothing else is promised
+        path:  the file, for `map_cells` in other processes
+        cells: int64 array of the given shape; single aligned cells are read and written atomically, nothing more
     """
 
     def __init__(self, path: Path, mapping: Mapping, anonymous: int | None = None) -> None:
@@ -318,7 +316,7 @@ class ControlBlock:
         self._let_go = weakref.finalize(self, os.close, anonymous) if anonymous is not None else None
 
     def close(self) -> None:
-        """Let go of the memory, as `Mapping.close`; a file stays for others, but what is anonymous is gone."""
+        """Drop the memory as `Mapping.close`; a file stays for other processes, anonymous memory is freed."""
         del self.cells
         self._mapping.close()
         if self._let_go is not None:
@@ -326,12 +324,12 @@ class ControlBlock:
 
 
 def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
-    """Create a file of int64 cells, all 0, and map it.  Put it beside the live tables: it goes when they go.
+    """Create a file of int64 cells, all 0, and map it; put it beside the live tables.
 
-    Where there is no room, as in `/dev/shm` of a container, the memory is anonymous and the file a link to it.
+    If the file system has no room, as in a container's `/dev/shm`, the memory is anonymous and the file a link to it.
 
     Raises:
-        FileExistsError: the file is already there.
+        FileExistsError: the file already exists.
         ValueError: the shape has a length below 1.
     """
     region, anonymous = _cells_region(path, shape), None
@@ -347,7 +345,10 @@ def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
 
 
 def _allocate(path: Path, length: int) -> None:
-    """Make a file of zeros; `FileExistsError`, or an `OSError` that names it where there is no room, and it is gone."""
+    """Create a file of zeros.
+
+    Raises `FileExistsError`, or an `OSError` that names the file if there is no room; the file is then removed.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         os.posix_fallocate(descriptor, 0, length)
@@ -361,11 +362,11 @@ def _allocate(path: Path, length: int) -> None:
 
 
 def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]:
-    """Create a file of zeros with room for arrays, each from a page on, in their order; where `create_cells` is used.
+    """Create a file of zeros for arrays, each beginning at a page, in the given order.
 
     Raises:
-        FileExistsError: the file is already there.
-        OSError: there is no room.
+        FileExistsError: the file already exists.
+        OSError: the disk is full.
     """
     regions, end = [], 0
     for spec in specs:
@@ -376,10 +377,10 @@ def create_regions(path: Path, specs: Iterable[ArraySpec]) -> tuple[Region, ...]
 
 
 def map_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
-    """Map the cells that `create_cells` made in another process, for reading and writing.
+    """Map the cells that `create_cells` created in another process, for reading and writing.
 
     Raises:
-        OSError: the file is not there or has another size than the shape asks for.
+        OSError: the file does not exist or has another size than the shape requires.
     """
     region = _cells_region(path, shape)
     size = Path(path).stat().st_size

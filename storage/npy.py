@@ -1,7 +1,7 @@
-"""Arrays in NumPy's `.npy` files, in the one form of them that this program writes.
+"""Reads and writes arrays as `.npy` files in one restricted form.
 
-NumPy's own reader evaluates the header as Python: damage comes out as whatever the interpreter makes of it.  Here a
-header has the form below or is refused, and nothing is allocated before the length of the file has been compared.
+NumPy's reader evaluates the header as Python, so damage has arbitrary effects. This reader accepts only the header
+below, and compares the file length before it allocates.
 """
 
 import io
@@ -14,7 +14,7 @@ import numpy as np
 
 from storage.damage import DamagedError, reading
 
-_MAGIC = b"\x93NUMPY\x01\x00"  # and two bytes: the length of the rest of the header
+_MAGIC = b"\x93NUMPY\x01\x00"  # followed by two bytes: the length of the rest of the header
 _PREFIX_BYTES = len(_MAGIC) + 2
 _ALIGNMENT_BYTES = 16
 _HEADER = re.compile(
@@ -24,7 +24,7 @@ _HEADER = re.compile(
 
 
 def npy_pieces(array: np.ndarray) -> Iterator[bytes | memoryview]:
-    """Yield the pieces of an array's `.npy` file (version 1.0, row-major, little endian), for `durable.write_file`."""
+    """Yield the pieces of a `.npy` file (version 1.0, row-major, little endian) for `durable.write_file`."""
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
@@ -34,13 +34,13 @@ def npy_pieces(array: np.ndarray) -> Iterator[bytes | memoryview]:
 
 
 def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
-    """The array of a `.npy` file as `npy_pieces` writes it: integers or floats, row-major, little endian.
+    """Return the array of a `.npy` file written by `npy_pieces`: integers or floats, row-major.
 
     path    the file
-    mapped  False: a copy in memory, writable; True: read-only cells on the disk
+    mapped  False: a writable copy in memory; True: a read-only memory map
 
-    Raises `DamagedError` naming the file where its header has another form, or its length is not what the header
-    states, and `UnreadableError` where the system cannot read it.
+    Raises `DamagedError` for another header or a wrong length, and `UnreadableError` if the system cannot read the
+    file.
     """
     with reading(path), path.open("rb") as file:
         prefix = file.read(_PREFIX_BYTES)
@@ -58,10 +58,10 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
         return np.empty(shape, dtype)
     with reading(path):
         if mapped:
-            # The plain array over the mapping: indexing numpy.memmap itself is several times slower.
+            # A plain array over the mapping: indexing numpy.memmap itself is several times slower.
             return np.asarray(np.memmap(path, dtype, "r", start, shape))
         cells = np.empty(shape, dtype)
-        with path.open("rb") as file:  # numpy.fromfile would take an error of the disk for the file's end
+        with path.open("rb") as file:  # numpy.fromfile would take a disk error for the end of the file
             file.seek(start)
             if file.readinto(cells.reshape(-1).view(np.uint8).data) != cells.nbytes:
                 raise DamagedError(f"{path} became shorter while it was read")

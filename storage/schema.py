@@ -1,7 +1,7 @@
-"""Schemas of tables: which named arrays there are, their shapes, dtypes and axes.
+"""Schemas of tables: names, shapes, dtypes and axes of arrays.
 
-An algorithm declares its tables as a list of `ArraySpec`; live tables, checkpoints, verification and export all work
-from that list and know nothing else about the arrays.
+An algorithm declares its tables as a list of `ArraySpec`. Live tables, checkpoints, verification and export depend only
+on that list.
 """
 
 import math
@@ -15,19 +15,19 @@ import numpy as np
 ALLOWED_DTYPES = ("float16", "float32", "float64", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 _COMPONENT = re.compile(r"^[A-Za-z0-9_.-]+$")
-_RESERVED = (".", "..", "zarr.json")  # the last one is the name of Zarr's own metadata file
+_RESERVED = (".", "..", "zarr.json")  # "zarr.json" is Zarr's own metadata file
 
 
 def check_relative_name(name: str) -> str:
     """Return `name` if it is a relative path of plain components that stays inside its root.
 
-    Every component between slashes must match `^[A-Za-z0-9_.-]+$`; `.` and `..` are refused.
+    Every component between slashes must match `^[A-Za-z0-9_.-]+$`, and must not be `.` or `..`.
 
     Raises:
-        ValueError: the name could leave its root or has a character that is not allowed.
+        ValueError: the name could leave its root or has a forbidden character.
     """
     for component in name.split("/"):
-        # fullmatch: `$` alone would let a trailing newline through.
+        # fullmatch: `$` alone would accept a trailing newline.
         if not _COMPONENT.fullmatch(component) or component in (".", ".."):
             raise ValueError(
                 f"name {name!r}: component {component!r} is not allowed; between slashes use letters, digits and _ . - "
@@ -37,17 +37,17 @@ def check_relative_name(name: str) -> str:
 
 
 class ArraySpec(msgspec.Struct, frozen=True):
-    """One named array.
+    """Schema of a named array.
 
     Fields:
         name:  path of plain components inside the tables, such as `regret/street0/player1`
         shape: positive lengths of the axes, at least one
         dtype: one of `ALLOWED_DTYPES`, stored little endian
-        axes:  the name of each axis, as many as `shape` has lengths
-        fill:  the value that every cell starts with; must be exact in `dtype`
+        axes:  names of the axes, one for each length of `shape`
+        fill:  initial value of every cell; must be exact in `dtype`
 
     Raises:
-        ValueError: a field is outside of what is allowed; the message names it.
+        ValueError: a field is invalid; the message names it.
     """
 
     name: str
@@ -80,12 +80,12 @@ class ArraySpec(msgspec.Struct, frozen=True):
 
     @property
     def numpy_dtype(self) -> np.dtype[Any]:
-        """The dtype as NumPy's object, little endian."""
+        """NumPy dtype, little endian."""
         return np.dtype(self.dtype).newbyteorder("<")
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the raw cells."""
+        """Size of the raw cells in bytes."""
         return math.prod(self.shape) * self.numpy_dtype.itemsize
 
 
@@ -93,7 +93,7 @@ def validate_specs(specs: Iterable[ArraySpec]) -> tuple[ArraySpec, ...]:
     """Return the specs as a tuple after checking them against each other.
 
     Raises:
-        ValueError: there is none, two have one name, or one's name is a folder of another's.
+        ValueError: there are none, two have one name, or the name of one is a folder of another.
     """
     checked = tuple(specs)
     if not checked:
@@ -118,18 +118,18 @@ def specs_to_json(specs: Iterable[ArraySpec]) -> list[dict[str, Any]]:
 
 
 def specs_from_json(data: Any) -> tuple[ArraySpec, ...]:
-    """Return the specs that `specs_to_json` turned into plain data, validated anew.
+    """Return the specs that `specs_to_json` turned into plain data, validated again.
 
     Raises:
-        ValueError: a field is missing, of the wrong type or outside of what is allowed.
+        ValueError: a field is missing, of the wrong type or invalid.
     """
     return validate_specs(msgspec.convert(data, list[ArraySpec]))
 
 
 def split_at_chunks(shape: Sequence[int], itemsize: int, target_bytes: int) -> tuple[int, ...]:
-    """Return the largest chunk shape of at most about `target_bytes` whose cells are contiguous in row-major order.
+    """Return the largest chunk shape with contiguous row-major cells and about `target_bytes` at most.
 
-    Trailing axes stay whole as long as they fit; the axis before them is split, and those before it have length 1.
+    Trailing axes stay whole as long as they fit; the axis before them is split, and earlier axes have length 1.
     """
     chunk = [1] * len(shape)
     for axis in range(len(shape)):

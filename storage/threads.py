@@ -1,4 +1,4 @@
-"""Work spread over threads, for libraries that let other threads run meanwhile: copying, compressing, writing."""
+"""Distributes work over threads, for calls that release the GIL: copying, compressing, writing."""
 
 import os
 import threading
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-MAX_THREADS = 8  # copying fills the memory bus, and writing the disk, with fewer
-_LOOK_AHEAD = 2  # items of each thread that are under way or done and not yet taken
-_LITTLE_BYTES = 1 << 20  # less is read and summed before threads have started
+MAX_THREADS = 8  # fewer already saturate the memory bus or disk
+_LOOK_AHEAD = 2  # items per thread that are submitted and not yet consumed
+_LITTLE_BYTES = 1 << 20  # smaller work finishes before threads have started
 _NICENESS = 5  # of background threads: a quarter of a busy processor, all of an idle one
 
 Item = TypeVar("Item")
@@ -17,12 +17,12 @@ Result = TypeVar("Result")
 
 
 def available_threads() -> int:
-    """Threads that are worth starting here."""
+    """Return the number of threads worth starting on this machine."""
     return min(MAX_THREADS, len(os.sched_getaffinity(0)))
 
 
 def _step_back() -> None:
-    """Lower this thread's priority; on Linux, priorities are those of threads."""
+    """Lower this thread's priority; on Linux, priorities belong to threads."""
     thread = threading.get_native_id()
     os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS))
 
@@ -35,17 +35,17 @@ def ordered(
     background: bool = False,
     threads: int | None = None,
 ) -> Iterator[Result]:
-    """Yield work(item) for every item, in order; several are worked on at a time, and only a few ahead.
+    """Yield work(item) for every item, in order; several run at once, and only a few ahead.
 
     Args:
-        work:       called in other threads, or in this one where there is little to do
-        items:      taken as results are taken
-        size_bytes: what all items together hold, where they are no more work than reading it; None: much
-        background: give way to whoever else wants the processors
-        threads:    None: as many as there are processors, which is for work that computes
+        work:       called in other threads, or in this one if there is little to do
+        items:      consumed as results are consumed
+        size_bytes: total bytes of the items, if the work is proportional to them; None: large
+        background: run at low priority
+        threads:    None: one per processor, for work that computes
 
     Raises:
-        Whatever `work` raises, at the item's place; what is under way is waited for, the rest is not begun.
+        Any exception of `work`, at the item's place. Running items are waited for; the rest are cancelled.
     """
     if size_bytes is not None and size_bytes < _LITTLE_BYTES:
         yield from map(work, items)

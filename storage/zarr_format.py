@@ -1,14 +1,13 @@
 """Tables as Zarr version 3 arrays.
 
-Live: one shard without compression, so that the shard's file is the raw row-major cells from byte 0, padded to whole
-inner chunks, and then the shard's index.  Such a file can be mapped into memory and is an ordinary Zarr array to every
-reader.  Nothing writes a live array through zarr: that would replace the file under the mappings.  So zarr is imported
-where checkpoints are read, and nowhere else.
+A live array is one uncompressed shard: the raw row-major cells from byte 0, padded to whole inner chunks, then the
+index. The file can be mapped and is a normal Zarr array for readers. Writing it through zarr would replace the file
+under its mappings, so zarr is only imported to read checkpoints.
 
-Checkpoints: chunks of about 4 MiB, Zstandard level 1 without shuffling (the best of what was measured on young
-tables) or nothing, and a CRC-32C after it.  The chunks are encoded and written here, by several threads, in the form
-that zarr gives them: writing through zarr costs several times as much processor time.  What the manifest says of their
-files is a checksum of another kind: a CRC-32C of what ends with its CRC-32C is the same for all.
+Checkpoints have chunks of about 4 MiB, each followed by a CRC-32C. They are raw, or compressed by Zstandard level 1
+without shuffling, the best that was measured on young tables. Several threads encode and write the chunks here, because
+writing through zarr takes several times the processor time. The manifest uses XXH3-128: the CRC-32C of data followed by
+its own CRC-32C is a constant.
 """
 
 import contextlib
@@ -26,37 +25,37 @@ import numpy as np
 from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
-from storage.formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.json_files import read_json
 from storage.mapping import Region
 from storage.schema import ArraySpec, split_at_chunks
+from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
 from storage.threads import ordered
 from storage.zarr_metadata import FILE, chunk_key, chunked, sharded, write_group
 
 TABLES = "tables.zarr"
 
 _LEVEL = 1
-_METADATA_BYTES = 1 << 20  # of an array's zarr.json, generously
-_ZSTD_RATIO = 1 << 15  # a block of one repeated byte: 128 kB in four
+_METADATA_BYTES = 1 << 20  # limit for an array's zarr.json
+_ZSTD_RATIO = 1 << 15  # a block of one repeated byte: 128 kB in four bytes
 _INNER_CHUNK_BYTES = 1 << 20
 _INDEX_ENTRY_BYTES = 16
 
 
 def _inner_rows(spec: ArraySpec) -> int:
-    """Rows of the first axis in one inner chunk; only whole rows keep the shard row-major."""
+    """Return the rows of the first axis in an inner chunk; only whole rows keep the shard row-major."""
     row_bytes = spec.nbytes // spec.shape[0]
     return min(spec.shape[0], max(1, _INNER_CHUNK_BYTES // row_bytes))
 
 
 def _shard_bytes(spec: ArraySpec) -> tuple[int, int]:
-    """(bytes of the padded cells, number of inner chunks)."""
+    """Return (bytes of the padded cells, number of inner chunks)."""
     rows = _inner_rows(spec)
     chunks = -(-spec.shape[0] // rows)
     return chunks * rows * (spec.nbytes // spec.shape[0]), chunks
 
 
 def _index(spec: ArraySpec) -> bytes:
-    """The shard's index: offset and length of every inner chunk, little endian, and their checksum."""
+    """Return the shard's index: offset and length of every inner chunk, little endian, and a CRC-32C."""
     padded, chunks = _shard_bytes(spec)
     length = padded // chunks
     entries = np.empty((chunks, 2), "<u8")
@@ -67,14 +66,14 @@ def _index(spec: ArraySpec) -> bytes:
 
 
 def live_bytes(specs: Sequence[ArraySpec]) -> int:
-    """Bytes that live tables take, within a few pages for each array."""
+    """Return the bytes that live tables take, to within a few pages per array."""
     return sum(padded + chunks * _INDEX_ENTRY_BYTES + 4 for padded, chunks in map(_shard_bytes, specs))
 
 
 def _create_arrays(
     root: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
 ) -> Iterator[tuple[ArraySpec, Path]]:
-    """Write the metadata of live arrays; each with the path of its shard, whose directory is made."""
+    """Write the metadata of live arrays; yield each with the path of its shard, in an existing directory."""
     documents = {}
     for spec in specs:
         rows = _inner_rows(spec)
@@ -99,12 +98,12 @@ def create_live(
     """Create live tables as files.
 
     Args:
-        directory: an existing directory, which gets `tables.zarr`
+        directory: an existing directory, in which `tables.zarr` is created
         specs:     the arrays
-        notes:     become attributes of the group
+        notes:     attributes of the group
 
     Returns:
-        Where each array's cells lie, in the order of `specs`; all cells are zero.
+        The position of each array's cells, in the order of `specs`; all cells are zero.
     """
     regions = []
     for spec, path in _create_arrays(directory / TABLES, specs, notes):
@@ -115,11 +114,11 @@ def create_live(
 
 
 def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[tuple[Region, ...], list[int]]:
-    """Create live tables in anonymous shared memory, with links in `directory` that make a Zarr group of it.
+    """Create live tables in anonymous shared memory, linked from `directory` as a Zarr group.
 
     Returns:
-        (regions in the order of `specs`, descriptors that keep the memory; the links work while this process has them
-        open).
+        (regions in the order of `specs`, descriptors that keep the memory). The links work while this process has the
+        descriptors open.
     """
     regions, descriptors = [], []
     try:
@@ -144,13 +143,13 @@ def write_tables(
     background: bool = False,
     notes: Mapping[str, Any] | None = None,
 ) -> dict[str, tuple[int, Checksum]]:
-    """Write the tables of a checkpoint into `directory / "tables.zarr"`, a few chunks at a time, all of it durable.
+    """Write the tables of a checkpoint to `directory / "tables.zarr"` durably, a few chunks at a time.
 
-    All-zero chunks are written too, so that a file that is not there is always a file that was lost.  `notes` become
-    attributes of the group.
+    All-zero chunks are written too, so that an absent file is always a lost one. `notes` become attributes of the
+    group.
 
     Returns:
-        {name of each file relative to `directory`: (length in bytes, XXH3-128)}.
+        {file name relative to `directory`: (length in bytes, XXH3-128)}.
     """
     from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
 
@@ -180,7 +179,7 @@ def write_tables(
 
 
 def _make_folders(wanted: Iterable[Path]) -> list[Path]:
-    """Make the directories that are missing; return all whose entries are to be fsynced, the deepest first."""
+    """Create missing directories; return all whose entries need an fsync, the deepest first."""
     changed: dict[Path, None] = {}
     for folder in wanted:
         changed[folder] = None
@@ -192,25 +191,24 @@ def _make_folders(wanted: Iterable[Path]) -> list[Path]:
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Those of a checkpoint's `files` that hold the array: its metadata and its chunks."""
+    """Return those of a checkpoint's `files` that hold the array: its metadata and its chunks."""
     prefix = f"{TABLES}/{spec.name}/"
     return [name for name in files if name.startswith(prefix)]
 
 
 @contextlib.contextmanager
 def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterator[Any]:
-    """Open one array of a checkpoint for reading by slices.
+    """Open an array of a checkpoint for reading by slices.
 
     Args:
         directory: the checkpoint
-        spec:      what the manifest states about the array
-        files:     the names of the files that the manifest lists
+        spec:      the array according to the manifest
+        files:     names of the files that the manifest lists
 
     Raises:
         ValueError: shape or dtype differ from the manifest's.
-        DamagedError: the metadata is no array's, the manifest or the directory lacks a chunk, which zarr would read as
-            zeros, or the chunks are too short for what they should hold; also where what is read inside the `with`
-            statement cannot be decoded.
+        DamagedError: the metadata is invalid, a chunk is missing (zarr would read zeros), or the chunks are too short
+            for the array. Also raised in the `with` block for data that cannot be decoded.
         UnreadableError: the system cannot read a file.
     """
     import zarr
@@ -245,7 +243,7 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
 
 @functools.cache
 def _whole_store() -> Any:
-    """Return a class of stores in which a chunk that is missing is damage, where zarr would read fill values."""
+    """Return a store class in which a missing chunk raises `DamagedError`; zarr would read fill values."""
     from zarr.storage import LocalStore
 
     class WholeStore(LocalStore):

@@ -1,7 +1,7 @@
-"""Metadata of Zarr version 3 groups and arrays, as the zarr package writes it, to the byte.
+"""Writes metadata of Zarr version 3 groups and arrays, byte for byte as the zarr package does.
 
-The documents are small and fixed by the specification of the format, and importing zarr takes longer than all else
-that a small run does with its tables.  Zarr itself reads them: in tests, when checkpoints are read, and at the user's.
+The documents are small and fixed by the format's specification, while importing zarr takes longer than all other table
+work of a small run. zarr itself reads them in tests, in checkpoints, and in users' programs.
 """
 
 import json
@@ -21,12 +21,15 @@ _CRC32C: Document = {"name": "crc32c"}
 
 
 def chunk_key(position: Sequence[int]) -> str:
-    """The file of a chunk, relative to its array."""
+    """Return the file name of a chunk, relative to its array."""
     return "/".join(["c", *map(str, position)])
 
 
 def sharded(spec: ArraySpec, shard: Sequence[int], chunk: Sequence[int]) -> Document:
-    """An array in shards of uncompressed chunks, their index behind them; `shard` and `chunk` are shapes."""
+    """Return the metadata of an array in shards of uncompressed chunks, with the index at the end.
+
+    shard, chunk  shapes
+    """
     inside = {
         "chunk_shape": list(chunk),
         "codecs": [_bytes(spec)],
@@ -37,13 +40,19 @@ def sharded(spec: ArraySpec, shard: Sequence[int], chunk: Sequence[int]) -> Docu
 
 
 def chunked(spec: ArraySpec, chunk: Sequence[int], level: int | None) -> Document:
-    """An array in chunks of a shape with a checksum each, compressed by Zstandard where there is a level."""
+    """Return the metadata of an array in chunks with a CRC-32C each.
+
+    level  Zstandard level; None: uncompressed
+    """
     zstd = {"name": "zstd", "configuration": {"level": level, "checksum": False}}
     return _array(spec, chunk, [_bytes(spec), *([] if level is None else [zstd]), _CRC32C])
 
 
 def write_group(root: Path, arrays: Mapping[str, Document], attributes: Mapping[str, Any] | None = None) -> None:
-    """Make a group of arrays, by name, without cells: the directory `root`, one for each array, and those between."""
+    """Create a group of arrays without cells: directories and metadata of `root` and everything below it.
+
+    arrays  {name: metadata}
+    """
     root.mkdir()
     _write(root, _GROUP | {"attributes": dict(attributes or {})})
     for name, document in arrays.items():
@@ -60,7 +69,7 @@ def _write(directory: Path, document: Document) -> None:
 
 
 def _bytes(spec: ArraySpec) -> Document:
-    """How cells are laid out; single bytes have no order."""
+    """Return the codec of the cells' byte order; single bytes have none."""
     return _LITTLE if spec.numpy_dtype.itemsize > 1 else {"name": "bytes"}
 
 

@@ -7,15 +7,15 @@ from functools import cache
 
 from random_policy import policy
 
-from mccfr.config.games import HoldemGame, Menu
-from mccfr.games.real_rules import real_rules
-from mccfr.play.acpc_bot import play_acpc
-from mccfr.play.acpc_session import AcpcSession
-from mccfr.play.dealer import LocalSeat, MatchDealer, MatchPlan
-from mccfr.play.programs import PROGRAMS
+from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.games.full_betting import real_rules
+from mccfr.matches import bot_sessions
+from mccfr.matches.acpc_bot import play_acpc
+from mccfr.matches.acpc_session import AcpcSession
+from mccfr.matches.dealer import LocalSeat, MatchDealer, MatchPlan
+from mccfr.matches.programs import PROGRAMS
+from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving import Effort, ResolvingSeat, Settings
-from mccfr.play.seat import Seat
-from mccfr.runs.results import bots
 
 
 @cache
@@ -64,7 +64,7 @@ def dealing(of, guests=(), **options):
 
     def deal():
         try:
-            came["score"], came["record"] = bots.run_dealer(of, guests, say=told, warn=said.append, **options)
+            came["score"], came["record"] = bot_sessions.run_dealer(of, guests, say=told, warn=said.append, **options)
         except Exception as error:
             came["error"] = error
             ready.set()
@@ -82,8 +82,8 @@ def visit(port, finished=lambda _: None, name="policy", **options):
 
 
 def guest(program, of):
-    betting = bots._betting(of.game)
-    return bots.Guest("guest", program(betting, seed=2), of.game, rules())
+    betting = bot_sessions._betting(of.game)
+    return bot_sessions.ServerPlayer("guest", program(betting, seed=2), of.game, rules())
 
 
 def cut(one, port):

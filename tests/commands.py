@@ -1,7 +1,11 @@
-"""The command line in this process."""
+"""The command line in this process, and in processes of its own."""
 
 import json
-from collections.abc import Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -49,3 +53,39 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 def refusing(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) -> None:
     """What a command refuses as an error: the call of rows of `refusals`."""
     raise ValueError(refusal(capsys, *arguments).strip())
+
+
+_FORKING = """
+import json, os, sys
+import mccfr.cli.group
+from mccfr.cli import main
+
+for line in sys.stdin:
+    sys.argv = ["mccfr", *json.loads(line)]
+    if (child := os.fork()) == 0:
+        file = os.open("printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(file, stream)
+        main()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@contextmanager
+def processes(folder: Path) -> Iterator[Callable[..., int]]:
+    """Run each command as a process in a folder, where nothing of users is imported; what it prints is printed here.
+
+    They are forks of one process, which has imported the program and nothing else: so they cost little.
+    """
+    python = [sys.executable, "-P", "-c", _FORKING]  # -P: the folder is no place where modules are found
+    with subprocess.Popen(python, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
+
+        def run(*arguments: object) -> int:
+            print(json.dumps([str(argument) for argument in arguments]), file=process.stdin, flush=True)
+            status = int(process.stdout.readline())
+            print((folder / "printed").read_text(encoding="utf-8"))
+            return status
+
+        yield run
+        process.stdin.close()

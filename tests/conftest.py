@@ -18,7 +18,7 @@ from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.lookup import HOLDEM
 from abstraction.recipe import load_recipe
-from mccfr.cards import deck
+from mccfr.cards import full_deck
 from storage.checkpoint_writer import commit
 from storage.checksums import cells_checksum
 from storage.schema import ArraySpec
@@ -93,7 +93,7 @@ def tables_read_once():
 
     Those of one abstraction are kept, a gigabyte with four streets.  Reading them is tested in test_bucketed.py.
     """
-    read, laid_out = Abstraction._read, deck.bucket_tables
+    read, laid_out = Abstraction._read, full_deck.bucket_tables
 
     def read_once(abstraction, street, name):
         key = abstraction.path, street, name
@@ -116,7 +116,7 @@ def tables_read_once():
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(Abstraction, "_read", read_once)
-        patched.setattr(deck, "bucket_tables", laid_out_once)
+        patched.setattr(full_deck, "bucket_tables", laid_out_once)
         yield
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from mccfr.cards.deals import new_deals
-from mccfr.config.games import FlopHoldemGame
-from mccfr.config.solvers import DeepCfrConfig
+from mccfr.common.rng import ACTIONS, new_stream, uniform
+from mccfr.config.game_tables import FlopHoldemGame
+from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.holdem import flop_holdem
-from mccfr.rng import ACTIONS, new_stream, uniform
-from mccfr.solvers.deep.dealt_cfr import DealtCfr, dealt_specs
-from mccfr.solvers.deep.learned import listed_specs
+from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsCfr, dealt_specs
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
+from mccfr.solvers.deep.training_state import listed_specs
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 
 QUICK = {"traversals": 30, "memory": 4000, "averages": ("sd", "network"), "horizon": 50}
@@ -37,7 +37,7 @@ def trained(game_name, network="plain", iterations=3):
     game = flop_holdem(DEALT_GAMES[game_name], None, Path())
     config = DeepCfrConfig(**_DEALT, **DEALT_NETWORKS[network])
     tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in dealt_specs(game, config)}
-    found = DealtCfr(game, config, tables)
+    found = SampledCardsCfr(game, config, tables)
     found.iterate(iterations)
     return found
 

@@ -4,8 +4,8 @@ import numpy as np
 from harness import Trainer, rows
 
 from mccfr.games.game import Game
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import table_name
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import table_name
 
 
 def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:

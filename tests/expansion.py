@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.games.expanded import ExpandedGame
 from mccfr.games.game import Game
+from mccfr.games.history_tree import ExpandedGame
 from mccfr.tables.strategy import Strategy, uniform_strategy
 
 _Tables = tuple[npt.NDArray[np.float64], ...]

@@ -107,7 +107,7 @@ def main() -> None:
 
     for module in MODULES:
         import_module(module)
-    saving = import_module("mccfr.runs.session.saving")
+    saving = import_module("mccfr.runs.session.checkpointing")
     saving.FINAL_WAITS_SECONDS = (0.0,) * len(saving.FINAL_WAITS_SECONDS)
     before, cases, most, folder = json.load(sys.stdin)
     found, loaded = {}, list[list[str]]()
@@ -143,14 +143,14 @@ MODULES = (
     "mccfr.runs.session.start",
     "mccfr.runs.session.train_and_export",
     "mccfr.runs.session.restoring",
-    "mccfr.runs.results.evaluating",
-    "mccfr.runs.results.exploit",
-    "mccfr.runs.results.export",
+    "mccfr.api.evaluating",
+    "mccfr.api.exploiting",
+    "mccfr.runs.results.run_export",
     "mccfr.runs.results.export_best",
     "mccfr.runs.results.tensorboard",
     "mccfr.runs.directory.verification",
     "mccfr.report.document",
-    "mccfr.experiments.running",
+    "mccfr.experiments.experiment_runs",
     "storage.zarr_format",
     "storage.hdf5_format",
 )

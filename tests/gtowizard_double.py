@@ -12,9 +12,9 @@ from random import Random
 from pokerkit import HandHistory
 from slumbot_double import Double
 
-from mccfr.config.games import HoldemGame
+from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingState
-from mccfr.play.hands import Hand, phh
+from mccfr.matches.phh_format import Hand, phh
 
 GAME = {
     "game_id": 1,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mccfr.config import made, outside
+from mccfr.config import plugin_tables, plugins
 from mccfr.config.code_import import importer
 
 
@@ -23,7 +23,7 @@ def forget(*modules: str) -> None:
     """Have modules of users, and all that was imported from their folders, unknown as in another process."""
     for name in modules:
         sys.modules.pop(name, None)
-    for known in (outside._OBJECTS, outside._IMPORTED, importer._watched, importer.searched):
+    for known in (plugins._OBJECTS, plugins._IMPORTED, importer._watched, importer.searched):
         known.clear()
 
 
@@ -31,11 +31,11 @@ def forget(*modules: str) -> None:
 def forgetting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What is imported from a folder is forgotten afterwards."""
     before = set(sys.modules)
-    monkeypatch.setattr(outside, "_OBJECTS", {})
-    monkeypatch.setattr(outside, "_IMPORTED", {})
+    monkeypatch.setattr(plugins, "_OBJECTS", {})
+    monkeypatch.setattr(plugins, "_IMPORTED", {})
     monkeypatch.setattr(importer, "_watched", {})
     monkeypatch.setattr(importer, "searched", [])
-    monkeypatch.setattr(made, "_MADE", {})
+    monkeypatch.setattr(plugin_tables, "_MADE", {})
     yield
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):

@@ -7,21 +7,19 @@ from typing import NamedTuple
 import naive
 import numpy as np
 
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.file import config_from
-from mccfr.config.games import KuhnGame, LeducGame
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.config.toml_files import config_from
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
-from mccfr.solvers import sweep as sweeps
+from mccfr.solvers import dcfr_discount as sweeps
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampling.external import general as external_general
-from mccfr.solvers.sampling.external import packed as external_packed
-from mccfr.solvers.sampling.outcome import general as outcome_general
-from mccfr.solvers.sampling.outcome import packed as outcome_packed
+from mccfr.solvers.sampling.external import external_general, external_packed
+from mccfr.solvers.sampling.outcome import outcome_general, outcome_packed
 from mccfr.solvers.sampling.outcome.paths import new_paths
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableArrays, TableSet, make_layout, private_tables, table_name
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.table_layout import TableArrays, TableSet, make_layout, private_tables, table_name
 from mccfr.trees.compiled import (
     CHANCE,
     DECISION,
@@ -47,7 +45,7 @@ class Trainer:
 
     kernels is a module with the kernel, for example a mutant of one of `PRODUCTION`; planted is the error that a mutant
     of `planted.py` makes; general chooses the kernels over general records; deals is the number that outcome sampling
-    plays together, None as a run does; sweep is a module with the `Sweep` of `dcfr`.
+    plays together, None as a run does; sweep is a module with the `DcfrDiscount` of `dcfr`.
     `tables` holds a view [bucket, slot] of each table by name; `inner` is what goes on in a run.
     """
 
@@ -78,7 +76,7 @@ class Trainer:
         self.state, self.inner._schedule = self.inner.state, self.schedule
         if self.schedule.sweeps:
             kinds = ([t for name, t in self.tables.items() if name.startswith(k)] for k in ("regret/", "strategy_sum/"))
-            self.inner._sweep = sweep.Sweep(*kinds, self.schedule, (seed, 0))
+            self.inner._sweep = sweep.DcfrDiscount(*kinds, self.schedule, (seed, 0))
         if general:
             self.inner._tree = game.tree.arrays
             self.inner._choose_kernel(game, packed=False)

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.games.expanded import expand
 from mccfr.games.game import Game
+from mccfr.games.history_tree import expand
 from mccfr.solvers.histories.sequences import SequenceForm, Sequences, sequence_form
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import NO_SLOT, TERMINAL

@@ -7,8 +7,8 @@ has been chosen.
 from naive import dealt_hands
 
 from mccfr.games.betting import fold_value
-from mccfr.games.in_tree import InTree
-from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.identity_translation import IdentityTranslation
+from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.translation import real_betting
 from mccfr.trees.compiled import DECISION
 
@@ -44,9 +44,9 @@ class Twin:
         row = self.strategy.probability[block][self.bucket[deal, block]]
         found = []
         for number, action in enumerate(self.betting.real_actions(reading, state)):
-            after = Reading(self.betting.child(node, number), 1.0)
+            after = LineReading(self.betting.child(node, number), 1.0)
             if action == "c" and reading.closed != NOWHERE:
-                after = Reading(reading.closed, 1.0)
+                after = LineReading(reading.closed, 1.0)
             found.append((float(row[slot + number]), action, after))
         return found
 
@@ -133,7 +133,7 @@ class Twin:
         return value
 
     def _folded(self, state, deal):
-        if isinstance(self.betting, InTree):
+        if isinstance(self.betting, IdentityTranslation):
             return self._paid(self.betting.settled(state, "f"), deal)
         return self._paid((fold_value(state), 0.0), deal)
 

@@ -7,12 +7,12 @@ from stratified import LEDUC_12
 
 from mccfr.cluster.engine import Place, keepers
 from mccfr.cluster.messages import COMMAND, RUN, WRITE
-from mccfr.cluster.pool import on_engine, restore_copies
+from mccfr.cluster.rank_pool import on_engine, restore_copies
 from mccfr.cluster.trainer import Trainer
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.reporter import Silent
-from mccfr.runs.session.session import train
 from mccfr.runs.session.train_and_export import train_and_export
+from mccfr.runs.session.training_session import train
 
 SOLVER = {"period_nodes": 100_000, "seed": 5}
 LEDUC = '[game]\nname = "leduc"\nranks = 12\nmerge_suits = true\n'

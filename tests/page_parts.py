@@ -6,7 +6,7 @@ import pytest
 from pages_server import ask
 from random_policy import policy
 
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 
 

@@ -37,7 +37,7 @@ def _contains(printed: str, wanted: list[str], where: str) -> None:
 def play(page: Path, folder: Path, run: Run, printed: Callable[[], str]) -> int:
     """Do all that a page shows in `folder`, the current directory; how many blocks that were.
 
-    run      a command in this process: its exit status
+    run      a command: its exit status
     printed  what has been printed since the last call, on both streams
     """
     names: dict[str, object] = {"__name__": "page"}

@@ -5,12 +5,12 @@ import threading
 from contextlib import contextmanager
 from http.client import HTTPConnection
 
-from mccfr.view import Shelf
+from mccfr.view import StrategyList
 from mccfr.view.server import ViewServer
 
 
 def serving(*spots, review=None):
-    return served_shelf(Shelf([(one.title, lambda one=one: one) for one in spots], review))
+    return served_shelf(StrategyList([(one.title, lambda one=one: one) for one in spots], review))
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from types import ModuleType
 
 from mutants import mutant
 
-from mccfr.solvers import sweep
-from mccfr.solvers.sampling.external import packed as external
-from mccfr.solvers.sampling.outcome import packed as outcome
+from mccfr.solvers import dcfr_discount
+from mccfr.solvers.sampling.external import external_packed as external
+from mccfr.solvers.sampling.outcome import outcome_packed as outcome
 
 AT_OWN_NODES, OPPONENT_REACH = 1, 2
 SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY = 5, 6, 7, 8
@@ -108,5 +108,5 @@ SWEEPS = {
 
 @cache
 def wrong_sweep(error: str) -> ModuleType:
-    """`mccfr.solvers.sweep` with one of its errors, compiled once a process."""
-    return mutant(sweep, SWEEPS[error])
+    """`mccfr.solvers.dcfr_discount` with one of its errors, compiled once a process."""
+    return mutant(dcfr_discount, SWEEPS[error])

@@ -1,12 +1,14 @@
-"""Defects planted in the code that keeps files safe, and the tests that must fail with each.
+"""Defects planted in the code that keeps files safe and in estimators, and the tests that must fail with each.
 
 Those of `storage` are here, those of `abstraction`, `mccfr.runs` and `mccfr.policy` in `planted_in_runs`: a sync left
-out, an order swapped, a check skipped.  `planted_by_seed` has others, drawn from mechanical changes.
+out, an order swapped, a check skipped.  `planted_by_seed` has others, drawn from mechanical changes.  Those of
+evaluations, re-solving and experiments are in `planted_in_estimators`.
 `test_planted_defects.py` runs them all.
 """
 
 from mutants import Defect
 from planted_by_seed import DRAWN
+from planted_in_estimators import IN_ESTIMATORS
 from planted_in_runs import IN_RUNS
 
 DURABLE = "storage/test_durable.py"
@@ -15,8 +17,12 @@ STEPS = f"{DURABLE}::test_what_changes_a_file_or_makes_a_folder_waits_for_the_di
 SYNCS = f"{DURABLE}::test_a_sync_reaches_the_system_when_all_of_the_content_has"
 CHECKPOINTS = "storage/test_checkpoint.py"
 CRASHES = "storage/test_crash_states.py::test_every_crash_state_has_a_sound_checkpoint[zarr]"
-OUTPUTS, BLOCKS, LISTING = "storage/test_outputs.py", "storage/test_blocks.py", "storage/test_listing.py"
-LOCKS, LEFT = "storage/test_lock.py", "storage/test_live_sweep.py"
+OUTPUTS, BLOCKS, LISTING = (
+    "storage/test_atomic_outputs.py",
+    "storage/test_block_tables.py",
+    "storage/test_manifest_files.py",
+)
+LOCKS, LEFT = "storage/test_run_lock.py", "storage/test_live_sweep.py"
 
 IN_STORAGE = (
     # --- storage.durable ---
@@ -184,155 +190,155 @@ IN_STORAGE = (
         f"{DURABLE}::test_values_that_json_would_change",
     ),
     Defect(
-        "storage.listing",
+        "storage.manifest_files",
         "if status.st_size != stated.length_bytes:",
         "if status.st_size < stated.length_bytes:",
         "A file that is too long is taken for sound where only lengths are compared.",
         LISTING,
     ),
     Defect(
-        "storage.listing",
+        "storage.manifest_files",
         "        if path.is_symlink():",
         "        if False:",
         "What a manifest lists may be a link.",
         LISTING,
     ),
     Defect(
-        "storage.contiguous",
+        "storage.contiguous_arrays",
         "out.nbytes) == cells.crc32c",
         "out.nbytes) >= 0",
         "Cells are read without a look at their checksum.",
-        "storage/test_contiguous.py::test_damaged_cells_are_never_taken_for_sound",
+        "storage/test_contiguous_arrays.py::test_damaged_cells_are_never_taken_for_sound",
     ),
     Defect(
-        "storage.contiguous",
+        "storage.contiguous_arrays",
         "    if whole != stated:",
         "    if False:",
         "What lies between cells is not compared.",
-        "storage/test_contiguous.py::test_a_changed_bit_beside_the_cells_is_named",
+        "storage/test_contiguous_arrays.py::test_a_changed_bit_beside_the_cells_is_named",
     ),
     Defect(
-        "storage.journal",
+        "storage.journal_reader",
         "start, end = 0, durable.whole_lines_length(file)",
         "start, end = 0, file.seek(0, 2)",
         "A torn last line is read.",
-        "storage/test_journal.py::test_lines_from_the_end_are_those_from_the_beginning",
+        "storage/test_journal_reader.py::test_lines_from_the_end_are_those_from_the_beginning",
     ),
     # --- outputs, copies, blocks ---
     Defect(
-        "storage.outputs",
+        "storage.atomic_outputs",
         "if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:",
         "if True:",
         "Temporaries of other processes are swept whatever their age.",
         OUTPUTS,
     ),
     Defect(
-        "storage.outputs",
+        "storage.atomic_outputs",
         "        durable.fsync_dir(path.parent)",
         "        pass",
         "An output's name is not synced.",
         OUTPUTS,
     ),
     Defect(
-        "storage.outputs",
+        "storage.atomic_outputs",
         "        check_output(path, replaceable)  # writing",
         "        pass  # writing",
         "What has taken the name while an output was written is overwritten.",
         OUTPUTS,
     ),
     Defect(
-        "storage.outputs",
+        "storage.atomic_outputs",
         "    if path.is_symlink() or (path.exists()",
         "    if (path.exists()",
         "A link is replaced.",
         OUTPUTS,
     ),
     Defect(
-        "storage.outputs",
+        "storage.atomic_outputs",
         "        durable.exchange(temporary, path)",
         "        durable.remove_tree(path), durable.rename(temporary, path)",
         "The old output goes before the new one has its name.",
         OUTPUTS,
     ),
     Defect(
-        "storage.copies",
+        "storage.mirror",
         "        durable.fsync_dir(temporary)",
         "        pass",
         "The folder of a copy is not synced before its rename.",
         BLOCKS,
     ),
     Defect(
-        "storage.copies",
+        "storage.mirror",
         "            durable.fsync_dir(folder)",
         "            pass",
         "Folders inside of a copy are not synced before its rename.",
         BLOCKS,
     ),
     Defect(
-        "storage.copies",
-        "    _copy(root, place, name)  # last: who finds it finds what it names\n",
+        "storage.mirror",
+        "    _copy(root, place, name)  # last, so that a copied checkpoint has all its blocks\n",
         "",
         "A checkpoint is not copied, only the versions that it names.",
         BLOCKS,
     ),
     Defect(
-        "storage.copies",
+        "storage.mirror",
         " != stated[:2]:",
         " == ():",
         "A damaged file is copied.",
         BLOCKS,
     ),
     Defect(
-        "storage.copies",
+        "storage.mirror",
         "if not checkpoints.verify(root / name) or checkpoints.verify(place / name):",
         "if not checkpoints.verify(root / name):",
         "A damaged copy takes the place of what is there.",
         BLOCKS,
     ),
     Defect(
-        "storage.copies",
+        "storage.mirror",
         "    kept = named | copied | ",
         "    kept = named | ",
         "Copies of versions go that only the copy of a damaged checkpoint names.",
         BLOCKS,
     ),
     Defect(
-        "storage.blocks",
+        "storage.block_tables",
         "if named is not None and name not in named and (self.root / name).exists():",
         "if named is not None and (self.root / name).exists():",
         "A version goes that a checkpoint names.",
         BLOCKS,
     ),
     Defect(
-        "storage.blocks",
+        "storage.block_tables",
         "    if found.content_hash != content_hash:",
         "    if False:",
         "Another version than the checkpoint names is read.",
         BLOCKS,
     ),
     Defect(
-        "storage.blocks",
+        "storage.block_tables",
         "if partition_from_json(checkpoint.state.get(BLOCKS)) != self.partition:",
         "if False:",
         "A run goes on from blocks of other rows.",
         BLOCKS,
     ),
     Defect(
-        "storage.blocks",
+        "storage.block_tables",
         "    except (OSError, ValueError, LookupError, TypeError):\n        return None",
         "    except (OSError, ValueError, LookupError, TypeError):\n        return set()",
         "Where a checkpoint cannot be read now, the versions that it names go.",
         BLOCKS,
     ),
     Defect(
-        "storage.blocks",
+        "storage.block_tables",
         "self._promised = self._promised, set(found)",
         "self._promised = self._promised, set()",
         "Versions go that are promised to a checkpoint on its way to the disk.",
         BLOCKS,
     ),
     Defect(
-        "storage.blocks",
+        "storage.block_tables",
         "if rows[0] != 0 or rows[-1] != spec.shape[0] or rows != sorted(rows):",
         "if rows[0] != 0 or rows != sorted(rows):",
         "Blocks need not cover all rows of their array.",
@@ -340,28 +346,28 @@ IN_STORAGE = (
     ),
     # --- locks and what dead processes leave ---
     Defect(
-        "storage.lock",
+        "storage.run_lock",
         "os.register_at_fork(after_in_child=_abandon_all)",
         "",
         "An orphaned child keeps the lock of a killed process.",
         f"{LOCKS}::test_the_lock_is_free_after_kill_9_even_with_a_forked_child_left",
     ),
     Defect(
-        "storage.lock",
+        "storage.run_lock",
         "return os.path.samestat(os.fstat(self._descriptor), os.stat(path, dir_fd=directory))",
         "return os.path.exists(path)",
         "A lock whose folder has moved is taken for that of the folder at its place.",
         f"{LOCKS}::test_a_lock_knows_whether_its_file_is_where_it_was",
     ),
     Defect(
-        "storage.leftovers",
+        "storage.stale_live_tables",
         "(locked or time.time() - facts.st_mtime > _UNMARKED_SECONDS)",
         "True",
         "A folder that another process is making is swept.",
         f"{LEFT}::test_a_directory_that_is_being_made_is_left_alone_until_it_is_old",
     ),
     Defect(
-        "storage.leftovers",
+        "storage.stale_live_tables",
         "return _start_ticks(pid) != start_ticks",
         "return True",
         "The tables of a living process are swept whose lock file is gone.",
@@ -369,4 +375,4 @@ IN_STORAGE = (
     ),
 )
 
-DEFECTS = (*IN_STORAGE, *IN_RUNS, *DRAWN)
+DEFECTS = (*IN_STORAGE, *IN_RUNS, *DRAWN, *IN_ESTIMATORS)

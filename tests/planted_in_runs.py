@@ -2,7 +2,7 @@
 
 from mutants import Defect
 
-BUILDING = "abstraction/test_keeper.py"
+BUILDING = "abstraction/test_clustering_checkpoint.py"
 RUNS, POLICIES = "mccfr/runs", "mccfr/policy"
 RECORDS, SAVING, IDENTITY = f"{RUNS}/test_records.py", f"{RUNS}/test_saving.py", f"{RUNS}/test_identity.py"
 SYNCED = f"{RUNS}/test_each_step_fails.py::test_what_has_its_final_name_is_on_the_disk_with_all_that_it_holds"
@@ -11,21 +11,21 @@ STRANGE = f"{IDENTITY}::test_a_checkpoint_of_another_run_is_not_read"
 IN_RUNS = (
     # --- abstractions ---
     Defect(
-        "abstraction.keeper",
+        "abstraction.clustering_checkpoint",
         "if found is None or found.identity != self._identity:",
         "if found is None:",
         "A clustering goes on from the state of another recipe's.",
         f"{BUILDING}::test_a_state_is_for_the_same_stage_and_phase",
     ),
     Defect(
-        "abstraction.keeper",
+        "abstraction.clustering_checkpoint",
         "return self._arrays if self._phase == phase else None",
         "return self._arrays",
         "A phase goes on from the state of another one.",
         f"{BUILDING}::test_a_state_is_for_the_same_stage_and_phase",
     ),
     Defect(
-        "abstraction.keeper",
+        "abstraction.clustering_checkpoint",
         "            durable.fsync_dir(self._root.parent)",
         "            pass",
         "What is discarded may be there again after a power cut.",
@@ -117,28 +117,28 @@ IN_RUNS = (
         f"{RUNS}/test_start.py::test_what_a_process_left_that_died_while_it_made_a_run_is_replaced",
     ),
     Defect(
-        "mccfr.runs.directory.records",
+        "mccfr.runs.directory.journal_records",
         'if record.get("nodes_touched", 0) <= most_nodes:',
         'if record.get("nodes_touched", 0) < most_nodes:',
         "The lines of the checkpoint itself are dropped.",
         RECORDS,
     ),
     Defect(
-        "mccfr.runs.directory.records",
+        "mccfr.runs.directory.journal_records",
         "if end - line.start >= _CHECKED_BYTES:",
         "if True:",
         "Damage before the last sound line is not found.",
         RECORDS,
     ),
     Defect(
-        "mccfr.runs.directory.records",
+        "mccfr.runs.directory.journal_records",
         "_set_aside(path, damaged[::-1])",
         "_set_aside(path, damaged)",
         "Damaged lines are set aside the last first.",
         RECORDS,
     ),
     Defect(
-        "mccfr.runs.directory.records",
+        "mccfr.runs.directory.journal_records",
         "    durable.append_lines(beside, [line.data for line, _ in damaged])\n",
         "",
         "Damaged lines go from the journal and lie nowhere else.",
@@ -181,42 +181,42 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.verification",
-        "        problems += records.problems(run.path(name))",
+        "        problems += journal_records.problems(run.path(name))",
         "        pass",
         "Damaged lines of journals are not named.",
         f"{RUNS}/test_journals.py::test_a_damaged_line_is_named_set_aside_and_stops_nobody[metrics.jsonl-garbage]",
     ),
     # --- sessions ---
     Defect(
-        "mccfr.runs.session.saving",
+        "mccfr.runs.session.checkpointing",
         'if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:',
         "if False:",
         "A checkpoint of other counts is taken for the one whose commit has failed.",
         SAVING,
     ),
     Defect(
-        "mccfr.runs.session.saving",
+        "mccfr.runs.session.checkpointing",
         "            durable.fsync_dir(root)\n",
         "",
         "A checkpoint whose journal line failed is noted before its name is on the disk.",
         SAVING,
     ),
     Defect(
-        "mccfr.runs.session.saving",
+        "mccfr.runs.session.checkpointing",
         'if noted.get("checkpoint") != number:',
         "if True:",
         "A checkpoint whose retention failed is noted twice.",
         SAVING,
     ),
     Defect(
-        "mccfr.runs.session.saving",
+        "mccfr.runs.session.checkpointing",
         "keep=run.config.run.keep_checkpoints,",
         "keep=max(1, run.config.run.keep_checkpoints - 1),",
         "One checkpoint too few stays.",
         SAVING,
     ),
     Defect(
-        "mccfr.runs.session.saving",
+        "mccfr.runs.session.checkpointing",
         "spared=self._evaluator.kept,",
         "spared=(),",
         "Checkpoints go that were to stay for good.",
@@ -265,42 +265,42 @@ IN_RUNS = (
         f"{RUNS}/test_export_place.py::test_something_else_at_the_place_is_found_before_training",
     ),
     Defect(
-        "mccfr.policy.write",
+        "mccfr.policy.writer",
         "        durable.fsync_dir(temporary)",
         "        pass",
         "A policy's folder is not synced before it has its name.",
         f"{SYNCED}[policy]",
     ),
     Defect(
-        "mccfr.policy.write",
+        "mccfr.policy.writer",
         "        return not file.read(1)",
         "        return True",
         "A longer table of another policy is shared.",
         f"{POLICIES}/test_policy_format2.py::test_damaged_tables_are_never_shared",
     ),
     Defect(
-        "mccfr.policy.write",
+        "mccfr.policy.writer",
         "            durable.remove_file(path)\n",
         "",
         "A table is written into the file of another policy.",
         f"{POLICIES}/test_policy_format2.py::test_damaged_tables_are_never_shared",
     ),
     Defect(
-        "mccfr.policy.read",
+        "mccfr.policy.reader",
         "            policy._require_rows()\n        return policy",
         "            pass\n        return policy",
         "A policy is opened whose rows are none.",
         f"{POLICIES}/test_policy.py::test_a_row_that_is_none_is_not_played_whatever_its_checksums_say",
     ),
     Defect(
-        "mccfr.policy.read",
+        "mccfr.policy.reader",
         'found += [f"{name} is not in {META}" for name in extra]',
         "pass",
         "Files of a policy that nobody lists are not named.",
         f"{POLICIES}/test_policy.py::test_missing_short_and_extra_files_are_named",
     ),
     Defect(
-        "mccfr.policy.replacing",
+        "mccfr.policy.overwrite",
         "if replace or (run_id is not None and there.get(RUN_ID) == run_id):",
         "if replace or there.get(RUN_ID) == run_id:",
         "An export that does not say whose it is is taken for one's own.",
@@ -308,10 +308,10 @@ IN_RUNS = (
     ),
     # --- evaluations ---
     Defect(
-        "mccfr.evaluation.first_street",
+        "mccfr.evaluation.preflop_best_response",
         "(left - mean[number]) ** 2",
         "(left - left.mean()) ** 2",
         "The spread is taken about one mean of all strata.",
-        "mccfr/evaluation/test_first_street.py::test_the_width_of_the_estimate_is_of_what_differs_within_strata",
+        "mccfr/evaluation/test_preflop_best_response.py::test_the_width_of_the_estimate_is_of_what_differs_within_strata",
     ),
 )

@@ -5,12 +5,12 @@ from pathlib import Path
 from places import RUNS
 from strategies import partly_reached_strategy
 
-from mccfr.config.file import to_document
-from mccfr.config.games import GameConfig
-from mccfr.config.tables import AbstractionConfig, Config
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.run_tables import AbstractionConfig, Config
+from mccfr.config.toml_files import to_document
+from mccfr.games.registry import build_game
 from mccfr.policy import write_policy
-from mccfr.policy.layout import FORMAT, FORMAT_VERSION
+from mccfr.policy.policy_layout import FORMAT, FORMAT_VERSION
 from storage import durable
 from storage.json_files import read_json
 from storage.manifest import write_manifest

@@ -1,4 +1,4 @@
-"""Compact texts of ranges: what `abstraction.ranges.parse_range` must read back to the same weights."""
+"""Compact texts of ranges: what `abstraction.range_notation.parse_range` must read back to the same weights."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import RANKS, combo_text
-from abstraction.ranges import parse_range
+from abstraction.range_notation import parse_range
 
 
 @cache

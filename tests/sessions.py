@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from same import assert_same_arrays
 
-from mccfr.config.file import config_from
+from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.run import Run, create_run, with_settings
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.session.plan import planned_layout
-from mccfr.runs.session.session import Outcome, train
-from mccfr.solvers.configured import configured_game
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.training_session import Outcome, train
+from mccfr.solvers.game_from_config import configured_game
 from storage.checkpoint import list_checkpoints
 
 EXTERNAL = {"discount": "linear", "period_nodes": 50_000, "seed": 5}

@@ -15,7 +15,7 @@ from acpc import rules
 from abstraction.cards import card_text
 from mccfr.games.betting import BettingState
 from mccfr.games.translation import apply_action
-from mccfr.play.acpc import followed, won_chips
+from mccfr.matches.acpc import followed, won_chips
 
 
 class Double:

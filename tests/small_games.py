@@ -10,16 +10,16 @@ from places import RUNS
 from abstraction.boards import board_tables, locate_board
 from abstraction.cards import hand_cards
 from abstraction.recipe import load_recipe
-from mccfr.cards.deck import WholeDeck
-from mccfr.cards.listed import ListedCards
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
-from mccfr.trees.histories import Chance, Decision, build_history_tree
+from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
 
 BLINDS = PokerGame(blinds=(2, 1), stack=7, first_player=(2, 1))
 """Player 1's blind is the smaller one, and he is first to act."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.policy.profile import Profile
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import Locks
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 from places import RUNS
 
-from mccfr.config.file import config_from, load_document
+from mccfr.config.toml_files import config_from, load_document
 from mccfr.games.game import Game
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.strata import (
+from mccfr.solvers.strata_training import (
     FIRST_STREET,
     Barrier,
     Interval,
@@ -19,8 +19,8 @@ from mccfr.solvers.strata import (
     first_street_names,
     with_copies,
 )
-from mccfr.tables.layout import TableSet, private_tables
 from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableSet, private_tables
 
 LEDUC_12 = {"name": "leduc", "ranks": 12, "merge_suits": True}
 

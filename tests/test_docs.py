@@ -10,7 +10,7 @@ from places import ROOT
 
 from abstraction import recipe
 from mccfr.cli.group import cli, click
-from mccfr.config import games, solvers, tables
+from mccfr.config import game_tables, run_tables, solver_tables
 
 sys.path.append(str(ROOT / "tools"))
 import commands_page
@@ -102,7 +102,7 @@ NOT_WRITTEN = {"named"}
 def keys() -> set[str]:
     """Return every key of every table."""
     found = set()
-    for module in (games, solvers, tables, recipe):
+    for module in (game_tables, solver_tables, run_tables, recipe):
         for struct in vars(module).values():
             if isinstance(struct, type) and issubclass(struct, msgspec.Struct):
                 found |= {field.encode_name for field in msgspec.structs.fields(struct)}

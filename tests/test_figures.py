@@ -16,8 +16,8 @@ import figures_catalogue as catalogue
 import figures_clock
 from figures_example import first_pure
 
-from mccfr.api.records import evaluation_of
-from mccfr.config.games import KuhnGame
+from mccfr.api.api_types import evaluation_of
+from mccfr.config.game_tables import KuhnGame
 from mccfr.experiments import Curve, experiment_from
 from mccfr.experiments.definition import AXES
 from mccfr.games.poker import kuhn

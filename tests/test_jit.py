@@ -24,7 +24,7 @@ from refusals import refused
 
 from abstraction.kernels import jit, kernel_files
 from abstraction.kernels.jit import njit, part_njit
-from mccfr.rng import new_stream
+from mccfr.common.rng import new_stream
 
 
 @part_njit
@@ -152,8 +152,8 @@ def test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does(t
 ELSEWHERE = """
 from abstraction.kernels.jit import watch_compiling
 watch_compiling(print, print)
-import mccfr.rng
-print(mccfr.rng.__file__, mccfr.rng.new_stream(1, 2)[0])
+import mccfr.common.rng
+print(mccfr.common.rng.__file__, mccfr.common.rng.new_stream(1, 2)[0])
 """
 
 
@@ -168,7 +168,7 @@ def test_a_copy_of_the_packages_finds_what_this_one_has_compiled(tmp_path):
             copy.write_bytes(path.read_bytes())
     told = {"env": {**os.environ, "PYTHONPATH": str(tmp_path)}, "cwd": tmp_path, "capture_output": True, "text": True}
     done = subprocess.run([sys.executable, "-c", ELSEWHERE], check=True, **told)
-    assert done.stdout == f"{tmp_path / 'mccfr/rng.py'} {wanted}\n"
+    assert done.stdout == f"{tmp_path / 'mccfr/common/rng.py'} {wanted}\n"
 
 
 def part_and_kernel():

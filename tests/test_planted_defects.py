@@ -2,7 +2,7 @@
 
 Shows:
 
-* Defects planted in what keeps files safe are caught by the tests (test_a_planted_defect_is_caught)
+* Defects planted in what keeps files safe, and in estimators, are caught by the tests (test_a_planted_defect_is_caught)
 """
 
 import pytest

@@ -21,22 +21,22 @@ from small_games import small_recipe
 
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
-from mccfr.cluster.pool import RECORDS
-from mccfr.cluster.status import cluster_status
-from mccfr.config.games import KuhnGame
-from mccfr.evaluation.same_game import check_same_game
+from mccfr.cluster.cluster_status import cluster_status
+from mccfr.cluster.rank_pool import RECORDS
+from mccfr.config.game_tables import KuhnGame
+from mccfr.evaluation.compatible_games import check_same_game
+from mccfr.matches.players import holdem_of
+from mccfr.matches.review.review_files import _HEAD, read_review
 from mccfr.policy import Policy, verify_policy
 from mccfr.policy.export.networks import is_networks, read_networks, verify_networks
 from mccfr.policy.query import query
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, open_run
-from mccfr.runs.directory.status import run_list, run_status
+from mccfr.runs.directory.run_status import run_list, run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint, measured_checkpoints
 from mccfr.runs.results.line_spot import game_config
-from mccfr.runs.results.players import holdem_of
-from mccfr.runs.results.review import _HEAD, read_review
 from mccfr.runs.results.targets import Reference, open_source
-from mccfr.upi.files import read_tree
+from mccfr.upi.tree_files import read_tree
 from storage.checkpoint import open_checkpoint
 
 VALUES = (None, [], {}, 5, "x", True, [[]], [None], {"x": {}})

@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import ClassVar
 
 import mccfr
-from mccfr.cards.small_deck import small_deck
-from mccfr.config.solvers import SolverConfig
+from mccfr.cards.small_deck_cards import small_deck
+from mccfr.config.solver_tables import SolverConfig
 from mccfr.evaluation.methods import EvaluationLine, Method
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.solvers.solver import Algorithm, Share
-from mccfr.tables.layout import make_layout
+from mccfr.tables.table_layout import make_layout
 
 
 def long_kuhn(ante_file: Path, ranks: int = 4, bet: float = 2.0) -> mccfr.Game:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.clustering.potential import VALUES, potential_points
+from abstraction.clustering.potential_aware import VALUES, potential_points
 
 
 def histograms_of(cumulative: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -1,6 +1,6 @@
-"""Speed of kernels and of whole runs, as ratios taken in one sitting.
+"""Benchmarks of kernels and whole runs, as ratios of two sides measured in turn.
 
-Machines drift: every comparison alternates its sides and quotes medians.  Run on an otherwise idle machine.
+The speed of machines drifts, so every comparison alternates its sides and reports medians.  Run it on an idle machine.
 """
 
 import rich_click as click
@@ -13,7 +13,7 @@ from bench_vector import vector
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def bench() -> None:
-    """Benchmarks as ratios in one sitting; see docs/performance.md for figures and what they mean."""
+    """Benchmarks as ratios of two sides measured in turn; docs/performance.md explains the figures."""
 
 
 for command in (kernel, pairs, resolving, solve, vector):

@@ -1,12 +1,11 @@
-"""Speed of the sampled kernels on the betting tree of whole hold'em, against a C program that does the same work.
+"""Speed of the sampling kernels on the betting tree of whole hold'em, beside a C program.
 
-The two take turns, and each turn gives a ratio of nodes per second of processor time: so another program that takes a
-share of the processors moves neither side, and what the caches and the memory bus lose to it, both.
+Both do the same work in turn.  Each turn gives a ratio of nodes per second of processor time, so that other programs on
+the machine do not distort it.
 
-A simulated deal stands in for the cards, as it does in the C program: buckets that follow a hidden strength with noise.
-Everything else is as in a run: live tables in shared memory, mapped and populated by fresh processes, huge pages asked
-for.  Players are numbered as in the C program, 0 the small blind: who traverses first changes play, and with it the
-nodes of an iteration.
+Simulated deals replace the cards on both sides: buckets follow a hidden strength with noise.  Everything else is
+as in a run, with live tables in shared memory, mapped by new processes, and huge pages.  Player 0 is the small blind as
+in the C program, because the number of nodes per iteration depends on who traverses first.
 """
 
 import contextlib
@@ -30,31 +29,31 @@ from bench_processor import compiled, machine, make_kernels_for, march_option
 
 from abstraction.kernels.jit import njit
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.games import Menu
+from mccfr.common.rng import new_stream, uniform
+from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.menu import MenuGame, menu_targets
-from mccfr.rng import new_stream, uniform
-from mccfr.solvers.sampling.external.packed import external_sampling_packed, new_packed_worklist
-from mccfr.solvers.sampling.outcome.algorithm import tree_depth
-from mccfr.solvers.sampling.outcome.packed import outcome_sampling_packed
+from mccfr.solvers.sampling.external.external_packed import external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.outcome.outcome_algorithm import tree_depth
+from mccfr.solvers.sampling.outcome.outcome_packed import outcome_sampling_packed
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER, new_paths
-from mccfr.tables.layout import TableArrays, TableLayout, kernel_arrays, make_layout
+from mccfr.tables.table_layout import TableArrays, TableLayout, kernel_arrays, make_layout
 from mccfr.trees.compiled import MAX_PACKED_ACTIONS, CompiledTree, pack
-from storage.live import create_live
+from storage.live_tables import create_live
 from storage.mapping import create_cells, map_cells, map_regions, regions_from_json, regions_to_json
 
 STACK, SMALL_BLIND, BIG_BLIND = 20_000, 50, 100
 PREFLOP_BUCKETS = 169
-EPSILON = 0.5  # the C program's
+EPSILON = 0.5  # as in the C program
 BATCH_DEALS, BATCH_NODES = 4096, 200_000  # as in a run
 WARM_SECONDS, WATCH_SECONDS = 0.5, 0.03
-READY, GO, NODES, ITERATIONS, ROWS, ENDED, PROCESSOR = range(7)  # cells of a process; GO in row 0, the coordinator's
+READY, GO, NODES, ITERATIONS, ROWS, ENDED, PROCESSOR = range(7)  # cells of a process; GO is in the coordinator's row 0
 CELLS = 8
 
 
 @dataclass(frozen=True)
 class BettingGame:
-    """What the layout of tables takes of a game: a betting tree and the buckets [8] of each block."""
+    """A betting tree and the buckets [8] of each block: the parts of a game that the table layout needs."""
 
     tree: CompiledTree
     buckets: npt.NDArray[np.int64]
@@ -62,28 +61,31 @@ class BettingGame:
 
 @dataclass(frozen=True)
 class Rates:
-    """Per second, all processes together, from the common start to the last one's end."""
+    """Rates per second over all processes, from the common start to the last end."""
 
     nodes_per_second: float
     iterations_per_second: float
     rows_updated_per_second: float
-    processor_share: float  # processor time over wall time: well below 1 where the machine is not idle
+    processor_share: float  # processor time over wall time; well below 1 on a busy machine
 
     @property
     def by_processor(self) -> float:
-        """Nodes per second as an idle machine would have it: of processor time, all processes together."""
+        """Return nodes per second of processor time, as on an idle machine, over all processes."""
         return self.nodes_per_second / self.processor_share
 
 
 def betting_game(buckets: int) -> BettingGame:
-    """Menu M: first bet of a street half the pot, the pot or all-in; later the pot or all-in; no limit on bets."""
+    """Return the game of menu M, with unlimited numbers of bets.
+
+    The first bet of a street is half the pot, the pot or all-in; later ones are the pot or all-in.
+    """
     targets = menu_targets(Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin")), MenuGame(STACK, BIG_BLIND))
     rules = BettingRules((SMALL_BLIND, BIG_BLIND), (0, 1, 1, 1), targets, STACK, BIG_BLIND, (0, 3, 1, 1))
     return BettingGame(build_tree(rules), np.array([PREFLOP_BUCKETS] * 2 + [buckets] * 6, np.int64))
 
 
 def table_layout(game: BettingGame) -> TableLayout:
-    """Tables with float32 sums everywhere, as the C program has them."""
+    """Return the layout of the tables, with float32 strategy sums as in the C program."""
     return make_layout(game)  # type: ignore[arg-type]
 
 
@@ -95,7 +97,7 @@ def _reflected(x):
 
 @njit
 def simulated_deals(rng, buckets, deals):
-    """Fill a batch of deals: a hidden strength of each player, which earlier streets see with noise; in place."""
+    """Fill a batch of deals in place: a hidden strength for each player, with noise on earlier streets."""
     for k in range(deals.bucket.shape[0]):
         result = 0.0
         for player in range(2):
@@ -110,7 +112,7 @@ def simulated_deals(rng, buckets, deals):
 
 @njit
 def random_numbers(rng, cells):
-    """Fill a table with numbers in [-1000, 500), most of them below zero, in place."""
+    """Fill a table in place with numbers in [-1000, 500), of which two thirds are negative."""
     for i in range(cells.shape[0]):
         cells[i] = uniform(rng) * 1500.0 - 1000.0
 
@@ -135,7 +137,7 @@ class TimedPlayer:
         self._weight = 1.0
 
     def run(self) -> npt.NDArray[np.int64]:
-        """One batch: [3] nodes touched, iterations, table rows updated."""
+        """Run one batch; return [3] nodes touched, iterations, table rows updated."""
         if self._next == BATCH_DEALS:
             simulated_deals(self._deal_rng, self._buckets, self._deals)
             self._next = 0
@@ -148,13 +150,16 @@ class TimedPlayer:
 
 
 def work(assignment: str, worker: int) -> None:
-    """A measured process: map the tables, warm up, wait for the common start, run, report in the shared cells."""
+    """Run one measured process, from mapping the tables to its results in the shared cells.
+
+    It warms up, and waits for the common start before it measures.
+    """
     document = json.loads(Path(assignment).read_text())
     game = betting_game(document["buckets"])
     mapping = map_regions(regions_from_json(document["regions"]), writable=True, populate=True)
     arrays = kernel_arrays(table_layout(game), {"float32": mapping.flat}, mapping.offsets)
     player, total = TimedPlayer(document["sampling"], game, arrays, worker), np.zeros(3, np.int64)
-    player.run()  # compiles
+    player.run()  # compiles the kernels
     end = time.perf_counter() + WARM_SECONDS
     while time.perf_counter() < end:
         player.run()
@@ -172,7 +177,7 @@ def work(assignment: str, worker: int) -> None:
 
 
 def run_together(command: Sequence[str], processes: int, cells: npt.NDArray[np.int64]) -> float:
-    """Run measured processes from the common start to their end; returns the start in nanoseconds."""
+    """Run measured processes from a common start to their end; return the start in nanoseconds."""
     workers = [subprocess.Popen([*command, str(i)]) for i in range(processes)]
     try:
         while not cells[1:, READY].all():
@@ -190,7 +195,7 @@ def run_together(command: Sequence[str], processes: int, cells: npt.NDArray[np.i
 
 
 def ours(sampling: str, buckets: int, seconds: float, processes: int) -> Rates:
-    """Measure the production kernels on fresh tables of random numbers."""
+    """Measure this project's kernels on new tables of random numbers."""
     specs = table_layout(betting_game(buckets)).specs
     shape = (1 + processes, CELLS)
     with (
@@ -216,7 +221,7 @@ def ours(sampling: str, buckets: int, seconds: float, processes: int) -> Rates:
 
 
 def theirs(program: Path, sampling: str, buckets: int, seconds: float, processes: int) -> float:
-    """Nodes per second of processor time of the C program on the same tree, all processes together."""
+    """Return the C program's nodes per second of processor time on the same tree, over all processes."""
     options = {"tree": "M", "buckets": buckets, "seconds": seconds, "processes": processes, "sampling": sampling}
     command = [str(program), *(text for name, value in options.items() for text in (f"--{name}", str(value)))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
@@ -227,14 +232,14 @@ def theirs(program: Path, sampling: str, buckets: int, seconds: float, processes
 
 
 def _share_of_workers(running: subprocess.Popen[str], seconds: float) -> float:
-    """Processor time over wall time of a program's own processes in the last `seconds` before they end: their mean.
+    """Return mean processor time over wall time of the C program's processes.
 
-    What the system counts for a process, in nanoseconds, is read while it runs; the C program does not tell it.
+    It covers the last `seconds` before they end, and reads the system's counters while they run.
     """
     seen: dict[str, list[tuple[float, float]]] = {}
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
     while running.poll() is None:
-        with contextlib.suppress(OSError):  # one that has just ended
+        with contextlib.suppress(OSError):  # a process may just have ended
             for child in children.read_text().split():
                 spent = float(Path(f"/proc/{child}/schedstat").read_text().split()[0])
                 seen.setdefault(child, []).append((time.perf_counter(), spent * 1e-9))
@@ -258,7 +263,12 @@ def _ratios(some: Sequence[float], others: Sequence[float]) -> dict[str, float |
 def measure(
     program: Path | None, sampling: str, buckets: int, seconds: float, processes: int, rounds: int
 ) -> dict[str, Any]:
-    """Rounds of ours, the C program (if given) and, with several processes, ours with one: medians and ratios."""
+    """Measure both sides in turn for `rounds` rounds; return medians and ratios.
+
+    With several processes it also measures one process of this project's kernels.
+
+    program  the C program; None: no comparison
+    """
     rates: list[Rates] = []
     other: list[float] = []
     single: list[float] = []
@@ -282,7 +292,7 @@ def measure(
 
 
 def _sentence(found: dict[str, Any]) -> str:
-    """A measurement as one line."""
+    """Return a measurement as one line of text."""
     plural = "es" if found["processes"] > 1 else ""
     parts = [
         f"{found['sampling']} sampling, tables of {found['table_bytes'] / 1e9:.1f} GB, {found['processes']} process"
@@ -327,7 +337,7 @@ def kernel(
     march: str,
     as_json: bool,
 ) -> None:
-    """Nodes per second of the kernels on the tree of menu M, in alternation with a C program on the same tree."""
+    """Nodes per second of the kernels on the tree of menu M, in turn with a C program on the same tree."""
     with tempfile.TemporaryDirectory() as directory:
         try:
             make_kernels_for(march)

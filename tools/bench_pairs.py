@@ -1,4 +1,7 @@
-"""`tools/bench pairs`: two settings of one configuration in turn; and what benchmarks make of such pairs."""
+"""`tools/bench pairs`: compares two settings of one configuration, with runs in turn.
+
+It also has helpers for pairs that other benchmarks use.
+"""
 
 import json
 import os
@@ -15,13 +18,13 @@ from mccfr.runs.directory.run import METRICS
 
 
 def half_width(ratios: Sequence[float]) -> float:
-    """Half of a 95 % interval around their median, by quartiles (McGill, Tukey & Larsen 1978): 1.57·IQR/√n."""
+    """Return half of a 95 % interval of the median, 1.57·IQR/√n (McGill, Tukey & Larsen 1978)."""
     low, _, high = statistics.quantiles(ratios, method="inclusive")
     return float(1.57 * (high - low) / len(ratios) ** 0.5)
 
 
 def solved(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> tuple[float, float]:
-    """One run in processes of its own, without evaluations: (processor, training) seconds."""
+    """Run one `solve` without evaluations in its own processes; return (processor, training) seconds."""
     quiet = ("evaluation.at_nodes=[]", "evaluation.at_end=false", "evaluation.keep=false")
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "mccfr", "solve", str(config), "--run", f"{folder}/run"]
@@ -50,14 +53,14 @@ def solved(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -
 @click.option("--rounds", type=click.IntRange(2), default=30, show_default=True, help="Pairs that are taken.")
 @click.option("--workers", default=1, show_default=True)
 def pairs(config: Path, one: tuple[str, ...], other: tuple[str, ...], nodes: int, rounds: int, workers: int) -> None:
-    """Real `solve`s of CONFIG under two settings in turn.
+    """Run `solve` of CONFIG under two settings in turn.
 
-    Ratios one / other of processor time, less that of a run of one node, and of training time. The order within a pair
-    changes from pair to pair. The configuration's abstraction must be built.
+    Prints ratios one / other of training time, and of processor time after subtracting a run of one node. The order of
+    the two changes from pair to pair. The configuration's abstraction must be built.
     """
     sides = (one, other)
     for side in sides:
-        solved(config, side, max(1, nodes // 10), workers)  # kernels are compiled, files are in memory
+        solved(config, side, max(1, nodes // 10), workers)  # compiles kernels and caches files before measuring
     start = [statistics.median(solved(config, side, 1, workers)[0] for _ in range(3)) for side in sides]
     ratios: list[tuple[float, float]] = []
     for number in range(rounds):

@@ -1,4 +1,4 @@
-"""Which processor code is made for on both sides of a comparison, and what processor this is."""
+"""Sets the target processor of both sides of a comparison, and describes this machine."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 import rich_click as click
 
 NATIVE = "native"
-"""The name of the processor that this is."""
+"""Name for the processor of this machine."""
 
 march_option = click.option(
     "--march",
@@ -20,19 +20,19 @@ march_option = click.option(
 
 
 def make_kernels_for(march: str) -> None:
-    """Have kernels made for a processor by LLVM's name, in this process and those it starts; `native`: as in any run.
+    """Compile kernels for a processor by LLVM's name, in this process and its children.
 
-    ValueError once numba has been imported, which reads the name then.
+    `native` changes nothing.  Raises `ValueError` after numba's import, because numba reads the name then.
     """
     if march == NATIVE:
         return
     if "numba" in sys.modules:
         raise ValueError(f"--march {march} comes too late: numba has been imported and makes code for this processor")
-    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = march, "-prefer-256-bit"  # widest, as shipped
+    os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = march, "-prefer-256-bit"  # widest, as in runs
 
 
 def compiled(source: Path, program: Path, options: Sequence[str]) -> Path:
-    """A C program, compiled by gcc with these options; ValueError with its first error where it cannot be."""
+    """Compile a C program by gcc with these options; `ValueError` with gcc's first error."""
     made = subprocess.run(
         ["gcc", "-O3", *options, str(source), "-o", str(program), "-lm"], check=False, stderr=subprocess.PIPE, text=True
     )
@@ -43,7 +43,7 @@ def compiled(source: Path, program: Path, options: Sequence[str]) -> Path:
 
 
 def machine() -> str:
-    """The processor, its vectors, and whether huge pages are given, as text."""
+    """Return processor, vector instructions and huge-page setting as text."""
     facts = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines() if ":" in line)
     facts = {key.strip(): value.strip() for key, value in facts.items()}
     vectors = [flag for flag in ("avx2", "avx512f") if flag in facts.get("flags", "").split()]

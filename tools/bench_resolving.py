@@ -1,5 +1,7 @@
-"""`tools/bench resolving`: how long a river or a turn takes to solve again to a precision, by each method; and flops of
-a policy, with what they give away."""
+"""`tools/bench resolving`: time for re-solving a river or turn to a precision, by each method.
+
+For a flop of a policy it also measures how exploitable the solution is.
+"""
 
 import re
 import time
@@ -11,12 +13,12 @@ import rich_click as click
 
 from abstraction.cards import cards_text, parse_cards
 from mccfr import load_policy
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
+from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving import METHODS, Effort, PublicState, Resolver, Settings, Spot, resolve
-from mccfr.play.resolving.endgame import MENU, TURN_MENU, endgame
-from mccfr.play.seat import Seat
+from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import uniform_strategy
 
@@ -49,9 +51,9 @@ def resolving(
     line: str,
     boards: int,
 ) -> None:
-    """Processor seconds of one core, iterations and gap, kernels being ready.
+    """Processor seconds of one core, iterations and gap of each re-solving method, without compilation.
 
-    The opponent's alternatives are what he would win from uniform play; on a flop from the policy.
+    The opponent's alternatives are the values of a best response to uniform play, or on a flop to the policy.
     """
     if street == "flop":
         if policy is None:
@@ -78,8 +80,9 @@ def resolving(
 
 
 def _flops(resolver: Resolver, line: str, boards: int, seed: int) -> None:
-    """Print a line a spot: seconds until it is solved, what it gives away if every hand comes as dealt, and what best
-    responses of the range that the policy has win before and after.
+    """Print one line for each flop and player, with figures in percent of the pot.
+
+    It has the most that the opponent can win more than before, and the winnings of best responses before and after.
     """
     state, acted, random = resolver.seat.betting.start()[0], [], np.random.default_rng(seed)
     for action in _ACTION.findall(line):
@@ -101,7 +104,10 @@ def _flops(resolver: Resolver, line: str, boards: int, seed: int) -> None:
 
 
 def _lost(here: PublicState, met: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Chips a hand that best responses win from the policy and from the solution; `met` [H] our hands beside each."""
+    """Return chips per hand that best responses win from the policy, and from the solution.
+
+    met  [H] total weight of the policy's hands that are possible beside each of the opponent's hands
+    """
     found, theirs = here.found, here.ranges[1 - here.position]
     assert found is not None and found.alternatives is not None
     together = float(theirs @ met)

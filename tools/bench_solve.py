@@ -1,8 +1,8 @@
-"""`tools/bench solve`: whole `solve`s against their kernels alone, which do the same work in turn.
+"""`tools/bench solve`: speed of whole `solve` runs beside that of their kernels alone.
 
-The kernels' side has all that training needs and nothing else: live tables in shared memory with the run's own sums,
-its cards and bucket tables, and as many processes, each of which draws deals and calls the kernel until all of them
-together have touched so many nodes.  What a `solve` has beyond that is a coordinator: meters, watching, a checkpoint.
+Both do the same work in turn.  The kernels' side has the run's live tables, cards, bucket tables and number of
+processes.  Its processes draw deals and call the kernel until they have touched the given number of nodes together.  A
+`solve` has in addition a coordinator, counters, a watchdog and a checkpoint.
 """
 
 import json
@@ -17,22 +17,22 @@ import rich_click as click
 from bench_kernel import CELLS, ENDED, GO, NODES, READY, run_together
 from bench_pairs import half_width, solved
 
-from mccfr.config.file import load_config
-from mccfr.runs.session.plan import planned_layout
+from mccfr.config.toml_files import load_config
+from mccfr.runs.session.run_plan import planned_layout
 from mccfr.runs.session.shared_deck import map_buckets, share_buckets
 from mccfr.runs.session.worker import map_tables
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
-from storage.live import create_live
+from storage.live_tables import create_live
 from storage.mapping import create_cells, map_cells, regions_from_json, regions_to_json
 
 _NO_LIMIT = 2**62
-_WARM_SHARE = 0.1  # of a run: kernels are compiled and files in memory before the first pair
+_WARM_SHARE = 0.1  # share of a run that compiles kernels and caches files before the first pair
 
 
 def work(assignment: str, worker: int) -> None:
-    """A measured process: map what a run's worker maps, wait for the common start, train, report."""
+    """Run one measured process: map the tables as a worker does, wait for the common start, train."""
     document = json.loads(Path(assignment).read_text())
     made = load_config(Path(document["config"]), document["overrides"])
     algorithm, game = algorithm_of(made), configured_game(made, Path(document["config"]).parent)
@@ -54,7 +54,7 @@ def work(assignment: str, worker: int) -> None:
 
 
 def kernels_alone(config: Path, overrides: tuple[str, ...], nodes: int, workers: int) -> float:
-    """Train from nothing, without a run: nodes a second of all processes together, by the clock."""
+    """Train new tables without a run; return nodes per second of wall time over all processes."""
     made = load_config(config, overrides)
     algorithm, game = algorithm_of(made), configured_game(made, config.parent)
     layout, shape = planned_layout(made, game), (1 + workers, CELLS)
@@ -84,10 +84,9 @@ def kernels_alone(config: Path, overrides: tuple[str, ...], nodes: int, workers:
 @click.option("--rounds", type=click.IntRange(2), default=5, show_default=True, help="Pairs that are taken.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True)
 def solve(config: Path, overrides: tuple[str, ...], nodes: int, rounds: int, workers: int) -> None:
-    """What a `solve` of CONFIG reaches of the speed of its kernels alone, by the clock: run on an idle machine.
+    """Speed of `solve` of CONFIG divided by that of its kernels alone, in wall time, on an idle machine.
 
-    Both train from nothing. The order within a pair changes from pair to pair. The configuration's abstraction must be
-    built.
+    Both train from zero. The order of the two changes from pair to pair. The configuration's abstraction must be built.
     """
     solved(config, overrides, max(1, round(_WARM_SHARE * nodes)), workers)
     ratios: list[float] = []

@@ -1,10 +1,10 @@
-"""Speed of full-width CFR on hold'em endgames: seconds an iteration, threads and memory.
+"""Speed of full-width CFR on hold'em endgames: seconds per iteration, threads and memory.
 
-With a C program that does the same (`--yardstick`), the two take turns, and each turn gives a ratio of processor times.
-`--march` makes the code of both sides for another processor than this one: what would be run where AVX-512 is not.
+With a C program that does the same (`--yardstick`), the two are measured in turn, and each turn gives a ratio of
+processor times.  `--march` compiles both sides for another processor, for example one without AVX-512.
 
-Processor time is quoted for one worker, time on the clock for several.  Workers take turns, so that a drift of the
-machine meets all of them; the least time is the machine's at its best, the median what a user sees.
+One worker is measured in processor time, several in wall time.  Numbers of workers take turns, so that a drift of the
+machine affects all of them.  The smallest time shows the machine at its best, the median is usual.
 """
 
 import json
@@ -22,9 +22,9 @@ import rich_click as click
 from bench_pairs import half_width
 from bench_processor import compiled, machine, make_kernels_for, march_option
 
-from mccfr.config.games import HoldemSubgame
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import HoldemSubgame
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.public_walk import train
 from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
 from mccfr.solvers.variants import PRESETS, variant
@@ -40,22 +40,22 @@ C_NAMES = {
     **{"dcfr": "DCFR_1.5_0_2", "dcfr-pruning": "DCFR_1.5_0.5_2", "nh-lcfr": "NH-LCFR", "nh-dcfr": "NH-DCFR_1.5_0_2"},
     **{"optimistic-lcfr": "Opt-LCFR", "optimistic-dcfr": "Opt-DCFR_1.5_0_2"},
 }
-"""Our variants by the C program's names."""
+"""Names of variants in the C program, by ours."""
 
 
 def c_options(march: str) -> tuple[str, ...]:
-    """What gcc is told, for a processor by its name there."""
+    """Return gcc's options for a processor by gcc's name."""
     return f"-march={march}", "-mprefer-vector-width=512", "-ffast-math"
 
 
 def c_program(source: Path, directory: Path, dtype: str, march: str) -> Path:
-    """The C program for a dtype and a processor, compiled into `directory`; ValueError where gcc does not know it."""
+    """Compile the C program for a dtype and processor into `directory`; `ValueError` if gcc fails."""
     real = {"float32": "float", "float64": "double"}[dtype]
     return compiled(source, directory / f"yardstick-{dtype}", (*c_options(march), f"-DREAL={real}"))
 
 
 def theirs(program: Path, file: Path, name: str, iterations: int) -> float:
-    """Processor seconds an iteration takes the C program: its own figure, without evaluations."""
+    """Return the C program's processor seconds per iteration, without evaluations."""
     command = [str(program), str(file), C_NAMES[name], str(iterations), "0"]
     out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return float(out.splitlines()[-1].split(",")[4]) / iterations
@@ -64,7 +64,7 @@ def theirs(program: Path, file: Path, name: str, iterations: int) -> float:
 def against(
     program: Path, file: Path, game: Game, name: str, dtype: str, rounds: int, seconds: float
 ) -> dict[str, Any]:
-    """One thread of ours and the C program in turn: medians of processor seconds, and of the ratios of pairs."""
+    """Measure one thread of ours and the C program in turn; return median processor seconds and ratio."""
     cfr = VectorCfr(game, variant(name), dtype)
     cfr.iterate(2)
     iterations = max(1, round(seconds / _timed(cfr, 0.1)[1]))
@@ -83,24 +83,24 @@ def against(
 
 
 class Times(NamedTuple):
-    """Seconds an iteration took, round by round."""
+    """Seconds per iteration of each round."""
 
     clock: list[float]
     processor: list[float]
 
 
 def _timed(cfr: VectorCfr, seconds: float) -> tuple[float, float]:
-    """(clock, processor) seconds an iteration takes, over iterations of so many seconds or one."""
+    """Return (wall, processor) seconds per iteration, over at least one iteration and `seconds`."""
     began, processor, count = time.perf_counter(), time.process_time(), 0
     while count == 0 or time.perf_counter() - began < seconds:
-        more = max(1, count // 4)  # several at a call, as in a run
+        more = max(1, count // 4)  # several iterations a call, as in a run
         cfr.iterate(more)
         count += more
     return (time.perf_counter() - began) / count, (time.process_time() - processor) / count
 
 
 def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds: int, seconds: float) -> dict[str, Any]:
-    """Memory, and seconds an iteration by number of workers (taking turns)."""
+    """Return memory, and seconds per iteration for each number of workers, measured in turn."""
     made = variant(name)
     needed = memory(game, made, dtype, max(workers))
     click.echo(
@@ -133,7 +133,7 @@ def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds:
 
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
-    """A measurement as lines of text."""
+    """Yield a measurement as lines of text."""
     for count, taken in found["workers"].items():
         line = f"  {found['dtype']}, {count} worker{'s' if count > 1 else ''}: {taken['clock_seconds'] * 1e3:.3f} ms an"
         line += f" iteration (least {taken['least_clock_seconds'] * 1e3:.3f} ms"
@@ -145,14 +145,14 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _assembly() -> None:
-    """In a fresh process: print the training kernel's machine code, and no other's."""
+    """Print the machine code of the training kernel; call it in a new process, where no other is compiled."""
     cfr = VectorCfr(build_game(HoldemSubgame(file=str(ENDGAME)), ROOT), variant("dcfr"))
     cfr.iterate(0)
     print("\n".join(train.dispatcher.inspect_asm().values()))
 
 
 def assembly_alone() -> str:
-    """What `_assembly` prints in a process of its own with an empty cache."""
+    """Return the output of `_assembly` from a new process with an empty cache."""
     with tempfile.TemporaryDirectory() as directory:
         environment = os.environ | {"NUMBA_CACHE_DIR": directory}
         command = [sys.executable, str(Path(__file__).resolve())]
@@ -182,7 +182,7 @@ def vector(
     assembly: bool,
     as_json: bool,
 ) -> None:
-    """Seconds an iteration of full-width CFR on hold'em endgames (LibratusEndgames files) of all hands at once."""
+    """Seconds per iteration of full-width CFR on hold'em endgames (LibratusEndgames files)."""
     try:
         make_kernels_for(march)
     except ValueError as error:
@@ -211,7 +211,7 @@ def _beside(
     seconds: float,
     as_json: bool,
 ) -> None:
-    """Print what the two sides took, file by file."""
+    """Print the times of both sides, file by file."""
     if name not in C_NAMES or rounds < 2:
         raise click.UsageError(f"--yardstick takes two --rounds at least, and one of {', '.join(C_NAMES)}")
     if not as_json:

@@ -1,8 +1,8 @@
-"""Writes the lower part of docs/commands.md: what the commands say of themselves with --help.
+"""Writes the lower part of docs/commands.md from the help texts of all commands.
 
     python tools/commands_page.py
 
-`tests/test_docs.py` sees to it that the page is what this makes.
+`tests/test_docs.py` checks that the page is up to date.
 """
 
 import sys
@@ -16,15 +16,15 @@ from mccfr.cli.group import cli
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "commands.md"
 COMMON = 2
-"""Options that so many commands have, in the same words, are told once."""
+"""An option of at least this many commands, with the same help, is described once."""
 VALUES = {"INTEGER RANGE": "N", "NUMBER": "N", "FLOAT RANGE": "X"}
-"""What click calls a value, and what the page does."""
+"""Names of values on the page, by click's names."""
 MADE = "## Options of several commands\n"
-"""From here on the page is made; what stands above is written by hand."""
+"""First line of the generated part; the part above is written by hand."""
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
-    """Every command that is no group, with the context that knows its name."""
+    """Yield every command that is no group, with its context."""
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             below = command.get_command(context, name)
@@ -35,7 +35,7 @@ def commands(command: click.Command, context: click.Context) -> Iterator[tuple[c
 
 
 def spelled(option: click.Option, context: click.Context) -> str:
-    """An option as it is typed."""
+    """Return an option as a user types it."""
     if option.is_flag:
         return f"`{option.opts[0]}`"
     value = option.make_metavar(context)
@@ -43,12 +43,12 @@ def spelled(option: click.Option, context: click.Context) -> str:
 
 
 def options(command: click.Command) -> list[click.Option]:
-    """Those of a command that the page tells of."""
+    """Return the options of a command that the page describes."""
     return [each for each in command.params if isinstance(each, click.Option) and each.help and not each.hidden]
 
 
 def described(command: click.Command, context: click.Context, common: set[tuple[str, str]]) -> Iterator[str]:
-    """Lines about one command."""
+    """Yield the lines on one command."""
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
     yield f"### {' '.join([context.command_path, *pieces])}"
     yield ""
@@ -67,18 +67,19 @@ def described(command: click.Command, context: click.Context, common: set[tuple[
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     head, _, _ = PAGE.read_text(encoding="utf-8").partition(MADE)
     root = click.Context(cli, info_name="mccfr")
     every = list(commands(cli, root))
     count = Counter((option.opts[0], option.help or "") for command, _ in every for option in options(command))
     common = {key for key, times in count.items() if times >= COMMON}
-    lines = [MADE, "| at the end of a list below | |", "|---|---|"]
+    lines = [MADE, "Lists below end with the names of these:", ""]
     for command, context in every:
         for option in options(command):
             key = option.opts[0], option.help or ""
-            if key in common and not any(line.startswith(f"| {spelled(option, context)} ") for line in lines):
-                lines.append(f"| {spelled(option, context)} | {option.help} |")
+            line = f"* {spelled(option, context)}: {option.help}"
+            if key in common and line not in lines:
+                lines.append(line)
     by_name = {context.command_path.split()[1]: [] for _, context in every}
     for command, context in every:
         by_name[context.command_path.split()[1]] += described(command, context, common)

@@ -1,10 +1,9 @@
-"""Writes the lower part of docs/evidence.md: what files of tests show, as they say in their docstrings below `Shows:`.
+"""Writes the lower part of docs/evidence.md from the `Shows:` parts of test modules' docstrings.
 
     python tools/evidence_page.py
 
-A claim is `* what is true (test_a, test_b; planted: test_c)`; names are those of tests or of files of
-tests, wherever these lie.
-`tests/test_docs.py` sees to it that they exist and that the page is what this makes.
+A claim is `* STATEMENT (test_a, test_b; planted: test_c)`, with names of tests or of test files in any folder.
+`tests/test_docs.py` checks that they exist and that the page is up to date.
 """
 
 import ast
@@ -17,23 +16,23 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "evidence.md"
 TESTS = ROOT / "tests"
 MADE = "## Solvers\n"
-"""From here on the page is made; what stands above is written by hand."""
+"""First line of the generated part; the part above is written by hand."""
 SECTIONS = {
     "Solvers": ("mccfr/solvers", "mccfr/gallery", "mccfr/tables", "mccfr/test_sums.py"),
     "Games and cards": ("mccfr/games", "mccfr/trees", "mccfr/cards", "abstraction"),
-    "Evaluation": ("mccfr/evaluation", "mccfr/test_intervals.py", "mccfr/experiments", "mccfr/report", "test_study.py"),
-    "At the table": ("mccfr/play", "mccfr/cli/test_bots.py", "mccfr/view"),
-    "Python, and code of users": ("mccfr/api", "mccfr/config/test_outside.py", "test_extend.py"),
+    "Evaluation": ("mccfr/evaluation", "mccfr/common/test_intervals.py", "mccfr/experiments", "mccfr/report"),
+    "At the table": ("mccfr/play", "mccfr/cli/test_bot_commands.py", "mccfr/view"),
+    "Python, and code of users": ("mccfr/api", "mccfr/config/test_plugins.py", "test_extend.py"),
     "Runs and files": ("",),
 }
-"""Folders and files of each section; the first that fits."""
+"""Folders and files of each section; a file belongs to the first section that fits."""
 
 
 class Claim(NamedTuple):
-    """Something that tests show.
+    """A claim that tests show.
 
-    tests    names of tests and of files of tests
-    planted  whether errors are planted among them
+    tests    names of tests and of test files
+    planted  True if one of the tests plants errors
     """
 
     says: str
@@ -42,7 +41,7 @@ class Claim(NamedTuple):
 
 
 def claims(path: Path) -> Iterator[Claim]:
-    """What a file says that it shows."""
+    """Yield the claims in a test module's docstring."""
     _, _, text = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("Shows:\n")
     for part in re.split(r"^\* ", text, flags=re.MULTILINE)[1:]:
         says, _, names = " ".join(part.split()).rpartition(" (")
@@ -50,18 +49,18 @@ def claims(path: Path) -> Iterator[Claim]:
 
 
 def every() -> dict[str, list[Claim]]:
-    """The claims of each file, by its path below the tests."""
+    """Return the claims of each test file, by its path below tests/."""
     paths = sorted(TESTS.rglob("test_*.py"))
     return {str(path.relative_to(TESTS)): found for path in paths if (found := list(claims(path)))}
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     head, _, _ = PAGE.read_text(encoding="utf-8").partition(MADE)
     lines: dict[str, list[str]] = {title: [] for title in SECTIONS}
     for file, found in every().items():
         title = next(title for title, places in SECTIONS.items() if file.startswith(places))
-        says = " ".join(f"{claim.says}{' †.' if claim.planted else '.'}" for claim in found)
+        says = " ".join(f"{claim.says}.{'†' if claim.planted else ''}" for claim in found)
         lines[title].append(f"* `{file}`: {says}")
     return head + "\n".join(f"## {title}\n\n" + "\n".join(told) + "\n" for title, told in lines.items())
 

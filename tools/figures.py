@@ -1,4 +1,7 @@
-"""Runs an experiment of the papers and writes CSV and PNG: `figures.py NAME`.  What there is: figures_catalogue.py."""
+"""Runs an experiment of the papers and writes CSV and PNG: `figures.py NAME`.
+
+`figures_catalogue.py` defines the experiments.
+"""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,20 +14,20 @@ from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, Pape
 from figures_clock import POINTS, SECONDS, clock_table, make_clock
 from figures_example import make_example
 
-from mccfr.cli.progress import reporter
+from mccfr.cli.progress_display import reporter
 from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
 from mccfr.experiments.definition import directory_name
 from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
-from mccfr.experiments.table import write_csv
+from mccfr.experiments.result_table import write_csv
 
 ROOT = Path(__file__).resolve().parent.parent
 RATIOS = "ratios.csv"
 TABLE = "clock-table"
-_CLOSE = 1.001  # points of two runs in nodes may differ by an iteration
+_CLOSE = 1.001  # tolerance, because points in nodes may differ by one iteration between runs
 
 
 def ratio(comparison: Comparison, curves: Sequence[Curve], measure: str) -> float | None:
-    """Geometric mean of worse / better over the points of the comparison that both have; None where there is none."""
+    """Return the geometric mean of worse / better over the comparison's common points; None if none."""
     found = {curve.variant: curve for curve in curves if curve.measure == measure}
     if comparison.better not in found or comparison.worse not in found:
         return None
@@ -38,7 +41,7 @@ def ratio(comparison: Comparison, curves: Sequence[Curve], measure: str) -> floa
 
 
 def compare_curves(figure: PaperFigure, curves: Mapping[str, Sequence[Curve]], out: Path) -> list[str]:
-    """Write the figure's comparisons as CSV; returns them as lines for people."""
+    """Write the figure's comparisons as CSV; return them as lines of text."""
     lines, table = [], [["experiment", "measure", "better", "worse", "first", "last", "ratio"]]
     for name, found in curves.items():
         for measure in dict.fromkeys(view.measure for view in figure.views if view.experiment == name):
@@ -57,7 +60,7 @@ def compare_curves(figure: PaperFigure, curves: Mapping[str, Sequence[Curve]], o
 def panels_of(
     figure: PaperFigure, experiments: Mapping[str, Experiment], curves: Mapping[str, Sequence[Curve]]
 ) -> list[Panel]:
-    """The figure's panels."""
+    """Return the figure's panels."""
     panels = []
     for view in figure.views:
         chosen = [curve for curve in curves[view.experiment] if curve.measure == view.measure]
@@ -67,7 +70,7 @@ def panels_of(
 
 
 def make(name: str, request: Request, out: Path) -> None:
-    """Run what is not finished yet of a figure, then write its tables and its plot.  Exit status 75 after a signal."""
+    """Train all unfinished runs of a figure, then write its tables and plot; status 75 after a signal."""
     figure = CATALOGUE[name].make(request)
     experiments = {
         part: experiment_from(document, ROOT, f"{name}, {part}") for part, document in figure.experiments.items()
@@ -122,11 +125,11 @@ def main(
     points: int,
     only: str | None,
 ) -> None:
-    """Run the experiment NAME of the papers; the same command again goes on where it was stopped.
+    """Run the experiment NAME of the papers; the same command again continues a stopped one.
 
-    NAME is `list` for the list of them. Runs, table.csv and summary.csv of each experiment, ratios.csv and NAME.png
-    are written to the directory. Subgames 1 to 4 are files of the LibratusEndgames collection in the directory
-    --games; without them the shipped endgames serve.
+    `list` as NAME prints all experiments. Runs, table.csv and summary.csv of each experiment, ratios.csv and NAME.png
+    are written to the directory. Subgames 1 to 4 are files of the LibratusEndgames collection in the directory --games;
+    without it the shipped endgames are used.
     """
     if name == "list":
         click.echo(_names())

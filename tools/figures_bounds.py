@@ -1,4 +1,4 @@
-"""What opponents take from the strategies of finished runs, over the nodes that these have touched."""
+"""Plots lower bounds of exploitability of finished runs, over nodes touched."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,18 +8,18 @@ import numpy as np
 from mccfr import Evaluation, Run
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, write_csv
+from mccfr.experiments.result_table import Curve, write_csv
 
 BOUNDS = "bounds"
 MEASURES = {"lbr": "lbr_mbb", "sampled-br": "sampled_br_mbb"}
 
 
 def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
-    """Write bounds.csv, and bounds.png with a panel for each method; returns lines for people.
+    """Write bounds.csv, and bounds.png with a panel for each method; return lines of text.
 
-    runs  directories with evaluations by the methods of `MEASURES`; one variant each, named as the directory is
+    runs  directories with evaluations by the methods of `MEASURES`; each is a curve named after the directory
 
-    Raises `ValueError` where a run has none of them, or two have one name, and whatever `mccfr.Run` raises.
+    Raises `ValueError` if a run has no such evaluation or two have one name, and the errors of `mccfr.Run`.
     """
     names = [run.absolute().name for run in runs]
     if not runs or len(set(names)) < len(names):
@@ -44,7 +44,7 @@ def make_bounds(runs: Sequence[Path], out: Path) -> list[str]:
 
 
 def _points(run: Path) -> dict[str, Curve]:
-    """By method, the evaluations of a run; of one that was repeated, the last."""
+    """Return the curve of each method from a run's evaluations; of repeated ones, the last counts."""
     name, lines = run.absolute().name, Run(run).evaluations()
     found = {}
     for method, measure in MEASURES.items():

@@ -1,8 +1,8 @@
-"""The papers' experiments as data: what runs, what is drawn over what, and which curves are compared.
+"""Experiments of the papers as data: runs, panels of the plots, and comparisons of curves.
 
-D: Brown & Sandholm 2019, Solving imperfect-information games via discounted regret minimization.
-P: Brown & Sandholm 2015, Regret-based pruning in extensive-form games.
-N: newer variants: Xu et al. 2024, Zhang, McAleer & Sandholm 2026 (`mccfr/solvers/variants.py`).
+* D: Brown & Sandholm 2019, Solving imperfect-information games via discounted regret minimization.
+* P: Brown & Sandholm 2015, Regret-based pruning in extensive-form games.
+* N: newer variants: Xu et al. 2024, Zhang, McAleer & Sandholm 2026 (`mccfr/solvers/variants.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ class FigureView:
 
 @dataclass(frozen=True)
 class Comparison:
-    """How many times smaller `better`'s measure is than `worse`'s: the geometric mean over points of a range."""
+    """Ratio of the measures of two variants, worse / better, as geometric mean over points of a range."""
 
     better: str
     worse: str
@@ -41,7 +41,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """Experiments by name, as documents of `mccfr compare`, the panels drawn from them, and what is compared."""
+    """Experiments by name (documents of `mccfr compare`), panels drawn from them, and comparisons."""
 
     title: str
     experiments: Mapping[str, Document]
@@ -52,7 +52,12 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Request:
-    """What a figure is made for: a size of SIZES, the directory of the user's endgames, and processes."""
+    """Arguments for a figure.
+
+    size     one of SIZES
+    games    directory of the user's endgames; None: the shipped ones
+    workers  number of threads or processes; None: the figure's default
+    """
 
     size: str
     games: Path | None
@@ -61,7 +66,7 @@ class Request:
 
 @dataclass(frozen=True)
 class FigureEntry:
-    """A line of the catalogue."""
+    """Title of a figure and the function that makes it."""
 
     title: str
     make: Callable[[Request], PaperFigure]
@@ -109,13 +114,13 @@ SAMPLED = tuple(
 
 
 def powers(last: int) -> list[int]:
-    """1, 2, 3, 4, 6, 8, 11, 16, ...: the powers of √2 up to `last`, rounded."""
+    """Return the rounded powers of √2 up to `last`: 1, 2, 3, 4, 6, 8, 11, 16, ..."""
     points = sorted({round(2 ** (k / 2)) for k in range(2 * last.bit_length())})
     return [point for point in points if point <= last]
 
 
 def _endgame(number: int, request: Request) -> tuple[Document, str]:
-    """The game of subgame 1 to 4, and what to call it: the user's file where it is, else the shipped one."""
+    """Return game and title of subgame 1 to 4: the user's file if it exists, else the shipped endgame."""
     path = request.games / f"subgame{number}.txt" if request.games else None
     if path is not None and path.is_file():
         return {"name": "holdem-subgame", "file": str(path.resolve())}, f"Subgame {number}"
@@ -124,11 +129,11 @@ def _endgame(number: int, request: Request) -> tuple[Document, str]:
 
 
 CLOCK = ("twin", "leduc-12", *(f"endgame-{number}" for number in range(1, 5)))
-"""Games that every algorithm plays against the clock (`figures_clock`)."""
+"""Games of the comparison of all algorithms over processor time (`figures_clock`)."""
 
 
 def clock_game(name: str, request: Request) -> tuple[Document, str]:
-    """One of CLOCK, and what to call it."""
+    """Return game and title of one of CLOCK."""
     if name == "twin":
         return twin(), "Twenty-card twin of hold'em"
     if name == "leduc-12":
@@ -139,7 +144,10 @@ def clock_game(name: str, request: Request) -> tuple[Document, str]:
 def _endgame_variants(
     number: int, request: Request, variants: Sequence[Document], comparisons: Sequence[tuple[str, str]], river_last: int
 ) -> PaperFigure:
-    """Full-width variants on an endgame, over iterations; `river_last` of them on rivers at the small size."""
+    """Return the figure of full-width variants on an endgame, over iterations.
+
+    river_last  last iteration on rivers at the small size
+    """
     game, name = _endgame(number, request)
     turn = number in _TURN_SUBGAMES
     last = {"small": _SMALL_ITERATIONS.get(number, river_last), "paper": 32768}[request.size]
@@ -174,7 +182,7 @@ _MINIMISER_COMPARISONS = (("NormalHedge DCFR", "DCFR(3/2, 0, 2)"), ("Optimistic 
 def _discounts(
     title: str, game: Document, last: int, request: Request, comparisons: Sequence[tuple[str, str]]
 ) -> PaperFigure:
-    """Discounts, and CFR without any, on a game without big blinds."""
+    """Return the figure of discounts, and CFR without any, on a game without big blind."""
     document = {
         "game": game,
         "solver": {"algorithm": "cfr"},
@@ -200,7 +208,7 @@ def _matrix(request: Request) -> PaperFigure:
 
 
 def _sampled(number: int, request: Request) -> PaperFigure:
-    """External sampling with and without discounts, over nodes touched."""
+    """Return the figure of external sampling with and without discounts, over nodes touched."""
     game, name = _endgame(number, request)
     last, seeds = {"small": (1e8, 5), "paper": (1e9, 100)}[request.size]
     document = {
@@ -236,7 +244,10 @@ _MEASURES = ["nash_conv_chips", "nodes_per_iteration"]
 
 
 def _leduc(game: str, last: float, request: Request, variants: Sequence[Document]) -> Document:
-    """CFR on a Leduc game up to `last` nodes touched, updates of both players in one traversal."""
+    """Return an experiment of CFR on a Leduc game, with simultaneous updates.
+
+    last  nodes touched at the end
+    """
     return {
         "game": _LEDUC[game],
         "solver": {"algorithm": "cfr", "updates": "simultaneous"},
@@ -274,7 +285,7 @@ def _pruning(request: Request) -> PaperFigure:
 
 
 def _zero_reach(request: Request) -> PaperFigure:
-    """Best responses where a player's own reach is 0, over iterations."""
+    """Return the figure of best responses at infosets that a player's own strategy never reaches."""
     last = {"small": 4096, "paper": 65536}[request.size]
     variants = [
         _preset(f"{name}{text}", preset, f"solver.best_response={key}")
@@ -283,7 +294,7 @@ def _zero_reach(request: Request) -> PaperFigure:
     ]
     document = {
         "game": _LEDUC["Leduc"],
-        "solver": {"algorithm": "cfr", "updates": "simultaneous", "pruning": "partial"},  # nodes of histories for all
+        "solver": {"algorithm": "cfr", "updates": "simultaneous", "pruning": "partial"},  # all count histories as nodes
         "run": {"workers": request.workers or 0},
         "compare": {"title": "Leduc", "x": "iterations", "y": _MEASURES, "at": powers(last), "variant": variants},
     }
@@ -323,7 +334,7 @@ _TWIN_LAST = {"small": 64, "paper": 1000}
 
 
 def _newer(request: Request) -> PaperFigure:
-    """Variants after 2019 beside the best before, each to the horizon that schedules plan for."""
+    """Return the figure of variants after 2019 beside earlier ones, each up to its planned horizon."""
     games: dict[str, tuple[Document, int, str]] = {
         "Kuhn": ({"game": {"name": "kuhn"}}, _NEWER_LAST[request.size], "exploitability_chips"),
         "Leduc": ({"game": {"name": "leduc"}}, _NEWER_LAST[request.size], "exploitability_chips"),
@@ -389,4 +400,4 @@ def _entries() -> dict[str, FigureEntry]:
 
 CATALOGUE = _entries()
 EXAMPLE = "example"
-"""D, section 3: one decision among payoffs 0, 1 and -1,000,000; it asks for current strategies, not for runs."""
+"""D, section 3: one decision among payoffs 0, 1 and -1,000,000; it needs current strategies and has no runs."""

@@ -1,8 +1,8 @@
-"""A game by every algorithm: exploitability against processor seconds.
+"""Compares all algorithms on a game: exploitability over processor seconds.
 
-Processor time of training alone, in this process and on one core: what else the machine does moves no curve.  Runs note
-wall time, so these are no runs; solvers and evaluation are those of runs.  Schedules plan for the iterations that DCFR
-does in the same time.
+It measures the processor time of training alone, on one core, so that other programs do not distort it.  Runs record
+wall time only, so this tool calls solvers and evaluation directly.  Schedules with a horizon plan for the iterations
+that DCFR does in the same time.
 """
 
 import csv
@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.config.file import config_from, load_document
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import config_from, load_document
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, geometric_mean, write_csv
+from mccfr.experiments.result_table import Curve, geometric_mean, write_csv
 from mccfr.games.game import Game
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 TWIN = Path(__file__).resolve().parent.parent / "runs" / "twin-20.toml"
 SECONDS = {"small": 15.0, "paper": 3600.0}
@@ -32,7 +32,7 @@ _PLANNER = "DCFR(3/2, 0, 2)"
 
 _FULL = {"algorithm": "cfr", "dtype": "float32"}
 _PRUNED = {"discount": "linear", "negative_regret_pruning": True, "prune_after_nodes": 10_000_000}
-_HOPELESS, _FLOOR = 15.0, 15.5  # all that a player may lose so many times: the defaults of hold'em's 20,000 chips
+_HOPELESS, _FLOOR = 15.0, 15.5  # multiples of the stack, as hold'em's defaults are of 20,000 chips
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
     _PLANNER: {**_FULL, "variant": "dcfr"},
     "CFR+": {**_FULL, "variant": "cfr+"},
@@ -50,7 +50,7 @@ Point = tuple[float, int, int, float]
 
 
 def twin() -> Mapping[str, Any]:
-    """The `[game]` table of the twenty-card twin of hold'em."""
+    """Return the `[game]` table of the twenty-card twin of hold'em."""
     game: Mapping[str, Any] = load_document(TWIN)["game"]
     return game
 
@@ -58,7 +58,11 @@ def twin() -> Mapping[str, Any]:
 def config_of(
     name: str, game: Mapping[str, Any], horizon: int | None = None, seed: int = 0, stack: float = 20_000.0
 ) -> Config:
-    """The configuration of one of SOLVERS on a game; schedules plan for `horizon` iterations, pruning for a stack."""
+    """Return the configuration of one of SOLVERS on a game.
+
+    horizon  number of iterations for which schedules plan
+    stack    chips, which set the pruning threshold and the regret floor
+    """
     solver = {**SOLVERS[name], "seed": seed}
     if solver.get("negative_regret_pruning"):
         solver |= {"prune_below_chips": _HOPELESS * stack, "floor_chips": _FLOOR * stack}
@@ -68,7 +72,10 @@ def config_of(
 
 
 def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[Point]:
-    """Train for so many processor seconds, and measure at log-spaced points at the first batch that reaches each."""
+    """Train for `seconds` of processor time and yield a `Point` at each of `points` log-spaced times.
+
+    A point is measured after the first batch that reaches its time.
+    """
     algorithm = algorithm_of(algorithm_of(config).completed(game))
     tables = private_tables(algorithm.layout(game))
     solver = algorithm.solver(game, tables)
@@ -85,7 +92,10 @@ def trace(config: Config, game: Game, seconds: float, points: int) -> Iterator[P
 
 
 def _curve(name: str, found: list[list[Point]]) -> Curve:
-    """Of an algorithm's traces, one a seed: geometric means of chips, and of seconds, at each point."""
+    """Return the curve of an algorithm's traces, with geometric means over seeds.
+
+    found  one trace for each seed
+    """
     seconds, chips = (
         np.array([geometric_mean([run[point][column] for run in found]) for point in range(len(found[0]))]).T
         for column in (0, 3)
@@ -97,7 +107,7 @@ def _curve(name: str, found: list[list[Point]]) -> Curve:
 def _traced(
     document: Mapping[str, Any], seconds: float, seeds: int, points: int, names: Sequence[str]
 ) -> dict[str, list[list[Point]]]:
-    """The traces of each of SOLVERS by name: of so many seeds, where chance has a part in what comes out."""
+    """Return the traces of each algorithm by name, one for each seed; one if it is deterministic."""
     game, horizon = configured_game(config_of(_PLANNER, document), TWIN.parent), None
     stack = 1.0 if game.tree.put_in is None else float(game.tree.put_in.max())
     found: dict[str, list[list[Point]]] = {}
@@ -122,9 +132,10 @@ def make_clock(
     points: int = POINTS,
     only: str | None = None,
 ) -> list[str]:
-    """Write NAME.csv and NAME.png into `out` after so many processor seconds of each; returns lines for people.
+    """Write NAME.csv and NAME.png into `out`; return lines of text.
 
-    `only`: of those of SOLVERS whose names have this text.  ValueError where none has.
+    seconds  processor time of each algorithm
+    only     text that the names of the algorithms must contain; `ValueError` if none does
     """
     names = [solver for solver in SOLVERS if only is None or only in solver]
     if not names:
@@ -147,7 +158,7 @@ def make_clock(
 
 
 def _line(solver: str, runs: list[list[Point]], curve: Curve) -> str:
-    """What is left at the first point, in the middle and at the end, with its interval where there are seeds."""
+    """Return chips at the first, middle and last point, with intervals if there are several seeds."""
     shown = []
     for point in (0, len(curve.point) // 2, len(curve.point) - 1):
         spread = f" ({curve.low[point]:.3g} to {curve.high[point]:.3g})" if len(runs) > 1 else ""
@@ -157,7 +168,10 @@ def _line(solver: str, runs: list[list[Point]], curve: Curve) -> str:
 
 
 def _ends(file: Path) -> dict[str, dict[str, float]]:
-    """Chips left by algorithm at the first and at the last point of a NAME.csv, under headings; means over seeds."""
+    """Return chips by algorithm at the first and the last point of a NAME.csv, as means over seeds.
+
+    The keys are the headings of the columns.
+    """
     with file.open(newline="") as opened:
         rows = list(csv.DictReader(opened))
     runs: dict[str, list[list[dict[str, str]]]] = {}
@@ -176,13 +190,13 @@ def _ends(file: Path) -> dict[str, dict[str, float]]:
 
 
 def _shown(chips: float, least: float) -> str:
-    """Two digits that count; the least is bold."""
+    """Return chips with two significant digits; the smallest is bold."""
     text = f"{chips:.0f}" if chips >= 99.5 else f"{chips:.2g}"
     return f"**{text}**" if chips == least else text
 
 
 def clock_table(files: Sequence[Path]) -> list[str]:
-    """One table, in Markdown, of what `make_clock` wrote: a row an algorithm, two columns a game."""
+    """Return one Markdown table of files by `make_clock`: a row for each algorithm, two columns a game."""
     columns = {heading: chips for file in files for heading, chips in _ends(file).items()}
     lines = [f"| chips | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
     for name in SOLVERS:

@@ -1,7 +1,7 @@
-"""One decision among payoffs 0, 1 and -1,000,000: when does CFR play the second action, and nothing else?
+"""Number of iterations after which CFR plays only the best of payoffs 0, 1 and -1,000,000.
 
-Discounting paper, section 3: regrets of about a third of a million, made in the first iteration, have to be worked off.
-The player's current strategy is looked at, not its average, so this is no run; the kernels are those of runs.
+Source: the discounting paper, section 3.  The first iteration produces regrets of about a third of a million, which
+later iterations must cancel.  The tool reads the current strategy, not the average, so it calls the kernels directly.
 """
 
 from pathlib import Path
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.games import MatrixGame
+from mccfr.config.game_tables import MatrixGame
 from mccfr.experiments.definition import AXES
 from mccfr.experiments.plot import Panel, can_plot, draw
-from mccfr.experiments.table import Curve, write_csv
+from mccfr.experiments.result_table import Curve, write_csv
 from mccfr.games.matrix import matrix
 from mccfr.solvers.histories.history_cfr import HistoryCfr
 from mccfr.solvers.variants import PRESETS
@@ -26,14 +26,14 @@ _POINTS_PER_DOUBLING = 4
 
 
 def best_share(cfr: HistoryCfr) -> float:
-    """Probability of the best action in the next iteration."""
+    """Return the probability of the best action in the next iteration."""
     return float(cfr.current_strategy().probability[0][0, BEST])
 
 
 def first_pure(preset: str, last: int = _LAST) -> tuple[int | None, dict[int, float]]:
-    """(first iteration t whose strategy plays the best action alone, {t: probability of the best action}).
+    """Return the first iteration t that plays the best action only, and {t: probability of that action}.
 
-    None where there is no such t up to `last`.  A batch that passes it is gone through again one by one.
+    t is None if there is none up to `last`.  The batch in which it happens is repeated iteration by iteration.
     """
     game = matrix(MatrixGame(payoffs=PAYOFFS))
     cfr, shown, share = HistoryCfr(game, PRESETS[preset]), {}, 0.0
@@ -66,7 +66,7 @@ def _curve(name: str, shown: dict[int, float]) -> Curve:
 
 
 def make_example(out: Path) -> list[tuple[str, int | None]]:
-    """Write example.csv (first t of each variant) and example.png into `out`; returns the CSV's rows."""
+    """Write example.csv (first t of each variant) and example.png into `out`; return the CSV's rows."""
     out.mkdir(parents=True, exist_ok=True)
     found = {name: first_pure(preset) for name, preset in VARIANTS.items()}
     rows = [(name, first) for name, (first, _) in found.items()]

@@ -1,9 +1,9 @@
-"""Count code lines, keys, words, kernels and structs of the tracked files, and compare them with their budget.
+"""Counts code lines, keys, words, kernels and structs of the tracked files, for their budget.
 
     python tools/house.py           print all figures
     python tools/house.py --lower   write each figure of tools/budget.toml that has fallen into it
 
-A code line has a token that is neither a comment nor a docstring.  Words are those that `wc -w` finds.
+A code line has a token that is neither a comment nor a docstring.  Words are counted as by `wc -w`.
 """
 
 import ast
@@ -28,12 +28,12 @@ NO_CODE = {
     getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")
 }
 NUMBAS_DOOR = ROOT / "abstraction/kernels"
-EXTERNAL = "mccfr/solvers/sampling/external/packed.py"
+EXTERNAL = "mccfr/solvers/sampling/external/external_packed.py"
 PROTOCOL = "mccfr/solvers/solver.py"
 
 
 def tracked(*below: str, ending: str = ".py") -> list[Path]:
-    """Files that git knows and the disk has."""
+    """Return the files that git tracks and that exist."""
     listed = subprocess.run(["git", "ls-files", *below], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [ROOT / name for name in listed.splitlines() if name.endswith(ending) and (ROOT / name).is_file()]
 
@@ -74,7 +74,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def functions(files: list[Path]) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """(where, function) of every function."""
+    """Yield (place, function) for every function."""
     for path in files:
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -82,14 +82,17 @@ def functions(files: list[Path]) -> Iterator[tuple[str, ast.FunctionDef | ast.As
 
 
 def kernel_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    """Arguments of a kernel, 0 of other functions; an intrinsic takes the context of typing beside its own."""
+    """Return the number of a kernel's arguments, 0 for other functions.
+
+    The typing context of an intrinsic does not count.
+    """
     decorators = {ast.unparse(decorator) for decorator in function.decorator_list}
     count = len(function.args.posonlyargs + function.args.args + function.args.kwonlyargs)
     return (count - ("intrinsic" in decorators)) if any(name in d for d in decorators for name in KERNELS) else 0
 
 
 def structs(files: list[Path]) -> dict[str, int]:
-    """Fields of every named tuple."""
+    """Return the number of fields of every named tuple."""
     found = {}
     for path in files:
         for node in ast.walk(parsed(path)):
@@ -99,7 +102,7 @@ def structs(files: list[Path]) -> dict[str, int]:
 
 
 def keys() -> dict[str, int]:
-    """Configuration keys that each struct of `mccfr.config` adds to those that it is derived from."""
+    """Return the number of configuration keys that each struct of `mccfr.config` adds to its base."""
     found = {}
     for path in tracked("mccfr/config"):
         for node in parsed(path).body:
@@ -111,13 +114,16 @@ def keys() -> dict[str, int]:
 
 
 def methods(path: Path, name: str) -> list[str]:
-    """Methods and properties of a class, its `__init__` apart."""
+    """Return the methods and properties of a class, without `__init__`."""
     (found,) = (node for node in parsed(path).body if isinstance(node, ast.ClassDef) and node.name == name)
     return [node.name for node in found.body if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
 
 
 def imported(path: Path) -> set[Path]:
-    """A module's file, and those of ours that it imports, with all they import; numba's door is left out."""
+    """Return a module's file and all files of this project that it imports, directly or indirectly.
+
+    `abstraction/kernels`, the only place that imports numba, is left out.
+    """
     found, waiting = set[Path](), [path]
     while waiting:
         here = waiting.pop()
@@ -138,13 +144,13 @@ def words(measured: bool = False) -> dict[str, int]:
 
 
 def classes_named_twice(files: list[Path]) -> list[str]:
-    """Names that several classes have."""
+    """Return names that several classes have."""
     found = Counter(node.name for path in files for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
     return sorted(name for name, count in found.items() if count > 1)
 
 
 def figures() -> dict[str, int]:
-    """What the page of the house counts."""
+    """Return all figures other than code lines of packages."""
     source = tracked("mccfr", "abstraction", "storage", "tools")
     outside = tuple(str(ROOT / name) + "/" for name in (*BESIDE_THE_CORE, *STRATA))
     packed = {f.name: f.end_lineno - f.lineno + 1 for _, f in functions([ROOT / EXTERNAL]) if f.end_lineno}

@@ -1,8 +1,8 @@
-"""Make an endgame of our own in the LibratusEndgames format: `make_endgame.py river|turn OUT`.
+"""Makes a hold'em endgame in the LibratusEndgames format: `make_endgame.py river|turn OUT`.
 
-Each player starts from a range before the flop; a hand's weight is then scaled by how a player of that seat would have
-gone on with a hand of its strength on the board (linear between given points), and by noise from a fixed seed, so
-that weights vary within every class of hands.  Six significant digits keep the files small.
+Each player starts from a preflop range.  A hand's weight is scaled by how likely a player of that seat continues with
+its strength on the board (linear between given points).  Noise from a fixed seed makes weights vary within every class
+of hands.  Weights have six significant digits.
 """
 
 import random
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, parse_cards
-from abstraction.evaluator import board_strengths
-from abstraction.ranges import parse_range
+from abstraction.hand_evaluator import board_strengths
+from abstraction.range_notation import parse_range
 from mccfr.games.libratus import Endgame, write_endgame
 
 
@@ -25,7 +25,7 @@ class EndgameRecipe:
     pot_chips: int
     seed: int
     ranges: tuple[str, str]
-    """before the flop: player 0 called out of position, player 1 raised on the button"""
+    """Preflop ranges: player 0 called out of position, player 1 raised on the button."""
 
 
 RECIPES = {
@@ -56,7 +56,10 @@ WEIGHTS = ((0.15, 0.35, 0.8, 1.0, 0.7, 0.4), (0.6, 0.4, 0.3, 0.7, 1.0, 0.95))
 
 
 def share_beaten(board: tuple[int, ...]) -> NDArray[np.float64]:
-    """Mean share of hands that each combination beats over the boards to come, [1326]; -1 if it hits the board."""
+    """Return the mean share of hands [1326] that each combination beats over all rivers.
+
+    -1 marks combinations that share a card with the board.
+    """
     total, boards = np.zeros(COMBO_COUNT), np.zeros(COMBO_COUNT)
     rivers = [(*board, card) for card in range(CARD_COUNT) if card not in board] if len(board) == 4 else [board]
     for river in rivers:

@@ -15,18 +15,18 @@ from house import ROOT, budget, parsed, tracked
 MOST_WORDS, MOST_COLUMNS = 25, 100
 PLACES = "mccfr", "abstraction", "storage", "tools", "docs", "README.md"
 PERSONS = "whoever|somebody|anybody|nobody|one another|he|him|his|himself"
-METAPHORS = "desk|shelf|gifts|leftovers|keeper"  # for a request, a list of strategies, margins, files, a state
+METAPHORS = "desk|shelf|gifts|leftovers|keeper"  # words for a request, a list of strategies, margins, files, a state
 RIDDLES = "is what|are what|what is|what it is|of whom|whose one"
 WORDS = re.compile(rf"\b({PERSONS}|{METAPHORS}|{RIDDLES})\b", re.IGNORECASE)
 FIRST = re.compile(r"(What|Whose|Whether|Where|Who|How|Which|As `)\b")
 PARTICIPLES = {"asked", "dealt", "learned", "made", "said", "seated", "written", "served", "told", "met", "owed"}
 CODE = re.compile(r"```.*?```|^ {4}.*?$|^\s*[|#!<].*?$|`[^`]*`", re.DOTALL | re.MULTILINE)
 BREAKS = re.compile(r"\n\s*\n|\n\s*(?:[*-]|\d+\.) |\n(?=\S+ {2,}\S)|(?<=[.;:!?])\)?\s+")
-EXCEPTIONS = {"docs/evidence.md", "docs/commands.md"}  # made of the docstrings of tests and of help texts
+EXCEPTIONS = {"docs/evidence.md", "docs/commands.md"}  # generated from docstrings of tests and from help texts
 
 
 def of_text(text: str) -> Iterator[str]:
-    """Yield the forbidden words of a text and its sentences that are too long; code in it is left out."""
+    """Yield the forbidden words and the too long sentences of a text, without the code in it."""
     plain = CODE.sub("`x`", text)
     yield from (f"word '{found[0]}'" for found in WORDS.finditer(plain))
     for sentence in BREAKS.split(plain):
@@ -35,7 +35,7 @@ def of_text(text: str) -> Iterator[str]:
 
 
 def of_docstring(text: str) -> Iterator[str]:
-    """Yield what is wrong with a docstring."""
+    """Yield the findings in a docstring."""
     first = text.partition("\n")[0]
     if FIRST.match(first):
         yield f"first line begins with '{first.split()[0]}'"
@@ -45,7 +45,7 @@ def of_docstring(text: str) -> Iterator[str]:
 
 
 def names_of(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a definition gives: its own and those of its parameters."""
+    """Yield the names that a function definition introduces: its own and its parameters'."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield from (node.name, *(each.arg for each in (*node.args.args, *node.args.kwonlyargs)))
 

@@ -1,10 +1,11 @@
-"""Make mccfr/view/data/preflop_equity.npy: what each class of hole cards wins of the pot against each other one.
+"""Makes mccfr/view/data/preflop_equity.npy: the preflop equity of all pairs of hand classes.
 
     .venv/bin/python tools/preflop_equity.py mccfr/view/data/preflop_equity.npy
 
-[169, 169] float32, classes numbered as `abstraction.boards.preflop_classes` does: the mean over all pairs of their
-combinations that share no card, and over all 1,712,304 boards that hit neither; a tie is half.  Every board is counted,
-those that are alike but for suits once and as often as they are.  Half a minute of a core.
+The array is [169, 169] float32, with classes numbered as in `abstraction.boards.preflop_classes`.  An entry is the mean
+share of the pot over all pairs of combinations without a common card.  For each pair it covers all 1,712,304 boards
+without their cards; a tie counts half.  Isomorphic boards are evaluated once and weighted.  It takes half a minute of
+one core.
 """
 
 import sys
@@ -15,17 +16,19 @@ import numpy as np
 
 from abstraction.boards import PREFLOP_CLASSES, board_classes, preflop_classes
 from abstraction.cards import combo_masks, combo_table
-from abstraction.evaluator import evaluator_tables, fill_board_strengths
+from abstraction.hand_evaluator import evaluator_tables, fill_board_strengths
 from abstraction.kernels.jit import allocating_njit
 
 
 @allocating_njit
 def add_showdowns(tables, boards, multiplicity, hole, classes, won):
-    """Add to won [169, 169] int64, over boards [N, 5], twice the wins of each class and once its ties.
+    """Add to won [169, 169] int64, over boards [N, 5], twice the wins of each class plus once its ties.
 
-    hole [1326, 2], classes [1326]: of each combination
+    multiplicity  [N] int64 number of isomorphic boards
+    hole          [1326, 2] cards of each combination
+    classes       [1326] class of each combination
 
-    Hands are taken in order of strength: beaten are those before, class by class, less those that share a card.
+    Hands are visited by ascending strength.  Each beats all hands before it, by class, minus those that share a card.
     """
     count, width = hole.shape[0], won.shape[1]
     strength = np.empty(count, np.int16)
@@ -40,13 +43,13 @@ def add_showdowns(tables, boards, multiplicity, hole, classes, won):
             stop = place
             while stop < count and strength[order[stop]] == strength[order[place]]:
                 stop += 1
-            for after in range(2):  # once without the hands of this strength, once with them
+            for after in range(2):  # first without the hands of this strength, then with them
                 for k in range(place, stop):
                     hand = order[k]
                     row, first, second = won[classes[hand]], sharing[hole[hand, 0]], sharing[hole[hand, 1]]
                     for c in range(width):
                         row[c] += multiplicity[board] * (below[c] - first[c] - second[c])
-                    if after == 1:  # the hand itself, which shares both its cards with itself
+                    if after == 1:  # the hand itself was subtracted twice, once for each card
                         row[classes[hand]] += multiplicity[board]
                 if after == 0:
                     for k in range(place, stop):

@@ -1,10 +1,12 @@
-"""Hours of training, evaluating and exporting, disturbed all the time: does what was acknowledged stay?
+"""Soak test: hours of training, evaluating and exporting with injected faults.
 
-Three runs in turn, each in one life after another: a blueprint of whole hold'em (hunl-fine's game and cards), trained,
-measured by local best response, exported; hold'em in strata with most blocks on a disk; and a run on two machines that
-are processes of this one.  In each session one thing happens: see `soak_troubles`.  After it: no process is left, what
-is there verifies, nodes have not fallen by more than was damaged; at the end of a life tables have the bits of a life
-that nobody disturbed, or the bound lies in its interval; and memory, files, processes have not risen.
+Three runs take turns, each repeated from the start; one repetition is a "life".  The first is a blueprint of whole
+hold'em (hunl-fine), trained, evaluated by local best response and exported.  The second is hold'em in strata with most
+blocks on disk; the third is on two machines, simulated by processes.  Each session has one fault (`soak_troubles`).
+
+After each session no process may be left, `verify` must pass, and no more nodes may be lost than the fault has damaged.
+A finished life must have the tables of an undisturbed one bit for bit, or a bound within its interval.  Memory, open
+files and processes must not rise.
 """
 
 import json
@@ -25,9 +27,9 @@ from soak_troubles import APART, BLOCKS, COMMON, CONCLUDING, FAILED, SoakRun, Tr
 from soak_world import Command, HeldAtOnce, SoakPlace, left_running, nodes_of, run_command, same_bits
 
 DISK_BYTES, SHARED_BYTES = 4_000_000_000, 3_000_000_000
-_MOST_SESSIONS = 60  # of one life, which ends far sooner
-_RISES = 1.25  # of what a life holds, first lives to last ones
-_LIVES = 3  # at least, in the first third and in the last, that are compared
+_MOST_SESSIONS = 60  # limit for one life, which normally has far fewer
+_RISES = 1.25  # allowed rise of a life's memory, files and processes from the first lives to the last
+_LIVES = 3  # smallest number of lives in the first and in the last third for this comparison
 
 HOLDEM = """[game]
 name = "holdem"
@@ -56,7 +58,7 @@ TURNS = (
     + """[solver]
 negative_regret_pruning = true
 [tables]
-resident = "60MB"
+memory_budget = "60MB"
 [run]
 strata = 16
 blocks = 8
@@ -85,11 +87,11 @@ every_checkpoint = false
 
 @dataclass(frozen=True)
 class Subject:
-    """A run to be disturbed, over and over.
+    """A run that is disturbed repeatedly.
 
     Attributes:
-        begin, go_on: words of the commands before the configuration, and before the folder
-        bits:         whether each life must end with the same tables to the last bit; else its bound is compared
+        begin, go_on: words of the commands before the configuration, and before the run directory
+        bits:         True if each life must end with the same tables bit for bit; else its bound is compared
     """
 
     name: str
@@ -109,7 +111,7 @@ SUBJECTS = (
 
 @dataclass
 class Tally:
-    """What was done and seen; a violation is a sentence."""
+    """Counts of faults, exit statuses and resources, and sentences on violations."""
 
     struck: Counter[str] = field(default_factory=Counter)
     missed: Counter[str] = field(default_factory=Counter)
@@ -127,7 +129,7 @@ class Tally:
         print(f"VIOLATED: {text}", file=sys.stderr, flush=True)
 
     def table(self) -> str:
-        """As docs have it."""
+        """Return the counts as Markdown tables for the documentation."""
         rows = ["| what happened | times | too late | sessions ended with |", "|---|---|---|---|"]
         for what in sorted(self.statuses):
             found = ", ".join(f"{status}: {times}" for status, times in sorted(self.statuses[what].items()))
@@ -148,7 +150,7 @@ def _numbers(level: HeldAtOnce) -> tuple[int, int, int]:
 
 
 class Soak:
-    """A soak under way in a folder."""
+    """A soak test in a folder."""
 
     def __init__(self, place: SoakPlace, subjects: Sequence[Subject], seed: int) -> None:
         self.place, self.subjects, self.random, self.tally = place, subjects, random.Random(seed), Tally()
@@ -157,7 +159,7 @@ class Soak:
         self._decks: dict[str, list[Trouble]] = {}
 
     def references(self) -> None:
-        """A life of each run that nobody disturbs; what they take says when troubles come."""
+        """Run one undisturbed life of each run, whose duration sets the times of faults."""
         code, output = run_command(self.place, "init", "runs")
         for subject in self.subjects:
             config = self.place.folder / "runs" / f"{_file(subject)}.toml"
@@ -176,7 +178,7 @@ class Soak:
             self._seconds[subject.name] = min(json.loads(directory.with_suffix(".json").read_text()), 60.0)
 
     def life(self, subject: Subject, end: float) -> None:
-        """One life of a run, a session and a trouble after the other, until it is trained or the time is up."""
+        """Run one life of a run, with a fault in each session, until it is trained or the time is over."""
         directory = self.place.disk / f"{_file(subject)}-{self.tally.lives[subject.name]}"
         run = SoakRun(self.place, directory, self.random)
         self.place.level = HeldAtOnce()
@@ -188,7 +190,7 @@ class Soak:
         self._end_of_life(subject, run, finished=time.monotonic() <= end)
 
     def _session(self, subject: Subject, run: SoakRun) -> bool:
-        """A session with its trouble; whether the run is trained."""
+        """Run one session with its fault; return whether the run has finished."""
         trouble, before = self._next(subject, run), nodes_of(run.directory)
         struck = trouble.before is None or trouble.before(run)
         if run.damaged:
@@ -215,7 +217,10 @@ class Soak:
         return status == 0
 
     def _next(self, subject: Subject, run: SoakRun) -> Trouble:
-        """Each trouble once before any comes again; those of what is there wait until something is."""
+        """Return the next fault: each occurs once before any occurs again.
+
+        Faults that change checkpoints wait until there are two of them.
+        """
         deck, early = self._decks.setdefault(subject.name, []), len(checkpoints_of(run)) < 2
         while not (fitting := [trouble for trouble in deck if trouble.before is None or not early]):
             every = [*subject.troubles, *(APART if self.place.apart else ())]
@@ -230,7 +235,7 @@ class Soak:
         return Command(self.place, *subject.begin, config, "--run", run.directory)
 
     def _verified(self, subject: Subject, run: SoakRun, *, damaged: bool = False) -> None:
-        """`verify` finds what was damaged, and nothing else."""
+        """Check that `verify` reports the injected damage and nothing else."""
         if not (run.directory / "manifest.json").exists():
             return
         for path in (run.directory, *((run.policy,) if run.policy.exists() else ())):
@@ -252,15 +257,15 @@ class Soak:
                     self.tally.violated(f"{subject.name}: other bits than undisturbed")
             elif (problem := _apart(_bound(run.directory), _bound(undisturbed))) is not None:
                 self.tally.violated(f"{subject.name}: {problem}")
-        if self.tally.violations and run.directory.exists():  # it is evidence
+        if self.tally.violations and run.directory.exists():  # kept to find the cause
             shutil.copytree(run.directory, self.place.folder / "violated", dirs_exist_ok=True)
         for path in (run.directory, run.policy):
             shutil.rmtree(path, ignore_errors=True)
 
     def left_over(self) -> None:
-        """At the end: nothing in shared memory or the temporary directory, and no rise of what lives held.
+        """Check at the end that no temporary files are left and that resources have not risen.
 
-        A rise is to more than the first lives held, and more than one that nobody disturbed.
+        A rise is measured against the first lives and the undisturbed one.
         """
         for folder in (self.place.folder / "tmp", *((self.place.shared,) if self.place.apart else ())):
             if len(left := sorted(path.name for path in folder.iterdir())) > len(self.subjects):
@@ -276,7 +281,7 @@ class Soak:
 
 
 def _usual(levels: Sequence[HeldAtOnce]) -> list[float]:
-    """Medians: a life that ends within a second of its start is seen with less than it would have held."""
+    """Return medians over lives, because short lives are observed with less than they hold."""
     return [median(values) for values in zip(*map(_numbers, levels), strict=True)]
 
 
@@ -294,13 +299,13 @@ def _file(subject: Subject) -> str:
 
 
 def _bound(directory: Path) -> Mapping[str, Any]:
-    """The newest evaluation of a run."""
+    """Return the newest evaluation of a run."""
     found: Mapping[str, Any] = json.loads((directory / "evaluations.jsonl").read_text().splitlines()[-1])
     return found
 
 
 def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
-    """What is wrong between bounds of two lives that were trained alike: they differ by more than both intervals."""
+    """Return a sentence if the intervals of two bounds do not overlap, else None."""
     (low, high), (least, most) = one["ci95_mbb"], other["ci95_mbb"]
     if low > most or least > high:
         return f"lbr takes {low:.0f} to {high:.0f} mbb/g, and {least:.0f} to {most:.0f} where nobody disturbed it"

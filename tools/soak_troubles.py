@@ -1,4 +1,4 @@
-"""What a soak does to a run: each trouble at its moment, and what may come of it."""
+"""Faults that a soak test injects: kind, moment and allowed exit statuses."""
 
 import os
 import random
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from soak_world import Command, SoakPlace, free_bytes
 
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
 DONE, STOPPED, FAILED, REFUSED = 0, 75, 1, 2
@@ -25,11 +25,11 @@ _CLOCK_JUMPS = (-400 * 86400.0, -7200.0, -1.0, 3600.0, 30 * 86400.0)
 
 @dataclass
 class SoakRun:
-    """The run that is disturbed.
+    """A run with injected faults.
 
     Attributes:
-        damaged: names of what was damaged on purpose, which may be complained of
-        falls:   how many checkpoints that may cost
+        damaged: names of files damaged on purpose, which `verify` may report
+        falls:   number of checkpoints that may be lost by the damage
     """
 
     place: SoakPlace
@@ -44,22 +44,25 @@ class SoakRun:
 
 
 Moment = Callable[[SoakRun, Command, float], bool]
-"""Waits for it; whether it came before the command had ended.  The number: seconds that an undisturbed one takes."""
+"""Waits for the moment of a fault; returns False if the command ends before.
+
+Its third argument is the duration of an undisturbed run in seconds.
+"""
 Strike = Callable[[SoakRun, Command], None]
 
 
 @dataclass(frozen=True)
 class Trouble:
-    """What happens at a moment of a session, or before it begins, and with which statuses the session may end."""
+    """A fault during a session, or before it, with the exit statuses that the session may have."""
 
     what: str
     statuses: tuple[int, ...]
     moment: Moment | None = None
     strike: Strike | None = None
     before: Callable[[SoakRun], bool] | None = None
-    """Done while no process works on the run; whether there was anything to do it to."""
+    """Fault before the session; returns False if it was not possible."""
     around: Callable[[SoakRun], Iterator[None]] | None = None
-    """What holds while the session goes on."""
+    """Context in which the session runs."""
 
 
 def at_random(run: SoakRun, command: Command, seconds: float) -> bool:
@@ -70,7 +73,10 @@ def at_random(run: SoakRun, command: Command, seconds: float) -> bool:
 
 
 def at_name(pattern: str) -> Moment:
-    """A moment at which a name of this pattern, seen from the folder of runs, is there; not always the first."""
+    """Return a moment at which a file matches this pattern, relative to the folder of runs.
+
+    It starts to look at a random time, so that it is not always the first match.
+    """
 
     def comes(run: SoakRun, command: Command, seconds: float) -> bool:
         at_random(run, command, seconds / 2)
@@ -84,7 +90,7 @@ def at_name(pattern: str) -> Moment:
 
 
 def at_phase(word: str) -> Moment:
-    """A moment at which a line on stderr has this word."""
+    """Return a moment up to a second after this word has appeared on stderr."""
 
     def comes(run: SoakRun, command: Command, seconds: float) -> bool:
         while command.lives():
@@ -112,7 +118,7 @@ def kills_helper(run: SoakRun, command: Command) -> None:
 
 
 def rests(run: SoakRun, command: Command) -> None:
-    """One process, the first or another, stands still for some seconds."""
+    """Stop one process of the run for some seconds."""
     number = run.random.choice([command.process.pid, *command.helpers()])
     with suppress(ProcessLookupError):
         os.kill(number, signal.SIGSTOP)
@@ -121,7 +127,7 @@ def rests(run: SoakRun, command: Command) -> None:
 
 
 def fills_disk(run: SoakRun, command: Command) -> None:
-    """Nothing more fits for some seconds."""
+    """Fill the disk for some seconds."""
     with filled(run.place.disk, 0):
         time.sleep(_FULL_SECONDS)
 
@@ -142,7 +148,7 @@ def filled(folder: Path, left: int) -> Iterator[None]:
 
 
 def shared_is_full(run: SoakRun) -> Iterator[None]:
-    """Hardly any shared memory when the session begins."""
+    """Fill shared memory, except for 2 MB, during the session."""
     with filled(run.place.shared, _SHARED_LEFT):
         yield
 
@@ -163,7 +169,7 @@ def clock_jumps(run: SoakRun) -> Iterator[None]:
 
 
 def moves(run: SoakRun) -> bool:
-    """The run goes on under another name, its policy beside it."""
+    """Rename the run's directory and its policy."""
     to = run.directory.with_name(f"{run.directory.name}+")
     if not run.directory.exists():
         return False
@@ -180,13 +186,16 @@ def checkpoints_of(run: SoakRun) -> list[Path]:
 
 
 def swaps(run: SoakRun) -> bool:
-    """A file of the newest checkpoint becomes that of its name and length in the one before."""
+    """Replace a file of the newest checkpoint by that of the previous one with its name and length."""
     found = checkpoints_of(run)
     return len(found) > 1 and _swap(run, found[-1], found[-2])
 
 
 def swaps_block(run: SoakRun) -> bool:
-    """The same of a version of a block that the newest alone names, and an older version of the block."""
+    """Replace a file of a block's newest version by that of an older version.
+
+    It takes a version to which only the newest checkpoint refers.
+    """
     found = checkpoints_of(run)
     if len(found) < 2:
         return False
@@ -194,7 +203,7 @@ def swaps_block(run: SoakRun) -> bool:
     pairs = [(name, other) for name in new for other in old if name != other and _block(name) == _block(other)]
     for name, other in run.random.sample(pairs, len(pairs)):
         if name not in old and _swap(run, run.directory / name, run.directory / other):
-            run.damaged.append(found[-1].name)  # it is the checkpoint that is not whole any more
+            run.damaged.append(found[-1].name)  # `verify` reports the checkpoint that refers to the block
             return True
     return False
 
@@ -208,7 +217,7 @@ def _swap(run: SoakRun, new: Path, old: Path) -> bool:
     for file in run.random.sample(files, len(files)):
         other = old / file.relative_to(new)
         if other.is_file() and other.stat().st_size == file.stat().st_size and other.read_bytes() != file.read_bytes():
-            file.unlink()  # not through it: it may be a link that others share
+            file.unlink()  # not overwritten, because other checkpoints may share it by a hard link
             shutil.copyfile(other, file)
             run.damaged.append(
                 new.name if new.parent.name == "checkpoints" else new.relative_to(run.directory).as_posix()
@@ -219,7 +228,7 @@ def _swap(run: SoakRun, new: Path, old: Path) -> bool:
 
 
 def flips(run: SoakRun) -> bool:
-    """A bit of the newest checkpoint."""
+    """Flip one bit of a file of the newest checkpoint."""
     found = checkpoints_of(run)
     if len(found) < 2:
         return False
@@ -241,7 +250,7 @@ COMMON: Sequence[Trouble] = (
     _killed("kill -9 at random", at_random),
     _killed("kill -9 while a checkpoint is written", at_name("{run}/checkpoints/.tmp-*")),
     Trouble("a worker is killed", (FAILED, DONE), at_random, kills_helper),
-    # By the signal itself where it comes before it is heeded.
+    # The signal kills the process if no handler is set yet.
     Trouble("SIGTERM", (STOPPED, DONE, -signal.SIGTERM), at_random, sends(signal.SIGTERM)),
     Trouble("a process stands still for 3 s", (DONE,), at_random, rests),
     Trouble("the clock jumps", (DONE,), at_random, jumps, around=clock_jumps),
@@ -250,7 +259,7 @@ COMMON: Sequence[Trouble] = (
     Trouble("a bit flips in a checkpoint", (DONE,), before=flips),
 )
 APART: Sequence[Trouble] = (
-    # Refused where either is full already when a session begins: it asks for room first.
+    # A session is refused if either is full when it begins, because it checks the free space first.
     Trouble("the disk is full for 8 s", (DONE, FAILED, REFUSED), at_random, fills_disk),
     Trouble("no shared memory", (DONE, REFUSED), around=shared_is_full),
 )

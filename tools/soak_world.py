@@ -1,4 +1,4 @@
-"""What a soak looks at: a run's folder, the processes that work on it, what is left of them."""
+"""Environment of a soak test: its folder, commands, processes and their resources."""
 
 import os
 import shutil
@@ -16,15 +16,15 @@ import numpy as np
 
 from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
 MCCFR = Path(sys.executable).with_name("mccfr")
 _MARK = "MCCFR_SOAK"
-_APART = "SOAK_APART"  # "1": this process has mounts of its own
+_APART = "SOAK_APART"  # "1": this process has its own mounts
 _LOOKS_SECONDS = 0.5
-_ENDS_SECONDS = 30.0  # within which workers of a killed process must be gone
-_EMPTY_LOOKS = 3  # one meets a process as it becomes another program, when it has no environment
+_ENDS_SECONDS = 30.0  # time for workers of a killed process to end
+_EMPTY_LOOKS = 3  # a process that is starting another program has no environment for a moment
 _CLOCK = '''"""The wall clock jumps by what a file says."""
 import os, time
 _time, _path = time.time, os.environ["MCCFR_SOAK_CLOCK"]
@@ -37,9 +37,9 @@ time.time = _jumping
 
 @dataclass
 class HeldAtOnce:
-    """What the processes of a life have held: the most memory and processes at once, and open files at most looks.
+    """Resources of a life's processes: largest memory and number of processes, median of open files.
 
-    Each session opens all tables for a third of a second where it begins, which a look meets or does not.
+    Files are the median because a session opens all tables for a third of a second at its start.
     """
 
     anonymous_bytes: int = 0
@@ -48,7 +48,7 @@ class HeldAtOnce:
     _seen: list[int] = field(default_factory=list, repr=False, compare=False)
 
     def rise(self, other: "HeldAtOnce") -> None:
-        """Take note of another look."""
+        """Include another observation."""
         self._seen.append(other.files)
         self.anonymous_bytes = max(self.anonymous_bytes, other.anonymous_bytes)
         self.processes = max(self.processes, other.processes)
@@ -57,11 +57,14 @@ class HeldAtOnce:
 
 @dataclass
 class SoakPlace:
-    """Where everything lies: `disk` is a file system of a size of its own where there could be one, as `shared` is."""
+    """Folders of a soak test.
+
+    apart  True if `disk` and `shared` are file systems of limited size, mounted for this process
+    """
 
     folder: Path
     apart: bool
-    clock: bool = False  # whether the next command has a clock that jumps
+    clock: bool = False  # True: the wall clock of the next command jumps
     level: HeldAtOnce = field(default_factory=HeldAtOnce)
 
     @property
@@ -78,7 +81,7 @@ class SoakPlace:
 
     @classmethod
     def make(cls, folder: Path, disk_bytes: int, shared_bytes: int) -> "SoakPlace":
-        """Make what is not there, and mount both file systems in this process's own name space where that can be."""
+        """Create the folders, and mount both file systems if this process has its own mounts."""
         for name in ("disk", "tmp", "clock"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         (folder / "clock/sitecustomize.py").write_text(_CLOCK)
@@ -97,7 +100,7 @@ class SoakPlace:
         return {**os.environ, **own}
 
     def processes(self) -> Iterator[int]:
-        """Ids of all that have come of this soak's commands and live."""
+        """Yield the ids of all living processes that commands of this test have started."""
         mark = f"{_MARK}={self.folder}\0".encode()
         for path in Path("/proc").iterdir():
             if path.name.isdigit() and int(path.name) != os.getpid():
@@ -106,7 +109,7 @@ class SoakPlace:
                         yield int(path.name)
 
     def look(self) -> None:
-        """Take note of what the processes hold now."""
+        """Observe the resources of all processes now."""
         now = HeldAtOnce()
         for number in self.processes():
             with suppress(OSError, ValueError, IndexError):
@@ -122,7 +125,7 @@ def _state(process: Path) -> str:
 
 
 class Command:
-    """One `mccfr` command under way; its output in a file."""
+    """A running `mccfr` command, with its output in a file."""
 
     def __init__(self, place: SoakPlace, *arguments: object) -> None:
         self.place, self.arguments = place, list(map(str, arguments))
@@ -140,30 +143,30 @@ class Command:
             )
 
     def lives(self) -> bool:
-        """Whether it has not ended; looks at its processes now and then."""
+        """Return whether the command is running; observes its processes every half second."""
         if time.monotonic() > self._looked + _LOOKS_SECONDS:
             self.place.look()
             self._looked = time.monotonic()
         return self.process.poll() is None
 
     def helpers(self) -> list[int]:
-        """Ids of its processes but the first."""
+        """Return the ids of the command's processes except the first."""
         return [number for number in self.place.processes() if number != self.process.pid]
 
     def end(self) -> tuple[int, str]:
-        """(exit status, output) once it has ended."""
+        """Wait for the command's end; return (exit status, output)."""
         while self.lives():
             time.sleep(0.02)
         return self.process.returncode, self.log.read_text(errors="replace")
 
 
 def run_command(place: SoakPlace, *arguments: object) -> tuple[int, str]:
-    """(exit status, output) of an `mccfr` command that nobody disturbs."""
+    """Run an `mccfr` command without faults; return (exit status, output)."""
     return Command(place, *arguments).end()
 
 
 def left_running(place: SoakPlace) -> list[int]:
-    """Ids of processes that have not ended in time although their command has; they are killed."""
+    """Kill processes that have outlived their command by 30 seconds; return their ids."""
     end, empty = time.monotonic() + _ENDS_SECONDS, 0
     while empty < _EMPTY_LOOKS and ((left := list(place.processes())) == [] or time.monotonic() < end):
         empty = 0 if left else empty + 1
@@ -175,7 +178,10 @@ def left_running(place: SoakPlace) -> list[int]:
 
 
 def nodes_of(directory: Path, back: int = 0) -> int:
-    """Nodes touched at the newest checkpoint that can be opened, or at one as many before it; 0 where there is none."""
+    """Return the nodes touched at the newest checkpoint that can be opened; 0 for none.
+
+    back  number of newest checkpoints to skip
+    """
     root = directory / CHECKPOINTS
     numbers = list_checkpoints(root) if is_run(directory) else []
     for number in numbers[::-1][back:]:
@@ -185,7 +191,7 @@ def nodes_of(directory: Path, back: int = 0) -> int:
 
 
 def same_bits(one: Path, other: Path) -> bool:
-    """Whether the newest checkpoints of two runs have the same nodes and tables, to the last bit."""
+    """Return whether the newest checkpoints of two runs have the same nodes and tables, bit for bit."""
     found = [find_checkpoint(open_run(path), None) for path in (one, other)]
     first, second = map(read_tables, found)
     return found[0].state["nodes_touched"] == found[1].state["nodes_touched"] and all(

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from abstraction.clustering.assign import Nearest, group_members, nearest_centres, own_distances
 from abstraction.clustering.centres import group_centres
-from abstraction.clustering.keeping import NOTHING, Keeper
 from abstraction.clustering.points import Problem, clustering_problem, distinct_points
+from abstraction.clustering.progress_state import NOTHING, StateSaver
 from abstraction.clustering.seeding import seed_centres
 from abstraction.kernels.jit import njit
 
@@ -188,7 +188,7 @@ def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> K
 
 
 def begin_or_resume(
-    problem: Problem, k: int, seed: int = 0, keeper: Keeper = NOTHING, phase: str = "lloyd"
+    problem: Problem, k: int, seed: int = 0, keeper: StateSaver = NOTHING, phase: str = "lloyd"
 ) -> KMeansState:
     """Return the saved state of the phase, or else the state after seeding; `ValueError` as `start`."""
     kept = keeper.resume(phase)

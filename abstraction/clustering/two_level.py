@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from abstraction.clustering.assign import Members, group_members, own_distances
 from abstraction.clustering.centres import group_centres
-from abstraction.clustering.keeping import NOTHING, Arrays, Keeper
 from abstraction.clustering.kmeans import (
     ITERATIONS,
     TOLERANCE,
@@ -34,6 +33,7 @@ from abstraction.clustering.kmeans import (
 )
 from abstraction.clustering.metric import L2
 from abstraction.clustering.points import Problem
+from abstraction.clustering.progress_state import NOTHING, Arrays, StateSaver
 from abstraction.kernels.parallel import run_ranges
 
 _DIMENSIONS = 4
@@ -117,7 +117,7 @@ def cluster_within(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
-    keeper: Keeper = NOTHING,
+    keeper: StateSaver = NOTHING,
     more: Arrays | None = None,
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
@@ -151,7 +151,7 @@ def cluster_within(
 
 
 def _within_groups(
-    problem: Problem, k: int, groups: int, seed: int, limits: tuple[int, float], progress: Progress, keeper: Keeper
+    problem: Problem, k: int, groups: int, seed: int, limits: tuple[int, float], progress: Progress, keeper: StateSaver
 ) -> KMeansState:
     """Cluster in two levels, without the flat steps that follow; limits = (iterations, tolerance)."""
     kept = keeper.resume("buckets")
@@ -172,7 +172,7 @@ def _within_groups(
     return start_from(problem, parts.centres, parts.labels)
 
 
-def _keep_flat(keeper: Keeper, state: KMeansState) -> None:
+def _keep_flat(keeper: StateSaver, state: KMeansState) -> None:
     keeper.keep("flat", lambda: state_arrays(state))
 
 
@@ -186,7 +186,7 @@ def refine(
     iterations: int = ITERATIONS,
     tolerance: float = TOLERANCE,
     progress: Progress | None = None,
-    keeper: Keeper = NOTHING,
+    keeper: StateSaver = NOTHING,
 ) -> KMeansState:
     """Cluster distinct points into k buckets in two levels; `iteration` of the state counts flat steps.
 

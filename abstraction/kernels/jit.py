@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from abstraction.kernels.kernel_files import KernelFiles, choose_directory
-from abstraction.kernels.numba_inside import KNOWN_VERSIONS, part_compiler, processor_features
+from abstraction.kernels.numba_settings import KNOWN_VERSIONS, part_compiler, processor_features
 
 _GARBAGE_AFTER = 50_000  # compiling creates many lasting objects; collecting garbage after 700 takes 7 % of its time
 
@@ -51,7 +51,7 @@ def watch_compiling(on_start: Hearer, on_end: Hearer) -> None:
 def _listen(on_start: Hearer, on_end: Hearer) -> None:
     event = import_module("numba.core.event")
     heard = {"on_start": staticmethod(on_start), "on_end": staticmethod(on_end)}
-    event.register("numba:compile", type("Watch", (event.Listener,), heard)())
+    event.register("numba:compile", type("StallWatch", (event.Listener,), heard)())
 
 
 class _Module:

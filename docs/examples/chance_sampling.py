@@ -1,30 +1,30 @@
-"""An algorithm: chance sampling (Zinkevich, Johanson, Bowling & Piccione, NIPS 2007): CFR on one deal at a time."""
+"""An algorithm: chance sampling (Zinkevich, Johanson, Bowling & Piccione, NIPS 2007), CFR on one deal at a time."""
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Count, Ground, History, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import Count, History, HistoryGame, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="chance-sampling"):
-    """The keys of [solver].  deals: sampled in an iteration."""
+    """The keys of [solver].  deals: number of deals sampled in an iteration."""
 
     deals: Count = 1
 
 
-class ChanceSampling(Ground):
-    """Chance is sampled, every action of both players is walked."""
+class ChanceSampling(HistoryGame):
+    """Samples chance and walks every action of both players."""
 
     options = Options
 
     def iterate(self, t: int) -> None:
-        """One traversal for each player and deal; `t` counts from 1."""
+        """Do one traversal for each player and deal; `t` counts from 1."""
         for _ in range(self.given.deals):
             for i in (0, 1):
                 self.walk(self.root, i, 1.0, 1.0)
 
     def walk(self, h: History, i: int, own: float, other: float) -> float:
-        """A sampled value of h to player i, who comes here with probability `own`, his opponent with `other`."""
+        """Return a sampled value of h to player i.  own, other: reach probabilities of i and of the opponent."""
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]

@@ -1,17 +1,17 @@
-"""A game: one-card poker, Kuhn's with a deck of any length (Kuhn 1950 has three cards)."""
+"""A game: one-card poker, Kuhn poker (Kuhn 1950) with a deck of any length."""
 
 from mccfr import Game
-from mccfr.cards.small_deck import small_deck
+from mccfr.cards.small_deck_cards import small_deck
 from mccfr.games.betting import BettingRules, build_tree
 
 
 def one_card(ranks: int = 3, bet: float = 1.0, ante: float = 1.0) -> Game:
-    """Parameters are the keys of [game]; 3 ranks, a bet of 1 and an ante of 1 are Kuhn poker."""
+    """Return the game.  Parameters are the keys of [game]; the defaults are Kuhn poker."""
     if bet <= 0:
         raise ValueError(f"game.bet = {bet} is not allowed: it must be above 0")
 
     def raise_targets(state):
-        """Chips that may be put in, in all: one bet, if there is none yet."""
+        """Return the amounts, in chips over the whole hand, that a raise may reach: one bet, if there is none yet."""
         return [state.to_call + bet] if state.bets == 0 else []
 
     rules = BettingRules((ante, ante), (0,), raise_targets, raise_text="b")

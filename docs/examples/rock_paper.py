@@ -1,17 +1,17 @@
-"""A game without cards: rock, paper and scissors, where rock against scissors counts `stones` chips."""
+"""A game without cards: rock, paper and scissors, where rock against scissors is worth `stones` chips."""
 
 from mccfr import Game
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.trees.histories import Decision, build_history_tree
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.trees.history_compiler import Decision, build_history_tree
 
 HANDS = ("rock", "paper", "scissors")
 
 
 def rock_paper(stones: float = 1.0) -> Game:
-    """Both choose at once: the second does not know what the first has chosen."""
+    """Return the game.  Both choose at once: the second player does not see the first choice."""
 
     def expand(history):
-        """What follows a history: a number is a payoff to player 0."""
+        """Return what follows a history; a number is a payoff to player 0."""
         if len(history) == 2:
             mine, other = history
             won = (mine - other + 1) % 3 - 1

@@ -9,7 +9,7 @@ from mccfr import load_policy
 
 
 def to_json(directory: str, out: str) -> None:
-    """Of a game whose hands do not wait for a board: Kuhn, one-card poker, river endgames."""
+    """Write the decisions of a game without later board cards: Kuhn, one-card poker, river endgames."""
     policy, found = load_policy(directory), {}
     lines = json.loads((policy.path / "tree_line.json").read_text(encoding="utf-8"))
     for node in np.flatnonzero(np.load(policy.path / "tree_kind.npy") == 0):  # the decisions

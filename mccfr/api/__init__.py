@@ -1,5 +1,4 @@
-"""The Python interface: games, solvers in this process, runs in directories, evaluations and policies.
+"""The Python interface: games, solvers in this process, runs in directories, evaluations, policies.
 
-Nothing is done here that commands do not do by the same functions: games come from the catalogue, algorithms from the
-registry, runs from `mccfr.runs.session.start`.  `import mccfr` offers what is public; docs/api.md describes it.
+It calls the same functions as the commands.  `import mccfr` offers its public names; docs/api.md describes them.
 """

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit, part_njit
-from mccfr.rng import DEALS, below, seed_stream, uniform
+from mccfr.common.rng import DEALS, below, seed_stream, uniform
 
 NO_BUCKET = -1
 """Bucket of a hand that is impossible on a board."""
@@ -162,7 +162,7 @@ def draw_deals(arrays, seed, worker, first_iteration, count, state, deals):
 
 
 class ListedDealer:
-    """Draws deals of listed hands and boards (a `mccfr.cards.cards.Dealer`)."""
+    """Draws deals of listed hands and boards (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, seed: int, worker: int) -> None:
         self._arrays = arrays

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, RANKS
-from abstraction.ranges import class_names, class_of
+from abstraction.range_notation import class_names, class_of
 
 _RANKS = len(RANKS)
 _WIDTH = 13

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from abstraction.boards import canonical_boards, suit_permutations
 from abstraction.cards import CARD_COUNT
-from abstraction.evaluator import evaluator_tables
+from abstraction.hand_evaluator import evaluator_tables
 from abstraction.kernels.jit import allocating_njit, njit
 from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
 from mccfr.cards.deals import (
@@ -23,8 +23,8 @@ from mccfr.cards.deals import (
     note_buckets,
     showdown,
 )
-from mccfr.cards.deck_deals import take_card
-from mccfr.rng import DEALS, below, next_word, seed_stream
+from mccfr.cards.full_deck_deals import take_card
+from mccfr.common.rng import DEALS, below, next_word, seed_stream
 
 
 class Drawn(NamedTuple):
@@ -109,7 +109,7 @@ def drawn_boards(boards: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]
 
 
 class ListedStratumDealer:
-    """Draws deals of one stratum of listed boards (a `mccfr.cards.cards.Dealer`)."""
+    """Draws deals of one stratum of listed boards (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(self, arrays: DealArrays, drawn: Drawn, seed: int, stratum: int) -> None:
         """Take `drawn` with indices into the list of all streets' boards."""
@@ -125,7 +125,7 @@ class ListedStratumDealer:
 
 
 class DeckStratumDealer:
-    """Draws deals of one stratum of canonical boards of the full deck (a `mccfr.cards.cards.Dealer`)."""
+    """Draws deals of one stratum of canonical boards of the full deck (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(
         self, tables: BucketTables, drawn: Drawn, added: npt.NDArray[np.int32], seed: int, stratum: int

@@ -1,6 +1,6 @@
-"""The entry point of the program: runs a command, and turns errors and signals into a sentence and an exit status.
+"""Entry point of the program: runs a command and turns errors and signals into an exit status.
 
-Nothing but the handlers of signals is imported before these are in place; `mccfr.cli.group` has the commands.
+Only the signal handlers are imported before they are set; `mccfr.cli.group` has the commands.
 """
 
 import errno
@@ -12,18 +12,21 @@ from pathlib import Path
 from signal import SIGINT
 from typing import TYPE_CHECKING
 
-from mccfr import signals
+from mccfr.common import signals
 
 if TYPE_CHECKING:
     import click
 
 EXIT_FAILED, EXIT_BAD_INPUT = 1, 2
 _MARKS = "manifest.json", "meta.json", "networks.json", "preflop"
-"""What lies in runs and checkpoints, policies, networks and abstractions."""
+"""Files that mark a directory as a run or checkpoint, a policy, networks or an abstraction."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command and end with its exit status; None: the command line of this process, which ends here."""
+    """Run a command and end with its exit status.
+
+    arguments  None: those of the process, which then ends here
+    """
     with signals.command_line():
         try:
             code = _status_of(arguments)
@@ -38,20 +41,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _status_of(arguments: Sequence[str] | None) -> int:
-    """Run a command; its exit status."""
+    """Run a command and return its exit status."""
     import rich_click as click
 
     from mccfr.cli.group import cli
 
     try:
         code = cli.main(args=arguments, prog_name="mccfr", standalone_mode=False)
-        signals.release()  # of commands that were not begun, such as --help
+        signals.release()  # for options that start no command, such as --help
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         code = EXIT_BAD_INPUT
     except click.ClickException as error:
         code = _explain(ValueError(_usage_mistake(error)), EXIT_BAD_INPUT)
-    except click.Abort as error:  # click's word for Ctrl-C, and for input that ends where there should be more
+    except click.Abort as error:  # raised by click for Ctrl-C and for the end of input
         if isinstance(error.__context__, KeyboardInterrupt):
             raise error.__context__ from None
         code = _explain(RuntimeError("the input ended too soon"), EXIT_FAILED)
@@ -59,9 +62,11 @@ def _status_of(arguments: Sequence[str] | None) -> int:
         code = _explain(error, EXIT_BAD_INPUT)
     except (IsADirectoryError, PermissionError) as error:
         code = _explain(error, EXIT_FAILED if _is_inside_artefact(error) else EXIT_BAD_INPUT)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone: nothing to say to anybody
-        code = EXIT_FAILED
+    except SystemExit as ended:  # click ends so where a pipe or connection is closed, with wrapped streams
+        if not isinstance(ended.__context__, BrokenPipeError):
+            raise
+        sys.stdout, sys.stderr = (getattr(stream, "wrapped", stream) for stream in (sys.stdout, sys.stderr))
+        code = 0 if signals.is_unread(sys.stdout) else _explain(ended.__context__, EXIT_FAILED)
     except (OSError, RuntimeError) as error:
         if str(error) == "can't start new thread":  # Python's text for it, as of 3.11
             error = RuntimeError(signals.no_threads_text())
@@ -71,13 +76,13 @@ def _status_of(arguments: Sequence[str] | None) -> int:
 
 
 def _is_inside_artefact(error: OSError) -> bool:
-    """Return whether an error is about a file inside of a run, checkpoint, policy, networks or abstraction."""
+    """Return whether an error is about a file in a run, checkpoint, policy, networks or abstraction."""
     folders = Path(error.filename or "").absolute().parents
     return any(os.path.exists(folder / name) for folder in folders for name in _MARKS)  # noqa: PTH110 - never raises
 
 
 def _usage_mistake(error: "click.ClickException") -> str:
-    """What is wrong, and behind it where help is."""
+    """Return the message of a usage error, followed by the command that prints help."""
     context, text = getattr(error, "ctx", None), error.format_message()
     if context is None:
         return text
@@ -88,10 +93,10 @@ def _explain(error: BaseException, code: int) -> int:
     text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    text = " ".join(text.split())  # libraries write several lines
+    text = " ".join(text.split())  # messages of libraries may have several lines
     if getattr(error, "has_traceback", False):
         text += "; mccfr --traceback COMMAND ... prints the traceback"
     if sys.stderr is not None:
-        with suppress(OSError):  # its reader is gone
+        with suppress(OSError):  # its reader may have ended
             print(f"mccfr: {text}", file=sys.stderr, flush=True)
     return code

@@ -1,4 +1,4 @@
-"""The group of all commands: a few lines for each of them; everything heavy is imported inside the commands."""
+"""Group of all commands; slow imports are inside the commands."""
 
 import traceback
 from typing import Any
@@ -7,24 +7,24 @@ import rich_click as click
 
 from mccfr import __version__
 from mccfr.cli import (
-    abstraction,
-    bots,
-    cluster,
-    experiments,
-    exploit,
-    inspect,
-    matches,
-    play,
-    review,
-    runs,
-    spot,
-    status,
-    upi,
-    view,
+    abstraction_commands,
+    bot_commands,
+    cluster_commands,
+    experiment_commands,
+    exploit_command,
+    match_commands,
+    planning_commands,
+    result_commands,
+    review_command,
+    run_commands,
+    spot_command,
+    status_commands,
+    upi_command,
+    view_command,
 )
-from mccfr.cli.progress import HistoryCounts
+from mccfr.cli.progress_display import HistoryCounts
 from mccfr.cli.stopping import stoppable
-from mccfr.trees.counting import counts_reported
+from mccfr.trees.history_progress import counts_reported
 
 click.rich_click.TEXT_MARKUP = "rich"
 click.rich_click.COMMAND_GROUPS = {
@@ -42,7 +42,7 @@ click.rich_click.COMMAND_GROUPS = {
 
 
 class _Commands(click.RichGroup):
-    """Runs a command; prints how far a long import of a game is, and with --traceback where an error was raised."""
+    """Command group that reports long compilations of games, and prints tracebacks with --traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -75,11 +75,11 @@ def cli(tracebacks: bool) -> None:
     anything else. Signals are SIGHUP, SIGINT, SIGTERM and SIGUSR1; those within a second of the first are the same
     request.
     """
-    del tracebacks  # `_Commands` looks at it
+    del tracebacks  # read by `_Commands.invoke`
 
 
 def _heeding(command: click.Command) -> None:
-    """Have signals end a command, or each command of a group, in place."""
+    """Replace a command's callback, or those of a group, by one that signals can end."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             _heeding(each)
@@ -88,7 +88,22 @@ def _heeding(command: click.Command) -> None:
     command.callback = stoppable(command.callback)
 
 
-_ROOMS = inspect, runs, spot, status, cluster, play, exploit, matches, bots, review, view, upi, experiments, abstraction
+_ROOMS = (
+    planning_commands,
+    run_commands,
+    spot_command,
+    status_commands,
+    cluster_commands,
+    result_commands,
+    exploit_command,
+    match_commands,
+    bot_commands,
+    review_command,
+    view_command,
+    upi_command,
+    experiment_commands,
+    abstraction_commands,
+)
 for command in [each for room in _ROOMS for each in room.COMMANDS]:
     _heeding(command)
     cli.add_command(command)

@@ -1,37 +1,43 @@
-"""Options of `mccfr evaluate` that evaluation methods declare (`mccfr.evaluation.methods.options`)."""
+"""Adds the options that evaluation methods declare to `mccfr evaluate`.
+
+`mccfr.evaluation.methods.option_structs` has the declarations.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.options import Count, Duration, path_type
+from mccfr.cli.shared_options import Count, Duration, path_type
 
 if TYPE_CHECKING:
-    from mccfr.evaluation.methods.options import Declared
+    from mccfr.evaluation.methods.option_structs import Declared
 
 
 class EvaluateCommand(click.RichCommand):
-    """A command with the options of all methods before the last two of its own, --json and --help.
+    """Command with the options of all methods before the last two of its own, --json and --help.
 
-    Methods are imported when it is asked for them: other commands start without.
+    Methods are imported when the options are read, so that other commands start fast.
     """
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """All of its options."""
+        """Return the command's own options and those of the methods."""
         own = super().get_params(ctx)
         return [*own[:-2], *_method_options(), *own[-2:]]
 
 
 def taken_by_methods(options: dict[str, Any]) -> dict[str, Any]:
-    """Of what a command was given, the options of methods, by their keywords."""
+    """Return the options of methods among a command's options, by keyword."""
     from mccfr.evaluation.methods.registry import options_of_all
 
     return {name: options[name] for name in options_of_all()}
 
 
 def name_responder_abstraction(target: Path, method: str, options: dict[str, Any]) -> None:
-    """Of a policy, which brings its own, `--abstraction` is the responder's; changes `options` in place."""
+    """Use `--abstraction` for the responder if the target is a policy; changes `options` in place.
+
+    A policy contains its own card abstraction, so that the option can only mean the responder's.
+    """
     from mccfr.policy import is_policy
 
     if method == "trained-br" and options["responder_abstraction"] is None and is_policy(target):
@@ -48,7 +54,7 @@ def _method_options() -> list[click.Parameter]:
 
 
 def _type(declared: "Declared") -> click.ParamType[Any]:
-    """What the command line reads a value by; numbers that are no whole ones are lengths of time."""
+    """Return click's type of a method's option; a float is a duration."""
     option = declared.option
     if declared.type is int:
         bounded = option.least is not None or option.most is not None

@@ -1,4 +1,4 @@
-"""Ends a command after a signal, with its exit status and a sentence."""
+"""Ends commands after a signal, with an exit status and a message."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -7,23 +7,23 @@ from typing import Any, NoReturn
 
 import rich_click as click
 
-from mccfr import signals
-from mccfr.signals import EXIT_RESUMABLE, SignalInterrupt
+from mccfr.common import signals
+from mccfr.common.signals import EXIT_RESUMABLE, SignalInterrupt
 
 RESUME = "mccfr resume {}"
 
 
 def is_begun(directory: Path) -> bool:
-    """Return whether there is a run in a directory, or runs of an experiment.
+    """Return whether a directory holds a run, or the runs of an experiment.
 
-    As `mccfr.runs.directory.run.is_run`, whose imports a signal may have interrupted.
+    It repeats `mccfr.runs.directory.run.is_run`, because a signal may have interrupted that module's import.
     """
     places = [directory, *directory.glob("runs/*")]
     return any((place / "manifest.json").is_file() and (place / "config.toml").is_file() for place in places)
 
 
 def stoppable(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Have signals end a command with status 128 + N, from its beginning on."""
+    """Return a callback that a signal ends with status 128 + N."""
     if hasattr(callback, "place"):
         return callback
 
@@ -39,10 +39,12 @@ def stoppable(callback: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def goes_on(place: Callable[..., Path | None], by: str = RESUME) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Have signals end a command that trains with status 75 where there is something to go on from, else as others.
+    """Return a decorator for commands that train, which a signal ends with status 75 if a run exists.
 
-    place  gives the directory of the run by the command's parameters; None: it is not known yet
-    by     what goes on with it, with the directory in place of {}
+    Without a run the status is 128 + N.
+
+    place  returns the run's directory from the command's parameters; None: not known yet
+    by     command that continues, with {} for the directory
     """
 
     def decorate(callback: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,7 +64,7 @@ def goes_on(place: Callable[..., Path | None], by: str = RESUME) -> Callable[[Ca
 
 
 def end_resumable(stop: SignalInterrupt, directory: Path | None, by: str = RESUME) -> NoReturn:
-    """End a command that trains as `goes_on` says."""
+    """End a command that trains, with the status and message that `goes_on` describes."""
     directory = stop.directory or directory
     if directory is not None and is_begun(directory):
         _end(EXIT_RESUMABLE, f"{stop}; continue with: {by.format(directory)}")

@@ -1,1 +1,1 @@
-"""One run on several machines: strata shared out among them, and the first street added up at barriers."""
+"""Trains one run on several machines: shares out strata, and adds up the first street at barriers."""

@@ -1,8 +1,7 @@
-"""What the coordinator needs of whatever carries its orders.
+"""Interface between the coordinator and the transport that carries its orders.
 
-An engine runs an interval, has the ranks write and read the rows of their strata, and ends the session where one is
-lost.  What comes of a run is decided above it (`mccfr.cluster.pool`) and below (`mccfr.cluster.trainer`), never by an
-engine.
+An engine makes the ranks train an interval, and write and read the rows of their strata. If a rank is lost, it ends the
+session. The training logic is in `mccfr.cluster.rank_pool` and `mccfr.cluster.trainer`, never in an engine.
 """
 
 from collections.abc import Sequence
@@ -16,9 +15,10 @@ from mccfr.cluster.messages import Order, RankAnswer
 
 
 class Place(NamedTuple):
-    """Where a rank trains.
+    """Location of a rank.
 
-    memory_bytes  that its machine has for all its ranks
+    machine       number of its machine, from 0
+    memory_bytes  memory of the machine for all its ranks, in bytes
     """
 
     machine: int
@@ -28,16 +28,16 @@ class Place(NamedTuple):
 
 
 def keepers(places: Sequence[Place]) -> list[int | None]:
-    """Of which machine each rank keeps the copies: the first rank of a machine of that one, the others of none."""
+    """Return the machine whose second copies each rank keeps; None except for a machine's first rank."""
     machines = [place.machine for place in places]
     return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
 
 
 class Engine(Protocol):
-    """Carries orders to the ranks that train, and what they answer back.
+    """Carries orders to the training ranks, and their answers back.
 
-    places      of the ranks, by their numbers from 0
-    sent_bytes  to them, and received_bytes from them, so far
+    places      locations of the ranks, by number from 0
+    sent_bytes, received_bytes  traffic to and from the ranks so far
     """
 
     places: Sequence[Place]
@@ -45,16 +45,19 @@ class Engine(Protocol):
     received_bytes: int
 
     def run(self, order: Order) -> None:
-        """Give all ranks an interval to train; `answer` says what came of it."""
+        """Make all ranks train an interval; `answer` returns the results."""
 
     def answer(self, rank: int) -> RankAnswer | None:
-        """A rank's newest answer, once; None until it is there.  Returns at once."""
+        """Return a rank's new answer, once; None until it has arrived. Does not wait."""
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """Have all ranks write the rows of their strata; [N, 5] the versions.  Raises as `Trainer.write`."""
+        """Make all ranks write the rows of their strata; return the versions [N, 5].
+
+        Raises as `Trainer.write`.
+        """
 
     def obey(self, order: Order) -> list[str]:
-        """Have all ranks carry out another order about files.  Returns and raises as `Trainer.obey`, of all ranks."""
+        """Make all ranks carry out another order about files; results and errors as `Trainer.obey`."""
 
     def close(self) -> None:
-        """Let the ranks end, when they rest."""
+        """Make the idle ranks end."""

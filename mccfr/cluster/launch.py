@@ -1,7 +1,7 @@
-"""Starts the ranks of a session and waits for them; starts what is left of them again where some are lost.
+"""Starts the ranks of a session, waits for them, and restarts the remaining ones after a loss.
 
-MPI ends a job when one of its ranks dies.  The run goes on from its last checkpoint then, with the same bits, whatever
-the number of machines: so a loss costs what was trained since, and the seconds of a start.
+MPI ends a job when one of its ranks dies. The run then continues from its last checkpoint with the same bits, on any
+number of machines. A loss costs the training since that checkpoint and a start of seconds.
 """
 
 import json
@@ -23,35 +23,36 @@ from typing import NamedTuple
 
 import mccfr
 from mccfr.cluster.mpi import NO_MPI
-from mccfr.config.tables import ClusterConfig
+from mccfr.common.signals import signals_blocked, signals_to
+from mccfr.config.run_tables import ClusterConfig
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from mccfr.signals import signals_blocked, signals_to
 from storage.checkpoint import list_checkpoints
+from storage.free_space import free_bytes
 from storage.held_directory import HeldDirectory, errors_shown
-from storage.lock import RunLock, is_held
-from storage.space import free_bytes
+from storage.run_lock import RunLock, is_held
 from storage.threads import ordered
 
-RANK_PROGRAM = "mccfr.cli.rank"
-_MOST_LOSSES = 3  # one after the other without a new checkpoint
+RANK_PROGRAM = "mccfr.cli.cluster_rank"
+_MOST_LOSSES = 3  # in a row, without a new checkpoint
 _TICK_SECONDS = 0.1
-_END_SECONDS = 2.0  # that ranks of this machine may live on when their coordinator has ended
-_GONE_SECONDS = 10.0  # that killed ranks may take to let go of their memory
+_END_SECONDS = 2.0  # time for ranks of this machine to end after their coordinator
+_GONE_SECONDS = 10.0  # time for killed ranks to free their memory
 _PROBE_SECONDS = 20
 _FOLDER, _LOCK = "mccfr-cluster-", "lock"
 _LEFT_SECONDS = 86_400.0
-_PROBES = 8  # at a time
+_PROBES = 8  # in parallel
 _NETWORKS = Path("/sys/class/net")
 _SHARED_MEMORY = Path("/dev/shm")
-_RANK_BYTES = 2 << 20  # that MPICH writes there for a rank (1.06 MB), without looking whether there is room
+_RANK_BYTES = 2 << 20  # MPICH writes this per rank (1.06 MB) without checking for room
 
 
 class Launch(NamedTuple):
-    """How ranks are started.
+    """Command that starts ranks.
 
-    command      the launcher with its options;  environment  what the ranks have besides
-    passes_file  whether open files of this process reach them: gforker stops handing on text at its first letter
-                 beyond ASCII, and closes it
+    command      the launcher with its options
+    environment  additional variables of the ranks
+    passes_file  whether ranks inherit open files of this process. gforker stops forwarding text at the first non-ASCII
+                 character and closes it, so they write to an inherited file
     """
 
     command: list[str]
@@ -60,7 +61,7 @@ class Launch(NamedTuple):
 
 
 def _launcher(name: str) -> str:
-    """The path of a program of MPI; `ValueError` where it is not installed."""
+    """Return the path of an MPI program; raises `ValueError` if it is not installed."""
     beside = Path(sys.prefix) / "bin" / name
     found = str(beside) if beside.is_file() else shutil.which(name)
     if found is None or find_spec("mpi4py") is None:
@@ -69,9 +70,10 @@ def _launcher(name: str) -> str:
 
 
 def local_launch(machines: int, workers: int) -> Launch:
-    """Machines that are processes of this one.  They talk through shared memory: nothing listens, not even here.
+    """Return the launch of several "machines" as processes of this one.
 
-    Raises `ValueError` where there is no room for that memory: ranks would die of it and leave their parts behind.
+    They communicate through shared memory only; no port is opened. Raises `ValueError` if there is too little shared
+    memory. Ranks would otherwise die and leave their files behind.
     """
     ranks = 1 + machines * max(1, workers)
     if (free := free_bytes(_SHARED_MEMORY)) < (needed := ranks * _RANK_BYTES):
@@ -85,9 +87,10 @@ def local_launch(machines: int, workers: int) -> Launch:
 
 
 def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) -> Launch:
-    """Machines that are reached by ssh; the coordinator is on the first one, which must be this one.
+    """Return the launch of machines reached by ssh.
 
-    Raises `ValueError` for a network that is not there or not named, and where its ports are taken.
+    The coordinator is on the first machine, which must be this one. Raises `ValueError` for a network interface that is
+    missing or `lo`, and for ports that are taken.
     """
     if settings.network == "lo":
         raise ValueError(
@@ -111,7 +114,7 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
 
 
 def check_ports(first: int, last: int, needed: int) -> None:
-    """Raise `ValueError` unless so many ports of a range are free on this machine."""
+    """Raise `ValueError` unless at least `needed` ports of a range are free on this machine."""
     free = 0
     for port in range(first, last + 1):
         with socket.socket() as tried, suppress(OSError):
@@ -126,7 +129,7 @@ def check_ports(first: int, last: int, needed: int) -> None:
 
 
 def answering(hosts: Sequence[str]) -> list[str]:
-    """Those hosts that ssh reaches without a question, and the first one, which is this machine."""
+    """Return the hosts that ssh reaches without a prompt, and the first one, which is this machine."""
     answers = ordered(_answers, hosts[1:], threads=_PROBES)
     return [*hosts[:1], *(host for host, there in zip(hosts[1:], answers, strict=True) if there)]
 
@@ -139,7 +142,7 @@ def _answers(host: str) -> bool:
 
 
 def check_answering(hosts: Sequence[str]) -> None:
-    """Raise `ValueError` where ssh does not reach all hosts."""
+    """Raise `ValueError` if ssh does not reach all hosts."""
     there = answering(hosts)
     silent = [host for host in hosts if host not in there]
     if silent:
@@ -156,15 +159,16 @@ def see_through(
     machines: int,
     tell: Callable[[str], None],
 ) -> int:
-    """Run a session to its end, starting again after losses; returns its exit status.
+    """Run a session to its end, restarting it after losses; return its exit status.
 
-    start      how so many machines are started
-    left       of so many machines, how many are left after one was lost
+    start      returns the launch of a number of machines
+    left       returns the number of machines left after a loss, given the number before
     arguments  of the command that all ranks execute
-    tell       is given what happens, in sentences
+    machines   number of machines to start with
+    tell       receives messages, as sentences
 
-    Raises `RuntimeError` where ranks are lost again and again before there is a new checkpoint, and where one is lost
-    after the run was moved.
+    Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint, and if one is lost after the run was
+    moved.
     """
     losses, newest, given = 0, -1, run.directory
     with HeldDirectory(given) as held, errors_shown(), _forwarding() as forward:
@@ -192,9 +196,9 @@ def see_through(
 
 
 class _Forward:
-    """Hands signals on to the coordinator, at the latest when it is there.
+    """Forwards signals to the coordinator, or stores them until its process id is known.
 
-    signal  the first one that came
+    signal  the first signal received
     """
 
     def __init__(self) -> None:
@@ -225,8 +229,7 @@ def _forwarding() -> Iterator[_Forward]:
 
 
 def sweep_folders(place: Path) -> None:
-    """Remove what killed processes of this user have left there: folders whose lock nobody holds, or that have none yet
-    after a day."""
+    """Remove folders of this user's killed processes: not locked, or without a lock for a day."""
     for folder in place.glob(f"{_FOLDER}*"):
         with suppress(OSError):
             status, lock = folder.lstat(), folder / _LOCK
@@ -237,7 +240,7 @@ def sweep_folders(place: Path) -> None:
 
 
 def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
-    """One job; the status that its coordinator ended with, None where it was lost."""
+    """Run one job; return the exit status of its coordinator, or None if a rank was lost."""
     root = str(Path(mccfr.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
@@ -248,7 +251,7 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
         files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []
         facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]
         command = [*launch.command, sys.executable, "-P", "-m", RANK_PROGRAM, *facts, *arguments]
-        # The terminal's Ctrl-C is ours: it is handed on to the coordinator alone.
+        # Ctrl-C of the terminal reaches this process, which forwards it to the coordinator alone.
         with signals_blocked() if launch.passes_file else nullcontext():
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True, pass_fds=files
@@ -261,7 +264,7 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
             forward.found(found.get("pid"))
             since = time.monotonic() if since is None and "status" in found else since
             if since is not None and launch.passes_file and time.monotonic() - since > _END_SECONDS:
-                os.killpg(process.pid, signal.SIGKILL)  # who joins a job waits for ever for one that never will
+                os.killpg(process.pid, signal.SIGKILL)  # a rank that starts MPI waits for ever for an ended one
             time.sleep(_TICK_SECONDS)
         forward.found(None)
         _end_ranks(ended)
@@ -269,9 +272,9 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
 
 
 def _end_ranks(ended: Path) -> None:
-    """Kill the ranks of this machine whose launcher has ended: they live on, with the run's lock, where it was killed.
+    """Kill ranks of this machine that outlived a killed launcher, because they still hold the run's lock.
 
-    ended  the file of their job, which is an argument of each
+    ended  status file of their job, which is a command-line argument of each rank
     """
     until = time.monotonic() + _GONE_SECONDS
     while (pids := _started_with(str(ended))) and time.monotonic() < until:
@@ -282,7 +285,7 @@ def _end_ranks(ended: Path) -> None:
 
 
 def _started_with(argument: str) -> list[int]:
-    """Processes of this machine whose command line has this argument."""
+    """Return the ids of this machine's processes that have a command-line argument."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -292,7 +295,7 @@ def _started_with(argument: str) -> list[int]:
 
 
 def read_end(path: Path) -> dict[str, int]:
-    """What the coordinator has noted of itself: `pid`, and at its end `status`; {} where it has not."""
+    """Return the coordinator's notes: `pid`, and `status` at its end; {} if there are none."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
@@ -300,7 +303,7 @@ def read_end(path: Path) -> dict[str, int]:
 
 
 def write_end(path: Path, **facts: int) -> None:
-    """Note it, in one step."""
+    """Write the notes for `read_end` atomically."""
     beside = path.with_suffix(".new")
     beside.write_text(json.dumps(facts))
     beside.rename(path)

@@ -1,7 +1,7 @@
-"""The engine `mpi`: rank 0 coordinates, all others train; orders and answers pass as raw cells, never as pickles.
+"""MPI engine: rank 0 coordinates and all others train; orders and answers are sent as raw cells.
 
-Nobody waits inside of MPI, whose waiting takes a whole processor: requests are tested between naps.  A rank that dies
-ends the job, by MPI's own rule; whoever has started it starts what is left again (`mccfr.cluster.launch`).
+Waiting inside MPI would occupy a processor, so requests are polled with short sleeps. A rank that dies ends the job, by
+MPI's rule, and the launcher starts the remaining ranks again (`mccfr.cluster.launch`).
 """
 
 import json
@@ -28,21 +28,21 @@ from storage.damage import DamagedError, UnreadableError
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS, _NAP_SHARE = 0.0001, 0.005, 0.02
 _TEXT_BYTES = 1 << 14
-_SHARED = re.compile(r"(/dev/shm/mpich_shm_\w+)$", re.MULTILINE)  # what has no name any more ends in "(deleted)"
-_MOST_NAMES = 200  # that such a text has room for
+_SHARED = re.compile(r"(/dev/shm/mpich_shm_\w+)$", re.MULTILINE)  # removed files end in "(deleted)"
+_MOST_NAMES = 200  # restored names that fit in a text message
 _ORDER, _ANSWER, _VERSIONS, _TEXT = range(4)  # tags
 
 
 def is_inside_mpi() -> bool:
-    """Whether this process was started by a launcher of MPI, srun included."""
+    """Return whether an MPI launcher (or srun) started this process."""
     return any(name in os.environ for name in ("PMI_RANK", "PMIX_RANK", "PMI_FD"))
 
 
 class World:
-    """All ranks of the job, and how they talk."""
+    """All ranks of the job and the communication between them."""
 
     def __init__(self) -> None:
-        """Join the job; `ValueError` where MPI is not installed."""
+        """Join the job; raises `ValueError` if MPI is not installed."""
         try:
             import mpi4py
         except ImportError:
@@ -50,15 +50,15 @@ class World:
         mpi4py.rc.initialize = mpi4py.rc.finalize = False
         from mpi4py import MPI
 
-        MPI.Init_thread(MPI.THREAD_SERIALIZED)  # checkpoints are written by a thread, while the first one waits
+        MPI.Init_thread(MPI.THREAD_SERIALIZED)  # a thread writes checkpoints while the main thread waits
         self.mpi, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         self._unname_memory()
 
     def _unname_memory(self) -> None:
-        """Remove the name of what MPICH's ranks of this host share, which they all have mapped: it goes with the last.
+        """Remove the name of the memory that MPICH's ranks of this host share; all have mapped it.
 
-        MPICH does so at the end, and leaves megabytes in /dev/shm for each job that is killed before.
+        MPICH removes it only at the end, so every killed job would leave megabytes in /dev/shm.
         """
         host = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
         self.wait([host.Ibarrier()])
@@ -68,11 +68,11 @@ class World:
         host.Free()
 
     def leave(self) -> None:
-        """End with all others, who must do so too."""
+        """Finalize MPI; all ranks must call it."""
         self.mpi.Finalize()
 
     def wait(self, requests: Iterable[Any]) -> None:
-        """Until all requests are done, in naps."""
+        """Wait until all requests are done, with short sleeps."""
         for request in requests:
             began = time.monotonic()
             while not request.Test():
@@ -80,20 +80,23 @@ class World:
                 time.sleep(min(_LONGEST_NAP_SECONDS, max(_SHORTEST_NAP_SECONDS, _NAP_SHARE * waited)))
 
     def send_text(self, rank: int, value: Mapping[str, Any]) -> None:
-        """Send a rank a small object as JSON."""
+        """Send a small object to a rank as JSON."""
         text = json.dumps(value).encode()
         if len(text) > _TEXT_BYTES:
             raise ValueError(f"a message of {len(text):,} bytes to rank {rank}: at most {_TEXT_BYTES:,} are allowed")
         self.wait([self.comm.Isend(np.frombuffer(text.ljust(_TEXT_BYTES), np.uint8), rank, _TEXT)])
 
     def receive_text(self, rank: int) -> dict[str, Any]:
-        """What a rank has sent by `send_text`."""
+        """Return the object that a rank has sent by `send_text`."""
         text = np.empty(_TEXT_BYTES, np.uint8)
         self.wait([self.comm.Irecv(text, rank, _TEXT)])
         return json.loads(text.tobytes())
 
     def share_buckets(self, game: Game, algorithm: Algorithm) -> Game:
-        """The game with its bucket tables once in the memory of each host; all ranks must call it."""
+        """Return the game with its bucket tables in memory shared by the ranks of a host.
+
+        All ranks must call it.
+        """
         size = shared_bytes(game, algorithm)
         if not size:
             return game
@@ -107,12 +110,12 @@ class World:
 
 
 def shared_by_mpich(maps: str) -> list[Path]:
-    """Files by which MPICH shares memory, in a process's table of what it has mapped."""
+    """Return the shared-memory files of MPICH in a process's memory map, the text of `/proc/PID/maps`."""
     return [Path(name) for name in dict.fromkeys(_SHARED.findall(maps))]
 
 
 def end_the_others(status: int = 1) -> None:
-    """End all ranks at once, this one too, where this one has joined a job and not left it."""
+    """Abort all ranks, including this one, if this process has joined a job and not left it."""
     if "mpi4py.MPI" in sys.modules:
         from mpi4py import MPI
 
@@ -124,14 +127,14 @@ NO_MPI = "several machines need MPI, which is not installed: tools/bootstrap clu
 
 
 def host_name() -> str:
-    """As machines are called in messages."""
+    """Return this machine's name for messages."""
     return socket.gethostname()
 
 
 class MpiEngine:
-    """The coordinator's side; as `mccfr.cluster.engine.Engine`.
+    """The coordinator's side of an `mccfr.cluster.engine.Engine`.
 
-    Of the world's ranks, the engine's rank r is number 1 + r.
+    The engine's rank r is rank 1 + r of the world.
     """
 
     def __init__(self, world: World, places: Sequence[Place], strata: int, first_cells: int) -> None:
@@ -144,14 +147,14 @@ class MpiEngine:
         self._closed = False
 
     def run(self, order: Order) -> None:
-        """As `Engine`."""
+        """Send an interval to all ranks."""
         assert order.head[COMMAND] == RUN
         self._tell(order)
         for rank, answer in enumerate(self._answers):
             self._receiving[rank] = self._world.comm.Irecv(answer.cells, 1 + rank, _ANSWER)
 
     def answer(self, rank: int) -> RankAnswer | None:
-        """As `Engine`."""
+        """Return a rank's new answer, once; None until it has arrived."""
         if not self._sent() or not self._receiving[rank].Test():
             return None
         found = self._answers[rank]
@@ -159,15 +162,15 @@ class MpiEngine:
         return found
 
     def _sent(self) -> bool:
-        """Whether all ranks have the newest order; every request is tested, so that all go on."""
+        """Return whether all ranks have the newest order; tests every request, so that all make progress."""
         return sum(not request.Test() for request in self._sending) == 0
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """As `Engine`."""
+        """Make all ranks write the rows of their strata; return the versions [N, 5]."""
         assert order.head[COMMAND] == WRITE
         answers = self._answers_to(order)
         found, written = np.zeros_like(order.versions), np.zeros_like(order.versions)
-        for rank in range(len(self.places)):  # of all, or the next order would find what is left
+        for rank in range(len(self.places)):  # of all ranks: the next order must find no pending message
             self._world.wait([self._world.comm.Irecv(written, 1 + rank, _VERSIONS)])
             self.received_bytes += written.nbytes
             found += written
@@ -175,13 +178,13 @@ class MpiEngine:
         return found
 
     def obey(self, order: Order) -> list[str]:
-        """As `Engine`."""
+        """Make all ranks carry out an order about files; return the restored names."""
         answers = self._answers_to(order)
         _raise_first(answers)
         return [name for answer in answers for name in answer["restored"]]
 
     def _answers_to(self, order: Order) -> list[dict[str, Any]]:
-        """What ranks say of an order about files, when all have carried it out."""
+        """Send an order about files; return the answers of all ranks."""
         self._tell(order)
         self._world.wait(self._sending)
         return [self._world.receive_text(1 + rank) for rank in range(len(self.places))]
@@ -192,7 +195,7 @@ class MpiEngine:
         self.sent_bytes += order.cells.nbytes * len(self.places)
 
     def close(self) -> None:
-        """As `Engine`; nothing the second time."""
+        """Make the ranks end; a second call does nothing."""
         if not self._closed:
             self._closed = True
             self._quit.head[COMMAND] = QUIT
@@ -201,7 +204,7 @@ class MpiEngine:
 
 
 def serve(world: World, trainer: Trainer) -> None:
-    """Obey the coordinator until it says QUIT."""
+    """Carry out the coordinator's orders until QUIT."""
     order, comm = trainer.order, world.comm
     while True:
         world.wait([comm.Irecv(order.cells, 0, _ORDER)])
@@ -216,7 +219,7 @@ def serve(world: World, trainer: Trainer) -> None:
 
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
-    """Carry out an order about files, and tell the coordinator what came of it."""
+    """Carry out an order about files, and report the result to the coordinator."""
     versions, answer = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
         if command == WRITE:
@@ -239,7 +242,7 @@ def _one_line(error: OSError) -> str:
 
 
 def _raise_first(answers: Sequence[Mapping[str, Any]]) -> None:
-    """Raise what the first of those ranks met that have met a problem, as `Trainer` has raised it there."""
+    """Raise the error of the first rank that reported one, with the class that `Trainer` raised."""
     for answer in answers:
         if "problem" not in answer:
             continue

@@ -1,9 +1,10 @@
-"""A rank that trains: its strata, one after the other, in tables of its own of which it touches only their rows.
+"""A training rank: trains its strata in turn, in private tables of which it writes only their rows.
 
-The tables have the shape of the whole run's, so that kernels and bucket numbers are the ones of any run; they are
-addresses without memory until something is written there, which is the rows of the rank's strata and a copy of the
-first street.  Rows pass between ranks, and from session to session, as versions in the run directory
-(`storage.blocks`): each rank writes those of its own strata, and reads those of strata that become its own.
+The tables have the shape of the whole run's, so kernels and bucket numbers are the same as on one machine. They reserve
+address space; memory is allocated only where a rank writes, for its strata's rows and a copy of the first street.
+
+Ranks and sessions pass rows on as versions in the run directory (`storage.block_tables`). Each rank writes its own
+strata, and reads the strata that it takes over.
 """
 
 import time
@@ -35,9 +36,9 @@ from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.directory.state import open_own
 from mccfr.runs.session import control
-from mccfr.runs.session.strata.worker import train_strata
+from mccfr.runs.session.strata.strata_worker import train_strata
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
-from mccfr.solvers.strata import (
+from mccfr.solvers.strata_training import (
     FIRST_STREET,
     Interval,
     StratumWorker,
@@ -45,41 +46,44 @@ from mccfr.solvers.strata import (
     stratum_buckets,
     with_copies,
 )
-from mccfr.tables.layout import private_tables
-from storage.blocks import BlockStore, Partition
-from storage.copies import copy_checkpoint, restore
-from storage.formats import NotFiniteError
+from mccfr.tables.table_layout import private_tables
+from storage.block_tables import BlockStore, Partition
 from storage.mapping import give_back, map_reserved
+from storage.mirror import copy_checkpoint, restore
+from storage.table_formats import NotFiniteError
 
 
 def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the tables that all strata share."""
+    """Return the names and shapes of the tables that all strata share."""
     shapes = {spec.name: spec.shape for spec in run.layout(game).specs}
     return {name: shapes[name] for name in first_street_names(game)}
 
 
 def new_order(run: Run, game: Game) -> Order:
-    """An order of nothing yet, of the size that a run's orders have."""
+    """Return an empty order of the size for a run."""
     assert game.strata is not None
     return Order(game.strata.count, sum(int(np.prod(shape)) for shape in first_street_shapes(run, game).values()))
 
 
 def stratum_store(run: Run, game: Game) -> BlockStore:
-    """Where the rows of strata lie as versions, a block for each stratum."""
+    """Return the store of the strata's rows as versions, with a block for each stratum."""
     later = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
     parts = Partition(later, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in later})
     return BlockStore(run.directory, parts, run.identity, format=run.config.tables.format, lock=run.lock)
 
 
 class Trainer:
-    """What one rank has and does.
+    """State and work of one rank.
 
-    order, answer  the messages, to be filled by the engine and by `train`
-    tables         of all streets; those of the first are a copy
+    order, answer  the messages, filled by the engine and by `train`
+    tables         of all streets; the first street is a copy
     """
 
     def __init__(self, run: Run, game: Game, rank: int, keeps_for: int | None = None) -> None:
-        """`keeps_for`: of which machine this rank keeps the copies; None: another rank does, or nobody."""
+        """Create the rank's tables and compile its kernels.
+
+        keeps_for  machine whose second copies this rank keeps; None: it keeps none
+        """
         algorithm = run.algorithm
         assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
         shapes = first_street_shapes(run, game)
@@ -90,11 +94,11 @@ class Trainer:
         totals = self.order.totals(shapes)
         self._worker = StratumWorker(game, algorithm, totals, self.tables, self.answer.changes)
         self._worker.solver.warm_up()
-        self._held: set[int] = set()  # strata whose rows are here
+        self._held: set[int] = set()  # strata whose rows are in memory
         self._machine = keeps_for
 
     def train(self) -> None:
-        """Train the interval of the order, and fill in the answer."""
+        """Train the order's interval, and fill in the answer."""
         order, answer, began = self.order, self.answer, time.monotonic_ns()
         mine = self.strata()
         interval = Interval(int(order.head[NODES]), float(order.head[SCALE : SCALE + 1].view(np.float64)[0]))
@@ -106,13 +110,13 @@ class Trainer:
         answer.head[BUSY_NANOSECONDS] = time.monotonic_ns() - began
 
     def strata(self) -> list[int]:
-        """The strata that the order gives to this rank."""
+        """Return the strata that the order assigns to this rank."""
         return np.flatnonzero(self.order.owner == self.rank).tolist()
 
     def write(self) -> npt.NDArray[np.int64]:
-        """Write the rows of this rank's strata as new versions; [N, 5] which they are, zeros for other ranks' strata.
+        """Write the rows of this rank's strata as new versions; return them [N, 5], zeros for other strata.
 
-        Raises `OSError` where the disk does not take them, `RuntimeError` for a cell that is no number.
+        Raises `OSError` if the disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
         store, found = stratum_store(self._run, self._game), np.zeros_like(self.order.versions)
         for stratum in self.strata():
@@ -124,9 +128,9 @@ class Trainer:
         return found
 
     def read(self) -> None:
-        """Read the rows of strata that the order has moved to this rank, and let go of those it has taken away.
+        """Read the rows of strata moved to this rank, and free the rows of those moved away.
 
-        Raises `OSError` for rows that are damaged or gone.
+        Raises `OSError` for rows that are damaged or missing.
         """
         store, order, mine = stratum_store(self._run, self._game), self.order, set(self.strata())
         for stratum in self._held - mine:
@@ -145,7 +149,7 @@ class Trainer:
             self._held.add(stratum)
 
     def obey(self) -> list[str]:
-        """Carry out an order about files, other than `write`; what was restored.  Raises `OSError`."""
+        """Carry out an order about files other than `write`; return the restored names. Raises `OSError`."""
         command, kept = int(self.order.head[COMMAND]), self._kept_at()
         if command == READ:
             self.read()
@@ -157,22 +161,22 @@ class Trainer:
         return []
 
     def _kept_at(self) -> Path | None:
-        """Where the copies are that this rank keeps; None where it keeps none."""
+        """Return the directory of the copies that this rank keeps; None if it keeps none."""
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None
-        name = self._run.run_id  # runs of one configuration have copies of their own
+        name = self._run.run_id  # runs of one configuration have separate copies
         return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
 
     def _read_from_checkpoint(
         self, number: int, parts: Partition, stratum: int, cells: dict[str, npt.NDArray[Any]]
     ) -> None:
-        """Read rows from the tables that a checkpoint holds itself, as those of sessions on one machine do."""
+        """Read rows from a checkpoint's own tables, as sessions on one machine write them."""
         checkpoint = open_own(self._run, number)
         for name, rows in cells.items():
             checkpoint.read_rows(name, parts.first[name][stratum], rows)
 
     def _cells(self, parts: Partition, stratum: int) -> dict[str, npt.NDArray[Any]]:
-        """{name: a stratum's rows} of every table of later streets that has any; views."""
+        """Return {name: rows of a stratum} of every later-street table that has any, as views."""
         ends = {spec.name: parts.first[spec.name][stratum : stratum + 2] for spec in parts.parts(stratum)}
         return {name: self.tables[name][begin:end] for name, (begin, end) in ends.items()}

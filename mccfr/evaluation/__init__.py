@@ -1,1 +1,1 @@
-"""How good a strategy is: value and exploitability."""
+"""Evaluation of strategies: values, best responses, exploitability and matches."""

@@ -1,6 +1,7 @@
-"""A board that lies, with all that may follow it, as a small game of its own for the walk of exact evaluation.
+"""Builds the small game below a given board, with all later boards, for exact public-tree evaluation.
 
-Of the whole deck it is walked in float32, 16 hands or ranges a vector instead of 8: rounding is a millionth of the pot.
+For the full deck it uses float32, which doubles the hands per SIMD vector; rounding errors are about a millionth of
+the pot.
 """
 
 from collections.abc import Sequence
@@ -9,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.public.merged_rows import in_dtype
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -23,7 +24,7 @@ _BLOCKS = 8  # kernels are compiled anew for each number of tables
 def board_game(
     game: Game, strategy: Strategy, street: int, board: int | Sequence[int]
 ) -> tuple[PublicTree, Sequence[npt.NDArray[np.floating]]]:
-    """As `card_game`, below a board; of the whole deck in float32."""
+    """Return `card_game` for the cards after a board; in float32 for the full deck."""
     public, tables = card_game(game, strategy, game.cards.after(street, board))
     if game.cards.boards is not None:
         return public, tables
@@ -31,7 +32,10 @@ def board_game(
 
 
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
-    """The public tree with some of a game's cards, and the strategy's tables [slots, buckets] of the buckets there."""
+    """Return the public tree with some of a game's cards, and the strategy's tables for their buckets.
+
+    The tables are [slots, buckets] float64, one for each block.
+    """
     cards, tables, numbers = known_rows(game, strategy, cards)
     tree = game.tree
     if tree.locks is not None:
@@ -42,8 +46,11 @@ def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[Publi
 def known_rows(
     game: Game, strategy: Strategy, cards: ListedCards
 ) -> tuple[ListedCards, list[npt.NDArray[np.float64]], list[npt.NDArray[np.int32]]]:
-    """The cards with the buckets that occur numbered from 0, by block the strategy's rows [slots, n] of these, and the
-    buckets themselves [n]."""
+    """Renumber the occurring buckets of some cards from 0.
+
+    Returns the renumbered cards and, for each block, the strategy's tables [slots, n] and the old bucket numbers [n]
+    int32. n is the number of the block's occurring buckets.
+    """
     tables, buckets, numbers = [], [], []
     for here in range(cards.streets):
         numbered = np.empty_like(cards.bucket[here])

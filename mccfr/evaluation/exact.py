@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.games.game import Game
-from mccfr.solvers.histories import histories
+from mccfr.solvers.histories import history_values
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.tables.strategy import Strategy
@@ -13,15 +13,15 @@ from storage.threads import available_threads
 
 @dataclass(frozen=True)
 class ExactEvaluation:
-    """What a strategy is worth.
+    """Exact value, best responses and exploitability of a strategy, in chips per game.
 
-    value_chips           to player 0 when both follow it, the game's `offset_chips` included
-    best_response_chips   to each player when he responds best to the other's part; player 0's with `offset_chips`,
-                          player 1's less it, so that their sum is NashConv, where no rake is taken
-    exploitability_chips  mean over players of what a best response gains: half of NashConv; with rake over what each
-                          wins when both follow the strategy
-    exploitability_mbb    the same in thousandths of a big blind a game; None for games without one
-    seconds               wall time of the evaluation, without that of compiling kernels
+    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
+    best_response_chips   of each player's best response to the other's part; player 0's plus `offset_chips`, player
+                          1's minus it. Without rake their sum is NashConv
+    exploitability_chips  mean gain of the players' best responses: half of NashConv. With rake the gain is over each
+                          player's chips when both follow the strategy
+    exploitability_mbb    the same in milli big blinds per game; None for games without big blinds
+    seconds               wall time of the evaluation without kernel compilation
     """
 
     value_chips: float
@@ -32,9 +32,9 @@ class ExactEvaluation:
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
-    """The public tree of a game with cards, for whoever evaluates many strategies for it.
+    """Return the public tree of a game with cards, for callers that evaluate many strategies for it.
 
-    None where boards are to come and what is walked depends on the strategies (`best_response.values`).
+    Return None if boards are still to come and the walk depends on the strategies (`best_response.values`).
     """
     cards = game.cards
     if not cards.dealt or cards.listing_bytes:
@@ -47,11 +47,12 @@ def prepared_tree(game: Game) -> PublicTree | None:
 def evaluate_exact(
     game: Game, strategy: Strategy, public: PublicTree | None = None, threads: int | None = None
 ) -> ExactEvaluation:
-    """Evaluate a strategy exactly: over a public tree for games with cards, by histories for the others.
+    """Evaluate a strategy exactly: over a public tree for games with cards, over histories otherwise.
 
-    public   the game's, if it is made already (`prepared_tree`)
-    threads  that share the work over a public tree, None: as many as there are processors; results do not depend on it
-    `ValueError` for whole hold'em that goes on after the flop.
+    public   the game's public tree, if it exists already (`prepared_tree`)
+    threads  that share the public-tree walk; None: one per processor. Results do not depend on it
+
+    Raises `ValueError` for full-deck hold'em that continues after the flop.
     """
     start = working_seconds()
     if game.cards.dealt:
@@ -71,5 +72,5 @@ def evaluate_exact(
 
 
 def _by_histories(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:
-    best = [histories.best_response_value(game, strategy, player) for player in range(2)]
-    return histories.expected_value(game, strategy), (best[0], best[1])
+    best = [history_values.best_response_value(game, strategy, player) for player in range(2)]
+    return history_values.expected_value(game, strategy), (best[0], best[1])

@@ -1,34 +1,34 @@
-"""Exploitability of whole hold'em within the bets of its tree: a best response on real cards, from the first street on.
+"""Exploitability of full-deck hold'em inside its betting tree, by best responses on real cards.
 
-Values below a flop depend on no other, so it is done flop by flop, of which 1,755 are not alike but for suits, and what
-a player does before the flop is chosen last, over all of them (`mccfr.evaluation.first_street`; Johanson, Waugh,
-Bowling & Zinkevich 2011, "Accelerating best response calculation in large extensive games").  On some flops it is an
-estimate with an interval, and a lower bound beside it.
+Values below different flops are independent, so each of the 1,755 flops that differ by more than suits is walked
+alone. The first street's actions are chosen last, over all flops together (`mccfr.evaluation.preflop_best_response`;
+Johanson, Waugh, Bowling & Zinkevich 2011, "Accelerating best response calculation in large extensive games"). On a
+sample of flops the result is an estimate with an interval, and a lower bound.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mccfr.evaluation.first_street import Interval, SecondStreetBoards
-from mccfr.evaluation.units import Effort, play_units, units_in
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.preflop_best_response import Interval, SecondStreetBoards
+from mccfr.evaluation.samples import Effort, play_units, units_in
+from mccfr.policy.strategy_profile import Profile
 
 LEAST_FLOPS = 8
-"""The fewest of an estimate: two strata of four."""
+"""Least number of flops of an estimate: two strata of four."""
 
 
 @dataclass(frozen=True)
 class FlopsEvaluation:
-    """What a strategy is worth, chips a hand.
+    """Evaluation over all flops or a sample of them, in chips per hand.
 
-    value_chips           to player 0 when both follow it, the game's `offset_chips` included
-    best_response_chips   to each player when he responds best, of some flops as `lower_chips` has it; player 0's with
-                          `offset_chips`, player 1's less it
-    exploitability_chips  mean over players of what a best response gains; of some flops an estimate, whose mean is near
-                          it, whatever the choice before the flop flatters being taken off
-    ci95_chips            its 95 % interval; None where every flop was played
-    lower_chips           of some flops: what a responder won who had not seen them, and its interval
-    flops                 how many were played
+    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
+    best_response_chips   of each player's best response; on a sample, of the one behind `lower_chips`. Player 0's
+                          plus `offset_chips`, player 1's minus it
+    exploitability_chips  mean gain of the players' best responses; on a sample a bias-corrected estimate
+    ci95_chips            its 95 % interval; None if every flop was walked
+    lower_chips           on a sample: chips of a responder whose first-street choice did not see the scoring flop,
+                          and the 95 % interval
+    flops                 number of flops walked
     """
 
     value_chips: float
@@ -46,12 +46,12 @@ def evaluate_flops(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> FlopsEvaluation:
-    """Exploitability of a strategy of whole hold'em; see the module.
+    """Return the exploitability of a strategy of full-deck hold'em; see the module.
 
-    flops     how many are drawn, from all 22,100; None: each of the 1,755 kinds, and the figure is exact
-    progress  called after each flop with those done and their number
+    flops     number drawn from all 22,100; None: all 1,755 classes, with an exact result
+    progress  called after each flop with the number done and the total
 
-    Raises `ValueError` for too few flops; and as `play_units`.
+    Raises `ValueError` for too few flops; also raises as `play_units`.
     """
     units, offset = SecondStreetBoards(side), side.game.offset_chips
     if effort.seconds is not None:

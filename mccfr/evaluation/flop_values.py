@@ -1,8 +1,8 @@
-"""What a strategy does on flop after flop where a line leads, without solving: frequencies, equities, values.
+"""Reports a strategy's play on many flops after one preflop line: frequencies, equities and values.
 
-Frequencies are exact, and so are equities, over all 1,176 pairs of turn and river.  Values come from drawn ones, on
-each of which both ranges are walked down the betting (`mccfr.evaluation.hand_values`), exact in the private cards;
-equity on the same run-outs, whose mean is known, takes off luck (a control variate, its factor fitted over all flops).
+Frequencies and equities are exact, over all 1,176 pairs of turn and river. Values come from drawn run-outs, on each
+of which both ranges are walked through the betting (`mccfr.evaluation.hand_values`). Showdown equity on the same
+run-outs, whose mean is known, is a control variate; its factor is fitted over all flops.
 """
 
 from collections.abc import Callable
@@ -15,27 +15,27 @@ import numpy.typing as npt
 
 from abstraction.boards import board_classes
 from abstraction.cards import cards_text
-from abstraction.ranges import class_names, class_of
-from mccfr.cards.dealt import Board, DealtCards
+from abstraction.range_notation import class_names, class_of
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.common.intervals import student95
 from mccfr.evaluation.hand_values import Below
-from mccfr.evaluation.units import Effort, Units, play_units
-from mccfr.intervals import student95
-from mccfr.play.line_ranges import Followed, RangesOfLine
-from mccfr.play.run_outs import RunOuts, all_run_outs, win_minus_lose
-from mccfr.policy.profile import Profile
-from mccfr.trees.lines import line_text
+from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.play.line_ranges import FollowedLine, RangesOfLine
+from mccfr.play.showdown_values import RunOuts, all_run_outs, win_minus_lose
+from mccfr.policy.strategy_profile import Profile
+from mccfr.trees.betting_lines import line_text
 
 Floats = npt.NDArray[np.float64]
 FLOP_CARDS = 3
 CLASSES = 169
-_PLAYER_COLUMNS = 4  # of each class and player: weight, equity, value, weight of the value; the first times each
+_PLAYER_COLUMNS = 4  # sums of each class and player: weight, weight·equity, weight·value, weight of the value
 
 
 class Flops(NamedTuple):
-    """Which flops, F of them.
+    """A set of F flops.
 
     cards   [F, 3] int8
-    weight  [F] how many of the 22,100 flops each stands for
+    weight  [F] number of the 22,100 flops that each stands for
     """
 
     cards: npt.NDArray[np.int8]
@@ -43,15 +43,15 @@ class Flops(NamedTuple):
 
 
 def all_flops() -> Flops:
-    """The 1,755 flops that differ by more than suits."""
+    """Return the 1,755 flops that differ by more than suits."""
     known = board_classes(FLOP_CARDS)
     return Flops(known.boards, known.multiplicity.astype(np.float64))
 
 
 def some_flops(count: int) -> Flops:
-    """So many flops that stand for all: of each of as many strata, by ranks and suits, the one in its middle.
+    """Return `count` representative flops: the middle one of each stratum of similar ranks and suits.
 
-    `ValueError` for more or fewer than there are.
+    Raises `ValueError` for a count below 1 or above 1,755.
     """
     every = all_flops()
     if not 1 <= count <= len(every.cards):
@@ -72,15 +72,19 @@ def some_flops(count: int) -> Flops:
     return Flops(every.cards[chosen], np.array(weight))
 
 
-def pair_weights(dealing: DealtCards, reach: Floats) -> Floats:
-    """[2, H] weight of each player's hands times that of the other's hands that they may meet."""
+def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
+    """Return [2, H] each hand's weight times the weight of opposing hands that share no card with it."""
     return reach * np.stack([np.maximum(dealing.disjoint_weight(other), 0) for other in reach[::-1]])
 
 
 def class_sums(
-    source: Profile, dealing: DealtCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
+    source: Profile, dealing: IndexedCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
 ) -> Floats:
-    """[CLASSES, 2·4 + A] sums at a decision: node, street, player, board; `values` as of `LineOnFlops._walked`."""
+    """Return [CLASSES, 2·4 + A] sums at a decision.
+
+    place   node, street, player, board
+    values  [2, 2, H] of `LineOnFlops._walked`
+    """
     (node, street, actor, board), columns = place, []
     pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
     for player in range(2):
@@ -91,15 +95,18 @@ def class_sums(
     return np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
 
 
-class LineOnFlops(Units):
-    """A line of a strategy on flops, one a unit.  A actions, K run-outs of each flop.
+class LineOnFlops(SampledWork):
+    """Samples for one line of a strategy, one flop each. A actions, K run-outs of each flop.
 
-    A unit finds, for each class of hands, CLASSES × (2 × _PLAYER_COLUMNS + A) sums; and of each run-out what player 0's
-    range wins, the same at a showdown, and the weight of both; K × 3.
+    A sample has CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes. Then follow K × 3 numbers: for each
+    run-out player 0's chips, its result at an immediate showdown, and the weight of both.
     """
 
     def __init__(self, source: Profile, line: str, flops: Flops, drawn: int, seed: int) -> None:
-        """Raises `ValueError` for a line that leads to no decision of the tree on the flop, and for too few drawn."""
+        """Prepare the line.
+
+        Raises `ValueError` if it ends at no flop decision of the tree, or for fewer than 2 run-outs.
+        """
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
         self._ranges, self._line, self._flops = RangesOfLine(source), line, flops
@@ -123,8 +130,8 @@ class LineOnFlops(Units):
     def _below(self) -> Below:
         return Below(self._source, self._ranges.dealing, self.node)
 
-    def follow(self, unit: int) -> Followed:
-        """The line on a flop."""
+    def follow(self, unit: int) -> FollowedLine:
+        """Follow the line on a flop; `ValueError` if it does not end on the flop."""
         try:
             found = self._ranges.follow(self._line, cards_text(self._flops.cards[unit].tolist()))
         except ValueError as error:
@@ -134,7 +141,7 @@ class LineOnFlops(Units):
         return found
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one flop's sums."""
         dealing, found = self._ranges.dealing, self.follow(unit)
         assert found.boards is not None
         board, reach = found.boards[-1], self._ranges.reach(found)
@@ -143,7 +150,7 @@ class LineOnFlops(Units):
         return np.concatenate([class_sums(self._source, dealing, place, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, unit: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
-        """[2, 2, H] chips that hands win times their weight, and the weight, by player; [K, 3] of each run-out."""
+        """Return [2, 2, H] weighted chips and weights of hands by player, and [K, 3] sums of each run-out."""
         dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, unit))
         full, _ = dealing.full_boards(street, board, (), self._drawn, rng)
         values, drawn = np.zeros((2, *reach.shape)), np.zeros((self._drawn, 3))
@@ -158,7 +165,7 @@ class LineOnFlops(Units):
 
 
 class Estimate(NamedTuple):
-    """A mean, and how far it may be off at 95 %."""
+    """A mean and half the width of its 95 % interval."""
 
     mean: float
     within: float
@@ -166,14 +173,12 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class FlopReport:
-    """What was found.  F flops, A actions.
+    """Results of a line on F flops with A actions.
 
-    actions, player  at the line's decision, and who acts
-    pot              chips in it
-    put_in           chips of each player over the hand
-    flops            which
-    classes          [F, CLASSES, 2·4 + A] and
-    run_outs         [F, K, 3] sums as of `LineOnFlops`; of none, values are exact
+    actions, player  at the line's decision, and the player to act
+    put_in           chips of each player over the hand so far
+    classes          [F, CLASSES, 2·4 + A] sums of `LineOnFlops`
+    run_outs         [F, K, 3] sums of `LineOnFlops`; K = 0: the values are exact
     """
 
     line: str
@@ -186,23 +191,23 @@ class FlopReport:
 
     @property
     def pot(self) -> float:
-        """Chips that lie there."""
+        """Chips in the pot."""
         return float(sum(self.put_in))
 
     @cached_property
     def _factor(self) -> float:
-        """Chips that a range wins for each that it would at showdowns, by which luck is taken off."""
+        """Control variate's factor: regression slope of a range's chips on its showdown result over run-outs."""
         value, shown, weight = np.moveaxis(self.run_outs, 2, 0)
         rest = [column - weight * (column.sum(1) / weight.sum(1))[:, None] for column in (value, shown)]
         spread = float((rest[1] ** 2).sum())
         return float((rest[0] * rest[1]).sum()) / spread if spread > 0 else 0.0
 
     def weight(self, flops: npt.NDArray[np.int64]) -> Floats:
-        """[F] what each flop counts for: the pairs of hands that may meet there, and the flops that it stands for."""
+        """Return [F] the flops' weights: possible pairs of hands times the number of flops represented."""
         return self.flops.weight[flops] * self.classes[flops, :, 0].sum(axis=1)
 
     def value(self, flops: npt.NDArray[np.int64], player: int) -> Estimate:
-        """What a player's range wins on flops from here on, chips; what he has put in is gone."""
+        """Return the EV of a player's range from here on, in chips; chips already put in count as gone."""
         if not self.run_outs.shape[1]:
             mean = self._of_range(flops, _PLAYER_COLUMNS * player + 2, _PLAYER_COLUMNS * player + 3)
             return Estimate(mean + self.put_in[player], 0.0)
@@ -219,11 +224,11 @@ class FlopReport:
         return Estimate((mean if player == 0 else -mean) + self.put_in[player], within)
 
     def equity(self, flops: npt.NDArray[np.int64], player: int) -> float:
-        """The share of the pot that a player's range would win at showdowns."""
+        """Return the share of the pot that a player's range wins at showdowns, 0 to 1."""
         return self._of_range(flops, _PLAYER_COLUMNS * player + 1, _PLAYER_COLUMNS * player)
 
     def frequencies(self, flops: npt.NDArray[np.int64]) -> list[float]:
-        """How often each action is taken."""
+        """Return the frequency of each action."""
         first = 2 * _PLAYER_COLUMNS
         return [
             self._of_range(flops, first + number, _PLAYER_COLUMNS * self.player) for number in range(len(self.actions))
@@ -234,7 +239,10 @@ class FlopReport:
         return float(sums[0] / sums[1])
 
     def of_classes(self, player: int) -> dict[str, tuple[float, float, float, list[float]]]:
-        """Of each class of a player's hands: its share of the range, equity, value as of `value`, and frequencies."""
+        """Return by hand class of a player: (share of range, equity, EV as in `value`, action frequencies).
+
+        Frequencies are empty for the player who does not act.
+        """
         sums = np.tensordot(self.flops.weight, self.classes, 1)
         weight, equity, value, walked = sums[:, _PLAYER_COLUMNS * player : _PLAYER_COLUMNS * (player + 1)].T
         found = {}
@@ -256,7 +264,7 @@ def flop_report(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     progress: Callable[[int, int], None] | None = None,
 ) -> FlopReport:
-    """What a strategy does on flops where a line leads; raises as `LineOnFlops` and `play_units`."""
+    """Return the report of a line on some flops; raises as `LineOnFlops` and `play_units`."""
     units = LineOnFlops(source, line, flops, drawn, seed)
     what = {"method": "flops", "line": units.line, "run_outs": drawn, "seed": seed, "flops": flops.cards.tolist()}
     found = play_units(units, len(flops.cards), effort, what=what, sides=(source,), progress=progress)

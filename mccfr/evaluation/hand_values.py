@@ -1,10 +1,10 @@
-"""What every hand wins below a decision when both players go on by one strategy: its value against itself.
+"""EVs of every hand below a decision when both players follow one strategy.
 
-Cards to come are dealt as full boards, one after the other.  On each, both ranges are walked down the betting as
-vectors, so that a board is exact in the private cards.  A hand's value is the ratio of two sums over boards: chips
-times the weight of the hands that the other may hold, and that weight.  Where every board there may be is walked, as
-from the turn on, it is exact; else an estimate.  (Public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling
-2012, on fixed strategies.)
+Full boards are dealt one after the other. On each, both ranges are walked through the betting as vectors, so a board
+is exact in the private cards. A hand's EV is the ratio of two sums over boards: chips times the weight of possible
+opposing hands, and that weight. It is exact if all possible boards are walked, as from the turn on, and an estimate
+otherwise. The sampling is the public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling 2012, for fixed
+strategies.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,37 +16,37 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.dealt import Board, DealtCards
-from mccfr.cards.listed import ListedCards
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream, uniform
 from mccfr.games.subgame import nodes_below, subtree
-from mccfr.intervals import ratio95
-from mccfr.policy.profile import Behaviour
-from mccfr.rng import EVALUATION, new_stream, uniform
+from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import make_ranges
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.streets import AT_DECISION, street_members, street_trees
+from mccfr.trees.street_trees import AT_DECISION, street_members, street_trees
 
 Floats = npt.NDArray[np.float64]
 _STREAM = 2
-"""Worker, so to say, whose stream draws boards: those of other evaluations have 0, those of tables 1."""
-_LEAST_REACH = 1e-12  # of the largest weight: what is left of differences of sums where a hand meets nothing
+"""Worker number of the random stream for boards; other evaluations use 0, matches use 1."""
+_LEAST_REACH = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
 
 
 class Below:
-    """What follows a decision, to be valued for hands on boards.  H hands, A actions.
+    """The subtree below a decision, to be evaluated for hands on boards. H hands, A actions.
 
-    node           the decision, of the source's tree
+    node           the decision, in the source's tree
     street         its street
-    player         who acts
-    cards_to_come  board cards that are dealt behind it
+    player         to act there
+    cards_to_come  number of board cards dealt after it
     """
 
-    def __init__(self, source: Behaviour, dealing: DealtCards, node: int) -> None:
-        """`dealing` is that of the source's cards; `ValueError` for a node where nobody decides."""
+    def __init__(self, source: Behaviour, dealing: IndexedCards, node: int) -> None:
+        """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is no decision."""
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
             raise ValueError(f"node {node} is not one of the tree's decisions")
@@ -61,10 +61,13 @@ class Below:
         self._actions, self._child = int(trees.actions[0]), int(trees.child[0])
 
     def values(self, cards: ListedCards, players: Sequence[int] = (0, 1)) -> tuple[Floats, Floats, Floats]:
-        """Counterfactual values by the strategy, with the cards that `dealt` or `listed` made; 0 of other `players`.
+        """Return counterfactual values of the strategy, for cards from `dealt` or `listed`.
 
-        [2, H] of both players' hands at the decision, chips of the whole hand times the weight of the other's hands
-        that they meet; [A, H] of the player to act, after each of his actions; [2, H] that weight.
+        The results are below; entries of players not in `players` are 0.
+
+        * [2, H] chips of the whole hand at the decision, times the weight of the opposing hands
+        * [A, H] the same for the player to act after each action
+        * [2, H] the weight of the opposing hands
         """
         walk, public, hands = *self._walk(cards), self._dealing.hand_count
         value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
@@ -78,9 +81,9 @@ class Below:
         return value, action, weight
 
     def by_decision(self, cards: ListedCards) -> Iterator[tuple[int, int, Floats]]:
-        """(node, player, [A, H] as of `values`) of every decision of the street, from one walk for each player.
+        """Yield (node, player, [A, H] as in `values`) for each decision of the street; one walk per player.
 
-        Weighed with hands of the other's as they come there, all of those that are dealt at the first decision.
+        Values are weighted by the opponent's reach at each decision, starting from the range at the first decision.
         """
         walk, public = self._walk(cards)
         for player in range(2):
@@ -91,7 +94,7 @@ class Below:
 
     @cached_property
     def _decisions(self) -> list[tuple[int, int, int, int]]:
-        """(node, player, first child, number of actions) of decisions of the street."""
+        """(node, player, first child, number of actions) of the street's decisions."""
         trees, member = street_trees(self._game.tree), street_members(self._game.tree)
         here = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION)
         columns = self._nodes[member[here]], trees.player[here], trees.child[here], trees.actions[here]
@@ -103,14 +106,14 @@ class Below:
         return Walk(public, tables), public
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
-        """[A, H] what was found at children of a decision of the street, the first of them `child`."""
+        """Return [A, H] the walk's values at the children of a decision of the street; `child` is the first."""
         found, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
         found[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
         return found
 
     def _public(self, cards: ListedCards) -> PublicTree:
-        """The public tree with these cards; what all single boards have in common is made once."""
+        """Return the public tree with these cards; single-board trees share everything but the ranges."""
         if any(len(boards) > 1 for boards in cards.board_cards):
             return public_tree(replace(self._game, cards=cards))
         if self._alike is None:
@@ -119,9 +122,9 @@ class Below:
         return self._alike._replace(ranges=ranges, reach=np.array(cards.reach, np.float64, order="C"))
 
     def dealt(self, full: Sequence[int], reach: Floats) -> ListedCards:
-        """One full board of the whole deck, from the decision's street on.
+        """Return one full board of the full deck, from the decision's street on.
 
-        reach  [2, H] weights of both players' hands at the decision; those that hit the board do not count
+        reach  [2, H] weights of both players' hands at the decision; hands that share a card with the board count as 0
         """
         dealing, deck = self._dealing, self._source.game.cards
         last = deck.streets - 1
@@ -140,7 +143,7 @@ class Below:
         )
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
-        """All boards that may follow one, of a game that lists them; `board` is its number, `reach` as of `dealt`."""
+        """Return all boards after `board` (its number) in a game that lists them; `reach` as in `dealt`."""
         known, first = self._source.game.cards.after(self.street, board), self.street
         return replace(
             known,
@@ -152,9 +155,9 @@ class Below:
         )
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
-        """The strategy, [slots, buckets] of each block, and the cards with their buckets numbered as they are there.
+        """Return the strategy's tables [slots, buckets] by block, and the cards with buckets renumbered.
 
-        Only buckets that some hand has on these boards are looked up.
+        Only buckets that some hand has on these boards are read.
         """
         tree, tables, buckets = self._game.tree, list[Floats](), list[Any]()
         for street, rows in enumerate(cards.bucket):
@@ -176,40 +179,41 @@ class Below:
 
 
 class HandValues:
-    """Values of a decision, which gather board by board.  H hands, A actions.
+    """Accumulates the EVs at one decision board by board. H hands, A actions.
 
-    listed  how many boards there are to walk; None: too many, they are drawn
+    listed  number of boards to walk for an exact result; None: too many, boards are drawn
     """
 
-    def __init__(self, below: Below, dealing: DealtCards, board: Board, reach: Floats, seed: int = 0) -> None:
-        """
-        below  the decision, of a source whose cards `dealing` deals
-        board  what lies there: its cards, or its number where boards are listed
+    def __init__(self, below: Below, dealing: IndexedCards, board: Board, reach: Floats, seed: int = 0) -> None:
+        """Prepare the accumulation; no board is walked yet.
+
+        below  the decision; `dealing` deals its source's cards
+        board  at the decision: its cards, or its number in a game that lists boards
         reach  [2, H] weights of both players' hands there
         seed   of drawn boards
         """
         self._below, self._board, self._reach, self._seed = below, board, reach, seed
         self._drawn = 0
-        self.listed: int | None = 1  # of a game that lists its boards one walk takes all
+        self.listed: int | None = 1  # one walk takes all boards of a game that lists them
         if isinstance(board, tuple):
             self._drawn = below.cards_to_come
             self.listed = None if self._drawn > 1 else CARD_COUNT - len(board) if self._drawn else 1
         self._totals: tuple[Floats, Floats, Floats] | None = None
         self._boards: list[tuple[float, float, float]] = []
-        self._drawn_values: list[npt.NDArray[np.float32]] = []  # of each drawn board [A + 1, H]: actions, then weight
+        self._drawn_values: list[npt.NDArray[np.float32]] = []  # per drawn board [A + 1, H]: action values, weight
 
     @property
     def boards(self) -> int:
-        """Boards walked so far."""
+        """Number of boards walked so far."""
         return len(self._boards)
 
     @property
     def complete(self) -> bool:
-        """Whether all boards there may be have been walked, so that values are exact."""
+        """All possible boards have been walked, so the values are exact."""
         return self.boards == self.listed
 
     def walk(self) -> None:
-        """Walk one more board; `ValueError` where all have been."""
+        """Walk one more board; `ValueError` if all have been walked."""
         if self.complete:
             raise ValueError(f"all {self.boards} boards have been walked")
         if isinstance(self._board, tuple):
@@ -229,32 +233,32 @@ class HandValues:
                 np.add(total, more, out=total)
 
     def _run_out(self, known: tuple[int, ...]) -> tuple[int, ...]:
-        """The next full board."""
+        """Return the next full board."""
         left = [card for card in range(CARD_COUNT) if card not in known]
         if self.listed is not None:
             return (*known, *left[self.boards : self.boards + self._drawn])
         return (*known, *_drawn(self._seed, self.boards, left, self._drawn))
 
     def hands(self) -> Floats:
-        """[2, H] chips that each hand wins, of the whole hand; NaN where it meets no hand of the other's."""
+        """Return [2, H] each hand's EV in chips of the whole hand; NaN if no opposing hand is possible."""
         value, _, weight = self._gathered()
         return _ratio(value, weight)
 
     def actions(self) -> Floats:
-        """[A, H] the same of the player to act, after each of his actions."""
+        """Return [A, H] EVs of the player to act after each action."""
         _, action, weight = self._gathered()
         return _ratio(action, weight[self._below.player])
 
     def costs(self) -> Floats:
-        """[A, H] chips that each action of the player to act gives away against his best one, both going on by the
-        strategy; NaN where a hand meets no hand of the other's."""
+        """Return [A, H] chips by which each action's EV is below the best one's; NaN without opposing hands."""
         found = self.actions()
         return np.asarray(found.max(axis=0) - found)
 
     def cost95(self, action: int, hand: int) -> tuple[float, float] | None:
-        """95 % interval of one of `costs`, against the action that is best on the boards so far.
+        """Return the 95 % interval of one entry of `costs`, relative to the best action on the boards so far.
 
-        None where there are less than two drawn boards, and of listed ones before all are walked: they have an order.
+        Return None with fewer than two drawn boards, and for listed boards until all are walked, since their order
+        is not random.
         """
         costs = self.costs()[:, hand]
         if self.complete:
@@ -265,9 +269,9 @@ class HandValues:
         return ratio95(each[:, costs.argmin()] - each[:, action], each[:, -1])[1]
 
     def mean(self, player: int) -> tuple[float, tuple[float, float]] | None:
-        """What a player's range wins, chips a hand, and its 95 % interval; None where the ranges cannot meet.
+        """Return the EV of a player's range in chips per hand and its 95 % interval.
 
-        Of one drawn board of several there is no interval: it is as wide as can be.
+        Return None if the ranges are incompatible. After one drawn board of several the interval is infinite.
         """
         each = np.array(self._boards)
         if not each.size or not each[:, 2].sum() > 0:
@@ -283,19 +287,18 @@ class HandValues:
 
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
-    """Values by weight; NaN where there is none."""
+    """Return values divided by weights; NaN where the weight is 0."""
     known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
     return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
 class StreetStartValues(NamedTuple):
-    """What buckets win where a street begins.  R places, B buckets of a player.
+    """EVs of buckets at the decisions that begin a street. R decisions, B buckets of a player.
 
-    street, player  whose
+    street, player  of the buckets
     nodes           [R] decisions that begin the street, ascending
-    value           [B, R] chips of the whole hand that a hand of the bucket wins there on average, both playing the
-                    strategy from there on: the mean over its hands and the boards, weighed by how likely the deal is
-                    and that the other player comes there with what he may hold; NaN where he never does
+    value           [B, R] mean chips of the whole hand over the bucket's hands and boards, both players following
+                    the strategy. Weighted by the deal and the opponent's reach; NaN where the opponent's reach is 0
     """
 
     street: int
@@ -310,13 +313,13 @@ def root_values(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[StreetStartValues], bool]:
-    """Values where streets begin, of every street and player, and whether they are exact.
+    """Return the values at the starts of all streets for both players, and a flag that they are exact.
 
-    boards    full boards that are drawn in whole hold'em; where boards are listed all are walked, and values are exact
-    progress  told of boards that are done, and how many there are
+    boards    full boards drawn in full-deck hold'em; listed boards are all walked, with exact values
+    progress  called with the number of boards done and the total
 
-    A player's own range counts for nothing: values are counterfactual, divided by the weight of what the other holds.
-    Raises `ValueError` for a game without cards beside its tree, and fewer than one board.
+    Values are counterfactual: the player's own reach is left out. Raises `ValueError` for a game without cards
+    beside its tree, and for fewer than one board.
     """
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
@@ -336,7 +339,7 @@ def root_values(
         reach = _reaches(source, dealing, path)
         for root in roots:
             if listed and (root.node, path[root.street]) in known:
-                continue  # all that may follow this board has been walked
+                continue  # all boards after this one have been walked already
             known.add((root.node, path[root.street]))
             for player in range(2):
                 _add_root(sums[root.node, player], root, dealing, path, player, reach[root.node])
@@ -352,8 +355,8 @@ def root_values(
     return found, listed
 
 
-def _roots(source: Behaviour, dealing: DealtCards) -> list[Below]:
-    """The decisions that begin a street."""
+def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
+    """Return the decisions that begin a street."""
     tree = source.game.tree
     decides = np.flatnonzero(tree.arrays.kind == DECISION).tolist()
     street = tree.arrays.block // 2
@@ -362,7 +365,7 @@ def _roots(source: Behaviour, dealing: DealtCards) -> list[Below]:
 
 
 def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
-    """So many of the cards `left`, drawn; board `number` of a seed."""
+    """Draw `count` of the cards `left` with the stream of board `number` of a seed."""
     stream = new_stream(seed, _STREAM, EVALUATION, number)
     for place in range(count):
         other = place + int(uniform(stream) * (len(left) - place))
@@ -370,8 +373,8 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
     return tuple(left[:count])
 
 
-def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> dict[int, Floats]:
-    """[2, H] of each decision: weights of the deal times all that each player did on the way, on these boards."""
+def _reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
+    """Return for each decision [2, H] deal weights times each player's reach, on these boards."""
     tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
         (street, player): dealing.bucket_row(street, player, board)
@@ -389,9 +392,9 @@ def _reaches(source: Behaviour, dealing: DealtCards, path: Sequence[Board]) -> d
 
 
 def _add_root(
-    sums: Floats, root: Below, dealing: DealtCards, path: Sequence[Board], player: int, reach: Floats
+    sums: Floats, root: Below, dealing: IndexedCards, path: Sequence[Board], player: int, reach: Floats
 ) -> None:
-    """Add to sums [2, B] what a player's buckets win at a root, and the weight of the hands that they meet there."""
+    """Add to sums [2, B] the weighted chips of a player's buckets at a root, and the weights."""
     weight = reach.copy()
     weight[player] = dealing.reach[player]
     last, board = path[-1], path[root.street]

@@ -1,21 +1,19 @@
-"""Head-to-head: what one strategy wins from another in the same game, on seeded boards, exact in the private cards.
+"""Head-to-head: chips one strategy wins from another, on sampled boards and over all hands.
 
-Each side remembers its cards in its own buckets and knows its own bets, so that strategies on different abstractions
-may meet; in all else their games must be the same.  Where betting trees differ, what a side takes the other's bets for
-is drawn at a table (`mccfr.games.translation`); here all of it is expanded, with its probabilities
-(`mccfr.evaluation.joint_tree`), and what is won are real chips.
+The sides may have different card abstractions and bet sizes; otherwise their games must be equal. If the betting
+trees differ, all translations of a bet are expanded with their probabilities (`mccfr.evaluation.joint_tree`).
+Results are real chips.
 
-On each full board both ranges are carried down the betting tree as vectors, in both seatings, and every pair of hands
-meets at every terminal; only the boards are sampled.  (Range against range on sampled public cards, as Johanson, Waugh,
-Bowling & Zinkevich 2011 do for best responses.)
+On each full board both ranges are walked through the betting tree as vectors, in both seatings. Every pair of hands
+meets at every terminal; only boards are sampled (Johanson, Waugh, Bowling & Zinkevich 2011 do this for best
+responses).
 
-A board weighs as much as the pairs of hands it lets meet: a constant in whole hold'em, not where the game begins with
-ranges.  The mean is therefore the ratio of two sums over boards, with the interval of one (`mccfr.intervals.ratio95`).
-Listed boards are drawn without repetition; when all have been drawn the mean is exact.  Boards come from a stream of
-their own, because public chance sampling, with the same seed, would have been trained on them.
+A board's weight is the weight of the possible pairs of hands: constant in full-deck hold'em, but not for games that
+begin with ranges. The mean is therefore a ratio of two sums over boards (`mccfr.common.intervals.ratio95`). Listed
+boards are drawn without repetition; with all of them the mean is exact. The random stream differs from that of public
+chance sampling, so boards are not those of training.
 
-Strategies are read where they lie, in memory or in mapped files: of each street tree that is walked, the rows of the
-buckets on the board, in whatever form they are kept.  So no more of a strategy is in memory at a time than that.
+Strategies are read in place, from memory or mapped files, only the rows needed for each street tree and board.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,30 +22,30 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION
+from mccfr.evaluation.compatible_games import check_same_game, same_tree
 from mccfr.evaluation.joint_tree import JointTree, joint_tree, shared_tree
-from mccfr.evaluation.same_game import check_same_game, same_tree
-from mccfr.evaluation.units import Effort, Units, play_units, units_in
-from mccfr.intervals import ratio95
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import BlockRows, row_starts
-from mccfr.trees.streets import AT_DECISION, StreetTrees, street_members, street_trees
+from mccfr.trees.street_trees import AT_DECISION, StreetTrees, street_members, street_trees
 
-_BLOCKS = 8  # kernels are compiled anew for each number of tables: nearly all games get this many
+_BLOCKS = 8  # kernels compile for each number of tables; padding to 8 gives nearly all games the same
 _SEATINGS = 2
 _Spans = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
 class HeadToHeadResult:
-    """What the first side wins.
+    """Chips that the first side wins.
 
-    mean_chips  chips a hand, the mean over both seats
-    ci95_chips  95 % interval for it by Student's t, from how boards differ; of no width when every board was played
-    boards      boards played, each in both seats
+    mean_chips  chips per hand, the mean over both seats
+    ci95_chips  95 % interval of it by Student's t over boards; of zero width if every board was played
+    boards      number of boards, each played in both seats
     seed        of the boards
     """
 
@@ -65,14 +63,14 @@ def head_to_head(
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Chips a hand that `one` wins from `other`, the mean over both seats.
+    """Return the chips per hand that `one` wins from `other`, the mean over both seats.
 
-    boards    how many boards are played; fewer where the game lists fewer, and then the result is exact
-    progress  called after each board with the boards played and their number
+    boards    number of boards; if the game lists no more than that, all are played and the result is exact
+    progress  called after each board with the number done and the total
 
-    Raises `ValueError` for a game without cards beside its tree, fewer than two boards, a strategy that is none of its
-    side's game, sides whose games differ in more than their buckets and the bets of their menus, and betting trees
-    that meet at too many places; and as `play_units`.
+    Raises `ValueError` for a game without cards beside its tree, fewer than two boards, or a strategy that does not
+    fit its game. Also for games that differ in more than buckets and bet sizes, and for too large joint trees.
+    Raises as `play_units` as well.
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
@@ -81,7 +79,7 @@ def head_to_head(
     for side in (one, other):
         check_strategy(side)
     listed = sources[0].listed
-    meetings = _Meetings(SeatedPolicies(one, other), sources, same=one.game is other.game)
+    meetings = _Meetings(PolicyPair(one, other), sources, same=one.game is other.game)
     played = boards if listed is None else min(boards, listed)
     if effort.seconds is not None:
         played = units_in(meetings, effort.seconds, effort.workers, least=2, most=listed)
@@ -91,23 +89,23 @@ def head_to_head(
     return HeadToHeadResult(mean, interval, played, seed)
 
 
-class _Meetings(Units):
-    """Boards on which two sides meet: (what the first one wins, the board's weight)."""
+class _Meetings(SampledWork):
+    """Samples of head-to-head: one board each, with (the first side's chips, the board's weight)."""
 
     fields = 2
 
-    def __init__(self, table: "SeatedPolicies", sources: Sequence[BoardSource], *, same: bool) -> None:
+    def __init__(self, table: "PolicyPair", sources: Sequence[BoardSource], *, same: bool) -> None:
         self._table, self._sources, self._same = table, sources, same
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
-        """As `Units.play`."""
+        """Return one board's chips, the mean over both seats, and its weight."""
         dealt = seated_boards(self._sources, unit, same=self._same)
         (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
         return np.array([(as_first - as_second) / _SEATINGS, weight])
 
 
 def check_strategy(side: Profile) -> None:
-    """Raise `ValueError` unless a side's tables are those of its game."""
+    """Raise `ValueError` unless the shapes of a side's tables fit its game."""
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
     blocks = side.strategy.blocks
@@ -124,7 +122,10 @@ def check_strategy(side: Profile) -> None:
 
 
 def seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) -> tuple[SampledBoard, SampledBoard]:
-    """A board as it is with the first side in seat 0, and in seat 1; `same`: both sides have the same buckets."""
+    """Return a board's buckets with the first side in seat 0, and with it in seat 1.
+
+    same  both sides have the same buckets
+    """
     own = sources[0].board(number)
     if same:
         return own, own
@@ -133,16 +134,16 @@ def seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) ->
 
 
 def _near_rows(side: Profile) -> list[BlockRows]:
-    """The rows of each block of a side."""
+    """Return the rows of each block of a side."""
     blocks = range(2 * side.game.tree.streets)
     return [near_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
 
 
-class SeatedPolicies:
-    """Two sides' policies, played against each other on one board after the other, in both seatings."""
+class PolicyPair:
+    """Two policies that play each other on one board at a time, in both seatings."""
 
     def __init__(self, one: Profile, other: Profile) -> None:
-        """Raises `ValueError` where the sides' betting trees differ and meet at too many places (`joint_tree`)."""
+        """Prepare both seatings; `ValueError` if the joint tree of different betting trees is too large."""
         seats = (one, other), (other, one)
         if same_tree(one.game, other.game):
             shared = shared_tree(one.game.tree)
@@ -156,18 +157,19 @@ class SeatedPolicies:
         ]
 
     def play(self, board: SampledBoard, seating: int) -> tuple[float, float]:
-        """Sums over pairs of hands on a board: chips that player 0 gets, and weights; side `seating` is player 0.
+        """Return sums over pairs of hands on a board: player 0's chips and the weights.
 
-        board  in order of strength
+        board    with hands in order of strength
+        seating  the side that is player 0
         """
         return self._seatings[seating].play(board)
 
 
 class _Seating:
-    """Who sits where: player 0's side first."""
+    """The tables and scratch arrays of one seating; player 0's side comes first."""
 
     def __init__(self, meeting: JointTree, sides: Sequence[Profile], rows: Sequence[Sequence[BlockRows]]) -> None:
-        """`rows` are those of each block of the two sides, on their own buckets."""
+        """Take the joint tree, the sides, and the rows of each block of each side, on its own buckets."""
         cards, blocks = sides[0].game.cards, range(len(rows[0]))
         self._trees = street_trees(meeting.tree)
         starts = [row_starts(sides[block % 2].game, block) for block in blocks]
@@ -182,15 +184,15 @@ class _Seating:
         self._scratch = new_play_scratch(self._trees, cards.most_hands, cards.deck_size)
 
     def play(self, board: SampledBoard) -> tuple[float, float]:
-        """As `SeatedPolicies.play`."""
+        """Return player 0's chips and the weights, summed over pairs of hands on a board."""
         won, weight = played_walk(self._trees, self._played, board, self._scratch)
         return float(won), float(weight)
 
 
 def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> tuple[_Spans, int]:
-    """The rows of each street tree (first, stop, first slot, [2, U] each), and the most slots a player has in one.
+    """Return each street tree's rows (first, stop, first slot, [2, U] each), and the most slots in one.
 
-    starts  of each block, the first slot of its rows, and the end of the last
+    starts  for each block the first slot of each row, and the end of the last
     """
     count = len(trees.first) - 1
     first, stop = np.full((2, count), np.iinfo(np.int64).max), np.zeros((2, count), np.int64)
@@ -210,7 +212,10 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
 def _ways_in(
     meeting: JointTree, trees: StreetTrees, slots: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """`at` and `factor` of `PlayedRows`; `slots` [2, U] are the first ones of each player in each street tree."""
+    """Return `at` and `factor` of `PlayedRows`.
+
+    slots  [2, U] first slot of each player in each street tree
+    """
     tree_of = np.repeat(np.arange(len(trees.first) - 1), np.diff(trees.first))
     at, factor = np.zeros(len(tree_of), np.int64), np.ones(len(tree_of))
     decisions = np.flatnonzero(trees.kind == AT_DECISION)

@@ -1,15 +1,13 @@
-"""The betting tree of two players who know different trees: what head-to-head walks where two policies' menus differ.
+"""Joint betting tree of two players with different betting trees, for head-to-head evaluation.
 
-A node is a state of the real betting together with what each player takes it for in his own tree, by
-`mccfr.games.translation`.  Whoever acts plays by a row of his own tree; each of its actions is done in real chips, as
-at a table, and what he did himself he knows.  The other player may take it for one of several actions of his tree: a
-node for each, with its probability.  A reading once drawn is kept, because it is part of the node.  Where a player's
-tree has no decision he calls, and there is no node.
+A node is a state of the real betting together with each player's translation of it into the player's own tree
+(`mccfr.games.translation`). The player to act uses a row of the own tree; its actions become real amounts. The other
+player may translate a real action to several of its tree's: each is a node of its own, with its probability. Later
+nodes keep that translation. If a player's tree has no decision, the player calls, and there is no node.
 
-Payoffs are those of the real betting, of chips really put in.
+Payoffs are those of the real betting.
 
-Two ways to the same state and readings are two nodes all the same: a player's reach on them differs, so they are worth
-different sums.
+Two lines to the same state and translations are separate nodes, because a player's reach differs between them.
 """
 
 from array import array
@@ -21,20 +19,20 @@ import numpy.typing as npt
 
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.reading import Reading
+from mccfr.games.line_lookup import LineReading
 from mccfr.games.translation import Translation
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays
 
 MAX_NODES = 3_000_000
-"""Of a meeting tree: it takes some 10 microseconds and 300 bytes a node while it is made."""
+"""Limit of a joint tree; building takes some 10 microseconds and 300 bytes per node."""
 
 
 class JointTree(NamedTuple):
-    """A betting tree of two players who each have rows of their own.  N nodes.
+    """A betting tree of two players, each with rows of their own. N nodes.
 
-    tree    decisions name block, row and first slot in the tables of whoever acts
-    action  [N] int64    the action that leads to a node, as the actor's own tree numbers it; 0 at the root
-    factor  [N] float64  probability that the other player takes it for what the node says
+    tree    its decisions name block, row and first slot in the tables of the player to act
+    action  [N] int64    action that leads to a node, numbered as in the actor's own tree; 0 at the root
+    factor  [N] float64  probability that the other player translates the action as the node says
     """
 
     tree: CompiledTree
@@ -43,16 +41,16 @@ class JointTree(NamedTuple):
 
 
 def shared_tree(tree: CompiledTree) -> JointTree:
-    """The meeting tree of two players who have the same tree."""
+    """Return the joint tree of two players who have the same tree."""
     action = np.arange(tree.nodes) - tree.arrays.first[tree.parent]
     action[0] = 0
     return JointTree(tree, action, np.ones(tree.nodes))
 
 
 def joint_tree(games: Sequence[Game]) -> JointTree:
-    """The meeting tree of two players; `games` are those that they know, by seat.
+    """Return the joint tree of two players; `games` are their games by seat.
 
-    Raises `ValueError` beyond MAX_NODES nodes.
+    Raises `ValueError` for more than MAX_NODES nodes.
     """
     players = []
     for game in games:
@@ -68,22 +66,22 @@ def joint_tree(games: Sequence[Game]) -> JointTree:
 
 
 class _JointDecision(NamedTuple):
-    """A decision of the real betting, and what each player takes it for."""
+    """A decision of the real betting, and each player's translation of it."""
 
     state: BettingState
-    readings: tuple[Reading, Reading]
+    readings: tuple[LineReading, LineReading]
 
 
 class _JointTreeBuilder:
-    """Expands decisions in depth-first order; siblings get their numbers together, before the first one's children."""
+    """Expands decisions depth-first; siblings are numbered together, before the first one's children."""
 
     def __init__(self, players: Sequence[Translation]) -> None:
         self.players = players
         self.parent, self.action, self.factor = array("i"), array("i"), array("d")
-        self.ends: dict[int, tuple[float, float]] = {}  # of each terminal, what it pays
-        # Of each decision, in order of expansion: its node, the actor's block and his own tree's decision.
+        self.ends: dict[int, tuple[float, float]] = {}  # payoffs of the terminals
+        # For each decision in order of expansion: its node, the actor's block and the decision in the actor's tree.
         self.node, self.block, self.own, self.count = array("i"), array("b"), array("i"), array("i")
-        self.outcomes: dict[tuple[int, Reading, BettingState, str], list[Reading]] = {}
+        self.outcomes: dict[tuple[int, LineReading, BettingState, str], list[LineReading]] = {}
 
     def add(self, parent: int, action: int, factor: float) -> int:
         node = len(self.parent)
@@ -98,7 +96,7 @@ class _JointTreeBuilder:
         return node
 
     def expand(self, node: int, place: _JointDecision) -> list[tuple[int, _JointDecision]]:
-        """Record a decision; its children that are decisions are returned, to be expanded."""
+        """Record a decision, and return those of its children that are decisions, to be expanded."""
         state, readings = place
         player = state.player
         own = self.players[player]
@@ -125,16 +123,18 @@ class _JointTreeBuilder:
         self.count.append(len(self.parent) - first)
         return found
 
-    def taken(self, player: int, reading: Reading, state: BettingState, action: str) -> list[Reading]:
-        """What a player may take another's action for."""
+    def taken(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
+        """Return a player's possible translations of the other player's action."""
         key = (player, reading._replace(probability=1.0), state, action)
         found = self.outcomes.get(key)
         if found is None:
             found = self.outcomes[key] = self.players[player].outcomes(reading, state, action)
         return found
 
-    def played_on(self, state: BettingState, readings: tuple[Reading, Reading]) -> _JointDecision | tuple[float, float]:
-        """The next decision, once all have called whose tree has none; what a terminal pays where there is no more."""
+    def played_on(
+        self, state: BettingState, readings: tuple[LineReading, LineReading]
+    ) -> _JointDecision | tuple[float, float]:
+        """Return the next decision, or a terminal's payoffs; players without a decision in their tree call."""
         while not self.players[state.player].decides(readings[state.player]):
             after = self.players[0].apply(state, "c")
             if not isinstance(after, BettingState):
@@ -144,7 +144,7 @@ class _JointTreeBuilder:
         return _JointDecision(state, readings)
 
     def compiled(self) -> JointTree:
-        """The records of all nodes."""
+        """Return the joint tree of all recorded nodes."""
         nodes, decision, count = len(self.parent), np.array(self.node), np.array(self.count)
         block, own = np.array(self.block), np.array(self.own)
 

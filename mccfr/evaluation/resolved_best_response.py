@@ -1,16 +1,14 @@
-"""What a best response wins from a policy that solves its rivers, or turns and rivers, again (`mccfr.play.resolving`).
+"""Best responses to a policy that re-solves rivers, or turns and rivers (`mccfr.play.resolving`).
 
-On each board what the responder wins from the policy as it is comes from the walk of `sampled_best_response`.  What
-solving again changes is a sum over the tree's decisions that begin the street: at each, what his hands win by a best
-response to the solution, less what they win from the policy, weighed by how he comes there with the policy's play.
-There are hundreds of them, so some are drawn, each as often in the mean as hands come there times what is in the pot;
-divided by that number, what they come to is right in expectation.  From that street on he has the endgame's bets,
-before it the tree's.
+On each board the responder's chips against the policy without re-solving come from the walk of
+`sampled_best_response`. The effect of re-solving is a sum over the tree's decisions that begin the street. Each term
+is the best response's value against the policy minus that against the solution, weighted by both players' reach.
+There are hundreds of terms, so some are drawn, in proportion to reach times pot, and importance-weighted, which is
+unbiased. From that street on the responder has the subgame's bets, before it the tree's.
 
-On a turn he responds to the turn's solution, and on the river to that which is found there when it is solved once more.
-So what he wins less is a second sum, over the ways that the solution and his response to it take into rivers; of these
-some are drawn alike.  What he does on the turn knows nothing of them: he could play so, and what he wins is a lower
-bound, in expectation.
+On a turn the responder plays a best response to the turn's solution, and on the river one to the river's new
+solution. Its further loss is a second sum, over the lines that reach rivers; some of these are drawn likewise. Its
+turn strategy ignores the later re-solving, so its chips are in expectation a lower bound.
 """
 
 from collections.abc import Iterator
@@ -20,27 +18,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.card_lists import ListedCards
+from mccfr.common.rng import EVALUATION
 from mccfr.games.betting import BettingState
-from mccfr.play.resolving.spot import Spot, hand_rows
-from mccfr.play.resolving.table import Acted, PublicState, Resolver, Settings
-from mccfr.play.resolving.whole import roots
-from mccfr.play.seat import Seat
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
-from mccfr.trees.lines import put_in_chips
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.all_spots import roots
+from mccfr.play.resolving.resolving_spot import Spot, hand_rows
+from mccfr.play.resolving.resolving_table import Acted, PublicState, Resolver, Settings
+from mccfr.policy.strategy_profile import Profile
+from mccfr.trees.betting_lines import put_in_chips
 
 ROOTS = {"river": 12, "turn": 3}
-"""Decisions that begin the street, drawn for each board and seat."""
+"""Number of decisions at the start of the street drawn for each board and seat."""
 RIVERS = 4
-"""Ways into rivers that are drawn for each decision that begins a turn."""
-_ROOTS_DRAWN = 1  # names their stream beside that of boards
+"""Number of lines to rivers drawn for each decision at the start of a turn."""
+_ROOTS_DRAWN = 1  # distinguishes their random stream from that of boards
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Root:
-    """A decision that begins the street: its node, both players' ranges there [2, H], and how much it matters."""
+    """A decision that begins the street, with both ranges [2, H] and its importance (reach times pot)."""
 
     node: int
     reach: Floats
@@ -48,8 +46,8 @@ class Root:
 
 
 @dataclass(frozen=True)
-class WayOut:
-    """An action that ends a turn's betting: where, which, his range with it [H], and how much it matters."""
+class StreetExit:
+    """An action that ends a turn's betting, with the responder's range [H] after it and its importance."""
 
     at: PublicState
     action: str
@@ -58,15 +56,15 @@ class WayOut:
 
 
 class ResolvedBoards:
-    """Boards from which on a policy solves its hands again.
+    """Measures on boards of one street how much re-solving reduces the responder's chips.
 
-    street  theirs, of the game's
+    street  at which the policy re-solves
     """
 
     def __init__(self, side: Profile, settings: Settings, seed: int, drawn: int | None = None) -> None:
-        """`drawn` decisions that begin the street, for each board and seat; None: `ROOTS`.
+        """Take the policy and its settings; `drawn` decisions for each board and seat, None: `ROOTS`.
 
-        Raises `ValueError` for a game that is not whole no-limit hold'em, and settings of the flop.
+        Raises `ValueError` unless the game is full-deck no-limit hold'em, and for settings of the flop.
         """
         if settings.street not in ROOTS:
             raise ValueError(
@@ -81,7 +79,7 @@ class ResolvedBoards:
         self._roots = roots(side.game, self.street)
 
     def gained(self, unit: int, board: list[int]) -> Floats:
-        """[2] what the responder wins less by seat, in chips times weights of hands, as walks have it."""
+        """Return [2] the reduction of the responder's chips by seat, times weights of hands as in walks."""
         known = self._game.cards.after(self.street, board)
         found, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
         reached = self._reached(known)
@@ -94,7 +92,7 @@ class ResolvedBoards:
         return found
 
     def _reached(self, known: ListedCards) -> list[Root]:
-        """Decisions that begin the street and that somebody comes to."""
+        """Return the decisions that begin the street and are reached with positive probability."""
         tree, found = self._game.tree, list[Root]()
         reach = {0: known.reach}
         inside = {node for root in self._roots for node in tree.path(root)}
@@ -116,7 +114,7 @@ class ResolvedBoards:
         return found
 
     def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
-        """What a responder's hands win less at a root, weighed by his own range."""
+        """Return the reduction at one root, weighted by the responder's range."""
         spot = Spot(self._game, root.node, board)
         as_it_is = spot.best_response(player, root.reach[1 - player], spot.tables(self._strategy)).value
         line, state = self._line(root.node, board)
@@ -125,12 +123,12 @@ class ResolvedBoards:
         return less + self._less_later(solved, root.reach[player], board, random)
 
     def _less_later(self, solved: PublicState, own: Floats, board: list[int], random: np.random.Generator) -> float:
-        """What they win less still once the next street is solved as well; 0 on the last."""
+        """Return the further reduction by re-solving the next street; 0 on the last street."""
         if self.street + 1 == self._game.tree.streets:
             return 0.0
         ways = list(self._ways_out(solved, own))
         cards = [card for card in range(self._game.cards.deck_size) if card not in board]
-        chance = 1 / (len(cards) - 4)  # of each river, once both hands are known
+        chance = 1 / (len(cards) - 4)  # probability of each river, given both hands
         less, shares = 0.0, np.repeat([way.share for way in ways], len(cards))
         for place, weight in _drawn(shares, RIVERS, random):
             way, lies = ways[place // len(cards)], (*board, cards[place % len(cards)])
@@ -140,8 +138,8 @@ class ResolvedBoards:
             less += weight * chance * float(way.own @ values)
         return less
 
-    def _ways_out(self, here: PublicState, own: Floats) -> Iterator[WayOut]:
-        """Ways into the next street from a public state, he with a range `own` responding to the solution in force."""
+    def _ways_out(self, here: PublicState, own: Floats) -> Iterator[StreetExit]:
+        """Yield the actions that end the street if the responder plays a best response with range `own`."""
         betting: Any = self._resolver.seat.betting
         best = here.responses().action.argmax(axis=0) if here.state.player != here.position else None
         for number, action in enumerate(here.actions):
@@ -157,10 +155,10 @@ class ResolvedBoards:
             ours = here.ranges_after(action)[here.position]
             share = float(mine @ self._dealing.disjoint_weight(ours)) * sum(after.put_in)
             if share > 0:
-                yield WayOut(here, action, mine, share)
+                yield StreetExit(here, action, mine, share)
 
     def _line(self, node: int, board: list[int]) -> tuple[list[Acted], BettingState]:
-        """What was done on the way to a decision of the tree, in the real betting."""
+        """Return the real actions on the way to a decision of the tree, and the state there."""
         tree, betting, line = self._game.tree, self._resolver.seat.betting, list[Acted]()
         state: Any = betting.start()[0]
         for below in tree.path(node)[1:]:
@@ -171,7 +169,10 @@ class ResolvedBoards:
 
 
 def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tuple[int, float]]:
-    """(place, weight) of those drawn, each in the mean as often as its share of `count`; weighed they stand for all."""
+    """Draw about `count` places in proportion to `shares` by systematic sampling.
+
+    Returns (place, importance weight) of each drawn place.
+    """
     if not len(shares):
         return []
     expected = shares * (count / shares.sum())

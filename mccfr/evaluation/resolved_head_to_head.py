@@ -1,8 +1,8 @@
-"""Head-to-head where the first side solves its hands again from a street on (`mccfr.play.resolving`).
+"""Head-to-head with a first side that re-solves from some street on (`mccfr.play.resolving`).
 
-On each board all hands of both sides meet, in both seats, as in `mccfr.evaluation.head_to_head`; but what is solved
-costs time, so lines of the betting are drawn as a street begins.  The same lines are drawn for the first side as it is,
-which is played along every line as well: what the draws do to it is taken off.
+On each board all hands of both sides meet in both seats, as in `mccfr.evaluation.head_to_head`. Re-solving is slow,
+so betting lines are drawn at the start of each street. As a control variate, the first side without re-solving is
+played on the same drawn lines and on all lines.
 """
 
 from collections.abc import Callable
@@ -11,30 +11,30 @@ from typing import Any
 
 import numpy as np
 
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.compatible_games import check_same_game
 from mccfr.evaluation.head_to_head import HeadToHeadResult
-from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckTable, Floats
-from mccfr.evaluation.local_best_response.evaluate import POLICY_DRAWS, STEP
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Ranges, Responder, all_of_them
-from mccfr.evaluation.local_best_response.resolving import Rivals, WholeRange
+from mccfr.evaluation.local_best_response.lbr_evaluation import POLICY_DRAWS, STEP
+from mccfr.evaluation.local_best_response.resolved_policy import OpponentRanges, RangeResponder
+from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckTable, Floats
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
-from mccfr.evaluation.same_game import check_same_game
-from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
 from mccfr.games.translation import real_betting
-from mccfr.intervals import ratio95
-from mccfr.play.resolving.table import Resolver, Settings
-from mccfr.play.seat import Seat
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION, new_stream
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_table import Resolver, Settings
+from mccfr.policy.strategy_profile import Profile
 
 
-class _PlayedRange(WholeRange):
-    """In the responder's place a policy: `own` are ranges by where it is in its own tree."""
+class _PlayedRange(RangeResponder):
+    """A policy in the responder's place: `own` are ranges by place in its own tree."""
 
     theirs: Responder
-    boards: list[Rivals]
+    boards: list[OpponentRanges]
 
-    def _branches(self, state: Any, ranges: Any, own: Any, here: Rivals) -> list[tuple[str, Any, Floats, Any]]:
-        """As `WholeRange._branches`."""
+    def _branches(self, state: Any, ranges: Any, own: Any, here: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
+        """Return for each action the side's own ranges, the other's weights and its later ranges."""
         if state.player != self._seat:
             found = super()._branches(state, ranges, own, here)
             return [(action, self.theirs.taken_for(own, state, action), *more) for action, _, *more in found]  # type: ignore[misc]
@@ -43,20 +43,20 @@ class _PlayedRange(WholeRange):
         return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
 
 
-class _ResolvedMeetings(Units):
-    """Boards of the whole deck: chips that the first side wins in each seat."""
+class _ResolvedMeetings(SampledWork):
+    """Boards of the full deck: the first side's chips in each seat."""
 
     fields = 2
 
     def __init__(self, one: Profile, other: Profile, seed: int, settings: Settings) -> None:
-        """Sides of one game, the first of which solves again."""
+        """Take two sides of one game; the first re-solves."""
         self._resolver, self._seed = Resolver(Seat(one), settings), seed
         self._sides = [(ResponderBetting(real_betting(side.game), "1"), PolicyRows(side)) for side in (one, other)]
         self._tables = [DeckTable(side.game.cards.at_table(), seed, set()) for side in (one, other)]
         self._step = STEP * one.game.pot_chips
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one board's [2] chips of the first side by seat."""
         found, boards = np.zeros(2), self._boards(unit)
         for seat in range(2):
             for sign, resolver, drawn in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
@@ -68,11 +68,11 @@ class _ResolvedMeetings(Units):
                 found[1 - seat] -= sign * walk.play_all(boards[0], own)
         return found
 
-    def _boards(self, unit: int) -> list[list[Rivals]]:
-        """By side, a board as far as each street has it."""
+    def _boards(self, unit: int) -> list[list[OpponentRanges]]:
+        """Return for each side a board as of each street."""
         board, _, state = self._tables[0].unit(unit)
         seen = [board, DeckBoard(self._tables[1], board.cards, state)]
-        return [[Rivals(each, street, unit) for street in range(len(self._tables[0].known))] for each in seen]
+        return [[OpponentRanges(each, street, unit) for street in range(len(self._tables[0].known))] for each in seen]
 
 
 def resolved_head_to_head(
@@ -84,9 +84,9 @@ def resolved_head_to_head(
     progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Chips a hand that `one`, solving its hands again, wins from `other` as it is; the mean over both seats.
+    """Return chips per hand that `one` with re-solving wins from `other` without; mean over both seats.
 
-    settings  how; others as `head_to_head`, whose errors these are, and those of `Resolver`
+    settings  of re-solving; other arguments and errors as in `head_to_head`, and errors of `Resolver`
     """
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")

@@ -1,22 +1,20 @@
-"""Sampled best response: what a player who knows his real cards wins from a strategy, a lower bound on exploitability.
+"""Sampled best response: a responder with real cards, for a lower bound on exploitability.
 
-Before a street the responder plays the strategy that he is up against; from that street on he knows his own cards, not
-their bucket, and the other player's strategy, and best-responds with the bets of the tree.  (Real-game best responses:
-Johanson, Waugh, Bowling & Zinkevich 2011, "Accelerating best response calculation in large extensive games"; here
-chance is sampled up to the street.)
+Before a given street the responder plays the evaluated strategy itself. From that street on it knows its own cards
+and the other player's strategy, and plays a best response with the tree's bets. Johanson, Waugh, Bowling & Zinkevich
+2011, "Accelerating best response calculation in large extensive games", compute such responses; here chance is
+sampled up to the street.
 
-* **Boards are sampled up to the street and enumerated below it.**  A maximum is taken at the responder's decisions
-  only, over what he knows there: on the board that lies, against the whole range that the other player may hold, over
-  every card that may still come.  So each board's value is that of a strategy which he could play, their mean is one
-  too, and in expectation it is not above what a best response wins.
-* **Boards are drawn in strata** (`mccfr.evaluation.strata`), two or more in each.  Where all boards of the street are
-  listed and asked for, nothing is sampled, and the value is that of the responder to the last digits.
-* **From the first street** the responder decides before any board lies (`mccfr.evaluation.first_street`): what he does
-  there is chosen, for each board, by all the others.
+* **Boards are sampled up to the street and enumerated below it.** The maximum at each decision uses only the
+  responder's information: the board, the other player's whole range and all cards to come. Each board's value thus
+  belongs to a playable strategy, and in expectation the mean is at most a best response's value.
+* **Boards are drawn in strata** (`mccfr.evaluation.stratified_boards`), at least two in each. If all listed boards of
+  the street are requested, the value is exact.
+* **From the first street on** the responder decides before the board (`mccfr.evaluation.preflop_best_response`). For
+  each board, its choice there is made by all other boards.
 
-A board that lies, with all that may follow, is a small game of its own, walked by the kernel of exact evaluation;
-boards to come that are alike but for suits are walked once.  Where all boards are played, one such walk of the whole
-game gives the same: what he does before he responds is then known on every board.
+Each board with all later cards is a small game, walked by the kernel of exact evaluation; boards that differ by
+suits only are walked once. If all boards are requested, one walk of the whole game gives the same result.
 """
 
 from collections.abc import Callable
@@ -26,35 +24,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import Cards
+from mccfr.cards.base import Cards
 from mccfr.evaluation.board_game import board_game, card_game
-from mccfr.evaluation.first_street import SecondStreetBoards
+from mccfr.evaluation.preflop_best_response import SecondStreetBoards
 from mccfr.evaluation.resolved_best_response import ResolvedBoards
-from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95, units_each
-from mccfr.evaluation.units import Effort, Units, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95, units_each
 from mccfr.games.game import Game
-from mccfr.play.resolving.table import Settings
-from mccfr.policy.profile import Profile
+from mccfr.play.resolving.resolving_table import Settings
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
 
 _LEAST, _LEAST_SPLIT = 5, 8
 _DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8, 0: 8}
-"""Boards of whole hold'em by the cards that lie: some minutes of a small tree."""
+"""Default number of boards of full-deck hold'em by board cards: some minutes for a small tree."""
 
 
 @dataclass(frozen=True)
 class SampledBestResponse:
-    """What the responder wins.
+    """Result of a sampled best response.
 
-    value_chips          chips a hand, the mean over both seats: a lower bound on exploitability, in expectation
-    ci95_chips           95 % interval for it by Student's t, from how boards differ within strata; without width where
-                         every board was played
-    best_response_chips  to each player, player 0's with the game's `offset_chips`, player 1's less it
-    boards               boards played, each from both seats
-    exact                whether these were all boards
-    gain_chips           what he wins less from the strategy when its hands are solved again than when they are not, on
-                         the same boards, and its interval; None where they are not
+    value_chips          chips per hand, the mean over both seats; in expectation a lower bound on exploitability
+    ci95_chips           95 % interval of it by Student's t within strata; of zero width if every board was played
+    best_response_chips  of each player; player 0's plus the game's `offset_chips`, player 1's minus it
+    boards               number of boards, each played from both seats
+    exact                all boards were played
+    gain_chips           reduction of the responder's chips by re-solving, on the same boards, and its 95 % interval;
+                         None without re-solving
     """
 
     value_chips: float
@@ -74,16 +71,16 @@ def sampled_best_response(
     progress: Callable[[int, int], None] | None = None,
     resolve: Settings | None = None,
 ) -> SampledBestResponse:
-    """What a best response from a street on wins from a strategy.
+    """Return the chips that a best response from a street on wins from a strategy.
 
-    street    from which the responder knows his cards; before it he plays the strategy
-    boards    how many are played; where boards are listed never more than there are, which is what None means
-    progress  called after each board with the boards played and their number
-    resolve   how the strategy solves its hands again, whole no-limit hold'em and this street, river or turn
-              (`mccfr.evaluation.resolved_best_response`)
+    street    from which the responder knows its cards; before it, it plays the strategy
+    boards    number of boards, at most all listed ones; None: all listed ones or a default
+    progress  called after each board with the number done and the total
+    resolve   re-solving settings of the strategy, for full-deck no-limit hold'em from the same street on, river or
+              turn (`mccfr.evaluation.resolved_best_response`)
 
-    Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, and hands that are
-    solved again from another street than the responder's on; and as `play_units`.
+    Raises `ValueError` for a game without cards beside its tree, too few boards for an interval, or re-solving from
+    another street; also raises as `play_units`.
     """
     game = side.game
     if not game.cards.dealt:
@@ -95,7 +92,7 @@ def sampled_best_response(
         boards = _DEFAULT_BOARDS[game.cards.cards_on(street)] if listed is None else listed
     if effort.seconds is not None:
         ready = _LEAST_SPLIT if listed is None else min(_LEAST_SPLIT, listed)
-        sample.draw(ready, seed, listed)  # boards to time
+        sample.draw(ready, seed, listed)  # boards for timing
         boards = units_in(sample, effort.seconds, effort.workers, least=least, most=listed, ready=ready)
     played = boards if listed is None else min(boards, listed)
     if played < least:
@@ -104,7 +101,7 @@ def sampled_best_response(
     if resolve is not None:
         what["resolve"] = repr(resolve)
     if played == listed:
-        won = play_units(_Whole(side, street), 1, effort, what=what, sides=(side,))
+        won = play_units(_AllBoards(side, street), 1, effort, what=what, sides=(side,))
         return _result(game, won, BoardStrata.of(1, 1, 1), played, exact=True)
     sample.draw(played, seed, listed)
     found = play_units(sample, played, effort, what=what, sides=(side,), progress=progress)
@@ -118,7 +115,7 @@ def sampled_best_response(
 def _result(
     game: Game, found: npt.NDArray[np.float64], strata: BoardStrata, boards: int, *, exact: bool = False
 ) -> SampledBestResponse:
-    """What units [n, 3] come to, or [n, 5] with what each seat wins less where hands are solved again."""
+    """Return the result from samples [n, 3], or [n, 5] with the reduction by re-solving in each seat."""
     weight, offset = found[:, 2], game.offset_chips
     value, interval = stratified95(found[:, :2].sum(axis=1) / 2, weight, strata)
     best = [stratified95(found[:, player], weight, strata)[0] for player in range(2)]
@@ -138,9 +135,10 @@ def _resolved(side: Profile, street: int, resolve: Settings | None, seed: int) -
 
 
 def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
-    """(street whose boards are sampled, how many are listed, whether he decides before they lie).
+    """Return the street whose boards are sampled, their listed number, and a first-street flag.
 
-    Before any board lies there is nothing to sample: boards of the next street are.
+    With the flag the responder decides before the board is dealt. A street without a board has nothing to sample, so
+    boards of the next street are sampled instead.
     """
     cards = game.cards
     if cards.cards_on(street) or _boards(cards, street) != 1 or street + 1 == cards.streets:
@@ -150,21 +148,21 @@ def _sampled(game: Game, street: int) -> tuple[int, int | None, bool]:
 
 
 def least_boards(game: Game, street: int) -> int:
-    """The fewest boards of a best response from a street on: enough for an interval, or all that there are."""
+    """Return the least number of boards of a best response from a street on; all listed ones if fewer."""
     _, listed, split = _sampled(game, street)
     least = _LEAST_SPLIT if split else _LEAST
     return least if listed is None else min(least, listed)
 
 
-class _Sample(Units):
-    """Boards of a street: what a responder wins on each.
+class _Sample(SampledWork):
+    """Boards of one street, with the responder's chips on each.
 
-    A unit is (what he wins as player 0, as player 1, the board's weight), and by seat what he wins less where hands are
-    solved again, which the first two know of.
+    A sample is (chips as player 0, chips as player 1, the board's weight). With re-solving, two reductions by seat
+    follow; the first two numbers include them.
     """
 
     def __init__(self, side: Profile, lies: int, street: int, resolved: ResolvedBoards | None = None) -> None:
-        """`lies` is the street whose boards are drawn, `street` that from which he responds."""
+        """Take the policy, the boards' street `lies` and the street of the responder's first decision."""
         self._resolved = resolved
         self._game, self._strategy, self._lies, self._street = side.game, side.strategy, lies, street
         self.fields = 3 + 2 * (resolved is not None)
@@ -172,12 +170,12 @@ class _Sample(Units):
         self._drawn: list[int] | list[list[int]] = []
 
     def draw(self, units: int, seed: int, listed: int | None) -> None:
-        """Draw the boards of so many units; `listed` of them there are, None: boards of the deck."""
+        """Draw the boards of `units` samples; `listed` is the number of listed boards, None: full deck."""
         self.strata = BoardStrata.of(units, 1 if units == listed else units_each(units), listed)
         self._drawn = drawn_boards(self._game.cards, self._lies, self.strata, seed)
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
-        """As `Units.play`."""
+        """Return one board's sample."""
         board = self._drawn[unit]
         public, tables = board_game(self._game, self._strategy, self._lies, board)
         walk = Walk(public, tables)
@@ -189,8 +187,8 @@ class _Sample(Units):
         return np.array([*(np.array(won) - less), public.joint_weight, *less])
 
 
-class _Whole(Units):
-    """All boards at once: what a responder wins as player 0, as player 1, and the weight of all pairs of hands."""
+class _AllBoards(SampledWork):
+    """All boards in one sample: the responder's chips as player 0, as player 1, and the weight."""
 
     fields = 3
 
@@ -198,14 +196,14 @@ class _Whole(Units):
         self._game, self._strategy, self._street = side.game, side.strategy, street
 
     def play(self, unit: int) -> npt.NDArray[np.float64]:
-        """As `Units.play`."""
+        """Return the only sample."""
         public, tables = card_game(self._game, self._strategy, self._game.cards.listed())
         walk = Walk(public, tables)
         return np.array([*(walk.values(player, self._street)[RESPOND] for player in range(2)), public.joint_weight])
 
 
 def _boards(cards: Cards, street: int) -> int | None:
-    """How many boards a street has; None where they are not listed."""
+    """Return the number of boards of a street; None if they are not listed."""
     if cards.boards is not None:
         return len(cards.listed().board_cards[street])
     return None if cards.cards_on(street) else 1

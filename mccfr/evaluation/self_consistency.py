@@ -1,23 +1,21 @@
-"""Self-consistency: what a policy loses against its own continuation, at each decision, by street, in two parts.
+"""Self-consistency: gain of the best single deviations from a policy, in chips per hand by street.
 
-At a decision a hand plays what its bucket plays.  Its action values are those of the policy: both players go on by it,
-and the opponent holds what he would come there with.  Weighed by how often the policy itself comes there, a decision
-loses
+At a decision each hand plays its bucket's strategy. Action values assume that both players continue by the policy,
+with the opponent's range at that decision. Weighted by the policy's own reach, a decision loses:
 
-    total     what the best action for each hand on each board wins more than the policy's mix (the positive part of
-              immediate counterfactual regret of Zinkevich, Johanson, Bowling & Piccione 2007, weighed by own reach):
-    training  so much of it the best action for the bucket wins more than the mix: the policy could know it
-    buckets   and the rest is lost because hands of one bucket want different actions.
+total     gain of the best action for each hand and board over the policy's mix
+training  the part of it that the best action for the bucket gains over the mix; more training could win it
+buckets   the rest, because hands of one bucket need different actions
 
-Zero everywhere is needed for an equilibrium, and not enough for it: a single deviation is looked at, what it would take
-elsewhere is not, and the sum over decisions is no bound on exploitability.
+The total is the positive immediate counterfactual regret of Zinkevich, Johanson, Bowling & Piccione 2007, weighted
+by own reach. Zero everywhere is necessary for an equilibrium but not sufficient. Only single deviations are
+considered, so the sum over decisions is no bound on exploitability.
 
-Where boards are listed one walk of the public tree takes all, and figures are exact.  Whole hold'em is sampled by
-boards of a street, with all that may follow each, so that what a hand knows from there on is exact: drawn in strata of
-four (`strata`), two of which choose - the best action of a bucket, and before the flop of a class of hands, spans
-boards - and two score.  A choice is not made on what scores it, so that the part by training, and all before the flop,
-is not above the truth in expectation; what is left to the buckets is then not below it.  On streets with a board before
-the one that is sampled nobody knows what hands want: there the part by training is all that is counted.
+If boards are listed, one walk of the public tree gives exact figures. Full-deck hold'em is sampled by boards of one
+street, each with all later cards. Boards are drawn in strata of four (`strata`): two choose actions that span boards
+(for buckets, and for hand classes before the flop), two score them. Separate boards keep the training part, and all
+preflop losses, at most the true values in expectation; the buckets part is then at least its true value. On earlier
+streets with a board only the training part is measured.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,34 +26,34 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.card_lists import ListedCards
 from mccfr.evaluation.board_game import known_rows
-from mccfr.evaluation.first_street import hand_classes
-from mccfr.evaluation.strata import BoardStrata, drawn_boards, stratified95
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.preflop_best_response import hand_classes
+from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.streets import AT_DECISION, StreetTrees
+from mccfr.trees.street_trees import AT_DECISION, StreetTrees
 
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, tuple[float, float]]
 """A mean and its 95 % interval."""
 LEAST_BOARDS = 8
 _DEFAULT_BOARDS = {5: 600, 4: 120, 3: 8}
-"""By the cards that lie: some minutes of a small tree."""
+"""Default number of boards by board cards: some minutes for a small tree."""
 _EACH = 4  # boards of a stratum
 
 
 @dataclass(frozen=True)
 class SelfConsistency:
-    """Chips a hand, the mean over both seats; intervals without width where every board was walked.  S streets.
+    """Losses in chips per hand, the mean over both seats; intervals are of zero width if exact. S streets.
 
-    lost      of all decisions
-    streets   [S] of those on each street
-    training  [S] the part that the policy could know within its buckets
-    boards    that were walked
+    lost      over all decisions
+    streets   [S] by street
+    training  [S] the part that the policy could win within its buckets
+    boards    number walked
     """
 
     lost: Interval
@@ -72,14 +70,14 @@ def self_consistency(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> SelfConsistency:
-    """What a policy loses at its decisions against its own continuation.
+    """Return a policy's losses against the best single deviations at its decisions.
 
-    street    whose boards are sampled in whole hold'em, None: the flop; elsewhere all boards are walked
-    boards    how many
+    street    whose boards are sampled in full-deck hold'em, None: the flop; in other games all boards are walked
+    boards    number of boards
     workers   threads that share the boards; results do not depend on it
-    progress  called with the boards done and their number
+    progress  called with the boards done and the total
 
-    Raises `ValueError` for a game without cards beside its tree, a street without a board, and fewer than 8 boards.
+    Raises `ValueError` for a game without cards beside its tree, a street without a board, or fewer than 8 boards.
     """
     cards = side.game.cards
     if cards.boards is not None:
@@ -112,7 +110,10 @@ def self_consistency(
 
 
 def _result(losses: Floats, weight: Floats, strata: BoardStrata | None, boards: int) -> SelfConsistency:
-    """What units' losses [n, 2 (all, training), S], sums over both players, come to; without strata there is one."""
+    """Return the losses from samples [n, 2 (total, training), S], summed over both players.
+
+    Without strata there is one sample, which is exact.
+    """
 
     def mean(value: Floats) -> Interval:
         if strata is None:
@@ -123,16 +124,16 @@ def _result(losses: Floats, weight: Floats, strata: BoardStrata | None, boards: 
     return SelfConsistency(mean(losses[:, 0].sum(axis=1)), streets, training, boards)
 
 
-# --- what ranges win by their actions ---
+# --- action values of ranges ---
 
 
 class _BestChoices(NamedTuple):
-    """What a player's own range wins by each action, of some buckets; one for each block.
+    """Action values of a player's own range for some buckets of one block.
 
     known   [n] the buckets
-    share   [slots, n] what the policy plays
-    won     [slots, n] by each action
-    most    chips that the best action for each hand wins, summed over all decisions
+    share   [slots, n] the policy's probabilities
+    won     [slots, n] reach-weighted chips of each action
+    most    chips of the best action for each hand, summed over all decisions
     """
 
     known: npt.NDArray[np.int32]
@@ -144,7 +145,10 @@ class _BestChoices(NamedTuple):
 def _walked(
     side: Profile, cards: ListedCards, note: Callable[[PublicTree, Walk, int], object] | None = None
 ) -> tuple[list[_BestChoices], float]:
-    """The choices of each block on these cards, and the weight of all pairs of hands; `note` sees each walk."""
+    """Return the choices of each block on these cards, and the weight of all pairs of hands.
+
+    note  called after each player's walk with (tree, walk, player)
+    """
     public, walk, known, tables, choices = _prepared(side, cards)
     for player in range(2):
         walk.values(player)
@@ -160,10 +164,10 @@ def _walked(
 def _prepared(
     side: Profile, cards: ListedCards
 ) -> tuple[PublicTree, Walk, list[npt.NDArray[np.int32]], list[Floats], list[Floats]]:
-    """(public tree, walk on it, buckets of each block, the policy's rows of these, room for its choices).
+    """Return (public tree, walk on it, buckets of each block, the policy's rows, arrays for its choices).
 
-    Boards are walked for others where buckets make no difference, and not only where the policy makes none: choices
-    are added up by bucket.
+    Isomorphic boards are merged only if their buckets are equal, because choices are summed by bucket; equal policy
+    rows are not enough.
     """
     known, tables, numbers = known_rows(side.game, side.strategy, cards)
     public = public_tree(replace(side.game, cards=known))
@@ -172,12 +176,12 @@ def _prepared(
 
 
 def _best(won: Floats, starts: npt.NDArray[np.int64]) -> Floats:
-    """[rows, n] the best of each row's actions [slots, n]."""
+    """Return [rows, n] the largest value of each row's actions, from [slots, n]."""
     return np.maximum.reduceat(won, starts[:-1], axis=0) if len(won) else won
 
 
 def _exact_losses(side: Profile, found: Sequence[_BestChoices]) -> Floats:
-    """[2, S] all that is lost on each street by both players, and the part by training."""
+    """Return [2, S] both players' losses on each street: total, and the training part."""
     losses = np.zeros((2, len(found) // 2))
     for block, choices in enumerate(found):
         mix = float((choices.share * choices.won).sum())
@@ -190,9 +194,9 @@ def _exact_losses(side: Profile, found: Sequence[_BestChoices]) -> Floats:
 
 
 class _DecisionSample:
-    """Boards that choose, whose choices are added up, and boards that score.
+    """Sums the choices of some boards and scores them on others.
 
-    Before any board lies hands are classes: of these tables [slots, C] are added up besides, for either player.
+    Before the first board, tables [slots, C] of hand classes are summed as well, for either player.
     """
 
     def __init__(self, side: Profile, street: int) -> None:
@@ -203,14 +207,14 @@ class _DecisionSample:
         self._by_class = [np.zeros((int(self._starts[b][-1]), int(self._class.max()) + 1)) for b in range(2)]
 
     def walk(self, board: Any) -> tuple[list[_BestChoices], list[Floats], float]:
-        """(choices of each block on a board, what classes of hands win before it, for either player, weight)."""
+        """Return (choices of each block on a board, values of preflop classes for either player, weight)."""
         classes = list[Floats]()
         cards = self._side.game.cards.after(self._street, board)
         found, weight = _walked(self._side, cards, lambda *walked: classes.append(self._first_street(*walked)))
         return found, classes, weight
 
     def _first_street(self, public: PublicTree, walk: Walk, player: int) -> Floats:
-        """[slots, C] what a player's classes win by each action before the flop."""
+        """Return [slots, C] reach-weighted chips of a player's classes by each action before the flop."""
         trees: StreetTrees = public.trees
         first, stop = public.ranges.first[player, :2].tolist()
         own, won = self._class[public.ranges.hand[first:stop]], np.zeros_like(self._by_class[player])
@@ -223,14 +227,14 @@ class _DecisionSample:
         return won
 
     def add(self, found: tuple[list[_BestChoices], list[Floats], float]) -> None:
-        """Add up a board's choices."""
+        """Add a board's choices to the sums."""
         for won, choices in zip(self._won, found[0], strict=True):
             won[:, choices.known] += choices.won
         for player, won in enumerate(found[1]):
             self._by_class[player] += won
 
     def score(self, board: Any) -> tuple[Floats, float]:
-        """([2, S] what is lost on a board, on each street by both players, and the part by training; weight)."""
+        """Return [2, S] both players' losses on a board (total, training part), and the board's weight."""
         found, classes, weight = self.walk(board)
         losses = np.zeros((2, len(found) // 2))
         for block, choices in enumerate(found):
@@ -245,9 +249,9 @@ class _DecisionSample:
 
 
 def _scored(chosen_by: Floats, won: Floats, share: Floats | None, starts: npt.NDArray[np.int64]) -> float:
-    """What is won, of [slots, n], by the actions that others' sums [slots, n] choose in each row.
+    """Return the sum of `won` [slots, n] over each row's actions with the largest `chosen_by` [slots, n].
 
-    share  what is played where these know nothing, all of a row being 0; None: the first action
+    share  [slots, n] strategy for rows where `chosen_by` is all 0; None: the first action
     """
     total = 0.0
     for first, stop in _spans(starts):

@@ -1,8 +1,8 @@
-"""Experiments: several variants and seeds of one run, as one table and one plot."""
+"""Experiments: several variants and seeds of one run, measured and compared in tables and a plot."""
 
 from mccfr.experiments.definition import Experiment, ExperimentVariant, experiment_from, load_experiment
-from mccfr.experiments.running import run_experiment
-from mccfr.experiments.table import Curve, curves, publish, read_rows
+from mccfr.experiments.experiment_runs import run_experiment
+from mccfr.experiments.result_table import Curve, curves, publish, read_rows
 
 __all__ = [
     "Curve",

@@ -1,16 +1,16 @@
-"""What an experiment is: a run's configuration with a `[compare]` table that says what varies and where it is measured.
+"""Reads experiments: a run's configuration with a `[compare]` table of variants, seeds and points.
 
     [compare]
-    base = "../leduc.toml"       # tables of this file hold where this one does not set them
-    x = "nodes"                  # what the curves run over: "iterations", "nodes" or "seconds" (of training)
-    last = 1e8                   # where the runs end; measured at `points` log-spaced values from `first`, or at `at`
+    base = "../leduc.toml"       # file whose keys apply unless this file sets them
+    x = "nodes"                  # x axis: "iterations", "nodes" or "seconds" (of training)
+    last = 1e8                   # end of the runs; measured at `points` log-spaced values from `first`, or at `at`
     seeds = [0, 1, 2]
 
     [[compare.variant]]
     name = "linear"
     set = ["solver.discount=linear"]
 
-Limits, evaluation points and seed of the runs come from `[compare]`; everything else is an ordinary configuration.
+Limits, evaluation points and seeds of the runs come from `[compare]`; all other tables are those of a run.
 """
 
 import re
@@ -24,22 +24,23 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import numpy as np
 
-from mccfr.config import outside
-from mccfr.config.file import config_from, ignored_keys, options_named, parse_override
-from mccfr.config.tables import AUTO, Config, EvaluationConfig
+from mccfr.config import plugins
+from mccfr.config.run_tables import AUTO, Config, EvaluationConfig
+from mccfr.config.toml_files import config_from, ignored_keys, options_named, parse_override
 from mccfr.solvers.registry import algorithm_of
 from storage.damage import DamagedError, reading
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
-"""What curves run over, and the table's column that holds it."""
+"""X axes of curves, with their column of the table."""
 
 
 class Measure(NamedTuple):
-    """What is measured.
+    """A quantity that an experiment measures.
 
-    label   as axes have it
-    method  of evaluation that finds it; None: every run tells it
-    linear  False: it runs over powers of ten, so that means over seeds are geometric and variants differ by a ratio
+    label   text of the y axis
+    method  evaluation method that gives it; None: every run gives it
+    linear  True: linear axis, arithmetic means over seeds, differences of variants.  False: logarithmic axis, geometric
+            means, ratios
     """
 
     label: str
@@ -57,20 +58,20 @@ MEASURES = {
     "sampled_br_mbb": Measure("what a best response on sampled boards wins (mbb/g)", "sampled-br", linear=True),
     "sampled_br_chips": Measure("what a best response on sampled boards wins (chips)", "sampled-br", linear=True),
 }
-"""What an experiment's `y` may name."""
+"""Allowed values of an experiment's `y`."""
 
 _SMALLEST_SECONDS = 0.1
-_SECONDS_APART = 1.1  # ratio of neighbouring points in seconds: closer ones could not be told apart
+_SECONDS_APART = 1.1  # smallest ratio of neighbouring points in seconds; closer ones are not distinguishable
 _MOST_POINTS = 1000
 _EXACT = ("exact",)
-_FIRST_SHARE = {"nodes": 1e-3, "seconds": 1e-2}  # of `last`: where curves begin unless told
+_FIRST_SHARE = {"nodes": 1e-3, "seconds": 1e-2}  # default of `first` as a share of `last`
 _FILES = (("abstraction", "path"), ("abstraction", "recipe"))
 
 Document = dict[str, Any]
 
 
 class _VariantTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`[[compare.variant]]`."""
+    """A `[[compare.variant]]` table."""
 
     name: str
     set: Sequence[str] = ()
@@ -79,12 +80,12 @@ class _VariantTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`[compare]`."""
+    """The `[compare]` table."""
 
     base: str | None = None
     title: str = ""
     x: Literal["iterations", "nodes", "seconds"] = "iterations"
-    y: str | Sequence[str] = ()  # none: exploitability, in mbb/g where the game has a big blind
+    y: str | Sequence[str] = ()  # none: exploitability, in mbb/g if the game has a big blind
     first: float | None = None
     last: float | None = None
     points: int = 30
@@ -95,10 +96,13 @@ class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 @dataclass(frozen=True)
 class ExperimentVariant:
-    """One curve: a name for people, one for directories, and the configuration, whose seed each run replaces.
+    """One curve of an experiment.
 
-    ignored  keys of `[solver]` that were given and that the algorithm does not have
-    average  None: the first average of runs of its own; else which average of the runs that another variant makes
+    name       shown to users
+    directory  prefix of the names of its run directories
+    config     configuration, whose seed each run replaces
+    ignored    keys given in `[solver]` that the algorithm does not have
+    average    average strategy to measure in the runs of another variant; None: runs of its own, first average
     """
 
     name: str
@@ -110,9 +114,9 @@ class ExperimentVariant:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A checked experiment.
+    """A validated experiment.
 
-    measures  keys of MEASURES; empty: exploitability in mbb/g where games have a big blind, else in chips
+    measures  keys of MEASURES; empty: exploitability, in mbb/g if the game has a big blind, else in chips
     axis      a key of AXES
     points    ascending values on the axis at which strategies are measured; the runs end at the last
     """
@@ -125,7 +129,10 @@ class Experiment:
     variants: tuple[ExperimentVariant, ...]
 
     def run_config(self, variant: ExperimentVariant, seed: int) -> Config:
-        """The configuration of one run: limits and evaluation points in place (in seconds: those of no session yet)."""
+        """Return the configuration of one run, with its seed, limits and evaluation points.
+
+        On the axis "seconds" each session gets its limit later.
+        """
         changed = msgspec.structs.replace
         counts = tuple(int(point) for point in self.points) if self.axis != "seconds" else ()
         at_nodes = counts if self.axis == "nodes" else ()
@@ -156,24 +163,26 @@ class Experiment:
 
     @property
     def runs(self) -> list[tuple[int, ExperimentVariant]]:
-        """Seed and variant of every run, in the order in which they are made."""
+        """Return seed and variant of every run, in the order of training."""
         own = [variant for variant in self.variants if variant.average is None]
         return [(seed, variant) for seed in self.seeds for variant in own if seed in self.seeds_of(variant)]
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods of evaluation that find the measures."""
+        """Return the evaluation methods that give the measures."""
         return tuple(dict.fromkeys(m for name in self.measures if (m := MEASURES[name].method))) or _EXACT
 
     def seeds_of(self, variant: ExperimentVariant) -> tuple[int, ...]:
-        """The seeds that a variant is run with: the first one where nothing is random."""
+        """Return the seeds of a variant's runs; only the first if the algorithm is deterministic."""
         return self.seeds if algorithm_of(variant.config).traits.seeded else self.seeds[:1]
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
-    """Read an experiment's TOML file; `overrides` are `table.key=value` for it, as `--set` takes them.
+    """Read an experiment's TOML file.
 
-    Raises `ValueError` of one sentence naming file, key, value and what is allowed.
+    overrides  `table.key=value` texts, as for `--set`
+
+    Raises `ValueError` with file, key, value and the allowed values.
     """
     document = _read(path)
     for text in overrides:
@@ -192,7 +201,7 @@ def _read(path: Path) -> Document:
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
-    """Tables of `lower` with the keys of `upper` put in their place, table by table."""
+    """Return the tables of `lower` with the keys of `upper` in their place, recursively."""
     result = dict(lower)
     for key, value in upper.items():
         below = result.get(key)
@@ -201,7 +210,7 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
 
 
 def _nested(override: str) -> Document:
-    """`solver.seed=3` as tables."""
+    """Return `solver.seed=3` as nested tables."""
     path, value = parse_override(override)
     for key in reversed(path.split(".")):
         value = {key: value}
@@ -209,11 +218,11 @@ def _nested(override: str) -> Document:
 
 
 def _with_whole_paths(document: Document, folder: Path) -> Document:
-    """The document with the files it names made independent of the directory they were relative to.
+    """Return the document with absolute paths for its files, which are relative to `folder`.
 
-    Modules that it names are imported, as they too are looked for beside it.
+    Imports the modules that it names, which are searched in `folder` first.
     """
-    outside.load_named(document, (folder,))
+    plugins.load_named(document, (folder,))
     game = document.get("game")
     kind = options_named("game", str(game.get("name"))) if isinstance(game, Mapping) else None
     for table, key in (*_FILES, *(("game", key) for key in (kind.file_keys if kind else ()))):
@@ -224,7 +233,10 @@ def _with_whole_paths(document: Document, folder: Path) -> Document:
 
 
 def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> Experiment:
-    """An experiment from parsed TOML.  Names of files are relative to `folder`; `source` names it in errors.
+    """Return the experiment of a parsed TOML document.
+
+    folder  base of relative file names
+    source  name of the document in errors
 
     Raises `ValueError` as `load_experiment`.
     """
@@ -278,7 +290,7 @@ def _measures(table: _CompareTable, source: str) -> tuple[str, ...]:
 
 
 def _points(table: _CompareTable, source: str) -> tuple[float, ...]:
-    """Where the runs are measured, ascending."""
+    """Return the points at which runs are measured, ascending."""
     if table.at:
         if table.first is not None or table.last is not None:
             raise ValueError(
@@ -345,7 +357,7 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
 
 
 def _other_average(wanted: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
-    """The curve of another average of the runs that a variant before makes."""
+    """Return a variant that measures another average strategy of an earlier variant's runs."""
     of = next((other for other in others if other.name == wanted.of and other.average is None), None)
     if of is None or wanted.set:
         known = ", ".join(repr(other.name) for other in others if other.average is None) or "none yet"
@@ -362,7 +374,10 @@ def _other_average(wanted: _VariantTable, others: Sequence[ExperimentVariant], w
 
 
 def directory_name(name: str) -> str:
-    """A name for people as part of a directory's name: "DCFR(3/2, 0, 2)" becomes dcfr-3-2-0-2, "CFR+" cfr-plus."""
+    """Return a variant's name in a form for directories.
+
+    For example, "DCFR(3/2, 0, 2)" becomes dcfr-3-2-0-2 and "CFR+" cfr-plus.
+    """
     spelt = name.lower().replace("+", " plus ").replace("∞", " inf ").replace("½", " half ").replace("−", "-")
     spelt = re.sub(r"-(?=[0-9]|\s*inf)", " minus ", spelt)
     return "-".join(re.findall(r"[a-z0-9.]+", spelt)).strip(".")

@@ -1,4 +1,4 @@
-"""Curves as a PNG: logarithmic axes, bands for 95 % intervals.  Needs matplotlib, which the extra `plot` brings."""
+"""Plots curves as PNG with 95 % intervals as bands; needs matplotlib (the extra `plot`)."""
 
 import importlib.util
 import io
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mccfr.experiments.definition import AXES, MEASURES, Experiment
-from mccfr.experiments.table import Curve
+from mccfr.experiments.result_table import Curve
 from storage import durable
 
 ABSENT = (
@@ -19,19 +19,19 @@ ABSENT = (
 )
 
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8b5a2b")
-"""Told apart by colour-blind people too (Okabe & Ito), with a grey and a brown."""
+"""Palette for colour-blind readers (Okabe & Ito), with a grey and a brown."""
 _STYLES = ("-", "--", "-.", ":")
 _AXIS_LABELS = {"iterations": "iterations", "nodes": "nodes touched", "seconds": "training time (s)"}
 _PANEL_INCHES = (6.4, 4.4)
 _DPI = 100
-_MARGIN = 2.0  # above and below the means: a factor
-_LEAST_ROOM = 0.1  # and on linear axes at least this share of them
-_COLOURS_KEPT = 128  # of the palette: line plots need few, and files stay small
+_MARGIN = 2.0  # factor between the means and the ends of a logarithmic axis
+_LEAST_ROOM = 0.1  # margin of a linear axis, at least this share of the largest mean
+_COLOURS_KEPT = 128  # colours of the PNG's palette, for small files
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: curves of one measure, a key of MEASURES, over one axis, a key of AXES."""
+    """One pair of axes: curves of one measure (a key of MEASURES) over one axis (a key of AXES)."""
 
     title: str
     axis: str
@@ -40,7 +40,7 @@ class Panel:
 
 
 def panels_of(experiment: Experiment, found: Sequence[Curve]) -> list[Panel]:
-    """A panel for each measure of an experiment's curves."""
+    """Return a panel for each measure of an experiment's curves."""
     measures = dict.fromkeys(curve.measure for curve in found)
     return [
         Panel(experiment.title, experiment.axis, measure, [c for c in found if c.measure == measure])
@@ -49,12 +49,12 @@ def panels_of(experiment: Experiment, found: Sequence[Curve]) -> list[Panel]:
 
 
 def can_plot() -> bool:
-    """Whether matplotlib is there."""
+    """Return whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
-    """Write panels, row by row of `columns`, as one PNG, in one step; `ValueError` where matplotlib is absent."""
+    """Write panels as one PNG in rows of `columns`, in one step; `ValueError` without matplotlib."""
     if not can_plot():
         raise ValueError(ABSENT)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -70,7 +70,10 @@ def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
 
 
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
-    """Draw on matplotlib axes; `styles` keeps a variant's colour the same in all panels of a figure."""
+    """Draw a panel on matplotlib axes.
+
+    styles  number of each variant's colour, shared by all panels of a figure and extended in place
+    """
     measure = MEASURES[panel.measure]
     for curve in panel.curves:
         number = styles.setdefault(curve.variant, len(styles))
@@ -87,7 +90,7 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
     if not measure.linear:
         axes.set_yscale("log")
         means = means[means > 0]
-        if means.size:  # intervals of two seeds may span many powers of ten: what is drawn follows the means
+        if means.size:  # limits follow the means, because intervals of two seeds may span many powers of ten
             axes.set_ylim(means.min() / _MARGIN, means.max() * _MARGIN)
     elif means.size:
         room = max(np.ptp(means), _LEAST_ROOM * np.abs(means).max())
@@ -102,7 +105,7 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
 
 
 def _png(figure: Any) -> bytes:
-    """The figure as a PNG with a palette."""
+    """Return the figure as a PNG with a palette."""
     from PIL import Image  # matplotlib needs it too
 
     drawn, written = io.BytesIO(), io.BytesIO()

@@ -12,8 +12,8 @@ so that actions with a small average strategy are sampled rarely.
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Ground, History, Positive, Share, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import History, HistoryGame, Positive, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="average-strategy"):
@@ -24,7 +24,7 @@ class Options(SolverConfig, frozen=True, tag="average-strategy"):
     beta: Positive = 1_000_000.0
 
 
-class AverageStrategySampling(Ground):
+class AverageStrategySampling(HistoryGame):
     """Average strategy sampling."""
 
     options = Options

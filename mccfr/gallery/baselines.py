@@ -8,8 +8,8 @@ The estimate of an action that is not sampled is its baseline b(I, a).  The esti
 variance.  Each baseline moves by a constant share towards the sampled value.
 """
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Ground, History, Share, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import History, HistoryGame, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="baselines"):
@@ -19,7 +19,7 @@ class Options(SolverConfig, frozen=True, tag="baselines"):
     rate: Share = 0.5
 
 
-class OutcomeWithBaselines(Ground):
+class OutcomeWithBaselines(HistoryGame):
     """Outcome sampling with baselines."""
 
     options = Options

@@ -9,8 +9,8 @@ sums (`Variant.step`).
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import DRAWS_NOTHING, Count, Ground, History, Infoset, Row, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import DRAWS_NOTHING, Count, History, HistoryGame, Infoset, Row, regret_matching
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, Step
 from mccfr.solvers.variants import variant
 
@@ -23,7 +23,7 @@ class Options(SolverConfig, frozen=True, tag="cfr"):
     horizon: Count | None = None
 
 
-class Cfr(Ground):
+class Cfr(HistoryGame):
     """CFR and its variants."""
 
     options = Options

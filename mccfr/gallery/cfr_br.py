@@ -2,8 +2,8 @@
 
 Source: Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games", AAAI 2012.
 
-Here the opponent has the same information as a player in that seat.  With buckets, `mccfr.solvers.public.cfr_br` gives
-the opponent the real cards, on sampled boards.
+Here the opponent has the same information as a player in that seat.  With buckets,
+`mccfr.solvers.public.cfr_br_algorithm` gives the opponent the real cards, on sampled boards.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from mccfr.gallery.cfr import Cfr, strategy, update
-from mccfr.gallery.ground import History, Infoset
+from mccfr.gallery.history_game import History, Infoset
 from mccfr.solvers.variants import variant
 
 

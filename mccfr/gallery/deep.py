@@ -10,8 +10,8 @@ average exactly, with weight t and the player's own reach.
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Count, Ground, History, Infoset, Row
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import Count, History, HistoryGame, Infoset, Row
 
 
 class Options(SolverConfig, frozen=True, tag="deep"):
@@ -20,7 +20,7 @@ class Options(SolverConfig, frozen=True, tag="deep"):
     traversals: Count = 100
 
 
-class DeepCfr(Ground):
+class DeepCfr(HistoryGame):
     """Deep CFR.
 
     `memory` is the sum of t times regret, `samples` the sum of t, and `regret` their ratio.

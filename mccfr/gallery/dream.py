@@ -14,9 +14,9 @@ at the end, else the strategy's mean of the baselines at the next decision.
 import numpy as np
 
 from mccfr.gallery import deep
-from mccfr.gallery.ground import History, Row, Share
+from mccfr.gallery.history_game import History, Row, Share
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.table_layout import TableSet, table_name
 
 
 class Options(deep.Options, frozen=True, tag="dream"):

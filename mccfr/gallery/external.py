@@ -9,10 +9,10 @@ strategy is added to the strategy sum at each visit, which happens in proportion
 
 import numpy as np
 
-from mccfr.gallery.ground import Ground, History, regret_matching
+from mccfr.gallery.history_game import History, HistoryGame, regret_matching
 
 
-class ExternalSampling(Ground):
+class ExternalSampling(HistoryGame):
     """External-sampling MCCFR."""
 
     def iterate(self, t: int) -> None:

@@ -9,8 +9,8 @@ regrets are divided by the probability q that i's own choices reach the infoset.
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Ground, History, Share, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import History, HistoryGame, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="outcome"):
@@ -19,7 +19,7 @@ class Options(SolverConfig, frozen=True, tag="outcome"):
     epsilon: Share = 0.6
 
 
-class OutcomeSampling(Ground):
+class OutcomeSampling(HistoryGame):
     """Outcome-sampling MCCFR."""
 
     options = Options

@@ -9,12 +9,12 @@ play since then replaces the assumed one, and regrets below are updated to match
 
 import numpy as np
 
-from mccfr.gallery.ground import DRAWS_NOTHING, Ground, History, Infoset, Row, below, regret_matching
+from mccfr.gallery.history_game import DRAWS_NOTHING, History, HistoryGame, Infoset, Row, below, regret_matching
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.table_layout import TableSet, table_name
 
 
-class RegretBasedPruning(Ground):
+class RegretBasedPruning(HistoryGame):
     """Regret-based pruning.
 
     `assumed` is the sum of values assumed for a pruned action.  `before` is the `reach` of each history below it when

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from mccfr.gallery.ground import TRAITS, Ground, Row
+from mccfr.gallery.history_game import TRAITS, HistoryGame, Row
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableLayout, TableSet, table_name
+from mccfr.tables.table_layout import TableLayout, TableSet, table_name
 from mccfr.trees.compiled import TERMINAL
 
 
-class PublicChanceSampling(Ground):
+class PublicChanceSampling(HistoryGame):
     """Public chance sampling."""
 
     traits = replace(TRAITS, over_histories=False)

@@ -8,8 +8,8 @@ times.
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Count, Ground, History, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import Count, History, HistoryGame, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="robust"):
@@ -18,7 +18,7 @@ class Options(SolverConfig, frozen=True, tag="robust"):
     most_actions: Count = 2
 
 
-class RobustSampling(Ground):
+class RobustSampling(HistoryGame):
     """Robust sampling."""
 
     options = Options

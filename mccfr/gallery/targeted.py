@@ -10,8 +10,8 @@ add.
 
 import numpy as np
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.gallery.ground import Ground, History, Share, regret_matching
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.gallery.history_game import History, HistoryGame, Share, regret_matching
 
 
 class Options(SolverConfig, frozen=True, tag="targeted"):
@@ -20,7 +20,7 @@ class Options(SolverConfig, frozen=True, tag="targeted"):
     full_share: Share = 0.2
 
 
-class TargetedSampling(Ground):
+class TargetedSampling(HistoryGame):
     """Targeted CFR."""
 
     options = Options

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mccfr.common.user_code import UserCodeError, function_name, is_foreign, user_error
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
-from mccfr.user_code import UserCodeError, function_name, is_foreign, user_error
 
 MAX_NODES = 10_000_000
 """Most nodes of a betting tree.

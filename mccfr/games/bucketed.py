@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from abstraction.boards import STREET_CARDS
 from abstraction.buckets import Abstraction
-from abstraction.listing import same_listing
 from abstraction.recipe import STREETS, Recipe
+from abstraction.small_deck_hands import same_listing
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards
 from mccfr.games.game import Game
 
 _STREET_OF = {cards: street for street, cards in STREET_CARDS.items()}

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import Cards
-from mccfr.cards.deck import STREET_NAMES
-from mccfr.cards.strata import Strata
+from mccfr.cards.base import Cards
+from mccfr.cards.board_strata import Strata
+from mccfr.cards.full_deck import STREET_NAMES
 from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 

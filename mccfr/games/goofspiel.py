@@ -9,11 +9,11 @@ card each, has no decisions.
 from math import perm
 from typing import NamedTuple
 
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.games import GoofspielGame
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.config.game_tables import GoofspielGame
 from mccfr.games.game import Game
-from mccfr.trees.histories import HISTORY_BYTES, Decision, build_history_tree
-from storage.space import available_memory_bytes
+from mccfr.trees.history_compiler import HISTORY_BYTES, Decision, build_history_tree
+from storage.free_space import available_memory_bytes
 
 _NO_BID = 0
 _MAX_CARDS = 7

@@ -11,16 +11,16 @@ import numpy.typing as npt
 
 from abstraction.boards import preflop_classes
 from abstraction.buckets import Abstraction, is_abstraction
-from abstraction.history import Histories, Table
+from abstraction.recall_buckets import Histories, Table
 from abstraction.recipe import LOSSLESS_BUCKETS, PERCENTILES, bucket_count, load_recipe, remembers
-from mccfr.cards.deck import STREET_NAMES, WholeDeck
-from mccfr.config.games import FlopHoldemGame, HoldemGame, LimitHoldemGame
-from mccfr.config.tables import AbstractionConfig
+from mccfr.cards.full_deck import STREET_NAMES, WholeDeck
+from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, LimitHoldemGame
+from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.betting import build_tree
+from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
 from mccfr.games.locks import Buckets, read_locks
-from mccfr.games.real_rules import real_rules
 
 _UNBUCKETED = (
     "game.name = {!r} needs an [abstraction]: path and recipe, as in runs/hunl-quick.toml; without one there would be "
@@ -162,7 +162,7 @@ def _lossless_deck(board_cards: int) -> WholeDeck:
     counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS[STREET_NAMES[board_cards]]]], 2, axis=1)
 
     def load() -> list[npt.NDArray[Any]]:
-        from abstraction.deck import lossless_table
+        from abstraction.deck_models import lossless_table
 
         return [preflop_classes()[None].astype(np.uint16), lossless_table(board_cards)]
 

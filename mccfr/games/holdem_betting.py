@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.menu import MenuGame, check_opening, line_edits, menu_targets
 

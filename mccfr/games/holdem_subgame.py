@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
-from abstraction.ranges import read_range
-from mccfr.cards.endgame import endgame_cards
-from mccfr.cards.symmetry import suits_merged
-from mccfr.config.games import HoldemSubgame
+from abstraction.range_notation import read_range
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.cards.suit_symmetry import suits_merged
+from mccfr.config.game_tables import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame

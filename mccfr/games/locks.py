@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import COMBO_COUNT
-from abstraction.ranges import read_range
-from mccfr.cards.cards import Cards
-from mccfr.cards.deck import WholeDeck
-from mccfr.config.limits import shown
+from abstraction.range_notation import read_range
+from mccfr.cards.base import Cards
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.config.value_limits import shown
 from mccfr.games.game import Game
+from mccfr.trees.betting_lines import all_lines, find_decision
 from mccfr.trees.compiled import CompiledTree, Locks
-from mccfr.trees.lines import all_lines, find_decision
 
 _FREE = -1.0
 _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")

@@ -2,10 +2,10 @@
 
 from math import isfinite
 
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.games import MatrixGame
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.config.game_tables import MatrixGame
 from mccfr.games.game import Game
-from mccfr.trees.histories import Decision, build_history_tree, largest_payoff
+from mccfr.trees.history_compiler import Decision, build_history_tree, largest_payoff
 
 
 def matrix(config: MatrixGame) -> Game:

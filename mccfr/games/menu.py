@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import floor, inf
 from typing import NamedTuple, TypedDict
 
-from mccfr.config.games import Menu, PlayerMenu, StreetMenu
-from mccfr.config.limits import shown
+from mccfr.config.game_tables import Menu, PlayerMenu, StreetMenu
+from mccfr.config.value_limits import shown
 from mccfr.games.betting import MAX_CHIPS, BettingRules, BettingState
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")

@@ -10,9 +10,9 @@ from math import isfinite
 
 import numpy as np
 
-from mccfr.cards.listed import ListedCards
-from mccfr.cards.small_deck import small_deck
-from mccfr.config.games import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.small_deck_cards import small_deck
+from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets

@@ -1,6 +1,6 @@
 """Betting rules of poker on small decks, by the rules of the ACPC dealer, without raise sizes."""
 
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.games.betting import BettingRules
 
 

@@ -7,10 +7,10 @@ import numpy.typing as npt
 
 from abstraction.boards import check_board
 from abstraction.cards import COMBO_COUNT
-from mccfr.cards.endgame import endgame_cards
+from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.games.game import Game
+from mccfr.trees.betting_lines import line_text, put_in_chips
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, TreeArrays, numbered_rows
-from mccfr.trees.lines import line_text, put_in_chips
 
 
 def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.floating]) -> Game:

@@ -17,8 +17,8 @@ Cases that the mapping leaves open:
 * **A bet mapped to a check or call** must still be answered. If the opponent is to act after the check, the opponent's
   strategy after a check applies: its check calls the bet, and a fold is not possible. If the check *closes* the
   betting, the tree is already on the next street or over. Then the opponent answers as to the smallest raise
-  (`Reading.node`), and a call leads to the node after the check (`Reading.closed`). Always calling such bets would be
-  exploitable. If the tree has no raise there, the bet is called.
+  (`LineReading.node`), and a call leads to the node after the check (`LineReading.closed`). Always calling such bets
+  would be exploitable. If the tree has no raise there, the bet is called.
 * **The tree's hand is over while chips remain**: a smaller bet was mapped to the tree's all-in and called. The player
   then checks and calls to the end, as the stack is already committed.
 * **A limp** that the tree lacks is mapped to the smallest raise.
@@ -42,8 +42,8 @@ from mccfr.games.betting import (
     raised,
 )
 from mccfr.games.game import Game
-from mccfr.games.in_tree import InTree
-from mccfr.games.reading import NOWHERE, OVER, Reading, followed
+from mccfr.games.identity_translation import IdentityTranslation
+from mccfr.games.line_lookup import NOWHERE, OVER, LineReading, followed
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 _TOKEN = re.compile(r"r([0-9]+(?:\.[0-9]+)?)|[cf/]")
@@ -98,17 +98,17 @@ def pseudo_harmonic(small: float, large: float, share: float) -> float:
     return (large - share) * (1 + small) / ((large - small) * (1 + share))
 
 
-def real_betting(game: Game) -> "Translation | InTree":
+def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """Return the mapping between a game's tree and its full betting.
 
-    It is an `InTree` (identity) if the tree contains every legal bet. Raises `ValueError` for a game without cards
-    beside its tree.
+    It is an `IdentityTranslation` (identity) if the tree contains every legal bet. Raises `ValueError` for a game
+    without cards beside its tree.
     """
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards beside its tree: this is for the poker family")
-    return InTree(game.tree)
+    return IdentityTranslation(game.tree)
 
 
 class Translation:
@@ -136,11 +136,11 @@ class Translation:
 
     # --- from the real game to the tree ---
 
-    def start(self) -> tuple[BettingState, list[Reading]]:
+    def start(self) -> tuple[BettingState, list[LineReading]]:
         """Return the state and readings of the empty line."""
-        return self.rules.start(), [Reading(0, 1.0)]
+        return self.rules.start(), [LineReading(0, 1.0)]
 
-    def read(self, line: str) -> tuple[BettingState | int, list[Reading]]:
+    def read(self, line: str) -> tuple[BettingState | int, list[LineReading]]:
         """Return the real state after a line (`OVER` if the betting ended) and its readings, likeliest first.
 
         Raises `ValueError`, naming the character, for an action that is illegal in the full game.
@@ -175,45 +175,45 @@ class Translation:
         """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
         return (fold_value(state), 0.0) if action == "f" else (0.0, state.to_call)
 
-    def follow(self, readings: Sequence[Reading], state: BettingState, action: str) -> list[Reading]:
+    def follow(self, readings: Sequence[LineReading], state: BettingState, action: str) -> list[LineReading]:
         """Return the readings after a legal action of the player to act, with equal ones merged."""
         return followed(self, readings, state, action)
 
-    def outcomes(self, reading: Reading, state: BettingState, action: str) -> list[Reading]:
+    def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
         """Return the readings of an action at one reading, with probabilities given that reading."""
         node = reading.node
         if action == "c" and reading.closed != NOWHERE:
-            return [Reading(reading.closed, 1.0)]
+            return [LineReading(reading.closed, 1.0)]
         if not self.decides(reading):
             return [reading._replace(probability=1.0)]
         if action == "f":
-            return [Reading(self._child(node, "f"), 1.0)]
+            return [LineReading(self._child(node, "f"), 1.0)]
         if action == "c":
             raises = self._raises(node)
             call = self._child(node, "c")
-            return [Reading(raises[0][1] if call == NOWHERE else call, 1.0)]
+            return [LineReading(raises[0][1] if call == NOWHERE else call, 1.0)]
         return self._bet(node, state, float(action[1:]))
 
-    def _bet(self, node: int, state: BettingState, target: float) -> list[Reading]:
+    def _bet(self, node: int, state: BettingState, target: float) -> list[LineReading]:
         """Return the readings of a real raise to `target` at a decision."""
         raises = self._raises(node)
         call = self._child(node, "c")
         closes = call != NOWHERE and self._closes(node, call)
         if not raises:
-            return [Reading(NOWHERE, 1.0, call) if closes and self._decides[call] else Reading(call, 1.0)]
+            return [LineReading(NOWHERE, 1.0, call) if closes and self._decides[call] else LineReading(call, 1.0)]
         if target >= self.rules.stack and self._all_in[raises[-1][1]]:
-            return [Reading(raises[-1][1], 1.0)]
+            return [LineReading(raises[-1][1], 1.0)]
         share = (target - state.to_call) / (2 * state.to_call)
         sizes = [(0.0, call), *raises] if call != NOWHERE else raises
         above = next((k for k, (size, _) in enumerate(sizes) if size >= share - _SAME_SHARE), len(sizes))
         if above == len(sizes) or above == 0:
-            return [Reading(sizes[min(above, len(sizes) - 1)][1], 1.0)]
+            return [LineReading(sizes[min(above, len(sizes) - 1)][1], 1.0)]
         (small, lower), (large, upper) = sizes[above - 1 : above + 1]
         chance = max(0.0, pseudo_harmonic(small, large, share))
         if chance < _SAME_SHARE:
-            return [Reading(upper, 1.0)]
-        below = Reading(upper, chance, call) if lower == call and closes else Reading(lower, chance)
-        return [below, Reading(upper, 1 - chance)]
+            return [LineReading(upper, 1.0)]
+        below = LineReading(upper, chance, call) if lower == call and closes else LineReading(lower, chance)
+        return [below, LineReading(upper, 1 - chance)]
 
     def _closes(self, node: int, call: int) -> bool:
         """Return True if a check or call ends the tree's betting on its street."""
@@ -243,7 +243,7 @@ class Translation:
 
     # --- from the tree to the real game ---
 
-    def real_actions(self, reading: Reading, state: BettingState) -> list[str]:
+    def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
         """Return the legal real action for each of the tree's actions, in order; ["c"] if its hand is over.
 
         Actions may coincide, such as sizes below the least raise.
@@ -257,15 +257,15 @@ class Translation:
         """Return the child to which action `number` of a decision leads."""
         return self._first[node] + number
 
-    def decides(self, reading: Reading) -> bool:
+    def decides(self, reading: LineReading) -> bool:
         """Return True if the tree has a decision at a reading; otherwise the player to act calls."""
         return reading.node != NOWHERE and self._decides[reading.node]
 
-    def done(self, reading: Reading, number: int, action: str) -> Reading:
+    def done(self, reading: LineReading, number: int, action: str) -> LineReading:
         """Return the reading after the player to act has taken the tree's action `number` as real `action`."""
         if action == "c" and reading.closed != NOWHERE:
-            return Reading(reading.closed, 1.0)
-        return Reading(self.child(reading.node, number), 1.0)
+            return LineReading(reading.closed, 1.0)
+        return LineReading(self.child(reading.node, number), 1.0)
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
         """Return the real action for the tree's action `number` at a decision; see `real_actions`."""

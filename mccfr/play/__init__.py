@@ -1,8 +1,6 @@
-"""Playing: policies and programs at the table, and hands as text that other programs read."""
+"""Play at a table: players, policies in a seat, ranges by Bayes, and re-solving."""
 
-from mccfr.play.hand_files.written import write_hands
-from mccfr.play.hands import Hand
 from mccfr.play.player import Player, PlayerSpec, Program
-from mccfr.play.seat import PolicySpec, Seat
+from mccfr.play.policy_seat import PolicySpec, Seat
 
-__all__ = ["Hand", "Player", "PlayerSpec", "PolicySpec", "Program", "Seat", "write_hands"]
+__all__ = ["Player", "PlayerSpec", "PolicySpec", "Program", "Seat"]

@@ -1,6 +1,6 @@
-"""Both players' ranges after a line of betting on a board, by Bayes.
+"""Computes both players' ranges after a betting line on a board, by Bayes' rule.
 
-A line may have bets that the tree has not: every reading of it is followed, each with its probability.
+A line may contain bets outside the tree: all their translations are followed, with their probabilities.
 """
 
 from collections.abc import Mapping
@@ -10,22 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.dealt import Board
-from mccfr.games.reading import NOWHERE, Reading, taken_for
-from mccfr.games.said import said_line
+from mccfr.cards.card_index import Board
+from mccfr.games.line_lookup import NOWHERE, LineReading, taken_for
+from mccfr.games.line_text import said_line
 from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import State
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.strategy_profile import Behaviour
 
 Weights = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class WeightedReading:
-    """A reading of the line.
+    """A translation of the line into the tree.
 
-    probability  of this reading
-    weight       [2, H] the same times the probability of each player's actions, with each of his hands
+    probability  of this translation
+    weight       [2, H] probability times each player's reach, by hand
     """
 
     probability: float
@@ -33,14 +33,14 @@ class WeightedReading:
 
 
 @dataclass(frozen=True)
-class Followed:
-    """A line that has been followed, with the board it was followed on.
+class FollowedLine:
+    """A betting line that was followed on a board.
 
-    line    as lines are written
-    state   of the real betting, where somebody acts
-    boards  of every street up to the state's; None: cards are missing
-    places  by node and `closed` of a reading; without a board weights are those before the game
-    acted   (line before, state, action) of all that was done
+    line    in canonical form
+    state   of the real betting, with a player to act
+    boards  of every street up to the state's; None if cards are missing
+    places  translations by (node, `closed`); without boards their weights are those before the game
+    acted   (line before, state, action) of all actions
     """
 
     line: str
@@ -51,19 +51,19 @@ class Followed:
 
 
 class RangesOfLine:
-    """A strategy, to be followed down lines of betting."""
+    """Follows betting lines of a strategy."""
 
     def __init__(self, source: Behaviour) -> None:
-        """Raises `ValueError` for a game that deals no cards beside its tree."""
+        """Take the strategy; `ValueError` for a game that deals no cards beside its tree."""
         self._source, self._game = source, source.game
         self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
 
-    def follow(self, line: str, board: str) -> Followed:
-        """Follow a line on a board, with both players' ranges.
+    def follow(self, line: str, board: str) -> FollowedLine:
+        """Follow a line on a board and return both players' ranges.
 
-        board  all board cards of the line's street; of an earlier street: cards are missing
+        board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
 
-        Raises `ValueError` for a line or board that means nothing here; the message says what is allowed.
+        Raises `ValueError` for an invalid line or board; the message says which are allowed.
         """
         line = said_line(self._game, line.strip())
         state, readings = self.betting.read(line)
@@ -84,17 +84,20 @@ class RangesOfLine:
             after: Any = self.betting.apply(here, action)
             done += action + "/" * (after.street != here.street)
             here = after
-        return Followed(done, here, boards, places, acted)
+        return FollowedLine(done, here, boards, places, acted)
 
-    def reach(self, found: Followed) -> Weights:
-        """[2, H] each player's weight of each hand after the line, of the largest before the game; 0 off the board."""
+    def reach(self, found: FollowedLine) -> Weights:
+        """Return [2, H] each player's reach by hand, relative to the largest weight before the game.
+
+        It is 0 for hands that share a card with the board.
+        """
         assert found.boards is not None
         total: Weights = np.sum([place.weight for place in found.places.values()], axis=0)
         top = np.maximum(self.dealing.reach.max(axis=1, keepdims=True), 1e-300)
         return np.asarray(total / top * self.dealing.live(found.state.street, found.boards[-1]))
 
     def lacking(self, street: int, text: str) -> int:
-        """How many cards a board of an earlier street lacks; 0 where it is none."""
+        """Return the number of cards missing from a board of an earlier street; 0 if it is not such a board."""
         cards = self._game.cards
         for earlier in range(street - 1, -1, -1):
             try:
@@ -107,14 +110,14 @@ class RangesOfLine:
     def _moved(
         self, places: Mapping[tuple[int, int], WeightedReading], state: Any, action: str, board: Board | None
     ) -> dict[tuple[int, int], WeightedReading]:
-        """The readings after an action; the range of who acts by what his strategy plays, taken for what the tree has.
+        """Return the translations after an action, with the actor's range updated by the strategy.
 
-        board  of the state's street; None: ranges stay as they are
+        board  of the state's street; None: ranges stay unchanged
         """
         found: dict[tuple[int, int], WeightedReading] = {}
         buckets = None if board is None else self.dealing.bucket_row(state.street, state.player, board)
         for (node, closed), place in places.items():
-            reading = Reading(node, 1.0, closed)
+            reading = LineReading(node, 1.0, closed)
             decides = self.betting.decides(reading) and buckets is not None
             rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
             for outcome in self.betting.outcomes(reading, state, action):
@@ -128,7 +131,7 @@ class RangesOfLine:
         return found
 
     def _boards(self, street: int, text: str) -> list[Board] | None:
-        """The boards of every street up to one; None where the text is that of an earlier street."""
+        """Return the boards of every street up to `street`; None if `text` is an earlier street's board."""
         try:
             last = self.dealing.read_board(street, text)
         except ValueError:

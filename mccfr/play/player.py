@@ -1,70 +1,73 @@
-"""Whoever sits at a table: what he is told, what he is asked, and what he remembers of a hand's betting.
+"""Base classes of players: a player's events, its decisions, and its record of the hand's betting.
 
-A table calls `deal`, then `board`, `see` and `choose` as the hand goes; a program for a server of other people's does
-the same with what it reads from there.
+A table calls `deal`, then `board`, `see` and `choose` during the hand. Clients of other servers do the same with the
+server's messages.
 """
 
 from abc import ABC, abstractmethod
 from random import Random
 from typing import Any, ClassVar
 
+from mccfr.common.arguments import checked
+from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
 from mccfr.games.betting import BettingRules, BettingState, amount_text, may_call, raise_bounds
 from mccfr.games.game import Game
-from mccfr.games.in_tree import InTree, TreeState
+from mccfr.games.identity_translation import IdentityTranslation, TreeState
 from mccfr.games.translation import Translation, actions_of
-from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
 
-Betting = Translation | InTree
+Betting = Translation | IdentityTranslation
 """The real betting of a game (`mccfr.games.translation.real_betting`)."""
 State = BettingState | TreeState
-"""What both players see of the betting where somebody is to act."""
+"""Public state of the betting with a player to act."""
 
 
 class Player(ABC):
-    """A player of a two-player game of the poker family, hand after hand.
+    """A player of a two-player poker game, hand after hand.
 
     Positions are those of the game: in hold'em 0 is the big blind, 1 the button.
 
     Attributes:
         betting:  the real betting of the game
-        position: the player's, of this hand
-        hand:     his hole cards, as text
-        cards:    the board as it lies, as text
+        position: of the player in this hand
+        hand:     hole cards, as text
+        cards:    the current board, as text
         line:     the real betting of this hand
-        state:    the real state of the betting; an `int` where nobody acts any more
-        random:   the hand's own stream, for whatever the player draws
-        seed:     of all hands' streams
+        state:    the real state of the betting; an `int` if no player acts any more
+        random:   random numbers of this hand
+        seed:     of all hands' random numbers
     """
 
     def __init__(self, betting: Betting, *, seed: int = 0) -> None:
-        """Sit down; `seed` is of what is drawn."""
+        """Take the real betting of the game and the seed."""
         self.betting = betting
         self.seed, self._hands = seed, 0
         self.position, self.hand, self.cards = 0, "", ""
         self._begin()
 
     def _begin(self) -> None:
-        """Forget the last hand."""
+        """Reset the state for a new hand."""
         self.line = ""
         self.state: State | int
         self.state, self.readings = self.betting.start()
         self.random = Random(f"{self.seed} {self._hands}")
 
     def prepare(self) -> None:  # noqa: B027  (most players have nothing to prepare)
-        """Compile the kernels that the player needs at the table, before a hand is dealt."""
+        """Compile the kernels that the player needs, before a hand is dealt."""
 
+    @checked
     def reseed(self, seed: int) -> None:
-        """Draw from another seed's streams, from the next hand on."""
+        """Set another seed, effective from the next hand."""
         self.seed = seed
 
+    @checked
     def deal(self, position: int, hand: str, number: int | None = None) -> None:
         """Begin a hand.
 
         position  of the player
-        hand      his hole cards, such as "AsKd"
-        number    of the hand: with the seed it names the stream of what is drawn; None: one more than the last
+        hand      hole cards, such as "AsKd"
+        number    of the hand, which with the seed determines its random numbers; None: one more than the last
 
-        Raises `ValueError` for another position.
+        Raises `ValueError` for an invalid position.
         """
         if position not in (0, 1):
             raise ValueError(f"position = {position}: it must be 0 or 1")
@@ -72,21 +75,23 @@ class Player(ABC):
         self.position, self.hand, self.cards = position, hand, ""
         self._begin()
 
+    @checked
     def board(self, cards: str) -> None:
-        """The whole board as it lies now, such as "Qs7h2d"; `ValueError` where it does not go on from the last one."""
+        """Set the whole current board, such as "Qs7h2d"; `ValueError` if it does not extend the last one."""
         if not cards.startswith(self.cards):
             raise ValueError(f"the board {cards!r} does not begin with {self.cards!r}, which lies already")
         self.cards = cards
 
     @property
     def to_act(self) -> int | None:
-        """Position of the player to act; None where the betting is over."""
+        """Position of the player to act; None if the betting is over."""
         return None if isinstance(self.state, int) else self.state.player
 
+    @checked
     def see(self, action: str) -> None:
-        """Somebody has acted: `c`, `f`, `b` or `rN`, N chips over the whole hand; `ValueError` where that is not legal.
+        """Record an action: `c`, `f`, `b` or `rN`, N chips over the whole hand; `ValueError` if illegal.
 
-        An own action that `choose` has not chosen is seen like another's.
+        An own action that did not come from `choose` is recorded like the opponent's.
         """
         state = self.state
         if isinstance(state, int):
@@ -95,10 +100,11 @@ class Player(ABC):
         self._seen(state, action)
         self._note(action, after)
 
+    @checked
     def see_line(self, line: str) -> None:
-        """The whole line of the hand as it stands now, of which what is new is seen.
+        """Record the new actions of the hand's whole line.
 
-        Raises `ValueError` where it does not go on from what was seen, or is not legal.
+        Raises `ValueError` if the line does not extend the recorded one, or is illegal.
         """
         known, seen = line.replace("/", ""), self.line.replace("/", "")
         if not known.startswith(seen):
@@ -106,13 +112,13 @@ class Player(ABC):
         for action in actions_of(known[len(seen) :]):
             self.see(action)
 
+    @checked
     def choose(self, seed: int | None = None) -> str:
-        """The player's action, legal in the real game; it is taken as done.
+        """Choose and record the player's action, legal in the real game.
 
-        seed  of this choice alone; None: the hand's own stream
+        seed  of this choice only; None: the hand's own random numbers
 
-        Raises `ValueError` where it is not his turn, where he is not told the board of the street, and for an action
-        that is not legal.
+        Raises `ValueError` if it is not the player's turn, if the street's board is missing, or for an illegal action.
         """
         state = self.state
         if isinstance(state, int) or state.player != self.position:
@@ -131,53 +137,51 @@ class Player(ABC):
         self.state = after
 
     def _seen(self, state: State, action: str) -> None:
-        """An action is about to be noted that was not chosen here."""
+        """Handle an action that was not chosen by this player, before it is recorded."""
         del state, action
 
     @abstractmethod
     def _chosen(self, state: State, random: Random) -> str:
-        """The action of a decision of his own; what he remembers of it is done."""
+        """Return the player's action and update its own state."""
 
 
 class PlayerSpec(ABC):
-    """What players are made from: a policy and how it is to be played, or a program.
+    """Creates players: from a policy with play options, or from a program.
 
-    Tables, matches, bots and dealers know no more of their players than this and `Player`, so that whatever chooses
-    actions in another way sits down where a policy does.
+    Tables, matches, bots and dealers use only this interface and `Player`, so any kind of player can take a seat.
     """
 
     @property
     @abstractmethod
     def game(self) -> Game | None:
-        """The game that it plays; None where it plays any."""
+        """The game that it plays; None if it plays any."""
 
     @abstractmethod
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
-        """A player who has just sat down; `betting` is that of the table's game."""
+        """Return a new player; `betting` is that of the table's game."""
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """What his play follows from beside his game's strategy and the seed, as text: the same for the same play."""
+        """Return text that determines the play, besides the game's strategy and the seed."""
 
 
 class Program(Player):
-    """A player whose strategy nobody knows but himself.  Those of users derive from it and define `act`.
+    """A player without a known strategy. User-defined programs derive from it and define `act`.
 
-    blind  whether he acts without his hole cards; tables do not show them to him then, and whoever evaluates may take
-           the mean over all he may have
+    blind  the program ignores its hole cards. Tables then hide them, and evaluations may average over all hands
     """
 
     blind: ClassVar[bool] = False
 
     @abstractmethod
     def act(self, random: Random) -> str:
-        """The action to take: `c`, `f`, `b` or `rN`.
+        """Return the action to take: `c`, `f`, `b` or `rN`.
 
-        What he knows are his attributes; `random` is for what he draws.
+        The attributes hold all known information; `random` is for random choices.
         """
 
     def _chosen(self, state: State, random: Random) -> str:
-        """The action of `act`; `UserCodeError` where a user's raises or returns one that is not legal."""
+        """Return the action of `act`; `UserCodeError` if a user's program raises or returns an illegal one."""
         if not is_foreign(self.act):
             return self.act(random)
         where = f" after the line {self.line!r}"
@@ -193,21 +197,22 @@ class Program(Player):
 
     @property
     def may_fold(self) -> bool:
-        """Whether there is something to fold to."""
+        """The player faces a bet, so that folding is legal."""
         return not isinstance(self.state, int) and self.state.facing
 
     @property
     def may_call(self) -> bool:
-        """Whether a check or call is legal."""
+        """A check or call is legal."""
         state, rules = self.state, self._rules
         if isinstance(state, int):
             return False
         return "c" in self._listed if rules is None else may_call(rules, state)  # type: ignore[arg-type]
 
+    @checked
     def raises(self, shares: tuple[float, ...] = (0.0, 1.0)) -> list[str]:
-        """Legal bets or raises, the smallest and the largest by default; none where none is legal.
+        """Return legal bets or raises, by default the smallest and the largest; empty if none is legal.
 
-        shares  0 for the smallest, 1 for the largest, and what lies between
+        shares  position of each between the smallest (0) and the largest (1)
         """
         state, rules = self.state, self._rules
         if isinstance(state, int):
@@ -229,6 +234,6 @@ class Program(Player):
 
     @property
     def _listed(self) -> list[str]:
-        """All legal actions where they are few."""
-        assert isinstance(self.betting, InTree) and isinstance(self.state, TreeState)
+        """All legal actions, for games whose tree contains every bet."""
+        assert isinstance(self.betting, IdentityTranslation) and isinstance(self.state, TreeState)
         return self.betting.actions(self.state)

@@ -1,19 +1,19 @@
-"""A table: two players, a referee who knows the rules, and a deal."""
+"""Plays one hand between two players, with the rules checked after every action."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mccfr.cards.dealt import Deal, DealtCards
+from mccfr.cards.card_index import Deal, IndexedCards
 from mccfr.play.player import Betting, Player, Program, State
 
 
 class PlayedHand(NamedTuple):
-    """A hand from the deal to its end.
+    """A finished hand.
 
-    line     the betting, as `mccfr.trees.lines` writes it
-    states   the state of the betting before each action
-    actions  what was done
-    fixed, showdown  chips that player 0 gets whatever the cards; chips times the showdown's result
+    line     the betting, as in `mccfr.trees.betting_lines`
+    states   of the betting before each action
+    actions  in order
+    fixed, showdown  player 0's chips without the showdown; chips multiplied by the showdown result
     """
 
     line: str
@@ -24,15 +24,20 @@ class PlayedHand(NamedTuple):
 
 
 def play_hand(
-    players: Sequence[Player], betting: Betting, dealing: DealtCards, deal: Deal, number: int, names: Sequence[str] = ()
+    players: Sequence[Player],
+    betting: Betting,
+    dealing: IndexedCards,
+    deal: Deal,
+    number: int,
+    names: Sequence[str] = (),
 ) -> PlayedHand:
-    """Have two players, by position, play a hand.
+    """Play a hand between two players, given by position.
 
-    betting, dealing  of the real game, which the players know as theirs
-    number            of the hand, as `Player.deal` takes it
+    betting, dealing  of the real game, which is also the players'
+    number            of the hand, as in `Player.deal`
     names             of the players, for errors
 
-    Raises `ValueError` for an action that is not legal, `RuntimeError` where a player takes the hand to be elsewhere.
+    Raises `ValueError` for an illegal action, and `RuntimeError` if a player's record of the hand differs.
     """
     for position, player in enumerate(players):
         hidden = isinstance(player, Program) and player.blind

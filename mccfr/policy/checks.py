@@ -1,7 +1,7 @@
-"""What must hold of a policy directory before anything is looked up in it, whoever wrote it.
+"""Validates the content of a policy directory when it is opened.
 
-Checksums tell damage, not intent: numbers that index other arrays are compared with them here, once, when a policy is
-opened.  Every check raises `ValueError` with the name of the file and what is wrong in it.
+Checksums detect damage but not wrong content.  The checks here compare all numbers that index other arrays with the
+sizes of these arrays.  Every check raises `ValueError` with the file's name and the problem.
 """
 
 from collections.abc import Mapping
@@ -14,24 +14,28 @@ import numpy.typing as npt
 
 from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from mccfr.cards.card_lists import ListedCards, joint_weight
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.listed import ListedCards, joint_weight
-from mccfr.policy.deck import holds_card
-from mccfr.policy.layout import impossible
+from mccfr.policy.policy_deck import holds_card
+from mccfr.policy.policy_layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree
 from storage.threads import ordered
 
 _PROBABILITY_TOLERANCE = 1e-6  # of the sum over the outcomes of a chance node
-_PIECE_CELLS = 1 << 22  # of a table that one thread looks at
-_PIECE_BOARDS = 1 << 8  # of a bucket table: a few times 1,326 bytes for each stay in the nearest caches
+_PIECE_CELLS = 1 << 22  # cells of a table that one thread checks at a time
+_PIECE_BOARDS = 1 << 8  # boards of a bucket table at a time, so that the rows of 1,326 buckets stay in the cache
 _BOARDS_AT_ONCE = 8 * _PIECE_BOARDS
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 
 
 class BlockFields(msgspec.Struct, frozen=True):
-    """`blocks` of meta.json: one table of probabilities and one of weights; no files where there are no rows."""
+    """An entry of `blocks` in meta.json: the tables of one street and player.
+
+    buckets, rows, slots  sizes of the tables
+    probability, weight   names of the files; None if the block has no rows
+    """
 
     street: int
     player: int
@@ -43,14 +47,14 @@ class BlockFields(msgspec.Struct, frozen=True):
 
 
 class Quantisation(msgspec.Struct, frozen=True):
-    """`quantisation` of meta.json."""
+    """`quantisation` in meta.json: the dtype of probabilities and the sum of a row."""
 
     dtype: Literal["uint8", "uint16"]
     total: int
 
 
 class BucketTable(msgspec.Struct, frozen=True):
-    """An entry of `bucket_tables` of meta.json: a street's table, and what stands where a hand is impossible."""
+    """An entry of `bucket_tables` in meta.json: one street's file, dtype and the mark of impossible hands."""
 
     file: str
     dtype: Literal["uint8", "uint16", "uint32"]
@@ -58,7 +62,7 @@ class BucketTable(msgspec.Struct, frozen=True):
 
 
 class StreetOrigin(msgspec.Struct, frozen=True):
-    """What made the buckets of one street of an abstraction."""
+    """Hash, number of buckets and recipe of one street of the card abstraction."""
 
     content_hash: str
     buckets: _Count
@@ -66,21 +70,21 @@ class StreetOrigin(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """`abstraction` of meta.json: the hash of all streets' hashes, and what made each."""
+    """`abstraction` in meta.json: the hash over all streets, and the origin of each street."""
 
     content_hash: str
     streets: dict[str, StreetOrigin]
 
 
 class RakeFields(msgspec.Struct, frozen=True):
-    """`rake` of meta.json, where some is taken."""
+    """`rake` in meta.json: the share of each pot, and the cap in chips (None: no cap)."""
 
     share: Annotated[float, msgspec.Meta(gt=0, lt=1)]
     cap: Annotated[float, msgspec.Meta(gt=0)] | None
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """`provenance` of meta.json: counts of the checkpoint that was exported, where it came from a run."""
+    """`provenance` in meta.json: counts of the exported checkpoint; None if the policy is not from a run."""
 
     nodes_touched: _Count | None = None
     iterations: _Count | None = None
@@ -88,7 +92,7 @@ class Provenance(msgspec.Struct, frozen=True):
 
 
 class MetaFields(msgspec.Struct, frozen=True):
-    """The part of meta.json that reading a policy depends on."""
+    """The fields of meta.json that are needed to read a policy."""
 
     name: str
     big_blind_chips: float | None
@@ -107,13 +111,16 @@ class MetaFields(msgspec.Struct, frozen=True):
 
     @property
     def tables(self) -> set[str]:
-        """Names of the files of probabilities and weights."""
+        """Return the names of the files of probabilities and weights."""
         names = (name for block in self.blocks for name in (block.probability, block.weight))
         return {name for name in names if name is not None}
 
 
 def check_meta(meta: Mapping[str, Any]) -> MetaFields:
-    """The typed fields of a meta.json; `ValueError` where one is missing, of another type or out of range."""
+    """Return the typed fields of a meta.json.
+
+    Raises `ValueError` if a field is missing, of another type or out of range.
+    """
     try:
         fields = msgspec.convert(dict(meta), MetaFields)
     except msgspec.ValidationError as error:
@@ -134,7 +141,7 @@ def check_meta(meta: Mapping[str, Any]) -> MetaFields:
 
 
 def _check_tables(fields: MetaFields) -> None:
-    """Check what is stated of bucket tables, their mark and the row checksums."""
+    """Check the fields of bucket tables, their mark of impossible hands, and the row checksums."""
     found, checksums = fields.bucket_tables, fields.row_checksums
     _require(checksums.file == ROW_CHECKSUMS_FILE, "meta.json", f"names the row checksums {checksums.file}")
     _require(len(found) in (0, fields.streets), "meta.json", f"has {len(found)} bucket_tables")
@@ -154,7 +161,7 @@ def _require(holds: Any, file: str, problem: str) -> None:
 
 
 def _require_all(holds: npt.NDArray[np.bool_], file: str, problem: str) -> None:
-    """Names the first place where a condition fails."""
+    """Raise `ValueError` with the first index at which `holds` is False."""
     if not holds.all():
         place = tuple(int(i) for i in np.argwhere(~holds)[0])
         raise ValueError(f"{file} {problem} at {place[0] if len(place) == 1 else place}")
@@ -164,7 +171,10 @@ def _require_all(holds: npt.NDArray[np.bool_], file: str, problem: str) -> None:
 
 
 def check_tree(tree: CompiledTree) -> None:
-    """`ValueError` unless the records are a tree whose rows tile the tables of their blocks."""
+    """Check that the arrays form a tree, and that its rows fill the tables of their blocks without gap.
+
+    Raises `ValueError`.
+    """
     arrays, nodes = tree.arrays, len(tree.parent)
     _require(nodes > 0, "tree_kind.npy", "has no nodes")
     decision, inner = arrays.kind == DECISION, arrays.kind != TERMINAL
@@ -196,7 +206,10 @@ def check_tree(tree: CompiledTree) -> None:
 
 
 def _check_children(tree: CompiledTree, inner: npt.NDArray[np.int64]) -> None:
-    """Children of the nodes `inner` follow each other and their parents, and every node but the root is one of them."""
+    """Check that children are contiguous, come after their parents and cover all nodes but the root.
+
+    inner  nodes that have children
+    """
     arrays, nodes = tree.arrays, len(tree.parent)
     leaf = np.ones(nodes, bool)
     leaf[inner] = False
@@ -227,7 +240,7 @@ def _check_chance(tree: CompiledTree) -> None:
 
 
 def _check_rows(tree: CompiledTree, block: int) -> None:
-    """The rows of a block, in their order, fill its slots without gap; nodes of one row agree."""
+    """Check that a block's rows fill its slots in order, and that nodes of a row have equal action counts."""
     arrays, rows, slots = tree.arrays, int(tree.row_count[block]), int(tree.row_slots[block])
     nodes = np.flatnonzero(arrays.block == block)
     row, slot, count = (getattr(arrays, name)[nodes].astype(np.int64) for name in ("row", "slot", "count"))
@@ -247,7 +260,7 @@ def _check_rows(tree: CompiledTree, block: int) -> None:
 
 
 def check_cards(cards: ListedCards) -> None:
-    """`ValueError` unless cards, boards and buckets of a listed deck are in range."""
+    """Check that cards, boards and buckets of listed cards are in range; raises `ValueError`."""
     hands = len(cards.hand_names)
     _require(hands > 0, "cards_hand_names.json", "has no hand")
     _shaped("cards_hand_cards.npy", cards.hand_cards, (hands, 2), np.int16)
@@ -288,9 +301,10 @@ def _in_range(file: str, array: npt.NDArray[Any], low: int, stop: int) -> None:
 
 
 def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDArray[np.int8]:
-    """[N, cards] the canonical boards of a table of locations, which are the first of their class, in their order.
+    """Return the canonical boards [N, cards] of a location table, in order of their index.
 
-    `ValueError` unless every board of so many cards is found on one of them, by a suit permutation.
+    Boards that differ by a suit permutation form a class; its first board by rank is canonical.  Raises `ValueError`
+    unless each board of `cards` cards has a valid index and suit permutation.
     """
     index = location >> 5
     _in_range(file, index, 0, BOARD_COUNTS[cards])
@@ -307,14 +321,17 @@ def check_location(file: str, location: npt.NDArray[Any], cards: int) -> npt.NDA
 
 
 def check_permutations(file: str, permutation: npt.NDArray[Any]) -> None:
-    """`ValueError` unless each row is a permutation of all combinations."""
+    """Check that each row is a permutation of all 1,326 combinations; raises `ValueError`."""
     _shaped(file, permutation, (24, COMBO_COUNT), np.int16)
     every = np.arange(COMBO_COUNT)
     _require_all((np.sort(permutation, axis=1) == every).all(axis=1), file, "has a row that is no permutation")
 
 
 def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: int) -> None:
-    """`ValueError` unless a street's history leads from each bucket before to buckets of the street."""
+    """Check a recall table: int32, one row for each bucket of the street before, entries below `buckets`.
+
+    Raises `ValueError`.
+    """
     _require(history.ndim == 2, file, f"has {history.ndim} dimensions: 2 are needed")
     _shaped(file, history, (before, history.shape[1]), np.int32)
     _in_range(file, history, 0, buckets)
@@ -323,10 +340,13 @@ def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: in
 def check_deck_buckets(
     file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int
 ) -> None:
-    """`ValueError` unless a street's table [canonical boards, 1326] has a bucket wherever a hand can be.
+    """Check that a street's table [canonical boards, 1326] has a bucket for exactly the possible hands.
 
-    boards  [canonical boards, n] their cards
-    mark    what must stand in all other places
+    boards   [canonical boards, n] cards of the boards
+    buckets  number of buckets; entries of possible hands must be below it
+    mark     required entry for hands that share a card with the board
+
+    Raises `ValueError`.
     """
 
     def problem(first: int) -> str | None:
@@ -350,7 +370,7 @@ def check_deck_buckets(
 def _first_bad_row(
     shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64], total: int
 ) -> tuple[int, int]:
-    """(bucket, row) of the first row that does not sum to `total`, or has no weight; (-1, -1) if there is none."""
+    """Return (bucket, row) of the first row with a wrong sum or an invalid weight; (-1, -1) if none."""
     sound = np.add.reduceat(shares, starts[:-1], axis=1, dtype=np.uint32) == total
     sound &= (weight >= 0) & (weight < np.inf)
     if sound.all():
@@ -362,11 +382,13 @@ def _first_bad_row(
 def row_problem(
     shares: npt.NDArray[np.uint], weight: npt.NDArray[np.float32], starts: npt.NDArray[np.int64], files: tuple[str, str]
 ) -> str | None:
-    """What is wrong with the first bad row of a block's tables, by file, bucket and row; None where all are rows.
+    """Return a sentence on the first invalid row of a block, or None if all rows are valid.
+
+    A row is valid if its shares sum to the dtype's total and its weight is finite and not negative.
 
     shares, weight  [buckets, slots] and [buckets, rows], as mapped
     starts          [rows+1] first slot of each row, and the end of the last
-    files           names of the two
+    files           names of the two files
     """
     total = TOTALS[shares.dtype.name]
     step = max(1, _PIECE_CELLS // max(1, shares.shape[1]))

@@ -1,4 +1,4 @@
-"""A policy in a notebook: what every hand does at one decision, as a table without script or style sheet."""
+"""Shows the first decision of a policy in a notebook, as an HTML table without script or style sheet."""
 
 from collections.abc import Sequence
 from html import escape
@@ -6,15 +6,16 @@ from html import escape
 import numpy as np
 
 from mccfr.cards.grid import make_grid
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.strategy_profile import Behaviour
 
 _FOLD, _CALL, _RAISES = "#6a9ed4", "#6bb77f", ("#f0a184", "#e2725b", "#c9473f", "#a22c33", "#761d33")
 
 
 def first_decision_html(source: Behaviour, title: str) -> str:
-    """The first decision as HTML: a cell for each class of hands, filled by the probabilities of its actions.
+    """Return the first decision as HTML: one cell for each hand class, coloured by action probabilities.
 
-    A class is the mean of its hands.  Raises `ValueError` for games without cards, or with several boards at once.
+    The probabilities of a class are the mean over its hands.  Raises `ValueError` for games without cards, or with
+    several boards at the first decision.
     """
     game, tree = source.game, source.game.tree
     player, labels = int(tree.arrays.player[0]), [tree.label[child] for child in tree.children(0)]

@@ -1,28 +1,31 @@
-"""One decision asked of networks: their explicit average there, or the one that plays a hand."""
+"""Queries networks of Deep CFR at one decision: their average strategy, or one sampled network."""
 
 from typing import Any
 
 import numpy as np
 
 from abstraction.cards import combo_text
-from mccfr.cards.deck import class_text
-from mccfr.games.said import said_line
-from mccfr.policy.profile import Profile
+from mccfr.cards.full_deck import class_text
+from mccfr.games.line_text import said_line
 from mccfr.policy.query import answer_head, query
-from mccfr.solvers.deep.asked import Networks
-from mccfr.solvers.deep.dealt import NO_CARD
-from mccfr.solvers.deep.dealt_cfr import is_dealt
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.deep.sampled_cards import NO_CARD
+from mccfr.solvers.deep.sampled_cards_cfr import is_dealt
 
 
 def query_networks(
     asked: Networks, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
 ) -> dict[str, Any]:
-    """As `mccfr.policy.query.query`, with `networks`: how many of the acting player's are asked.
+    """Return the answer of `mccfr.policy.query.query` for networks.
 
-    seed  of the hand that one network plays, whose iteration is `sampled_iteration`; None: the explicit average
+    The answer's `networks` is the number of networks that were evaluated.
 
-    Where cards are dealt, a class of hole cards (`AKs`) is answered for the first of its hands: networks do not know
-    that suits are alike.  Raises as `query`.
+    seed  draws one network, as for a hand at the table, and adds its iteration as `sampled_iteration`;
+          None: the average over the acting player's networks
+
+    For cards dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand, because
+    networks do not treat suits as equal.  Raises `ValueError` as `query`.
     """
     if is_dealt(asked.game):
         answer = _dealt(asked, line, hand, board, seed)
@@ -35,7 +38,7 @@ def query_networks(
 
 
 def _dealt(asked: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
-    """The answer for cards themselves."""
+    """Return the answer for a game whose cards are dealt from the whole deck."""
     game = asked.game
     table = game.cards.at_table()
     node, answer = answer_head(game, said_line(game, line))

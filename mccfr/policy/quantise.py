@@ -1,6 +1,6 @@
-"""Probabilities as small integers: every row sums to 255 or 65,535 exactly, by largest remainders (Hamilton's method).
+"""Rounds probabilities to integer shares of 255 or 65,535 by largest remainders (Hamilton's method).
 
-An entry is off by less than 1/255 or 1/65,535, and zero stays zero: an action that is never played is never played.
+Every row sums to the total exactly.  The error of an entry is below 1/255 or 1/65,535, and a probability of 0 stays 0.
 """
 
 import numpy as np
@@ -9,14 +9,14 @@ import numpy.typing as npt
 from abstraction.kernels.jit import njit
 
 TOTALS = {"uint8": 255, "uint16": 65535}
-"""What a row sums to, by the dtype of its entries."""
+"""Sum of a row by the dtype of its entries."""
 
 _SUM_TOLERANCE = 1e-6
 
 
 @njit
 def _quantise_rows(probability, starts, total, out):
-    """Rows of probability [buckets, slots] to whole shares of `total` in `out`; returns the largest |row sum - 1|."""
+    """Write the shares of all rows to `out` [buckets, slots]; return the largest |sum of a row - 1|."""
     worst = 0.0
     for bucket in range(probability.shape[0]):
         for row in range(starts.shape[0] - 1):
@@ -34,7 +34,7 @@ def _quantise_rows(probability, starts, total, out):
             for _ in range(left):
                 chosen, largest = first, -2.0
                 for slot in range(first, stop):
-                    # Remainders sum to what is left, so one above 0 is there to choose and zeros are never raised.
+                    # Remainders sum to `left`, so one of them is positive and a probability of 0 is never raised.
                     remainder = probability[bucket, slot] / whole * total - out[bucket, slot]
                     if remainder > largest:
                         chosen, largest = slot, remainder
@@ -43,14 +43,14 @@ def _quantise_rows(probability, starts, total, out):
 
 
 def quantise(probability: npt.NDArray[np.float64], starts: npt.NDArray[np.int64], dtype: str) -> npt.NDArray[np.uint]:
-    """Whole shares of the rows of `probability`.
+    """Return the integer shares [buckets, slots] of `probability`; every row sums to the dtype's total.
 
-    probability  [buckets, slots] float64, the rows lie at starts[r] .. starts[r+1]-1 and sum to 1
+    probability  [buckets, slots] float64; row r lies at starts[r] .. starts[r+1]-1 and sums to 1
     starts       [rows+1] int64
     dtype        "uint8" or "uint16": shares of 255 or of 65,535
 
-    Returns [buckets, slots] of that dtype, every row summing to the total.  Raises `ValueError` for another dtype, and
-    where rows are no probabilities: negative, not finite, or off 1 by more than 1e-6.
+    Raises `ValueError` for another dtype, for negative or infinite probabilities, and if the sum of a row differs from
+    1 by more than 1e-6.
     """
     if dtype not in TOTALS:
         raise ValueError(f"quantise = {dtype!r} is not one of {', '.join(TOTALS)}")

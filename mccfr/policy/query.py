@@ -1,4 +1,4 @@
-"""One decision point of a policy: what is played there, with which hand, and how well it is known."""
+"""Queries a policy at one decision: action probabilities and weights, by hand."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,34 +8,35 @@ import numpy.typing as npt
 
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.reading import NOWHERE
-from mccfr.games.said import said_line
+from mccfr.games.line_lookup import NOWHERE
+from mccfr.games.line_text import said_line
 from mccfr.games.translation import Translation
-from mccfr.policy.profile import Behaviour
+from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import given_actions
+from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips, to_chips
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import find_decision, line_text, put_in_chips, to_chips
 
 
 def query(source: Behaviour, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
-    """The strategy at the decision that `line` leads to; docs/files.md lists the fields.
+    """Return the strategy at the decision that `line` leads to; docs/files.md lists the fields.
 
     source  a `Policy`, or `Profile(game, strategy)`
-    line    as `mccfr.trees.lines` reads it, or as people write it (`mccfr.games.said`)
-    hand    one hand; None: every hand of the player's range (games without cards need none)
-    board   all board cards, or those dealt after the board that the game begins with; needed where there are several
+    line    betting line, in the form of `mccfr.trees.betting_lines` or as typed by users (`mccfr.games.line_text`)
+    hand    one hand; None: every hand of the player's range.  Games without cards need none
+    board   all board cards, or those dealt after the board with which the game begins; needed if there are several
 
-    With a hand each action has a `probability` and the `weight` behind its infoset, and `reached` says whether that
-    is above 0; if not, the probabilities are uniform.  Without one, `hands` has the probabilities of each hand, in the
-    order of `actions`, and `unreached` lists those of weight 0.  In a game with locks `locked` says which actions are
-    given and not learnt: of the hand, or by hand where there are some.  `street` is a name in hold'em and a number
-    elsewhere; chips are None where a game has none.
+    With a hand, each action has a `probability` and the `weight` of the infoset.  `reached` is True if that is above 0;
+    else the probabilities are uniform.  Without a hand, `hands` has the probabilities of each hand in the order of
+    `actions`, and `unreached` lists the hands of weight 0.
 
-    Where the game's real betting has bets that the tree has not, a line with such bets is answered by translation: each
-    of `readings` (line, after_call, probability) is a decision of the tree that it may stand for, actions are real
-    ones, and what is played is the mean over the readings.  Elsewhere there is no `readings`.
+    In a game with locks, `locked` lists the actions with a fixed probability, without `hand` by hand.  `street` is a
+    name in hold'em, else a number.  Chips are None if the game has no chips.
 
-    Raises `ValueError` for a line, hand or board that means nothing here; the message says what is allowed.
+    If the full game allows bets that are not in the tree, a line with such bets is answered by action translation.
+    Each entry of `readings` (line, after_call, probability) is a decision of the tree to which the line is mapped.  The
+    actions are then legal bets of the full game, and the probabilities are the mean over the readings.
+
+    Raises `ValueError` for an invalid line, hand or board; the message names the valid ones.
     """
     game = source.game
     tree, cards, line = game.tree, game.cards, said_line(game, line)
@@ -67,7 +68,10 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
 
 
 def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
-    """The decision that a line leads to, and what an answer says of it; `ValueError` for a line that is none."""
+    """Return the decision node of a line, and the answer's fields that do not depend on the hand.
+
+    Raises `ValueError` for a line that leads to no decision.
+    """
     tree, dealt = game.tree, game.cards.dealt
     node = find_decision(tree, line)
     street, player = divmod(int(tree.arrays.block[node]), 2)
@@ -88,7 +92,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
 
 
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
-    """The answer to a legal line that is not in the tree."""
+    """Return the answer to a legal line that is not in the tree, by action translation."""
     game = source.game
     assert game.real_rules is not None
     translation, tree = Translation(game.tree, game.real_rules), game.tree
@@ -141,14 +145,14 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
 
 
 def _to_chips(state: BettingState, action: str) -> float:
-    """Chips that the player to act will have put in after an action."""
+    """Return the chips that the player to act has put in after an action."""
     if action == "f":
         return state.put_in[state.player]
     return state.to_call if action == "c" else float(action[1:])
 
 
 def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: int) -> dict[str, bool]:
-    """Add probability and weight to the actions, in place; the flag beside them."""
+    """Add probability and weight to the actions in place; return the flag `reached`."""
     weight = source.weight(node, bucket)
     for action, probability in zip(actions, source.probabilities(node, bucket).tolist(), strict=True):
         action.update(probability=probability, weight=weight)
@@ -160,5 +164,5 @@ def _labels(actions: Sequence[Mapping[str, Any]], chosen: npt.NDArray[np.bool_])
 
 
 def _whole(chips: float) -> int | float:
-    """Chips without a needless fraction, as lines have them."""
+    """Return whole chips as an int, others unchanged."""
     return int(chips) if chips == int(chips) else chips

@@ -1,8 +1,8 @@
-"""Checksums of pieces of the large tables, for readers that map a table and look up a few of its rows.
+"""Checksums of pieces of large tables, for readers that map a table and read only a few rows.
 
 A piece is as many whole rows (entries of the first axis) as fit into 64 KiB, at least one; the last may be shorter.
-The CRC-32C of every piece's cells stands in `row_checksums.npy`, [P] uint32, table after table; `row_checksums` of
-meta.json states for each table the rows of a piece and where its checksums begin.
+`row_checksums.npy` [P] uint32 holds the CRC-32C of every piece's cells, table after table.  `row_checksums` of
+meta.json states the rows of a piece and the first checksum of each table.
 """
 
 from collections.abc import Mapping
@@ -19,22 +19,22 @@ from storage.threads import ordered
 ROW_CHECKSUMS_FILE = "row_checksums.npy"
 
 _PIECE_BYTES = 1 << 16
-_AT_ONCE = 64  # pieces that one thread is given
+_AT_ONCE = 64  # pieces that one thread checks at a time
 
 
 class Pieces(msgspec.Struct, frozen=True):
-    """How one table is cut: rows of a piece, and the first of its checksums."""
+    """Division of one table into pieces: rows of a piece, and index of the first checksum."""
 
     rows: Annotated[int, msgspec.Meta(ge=1, lt=2**40)]
     first: Annotated[int, msgspec.Meta(ge=0, lt=2**40)]
 
     def count(self, length: int) -> int:
-        """Pieces of a table of so many rows."""
+        """Return the number of pieces of a table of `length` rows."""
         return -(-length // self.rows)
 
 
 class RowChecksumFields(msgspec.Struct, frozen=True):
-    """`row_checksums` of meta.json: the file, and how each table is cut."""
+    """`row_checksums` in meta.json: the file, and the division of each table."""
 
     file: str
     tables: dict[str, Pieces]
@@ -48,24 +48,24 @@ class RowChecksums:
         self._tables: dict[str, Pieces] = {}
 
     def add(self, name: str, table: npt.NDArray[Any]) -> None:
-        """Cut a table [rows, ...] and note its checksums."""
+        """Divide a table [rows, ...] into pieces and add their checksums."""
         row_bytes = max(1, table.nbytes // max(1, len(table)))
         pieces = Pieces(max(1, _PIECE_BYTES // row_bytes), sum(map(len, self._parts)))
         self._parts.append(piece_checksums(table, pieces))
         self._tables[name] = pieces
 
     def array(self) -> npt.NDArray[np.uint32]:
-        """[P] all of them."""
+        """Return the checksums [P] of all tables."""
         return np.concatenate(self._parts) if self._parts else np.zeros(0, np.uint32)
 
     def fields(self, file: str) -> dict[str, Any]:
-        """What meta.json says of them."""
+        """Return the `row_checksums` field of meta.json."""
         found: dict[str, Any] = msgspec.to_builtins(RowChecksumFields(file, self._tables))
         return found
 
 
 def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.uint32]:
-    """[pieces] CRC-32C of each piece of a row-major table."""
+    """Return the CRC-32C [pieces] of each piece of a row-major table."""
 
     def some(first: int) -> list[int]:
         starts = range(first, min(first + step, len(table)), pieces.rows)
@@ -77,16 +77,17 @@ def piece_checksums(table: npt.NDArray[Any], pieces: Pieces) -> npt.NDArray[np.u
 
 
 class GuardedTable:
-    """A mapped table whose rows are compared with their checksums when they are first touched."""
+    """A mapped table that compares rows with their checksums on first access."""
 
     def __init__(
         self, file: str, rows: npt.NDArray[Any], pieces: Pieces | None, checksums: npt.NDArray[np.uint32]
     ) -> None:
-        """A table [rows, ...] of a file, which messages name.
+        """Guard the table `rows` [rows, ...] of `file`, whose name stands in messages.
 
-        pieces     None: nothing is compared, because the table was checked in whole
+        pieces     None: compare nothing, because the table has been checked as a whole
         checksums  [P] of the whole policy
-        Raises `ValueError` where the checksums do not reach.
+
+        Raises `ValueError` if there are too few checksums.
         """
         self.file, self.rows = file, rows
         self._pieces = pieces or Pieces(max(1, len(rows)), 0)
@@ -97,13 +98,13 @@ class GuardedTable:
             raise ValueError(f"{ROW_CHECKSUMS_FILE} has {len(checksums)} checksums, too few for those of {file}")
 
     def check(self, row: int) -> None:
-        """Compare the piece that holds a row, unless that was done; `OSError` naming the file where it is damaged."""
+        """Compare the piece of a row, once; `OSError` with the file's name if it is damaged."""
         piece = row // self._pieces.rows
         if not self._sound[piece]:
             self._compare(piece)
 
     def whole(self) -> npt.NDArray[Any]:
-        """All rows, each compared; raises as `check`."""
+        """Return all rows after comparing each piece; raises as `check`."""
         for row in range(0, len(self.rows) if len(self._sound) else 0, self._pieces.rows):
             self.check(row)
         return self.rows
@@ -122,7 +123,7 @@ class GuardedTable:
 def row_checksum_problem(
     tables: Mapping[str, npt.NDArray[Any]], fields: RowChecksumFields, checksums: npt.NDArray[np.uint32]
 ) -> str | None:
-    """What is wrong with the checksums of whole tables by the name of their file: a sentence, or None."""
+    """Return a sentence on the first wrong checksum of whole tables (by file name), or None."""
     end = 0
     for name, pieces in sorted(fields.tables.items(), key=lambda item: item[1].first):
         table = tables[name]

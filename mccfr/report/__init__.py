@@ -1,4 +1,4 @@
-"""A run's strategy as one HTML file for people: ranges, lines, the curve, the facts."""
+"""Reports: a run's or policy's strategy as one HTML file, with ranges, lines, convergence and facts."""
 
 from mccfr.report.document import write_report
 

@@ -1,4 +1,4 @@
-"""The decisions that a report holds: what each hand plays there and how often it gets there."""
+"""Decisions shown in a report: each hand's action probabilities and reach."""
 
 import heapq
 from collections.abc import Iterator
@@ -9,24 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.report.boards import NO_BOARD, ShownCards
+from mccfr.report.report_boards import NO_BOARD, ShownCards
 from mccfr.solvers.locked_tables import given_actions
 from mccfr.tables.strategy import Strategy
+from mccfr.trees.betting_lines import line_text, put_in_chips, to_chips
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import line_text, put_in_chips, to_chips
 
 SCALE = 10_000
-"""Probabilities are written as whole multiples of 1/SCALE."""
+"""Probabilities are written as integer multiples of 1/SCALE."""
 
-_CELL_BYTES = 5  # text of one number, with its comma: what a decision takes is estimated by it
-_VIEW_BYTES = 400  # and of what surrounds the numbers
+_CELL_BYTES = 5  # estimated text of one number with its comma
+_VIEW_BYTES = 400  # estimated text of a decision without its numbers
 
 
 @dataclass(frozen=True)
 class BoardDecision:
     """A decision on a board.
 
-    reach  [2, H] float64  each player's weight of his hands: his range before the game times what he played since
+    reach  [2, H] float64  weight of each player's hands: initial range times the probabilities of own actions
     """
 
     node: int
@@ -35,14 +35,14 @@ class BoardDecision:
 
     @property
     def mass(self) -> float:
-        """How much play comes here, card removal left out; never more than above it."""
+        """Return the product of both players' total reach, without card removal; never above the parent's."""
         return float(self.reach[0].sum() * self.reach[1].sum())
 
 
 def places(game: Game, strategy: Strategy, cards: ShownCards) -> Iterator[BoardDecision]:
-    """Decisions on the boards shown, the most played first; each comes after the one that it follows from.
+    """Yield decisions on the shown boards by descending mass; each comes after its parent.
 
-    Boards are only reached by hands that do not hit them.
+    Hands that share a card with a board have reach 0 there.
     """
     order = 0
     waiting: list[tuple[float, int, BoardDecision]] = []
@@ -62,7 +62,7 @@ def places(game: Game, strategy: Strategy, cards: ShownCards) -> Iterator[BoardD
 def row(
     game: Game, strategy: Strategy, cards: ShownCards, place: BoardDecision
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """(hands [h] of the actor on the board, their probabilities [h, A], the weight behind each [h])."""
+    """Return the player's hands [h], their probabilities [h, A] and weights [h] at a decision."""
     arrays, node = game.tree.arrays, place.node
     block, slot, count = int(arrays.block[node]), int(arrays.slot[node]), int(arrays.count[node])
     player = int(arrays.player[node])
@@ -89,13 +89,17 @@ def _following(game: Game, strategy: Strategy, cards: ShownCards, place: BoardDe
 
 
 def decision_views(game: Game, strategy: Strategy, cards: ShownCards, limit_bytes: int) -> tuple[dict[str, Any], bool]:
-    """({"NODE.BOARD": what a page needs of a decision}, whether some were left out for the sake of the size).
+    """Return ({"NODE.BOARD": data of a decision}, whether decisions were left out for the file's size).
 
-    The most played decisions come first.  Of each: `line`, `player`, `board`, `pot`, `actions` (with the chips put in
-    after each and the node that follows, -1 where the hand ends), and for the hands of `hand_lists`, in that order,
-    `p` (SCALE times the probabilities, hand by hand), `r` (reach as a share of the player's largest weight before the
-    game) and `u` (places in the list of hands whose infoset was never reached: uniform); with locks also `k` (those of
-    hands of which actions are given, and not learnt).
+    Decisions come by descending mass.  Each has `line`, `player`, `board`, `pot` and `actions`, and lists in the order
+    of `hand_lists`:
+
+    p  probabilities times SCALE, hand by hand
+    r  reach as a share of the player's largest initial weight
+    u  indices of hands whose infoset was never reached, so that play is uniform
+    k  with locks only: indices of hands with locked actions
+
+    An action has the total chips that the player has put in after it, and the node of the next decision (-1: none).
     """
     views: dict[str, Any] = {}
     spent, largest = 0, np.maximum(cards.reach.max(axis=1), 1e-300)
@@ -123,7 +127,7 @@ def _locked(game: Game, cards: ShownCards, place: BoardDecision, hands: npt.NDAr
 
 
 def hand_lists(cards: ShownCards) -> list[list[list[int]]]:
-    """Hands of each player on each board, [boards][2]: the order of a view's numbers."""
+    """Return the hands of each player on each board, [boards][2], in the order of a view's lists."""
     return [
         [np.flatnonzero((board.bucket[player] >= 0) & (cards.reach[player] > 0)).tolist() for player in range(2)]
         for board in cards.boards
@@ -131,7 +135,7 @@ def hand_lists(cards: ShownCards) -> list[list[list[int]]]:
 
 
 def _public(game: Game, place: BoardDecision) -> dict[str, Any]:
-    """What everybody sees at a decision."""
+    """Return the public part of a decision's data."""
     tree, node = game.tree, place.node
     own, other = put_in_chips(tree, node)
     actions = [
@@ -153,7 +157,7 @@ def _public(game: Game, place: BoardDecision) -> dict[str, Any]:
 
 
 def _action_name(label: str, own: float, level: float, to: float) -> str:
-    """An action in words; chips are what the action adds to what the player has put in, or raises to."""
+    """Return an action in words, with the chips it adds, or to which it raises."""
     if label == "f":
         return "fold"
     if label == "c":

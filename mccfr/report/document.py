@@ -1,7 +1,7 @@
-"""A run's strategy as one HTML file that works offline: ranges in a grid, lines to walk along, the curve, the facts.
+"""Writes a run's or policy's strategy as one HTML file that works offline.
 
-Everything is inside the file: style and script as text, drawings as SVG, numbers as JSON.  Whatever comes from files or
-names is escaped.  A size limit decides how many decisions are in it, the most played first.
+The file contains styles and scripts as text, drawings as SVG and numbers as JSON.  Texts from files or names are
+escaped.  A size limit keeps the decisions with the largest reach.
 """
 
 import json
@@ -14,23 +14,23 @@ from typing import Any, NamedTuple
 
 from mccfr import __version__
 from mccfr.cards.grid import make_grid
-from mccfr.evaluation.curve import curve_svg
+from mccfr.evaluation.curve_svg import curve_svg
 from mccfr.games.game import Game
-from mccfr.report.averages import averages_section
-from mccfr.report.boards import ShownCards, shown_cards
+from mccfr.report.average_differences import averages_section
 from mccfr.report.decisions import SCALE, decision_views, hand_lists
-from mccfr.report.page import script, style
+from mccfr.report.page_assets import script, style
+from mccfr.report.report_boards import ShownCards, shown_cards
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS
-from mccfr.runs.results.averages import stored_average
+from mccfr.runs.results.average_strategies import stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
-from mccfr.solvers.deep.asked import is_unlisted
+from mccfr.solvers.deep.network_strategy import is_unlisted
 from mccfr.tables.strategy import Strategy
 from storage import durable
+from storage.atomic_outputs import check_output, contains, output
 from storage.checkpoint import Checkpoint
 from storage.json_files import read_bounded
-from storage.outputs import check_output, contains, output
 
 LIMIT_BYTES = 6_000_000
 BOARDS = 6
@@ -38,7 +38,7 @@ BOARDS = 6
 GENERATOR = '<meta name="generator" content="mccfr report">'
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 is_report = contains(GENERATOR.encode(), 1000)
-"""Whether a file is an earlier report, which may be replaced."""
+"""Returns whether a file is an earlier report, which may be replaced."""
 
 
 def write_report(
@@ -51,18 +51,19 @@ def write_report(
     limit_bytes: int = LIMIT_BYTES,
     abstraction: Path | None = None,
 ) -> dict[str, int]:
-    """Write the report of a run or a policy to the file `out`, in one step; returns counts of what is in it.
+    """Write the report of a run or a policy to the file `out`, in one step.
 
-    directory    of either
-    checkpoint   number of the run's; None: the newest
-    boards       boards as text; none: on each later street up to `board_count`, spread evenly (whole hold'em: none)
-    limit_bytes  about how much the decisions may take; the first one is always there
-    abstraction  where the run's card abstraction lies, if it was moved
+    directory    of the run or policy
+    checkpoint   number of the run's checkpoint; None: the newest
+    boards       boards as text; none: up to `board_count` of each later street, evenly spaced (whole hold'em: none)
+    limit_bytes  approximate limit of the decisions' size; the first one is always written
+    abstraction  path of the run's card abstraction, if it was moved
 
-    Returns `decisions`, `boards`, `boards_left_out`, `complete` (1 unless decisions on these boards were left out) and
-    `bytes`; no decisions are shown of networks whose average no table holds.  Raises `ValueError` for a directory that
-    is neither, a run without a checkpoint, a game without cards and a board that is none, or cannot be shown;
-    `FileExistsError` where `out` is something else than an earlier report.
+    Returns counts: `decisions`, `boards`, `boards_left_out`, `complete` (0 if decisions on these boards were left out)
+    and `bytes`.  There are no decisions for networks with too many infosets for a table.
+
+    Raises `ValueError` for another directory, a run without checkpoint, a game without cards and an invalid board.
+    Raises `FileExistsError` if `out` is not an earlier report.
     """
     check_output(out, is_report)
     counts = {"decisions": 0, "boards": 0, "boards_left_out": 0, "complete": 1}
@@ -90,7 +91,7 @@ def write_report(
 
 
 def _data(game: Game, cards: ShownCards, views: Mapping[str, Any]) -> dict[str, Any]:
-    """What the script reads."""
+    """Return the data for the report's script."""
     grid = make_grid(cards.hand_cards, cards.names)
     return {
         "scale": SCALE,
@@ -109,7 +110,7 @@ def _data(game: Game, cards: ShownCards, views: Mapping[str, Any]) -> dict[str, 
 
 
 def _above(cards: ShownCards, views: Mapping[str, Any]) -> dict[str, str]:
-    """The decision that each decision follows from."""
+    """Return the key of each decision's parent, by key."""
     found = {}
     for key, view in views.items():
         board = view["board"]
@@ -121,7 +122,7 @@ def _above(cards: ShownCards, views: Mapping[str, Any]) -> dict[str, str]:
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or begin a comment."""
+    """Return JSON for a script element, with characters escaped that could end it or begin a comment."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -134,14 +135,14 @@ def _left_out(cards: ShownCards, cut: bool) -> str:
 
 
 class _StrategyParts(NamedTuple):
-    """HTML of the strategy, and of the scripts that fill it."""
+    """HTML of the strategy, and of the scripts that fill it in."""
 
     strategy: str
     scripts: str
 
 
 def _unlisted(game: Game, boards: Sequence[str]) -> _StrategyParts:
-    """What stands there of a strategy that no table holds."""
+    """Return the HTML for a strategy with too many infosets for a table."""
     infosets = f"{int(game.infosets.sum()):,} infosets"
     if boards:
         raise ValueError(
@@ -156,7 +157,7 @@ def _unlisted(game: Game, boards: Sequence[str]) -> _StrategyParts:
 
 
 def _shown(data: Mapping[str, Any], left_out: str) -> _StrategyParts:
-    """The strategy by decisions, which a script shows."""
+    """Return the HTML of the strategy's decisions, which a script shows."""
     return _StrategyParts(
         f"""<noscript><p>The strategy is shown by a script inside this file: allow scripts to see it.</p></noscript>
 <p id="who"></p>
@@ -176,11 +177,12 @@ range. Actions at the side are means over the range. {escape(left_out)}</p>""",
 
 
 class _Text(NamedTuple):
-    """What a page says beside the strategy, of something exported as far as it says so itself.
+    """Parts of the page beside the strategy; those that only a run has are empty for a policy.
 
     counts   nodes touched, iterations, and number of the checkpoint
-    results  HTML of evaluations, "" where there are none
-    facts    that only a run has;  config  its text
+    results  HTML of evaluations; "" if there are none
+    facts    further rows of the table of facts
+    config   text of the run's configuration
     """
 
     name: str
@@ -193,7 +195,7 @@ class _Text(NamedTuple):
 
 
 def _parts_of_run(run: Run, game: Game, checkpoint: Checkpoint) -> tuple[_Text, Strategy | None]:
-    """What a page says of a run's checkpoint, and its strategy; None where no table holds it."""
+    """Return a checkpoint's page parts and its strategy, None for too many infosets for a table."""
     unlisted = run.algorithm.averages.keeps_networks and is_unlisted(game)
     strategy = None if unlisted else stored_average(game, run.config, checkpoint)
     return _text_of_run(run, game, checkpoint), strategy
@@ -263,7 +265,7 @@ def _headline(counts: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
 
 
 def _by_figure(records: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
-    """Records by what was measured: exact figures first, then bounds, then what is won from others."""
+    """Return records grouped by method and setting: exact ones first, then bounds, then winnings."""
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
         kind = record["method"], record.get("from"), record.get("setting")
@@ -276,12 +278,15 @@ def _bounds(records: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _curves(records: Sequence[Mapping[str, Any]], axis: str) -> str:
-    """A curve of each figure."""
+    """Return the HTML of a curve for each group of records."""
     return "\n".join(_curve(figures, axis) for figures in _by_figure(records)) or _curve([], axis)
 
 
 def _curve(records: Sequence[Mapping[str, Any]], axis: str) -> str:
-    """The curve under a heading that says what it is; what is won from another strategy is not called convergence."""
+    """Return the HTML of a curve with its heading.
+
+    Winnings against an opponent get another heading, because they measure no convergence.
+    """
     drawn = curve_svg(records, axis) or '<p class="quiet">Nothing has been evaluated.</p>'
     opponent = records[-1].get("against") if records else None
     if opponent is None:
@@ -293,7 +298,7 @@ that comes nearer to an equilibrium may win less from a weak opponent than one t
 
 
 def _figure_text(records: Sequence[Mapping[str, Any]]) -> str:
-    """What a figure is called."""
+    """Return the heading of a group of records."""
     last = records[-1] if records else {"bound": "exact", "method": "exact"}
     if last.get("bound") != "lower":
         return f"Exploitability, {last['method']}" if last["method"] == "abstract" else "Exploitability"
@@ -303,7 +308,7 @@ def _figure_text(records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _evaluations(records: Sequence[Mapping[str, Any]]) -> str:
-    """All evaluations as a table: columns that no record fills are left out."""
+    """Return all evaluations as an HTML table without empty columns."""
     columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "iterations": lambda record: f"{record['iterations']:,}",
         "nodes touched": lambda record: f"{record['nodes_touched']:,}",
@@ -333,12 +338,12 @@ def _number(value: float | None) -> str:
 
 
 def _pair(values: Sequence[float] | None) -> str:
-    """What there is of either player."""
+    """Return the values of both players as text; "" for None."""
     return "" if values is None else ", ".join(f"{value:,.4g}" if value % 1 else f"{value:,.0f}" for value in values)
 
 
 def _saturated(run: Run, checkpoint: Checkpoint) -> dict[str, str]:
-    """Of tables with 16-bit cells: how many are at the end of what they can hold."""
+    """Return the number of saturated cells of 16-bit tables as a fact; {} for other tables."""
     line = next((line for line in run.backwards(TRENDS) if line["checkpoint"] == checkpoint.number), {})
     count = line.get("saturated_cells")
     return {} if count is None else {"saturated 16-bit cells": f"{count:,}"}

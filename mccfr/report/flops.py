@@ -1,4 +1,4 @@
-"""A line on flop after flop as one HTML file: sorted, filtered by texture, plotted; it works offline as reports do."""
+"""Writes a betting line on all flops as one HTML file, with sorting, texture filters and plots."""
 
 import json
 from collections.abc import Mapping
@@ -7,10 +7,10 @@ from pathlib import Path
 
 from mccfr.evaluation.flop_values import FlopReport
 from mccfr.report.document import GENERATOR, POLICY, is_report
-from mccfr.report.page import script, style
+from mccfr.report.page_assets import script, style
 from mccfr.runs.results.flop_tables import PageWriter, Table
 from storage import durable
-from storage.outputs import output
+from storage.atomic_outputs import output
 
 
 def _write(out: Path, title: str, found: FlopReport, tables: Mapping[str, Table]) -> None:
@@ -34,4 +34,4 @@ def _write(out: Path, title: str, found: FlopReport, tables: Mapping[str, Table]
 
 
 FLOPS_PAGE = PageWriter(is_report, _write)
-"""For `report_flops`."""
+"""Writer of the HTML page for `report_flops`."""

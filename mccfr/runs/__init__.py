@@ -1,1 +1,1 @@
-"""Runs: a run directory, worker processes on shared tables, and the loop that checkpoints and evaluates them."""
+"""Trains runs: run directories, worker processes on shared tables, checkpoints and evaluations."""

@@ -1,8 +1,8 @@
-"""At which counts of nodes and iterations a run does something: limits, checkpoints, evaluations; pure functions."""
+"""Computes when a run must stop, checkpoint or evaluate, from counts of nodes and iterations."""
 
 from dataclasses import dataclass
 
-from mccfr.config.tables import EvaluationConfig, RunSettings
+from mccfr.config.run_tables import EvaluationConfig, RunSettings
 
 NO_EVENT = 2**62
 
@@ -17,13 +17,13 @@ class Totals:
 
 @dataclass(frozen=True)
 class Events:
-    """The points of a run's settings that are counted in nodes and iterations."""
+    """Limits, checkpoints and evaluations of a run that are given in nodes or iterations."""
 
     settings: RunSettings
     points: EvaluationConfig
 
     def next_stop(self, totals: Totals) -> Totals:
-        """The next counts at which the workers must rest."""
+        """Return the next counts at which the workers must pause."""
         nodes = [self.settings.nodes, *self.points.at_nodes]
         if every := self.settings.checkpoint_nodes:
             nodes.append((totals.nodes // every + 1) * every)
@@ -34,20 +34,20 @@ class Events:
         )
 
     def limit_reached(self, totals: Totals) -> bool:
-        """Whether the run has all the nodes or iterations it asked for."""
+        """Return whether the run has reached its limit of nodes or iterations."""
         nodes, iterations = self.settings.nodes, self.settings.iterations
         return (nodes is not None and totals.nodes >= nodes) or (
             iterations is not None and totals.iterations >= iterations
         )
 
     def evaluation_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Whether an evaluation point lies above `seen` (None: the very start, so 0 counts) and at or below `now`."""
+        """Return whether an evaluation point is above `seen` (None: the start, so 0 counts) and up to `now`."""
         low = seen or Totals(-1, -1)
         return any(low.nodes < point <= now.nodes for point in self.points.at_nodes) or any(
             low.iterations < point <= now.iterations for point in self.points.at_iterations
         )
 
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Whether a multiple of `checkpoint_nodes` lies above `seen` and at or below `now`."""
+        """Return whether a multiple of `checkpoint_nodes` is above `seen` and up to `now`."""
         every = self.settings.checkpoint_nodes
         return every is not None and (seen or Totals()).nodes // every < now.nodes // every

@@ -1,21 +1,21 @@
-"""What a session tells of phases: to its reporter, to whoever asks for its status, and when kernels are compiled."""
+"""Reports the phases of a session, including the compilation of kernels."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from abstraction.kernels.compiling import told_of_compiling, working_seconds
-from mccfr.evaluation.steps import steps_reported
+from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.runs.reporter import COMPILING, EVALUATING, Reporter, duration_text
 from storage.held_directory import shown
 
-_SURE_SECONDS = 2.0  # of work on a part of a build before the time left is worth telling
+_SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time left
 
 
 class _Naming:
-    """Passes everything on; each phase once, and as phases of their own the time in which kernels are compiled.
+    """Forwards to a reporter: each phase once, and compilation as a phase of its own.
 
-    note  is given every phase as one line
+    note  receives every phase as one line
     """
 
     def __init__(self, reporter: Reporter, note: Callable[[str], None]) -> None:
@@ -23,11 +23,11 @@ class _Naming:
         self.progress, self.evaluation = reporter.progress, reporter.evaluation
 
     def message(self, text: str) -> None:
-        """Pass it on, with the names of directories in place of paths through open ones."""
+        """Forward a message, with real paths in place of paths through held directories."""
         self._reporter.message(shown(text))
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Pass it on if it is another, as `message` does."""
+        """Forward a phase if it is new, with real paths as in `message`."""
         text = shown(text)
         if text != self._phase:
             self._phase = text
@@ -35,7 +35,7 @@ class _Naming:
             self._reporter.phase(text, share)
 
     def compilation(self, begins: bool) -> None:
-        """Name it, or what it has interrupted."""
+        """Report compilation, or at its end the interrupted phase."""
         text = COMPILING if begins else self._phase
         self._note(text)
         self._reporter.phase(text)
@@ -43,9 +43,9 @@ class _Naming:
 
 @contextmanager
 def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: None) -> Iterator[Reporter]:
-    """A reporter that tells another one all it is told, and when this process compiles kernels.
+    """Yield a reporter that forwards to another one, and reports when this process compiles kernels.
 
-    note  is given every phase as one line; any thread may call it
+    note  receives every phase as one line; any thread may call it
     """
     naming = _Naming(reporter, note)
     with told_of_compiling(naming.compilation):
@@ -54,9 +54,9 @@ def naming_phases(reporter: Reporter, note: Callable[[str], None] = lambda _: No
 
 @contextmanager
 def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Report the steps of an evaluation that is made in this thread: "evaluating board 120 of 1,000".
+    """Report the steps of this thread's evaluation: "evaluating board 120 of 1,000".
 
-    check  called at each step first; what it raises ends the evaluation
+    check  called before each report; its exceptions end the evaluation
     """
 
     def report(what: str, done: int, total: int) -> None:
@@ -68,15 +68,15 @@ def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -
 
 
 class _Stages:
-    """Tells a reporter of the stages of a build and their parts, as `abstraction.build.Progress` has them.
+    """Reports the stages of a build and their parts, as an `abstraction.build.Progress`.
 
-    What comes before the first share above 0 - compiling, tables made once - says nothing of how fast a part goes on,
-    nor does compiling later: time left is reckoned from what was done between, once that means something.
+    The estimate of the time left starts at the first share above 0 and excludes compilation. It is given after
+    `_SURE_SECONDS` of work.
     """
 
     def __init__(self, reporter: Reporter) -> None:
         self._reporter, self._stage, self._began = reporter, "", dict[str, float]()
-        self._first: tuple[float, float] | None = None  # working seconds and share when the first was told
+        self._first: tuple[float, float] | None = None  # working seconds and share at the first report above 0
 
     def __call__(self, stage: str, share: float) -> None:
         if stage != self._stage:
@@ -99,6 +99,6 @@ class _Stages:
 
 @contextmanager
 def naming_stages(reporter: Reporter) -> Iterator[Callable[[str, float], None]]:
-    """What is told of a build: the name of a stage or a part of one, and the share of it that is done."""
+    """Yield a function to report a build: name of a stage or part of one, and its share done."""
     with naming_phases(reporter) as phases:
         yield _Stages(phases)

@@ -7,19 +7,19 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config import outside
-from mccfr.config.solvers import FullWidthConfig
-from mccfr.config.tables import Config
+from mccfr.config import plugins
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import FullWidthConfig
 from mccfr.games.game import Game
-from mccfr.solvers.averages import Averages
+from mccfr.solvers.average_kinds import Averages
 from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
-from mccfr.solvers.iterating import Iteration, IterationSolver
+from mccfr.solvers.iterative_solver import Iteration, IterationSolver
 from mccfr.solvers.public import vector_cfr
 from mccfr.solvers.solver import Algorithm, Share, Traits
 from mccfr.solvers.variants import PRESETS, Variant, variant, warnings
-from mccfr.tables.layout import TableLayout, TableSet
 from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableLayout, TableSet
 from storage.schema import ArraySpec
 
 Tables = Mapping[str, npt.NDArray[Any]]
@@ -45,7 +45,7 @@ def variant_of(config: FullWidthConfig) -> Variant:
 
 def _named_variant(name: str) -> str | Variant:
     """Return a user's variant by its name; return any other name unchanged."""
-    found = None if name in PRESETS else outside.find(outside.VARIANTS, name)
+    found = None if name in PRESETS else plugins.find(plugins.VARIANTS, name)
     if found is None:
         return name
     if not isinstance(found, Variant):
@@ -56,7 +56,7 @@ def _named_variant(name: str) -> str | Variant:
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     """Return names, shapes (slots first) and dtypes of the tables.
 
-    Raise `ValueError` for options the game does not allow.
+    Raises `ValueError` for options that the game does not allow.
     """
     chosen = variant_of(config)
     _check_best_response(game, config)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableSet
 
 _VAST = 1e30  # increments below 1e30 / 2^24 change nothing; eight of it are less than the largest float32 number
 

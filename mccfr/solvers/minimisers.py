@@ -2,7 +2,6 @@
 
 A *row block* is `table[slot : slot+actions, column : column+count]` of arrays [slots, columns].  Each column is the row
 of one infoset; columns are hands, buckets, or a single one.  The inner loops run over columns and are vectorised.
-Traversals of single histories call the kernels with count = 1.
 
 * Regret matching (Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation 8): in proportion to positive regrets.
 * Regret matching plus (Tammelin 2014): the same with regrets floored at 0, which is a discount with β = -∞.
@@ -11,9 +10,9 @@ Traversals of single histories call the kernels with count = 1.
 * Predictive regret matching plus (Farina, Kroer & Sandholm 2021), the last regret as prediction: next strategy from
   R_new + r.  R_new is [R_old + r]₊ after its discount (Xu et al. 2024, section 4: PDCFR+).
 
-A user's rule (`mccfr.solvers.rules`) replaces regret matching and may also use negative regrets.  No minimiser depends
-on the scale of regrets, so callers omit constant factors of counterfactual values (deal weights, board probabilities).
-Kernels compute in the dtype of the tables, float32 or float64; NormalHedge's line search is in float64.
+A user's rule (`mccfr.solvers.user_regret_rules`) replaces regret matching.  No minimiser depends on the scale of
+regrets, so callers omit constant factors of counterfactual values (deal weights, board probabilities).  Kernels compute
+in the dtype of the tables, float32 or float64; NormalHedge's line search is in float64.
 """
 
 from math import exp, log
@@ -23,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit, part_njit
-from mccfr.noise import gain_share
+from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.regret import as_element
-from mccfr.solvers.rules import own_rule
+from mccfr.solvers.user_regret_rules import own_rule
 
 REGRET_MATCHING, NORMAL_HEDGE = 0, 1
 """Codes of the rules that turn regrets into a strategy.
@@ -44,7 +43,7 @@ _MOST_STEPS = 64  # Newton's method needs fewer than ten here
 class Step(NamedTuple):
     """Parameters of the kernels for one iteration of a variant.
 
-    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.rules`)
+    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.user_regret_rules`)
     predicts  int64    NOTHING; with OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old + 2r or R_new
                        + r
     positive  float64  factor of positive regrets after this iteration's are added
@@ -97,10 +96,9 @@ def current_strategy(step, tables, rows, sigma, place):
 
 @part_njit
 def regret_matching(basis, rows, sigma, place):
-    """Write the strategy of a row block by regret matching into sigma[place : place+actions], in place.
+    """Write regret matching of a row block into sigma[place : place+actions], in place.
 
-    It is in proportion to positive regrets, or uniform if none is positive.  The last action's cells hold the totals
-    during the computation.
+    Rows without a positive regret become uniform.  The last action's cells hold the totals meanwhile.
     """
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
     zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
@@ -183,7 +181,7 @@ def _normal_hedge(basis, rows, sigma, place):
 def gain(value, total, limit):
     """Return value - total, or 0 if the difference is within `limit` of `total` and so only rounding.
 
-    limit  relative; `mccfr.noise.gain_share` in the dtype of the values
+    limit  relative; `mccfr.common.float_tolerance.gain_share` in the dtype of the values
     """
     found = value - total
     return found if abs(found) > limit * abs(total) else total - total

@@ -1,25 +1,25 @@
 """Maps algorithm names in `[solver]` to their classes; this is the only list of algorithms.
 
 A class is named as `module:Class` and imported when a run needs it.  Users name their own algorithms in the
-configuration in the same form, or by an entry point (`mccfr.config.outside`).
+configuration in the same form, or by an entry point (`mccfr.config.plugins`).
 """
 
 from importlib import import_module
 
-from mccfr.config import outside
-from mccfr.config.file import options_named
-from mccfr.config.solvers import FullWidthConfig, SolverConfig
-from mccfr.config.tables import Config
+from mccfr.common.user_code import function_name, is_foreign
+from mccfr.config import plugins
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import FullWidthConfig, SolverConfig
+from mccfr.config.toml_files import options_named
 from mccfr.solvers.solver import Algorithm
-from mccfr.user_code import function_name, is_foreign
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
-    "external-sampling": "mccfr.solvers.sampling.external.algorithm:ExternalSampling",
-    "outcome-sampling": "mccfr.solvers.sampling.outcome.algorithm:OutcomeSampling",
-    "public-chance-sampling": "mccfr.solvers.public.public_chance.algorithm:PublicChance",
+    "external-sampling": "mccfr.solvers.sampling.external.external_algorithm:ExternalSampling",
+    "outcome-sampling": "mccfr.solvers.sampling.outcome.outcome_algorithm:OutcomeSampling",
+    "public-chance-sampling": "mccfr.solvers.public.public_chance.public_chance_algorithm:PublicChance",
     "cfr": "mccfr.solvers.full_width:FullWidth",
-    "cfr-br": "mccfr.solvers.public.cfr_br:CfrBestResponse",
-    "deep-cfr": "mccfr.solvers.deep.algorithm:DeepCfr",
+    "cfr-br": "mccfr.solvers.public.cfr_br_algorithm:CfrBestResponse",
+    "deep-cfr": "mccfr.solvers.deep.deep_cfr_algorithm:DeepCfr",
 }
 
 
@@ -36,7 +36,7 @@ def algorithm_named(name: str) -> type[Algorithm]:
 
 def _from_outside(name: str) -> type[Algorithm] | None:
     """Return a user's algorithm class with the options registered for its name, or None if there is none."""
-    options, found = options_named("solver", name), outside.find(outside.ALGORITHMS, name)
+    options, found = options_named("solver", name), plugins.find(plugins.ALGORITHMS, name)
     if options is None:
         return None
     if not issubclass(found, Algorithm):
@@ -64,5 +64,5 @@ def user_code(config: Config) -> str | None:
 
         return variant_of(config.solver).user_code
     name = algorithm_name(config.solver)
-    found = outside.find(outside.ALGORITHMS, name) if name not in _ALGORITHMS else None
+    found = plugins.find(plugins.ALGORITHMS, name) if name not in _ALGORITHMS else None
     return f"the algorithm {function_name(found)}" if found is not None and is_foreign(found) else None

@@ -1,14 +1,14 @@
 """Regret matching and updates of table rows, action by action, for all sampled kernels.
 
-`mccfr.solvers.sampling.rows` does the same to a row of up to eight actions at once, with the same bits.  So sums here
-are added in the order of eight vector lanes.  Rows may have any number of actions; tables, strategies and values may be
-float32 or float64.
+`mccfr.solvers.sampling.packed_rows` does the same to a row of up to eight actions at once, with the same bits.  So sums
+here are added in the order of eight vector lanes.  Rows may have any number of actions; tables, strategies and values
+may be float32 or float64.
 """
 
 import numpy as np
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit
-from mccfr.rounding import added, lane_bits
+from mccfr.common.rounding import added, lane_bits
 
 _LANES = 8
 
@@ -53,15 +53,11 @@ def total_of(values, place, count):
 
 @njit
 def regret_matching(regret, start, actions, sigma, place):
-    """Write the current strategy of a row into `sigma`, in place.
+    """Write the current strategy of a row into sigma[place : place+actions], in place.
 
-    regret   flat table of regrets
-    start    index of the row's first cell in it
-    actions  number of actions A
-    sigma    array of the same dtype; receives the strategy in sigma[place : place+A]
-
-    The strategy is in proportion to positive regrets, or uniform if none is positive.  Source: Hart & Mas-Colell 2000;
-    Zinkevich et al. 2007, equation 8.
+    It is in proportion to positive regrets, or uniform if none is positive.  `regret` is the flat table, `start` the
+    row's first cell in it; `sigma` has the same dtype.  Source: Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation
+    8.
     """
     one = as_element(sigma, 1.0)
     for a in range(actions):
@@ -142,9 +138,8 @@ def choose(weights, place, actions, u, even=False):
     u     random number in [0, 1)
     even  whether to draw every action with the same probability
 
-    Weights are regrets, or probabilities of any sum.  If none is positive, all actions are equally likely.  The result
-    is the first positive weight whose prefix sum exceeds u·sum.  If rounding leaves none, it is the last positive
-    weight, so an action of probability 0 is never drawn.
+    Weights are regrets, or probabilities of any sum.  If none is positive, all actions are equally likely.  An action
+    of probability 0 is never drawn, also after rounding.
     """
     place, actions, u = np.int64(place), np.int64(actions), np.float64(u)
     if even or last_positive(weights, place, actions) < 0:
@@ -162,7 +157,7 @@ def choose(weights, place, actions, u, even=False):
 def add(sums, start, actions, sigma, place, weight, word):
     """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
 
-    word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.rounding`); unused for float64
+    word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.common.rounding`); unused for float64
     """
     factor = as_element(sums, weight)
     for a in range(actions):
@@ -180,10 +175,9 @@ def update(regret, start, actions, value, first, total, weight):
 
 @njit
 def update_explored(regret, start, actions, value, first, total, weight, floor):
-    """Update the regrets of the actions that were not pruned, in place.
+    """Update regrets as `update`, in place, except of pruned actions, whose value is nan.
 
-    The value of a pruned action is nan, and its regret stays.  Updated regrets are kept at `floor` or above.  The other
-    arguments are those of `update`.
+    Updated regrets are kept at `floor` or above.
     """
     factor, least = as_element(regret, weight), as_element(regret, floor)
     for a in range(actions):
@@ -193,9 +187,9 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 
 @njit
 def update_sampled(regret, start, actions, action, value, here, weight):
-    """Update the regrets of a row after outcome sampling, in place.
+    """Add weight · (v - here) to the regret of each action of a row, in place.
 
-    Adds weight · (v - here) to the regret of each action, where v is `value` at the sampled `action` and 0 elsewhere.
+    v is `value` at the sampled `action` and 0 elsewhere (outcome sampling).
     """
     factor = as_element(regret, weight)
     for a in range(actions):

@@ -1,13 +1,12 @@
 """Trains a best response of one player against a fixed strategy of the opponent.
 
 The kernels and the kind of tables are those of training.  The opponent's probabilities stand in the regret tables;
-regret matching gives them back, since they are not negative.  The opponent never traverses, so they do not change.  The
-responder's regrets approach a best response within its own buckets.  Linear discounting gives later updates more
-weight: values learnt early, while play below was still poor, fade.
+regret matching gives them back, and the opponent never traverses, so they do not change.  The responder's regrets
+approach a best response within its own buckets.  Linear discounting lets values fade that were learnt while play below
+was still poor.
 
 Two samplers are available.  Public chance sampling weighs all hands of both players on a board and walks all the
-opponent's actions.  External sampling draws hands and the opponent's actions.  A responder's values differ by whole
-stacks from hand to hand; this variance is the only obstacle, since nothing else changes.
+opponent's actions.  External sampling draws hands and the opponent's actions.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,16 +16,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.games import GameConfig
-from mccfr.config.solvers import ExternalSamplingConfig, PublicChanceConfig
-from mccfr.config.tables import Config
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig, PublicChanceConfig
 from mccfr.games.game import Game
-from mccfr.solvers.public.public_chance.algorithm import PublicChance, public_chance_solver
-from mccfr.solvers.sampling.external.algorithm import ExternalSampling, ExternalSolver
+from mccfr.solvers.public.public_chance.public_chance_algorithm import PublicChance, public_chance_solver
+from mccfr.solvers.sampling.external.external_algorithm import ExternalSampling, ExternalSolver
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.layout import TableLayout, TableSet, make_layout, private_tables
 from mccfr.tables.row_tables import some_rows
 from mccfr.tables.strategy import BlockRows, Strategy
+from mccfr.tables.table_layout import TableLayout, TableSet, make_layout, private_tables
 
 PUBLIC, EXTERNAL = "public-chance-sampling", "external-sampling"
 SAMPLERS = (PUBLIC, EXTERNAL)

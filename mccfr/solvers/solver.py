@@ -4,25 +4,23 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
-from mccfr.config.solvers import SolverConfig
-from mccfr.config.table import first_refused
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.config.table_base import first_refused
 from mccfr.games.game import Game
-from mccfr.solvers.averages import Averages
-from mccfr.solvers.forecast import Forecast
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet
+from mccfr.solvers.average_kinds import Averages
+from mccfr.solvers.coverage_estimate import CoverageEstimate
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import TableLayout, TableSet
 
 
 @dataclass
 class WorkerState:
     """Counters and random state that a worker needs to continue bit for bit.
 
-    iterations  iterations run by this worker or stratum
-    nodes       nodes touched in them
-    rng         four words of the generator that samples actions; none, or all 0, before the first iteration
-    due         a stratum's share of the iterations that rounding has left over, in parts of the sum of all shares
-    ends        period ends at which this worker has discounted the tables (`mccfr.solvers.sweep`)
+    rng   four words of the generator that samples actions; none, or all 0, before the first iteration
+    due   remainder of a stratum's share of the iterations, in parts of the sum of all shares
+    ends  period ends at which this worker has discounted the tables (`mccfr.solvers.dcfr_discount`)
     """
 
     iterations: int = 0
@@ -49,7 +47,7 @@ class Share:
 class Solver(Protocol):
     """Runs iterations in batches and changes the tables in place.
 
-    Other workers may change the same tables at the same time.
+    Other workers may do so at the same time.
     """
 
     state: WorkerState
@@ -157,7 +155,7 @@ class Algorithm(ABC):
         share  part of the run that it does; None: a whole run from the start
         """
 
-    def forecast(self, game: Game) -> Forecast | None:
+    def forecast(self, game: Game) -> CoverageEstimate | None:
         """Return the expected nodes and visits of one iteration, or None if they cannot be predicted."""
         del game
         return None

@@ -12,16 +12,14 @@ An exponent of ∞ means no discount; -∞ multiplies by 0, also after iteration
 With a constant γ iteration t has the weight t^γ in the average.  A `Ramp` changes α, β or γ from iteration to
 iteration.  The weight of iteration t is then the product of ((s-1)/s)^γ_s over the later iterations s.
 
-Sources of later variants:
-
 * DCFR+ and PDCFR+: Xu, Li, Liu, Fu, Fu, Xing & Cheng, "Minimizing Weighted Counterfactual Regret with Optimistic Online
   Mirror Descent" (IJCAI 2024, arXiv 2404.13891), section 4.  There R_t = [R_{t-1}·d_{t-1} + r_t]₊ with d_t =
   t^α/(t^α+1), and PDCFR+ plays [R_t·d_t + r_t]₊.  The tables here hold R_t·d_t, which gives the same strategies.
 * HS-DCFR and HS-PCFR+: Zhang, McAleer & Sandholm, "Faster Game Solving via Hyperparameter Schedules" (AAAI 2026, arXiv
-  2404.09097).  Equations 2 and 3 are the recurrences, equation 4 the schedules, section 3.2 those of PCFR+ (γ only).
+  2404.09097), equations 2 to 4 and section 3.2.
 
-Users may define variants of their own (`mccfr.config.outside`).  A user's `Variant` may have a regret rule
-(`mccfr.solvers.rules`) and `Ramp`s.  Any other schedule is a class derived from `Variant` that overrides `step`.
+Users may define variants (`mccfr.config.plugins`) with regret rules (`mccfr.solvers.user_regret_rules`) and `Ramp`s.
+Any other schedule is a class derived from `Variant` that overrides `step`.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,10 +28,11 @@ from functools import wraps
 from math import exp, inf, isfinite, isnan, log
 from typing import Any
 
-from mccfr.config.suggest import did_you_mean
+from mccfr.common.arguments import check_fields
+from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
+from mccfr.config.spelling import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
-from mccfr.solvers.rules import RegretRule
-from mccfr.user_code import UserCodeError, calling, function_name, is_foreign
+from mccfr.solvers.user_regret_rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
 UPDATES = ("alternating", "simultaneous")
@@ -71,6 +70,9 @@ class Variant:
     updates: str = "alternating"
     horizon: int | None = None
 
+    def __post_init__(self) -> None:
+        check_fields(self, Variant)
+
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
         if "step" in cls.__dict__:
@@ -101,7 +103,7 @@ class Variant:
     def powers(self, iteration: int) -> tuple[float, float, float]:
         """Return α, β and γ of an iteration, counted from 1.
 
-        Raise `ValueError` for a schedule without a horizon.
+        Raises `ValueError` for a schedule without a horizon.
         """
         if self.scheduled and self.horizon is None:
             raise ValueError("horizon = None: powers on a schedule need the planned number of iterations")

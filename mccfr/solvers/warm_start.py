@@ -1,9 +1,8 @@
 """Warm start of CFR-BR on sampled boards, from external sampling or from a run with other buckets.
 
 Source: Brown & Sandholm 2016, "Strategy-Based Warm Starting for Regret Minimization in Games" (AAAI).  The paper starts
-full-width CFR as if T iterations had led to a given strategy.  The average weighs T.  Regrets take the potential that T
-iterations may have left, spread by values that a full traversal computes.  A sampled algorithm cannot afford this
-traversal.
+full-width CFR as if T iterations had led to a given strategy: regrets are spread by values that a full traversal
+computes.  A sampled algorithm cannot afford this traversal.
 
 Here regrets are spread by the strategy σ itself, so regret matching starts by playing σ.  There are H hands in all,
 updated on each of T boards, and n of them in a row:
@@ -17,8 +16,7 @@ updated on each of T boards, and n of them in a row:
   bucket the share of the hands that lie in both.
 
 Rows with stake 0, and rows that were never reached, start with zeros.  Since R is not negative, a row's later regret is
-bounded by Blackwell's potential started at Σ R² instead of 0.  So a bad strategy costs a constant, and the limit is the
-same.
+bounded by Blackwell's potential started at Σ R².  So a bad strategy costs a constant, and the limit is the same.
 
 From a run on other buckets all tables are shared out in the same proportions (`share_out`).
 """
@@ -29,16 +27,16 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.cards import Cards
-from mccfr.config.games import GameConfig
-from mccfr.config.solvers import CfrBrConfig, ExternalSamplingConfig
-from mccfr.config.tables import Config
+from mccfr.cards.base import Cards
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import CfrBrConfig, ExternalSamplingConfig
 from mccfr.games.game import Game
-from mccfr.solvers.public.cfr_br import trunk_game
-from mccfr.solvers.public.public_chance.responding import TRUNK
+from mccfr.solvers.public.cfr_br_algorithm import trunk_game
+from mccfr.solvers.public.public_chance.sampled_board_responses import TRUNK
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import TableSet, private_tables, table_name
 from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.tables.table_layout import TableSet, private_tables, table_name
 from mccfr.trees.compiled import DECISION, TERMINAL
 
 Floats = npt.NDArray[np.float64]
@@ -49,9 +47,7 @@ WARM_BOARDS = 100.0
 
 
 class Shares(NamedTuple):
-    """Overlap of the buckets of two card abstractions on one street, for one player.
-
-    N pairs of buckets that overlap.
+    """Overlap of two card abstractions' buckets on one street, for one player: n overlapping pairs.
 
     own    [n] int64          bucket of the first abstraction, ascending
     other  [n] int64          bucket of the second

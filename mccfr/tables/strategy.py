@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION
 
 
@@ -78,8 +78,8 @@ class Strategy:
     blocks       B × BlockRows                  rows as stored
     probability  B × [buckets, slots] float64   a row's probabilities at slot .. slot+actions-1 sum to 1
     weight       B × [buckets, rows] float64    accumulated weight of each row; 0: never reached, the row is uniform
-    on_deals     for networks without tables: maps `mccfr.solvers.deep.dealt.DealtHands` to a strategy whose row k is
-                 that of deal k; access to the tables raises `ValueError`. Otherwise None
+    on_deals     for networks without tables: maps `mccfr.solvers.deep.sampled_cards.SampledHands` to a strategy whose
+                 row k is that of deal k; access to the tables raises `ValueError`. Otherwise None
     narrow       16-bit strategy sums, walked in place: for each block (cells [slot, bucket] int16, scales [row, bucket]
                  uint8); `blocks` are computed from them on access. Otherwise None
     """

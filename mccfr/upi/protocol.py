@@ -4,8 +4,8 @@ import threading
 from pathlib import Path
 from typing import TextIO
 
-from mccfr.config.limits import shown
-from mccfr.upi.session import COMMANDS, WHILE_SOLVING, UpiSession
+from mccfr.config.value_limits import shown
+from mccfr.upi.upi_commands import COMMANDS, WHILE_SOLVING, UpiSession
 
 _LONGEST_NAME = 64
 

@@ -12,7 +12,7 @@ static       the page, plain JavaScript and CSS that load nothing from elsewhere
 """
 
 from mccfr.view.server import serve
-from mccfr.view.shelf import Shelf, open_shelf, open_spots
-from mccfr.view.spots import Spots
+from mccfr.view.spot_view import Spots
+from mccfr.view.strategies import StrategyList, open_shelf, open_spots
 
-__all__ = ["Shelf", "Spots", "open_shelf", "open_spots", "serve"]
+__all__ = ["Spots", "StrategyList", "open_shelf", "open_spots", "serve"]

@@ -16,10 +16,10 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs
 
-from mccfr.view.desk import FIELDS
 from mccfr.view.drills import drills
-from mccfr.view.shelf import Shelf, Shown
-from mccfr.view.solving import BusyError
+from mccfr.view.resolve_request import BusyError
+from mccfr.view.spot_requests import FIELDS
+from mccfr.view.strategies import LoadedStrategy, StrategyList
 
 ADDRESS = "127.0.0.1"
 MOST_ALIKE = 8
@@ -70,7 +70,7 @@ class RefusedError(Exception):
 class Application:
     """The WSGI application; several threads may call it."""
 
-    def __init__(self, shelf: Shelf, port: int) -> None:
+    def __init__(self, shelf: StrategyList, port: int) -> None:
         """Show the given strategies; accept requests to this machine's addresses with `port`."""
         self.shelf = shelf
         self.names = f"{ADDRESS}:{port}", f"localhost:{port}"
@@ -219,7 +219,7 @@ def _checked(given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _game(shown: Shown) -> dict[str, Any]:
+def _game(shown: LoadedStrategy) -> dict[str, Any]:
     return shown.spots.game()
 
 

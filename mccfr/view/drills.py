@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mccfr.cards.dealt import Deal
+from mccfr.cards.card_index import Deal
 from mccfr.games.translation import Translation
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import line_text
-from mccfr.view.spots import Spots
+from mccfr.view.spot_view import Spots
 
 _TRIES = 50
 _RAISES = ("", "a raise", "a 3-bet", "a 4-bet", "a 5-bet")
 _STREAM = 5
 
 
-class Drilled(NamedTuple):
+class DrillHand(NamedTuple):
     """A hand that begins with a line.
 
     position  of the player who acts after the line
@@ -48,7 +48,7 @@ def drills(spots: Spots) -> list[dict[str, str]]:
     return found
 
 
-def dealt_at(spots: Spots, line: str, seed: int, number: int) -> Drilled:
+def dealt_at(spots: Spots, line: str, seed: int, number: int) -> DrillHand:
     """Return hand `number` of a seed, beginning with a line.
 
     Raises `ValueError` for an invalid line, or one that the strategy never plays.
@@ -74,5 +74,5 @@ def dealt_at(spots: Spots, line: str, seed: int, number: int) -> Drilled:
         full, _ = dealing.full_boards(street, boards[street], taken, 1, rng)
         path = dealing.path(last, full[int(rng.integers(len(full)))])
         hands = (own, other) if player == 0 else (other, own)
-        return Drilled(player, Deal(hands, path), [action for _, action, _ in at.acted])
+        return DrillHand(player, Deal(hands, path), [action for _, action, _ in at.acted])
     raise ValueError(f"line {line[:60]!r}: by the strategy nobody comes there; drill another spot")

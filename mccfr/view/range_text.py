@@ -16,7 +16,7 @@ def range_text(
 ) -> str:
     """Return a range as text, such as "AA,AKs:0.5,KdQd:0.25".
 
-    In hold'em `abstraction.ranges.parse_range` reads it.
+    In hold'em `abstraction.range_notation.parse_range` reads it.
 
     weight  [H] weight of each hand
     live    [H] hands that can be held; the others count as their class does

@@ -20,7 +20,7 @@ from waitress.utilities import BadRequest
 
 from mccfr import __version__
 from mccfr.view.application import ADDRESS, MOST_BODY, Application, head, refusal
-from mccfr.view.shelf import Shelf
+from mccfr.view.strategies import StrategyList
 
 PORT = 8765
 CONNECTIONS = 256
@@ -89,7 +89,7 @@ class ViewServer(TcpWSGIServer):
 
     channel_class = _Channel
 
-    def __init__(self, shelf: Shelf, port: int = PORT) -> None:
+    def __init__(self, shelf: StrategyList, port: int = PORT) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one.  Raises `ValueError` if the port is not available."""
         try:
             listening = socket.create_server((ADDRESS, port))
@@ -150,7 +150,7 @@ class ViewServer(TcpWSGIServer):
                 channel.handle_close()
 
 
-def serve(shelf: Shelf, port: int = PORT, *, ready: Callable[[str], None]) -> None:
+def serve(shelf: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
     """Serve strategies until a signal; running solves are ended before it is raised.
 
     port   0 takes a free one

@@ -2,7 +2,7 @@
 
 import pytest
 
-from abstraction import deck, features, stages
+from abstraction import deck_models, stages, street_features
 from abstraction.strength import preflop_strengths, river_strengths
 
 
@@ -46,10 +46,10 @@ def shared_descriptions(river):
 
         return look
 
-    sums, preflop = kept(features.runout_sums), kept(features.preflop_strengths)
+    sums, preflop = kept(street_features.runout_sums), kept(street_features.preflop_strengths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "river_strengths", lambda workers: river)
-        for module in (features, deck):
+        patch.setattr(street_features, "river_strengths", lambda workers: river)
+        for module in (street_features, deck_models):
             patch.setattr(module, "runout_sums", sums)
             patch.setattr(module, "preflop_strengths", preflop)
         patch.setattr(stages, "collect", once)

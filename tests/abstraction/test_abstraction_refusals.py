@@ -9,12 +9,12 @@ from abstraction.cards import parse_cards
 from abstraction.clustering.kmeans import kmeans, start, start_from
 from abstraction.clustering.points import clustering_problem
 from abstraction.clustering.quality import variance_explained
-from abstraction.evaluator import board_strengths, category, poker_family_strength, strength
+from abstraction.hand_evaluator import board_strengths, category, poker_family_strength, strength
 from abstraction.histograms import equity_histograms, preflop_histograms
-from abstraction.isomorphism import indexer
 from abstraction.ochs import ochs_features, opponent_clusters
-from abstraction.ranges import parse_range
+from abstraction.range_notation import parse_range
 from abstraction.strength import hand_strength, river_strengths, runout_sums
+from abstraction.suit_isomorphism import indexer
 
 test_cards = refusals(
     ("^'Qs7' is not a list of cards: it has 3 characters", parse_cards, "Qs7"),

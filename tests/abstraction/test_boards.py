@@ -7,7 +7,7 @@ import pytest
 from abstraction import boards
 from abstraction.boards import board_classes, board_tables, canonical_boards, locate_board
 from abstraction.cards import combo_cards, combo_index, combo_table
-from abstraction.evaluator import board_strengths
+from abstraction.hand_evaluator import board_strengths
 from abstraction.kernels.jit import njit
 
 

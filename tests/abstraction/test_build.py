@@ -23,7 +23,7 @@ import pytest
 from places import ROOT, RUNS
 from refusals import refusals, refused
 
-from abstraction import features
+from abstraction import street_features
 from abstraction.boards import BOARD_COUNTS, board_classes, used_slots
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
@@ -53,7 +53,7 @@ def flop(tmp_path_factory, shared_descriptions):
 @pytest.fixture
 def few_boards(monkeypatch):
     """Flops are the first 120 canonical ones."""
-    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
+    monkeypatch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def few_flops(tmp_path_factory, shared_descriptions):
     """As `flop`, of few boards clustered by histograms."""
     out = tmp_path_factory.mktemp("few")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
+        patch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
         assert Builder(recipe(), out).build(STREETS[:2]) == ["preflop", "flop"]
     return out
 

@@ -17,7 +17,7 @@ from abstraction.clustering.centres import group_centres
 from abstraction.clustering.emd import cdf
 from abstraction.clustering.kmeans import kmeans
 from abstraction.clustering.metric import EMD
-from abstraction.clustering.potential import bucket_axes, bucket_positions, potential_points
+from abstraction.clustering.potential_aware import bucket_axes, bucket_positions, potential_points
 
 
 def weighted_medians(points, weights):

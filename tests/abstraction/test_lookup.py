@@ -11,7 +11,7 @@ from refusals import refused
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS, board_classes, used_slots
 from abstraction.buckets import Abstraction
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_text, combo_cards
-from abstraction.evaluator import evaluator_tables
+from abstraction.hand_evaluator import evaluator_tables
 from abstraction.lookup import (
     HOLDEM,
     BucketLayout,

@@ -6,7 +6,7 @@ import pytest
 from abstraction import ochs
 from abstraction.boards import canonical_boards, locate_board, preflop_classes
 from abstraction.cards import combo_index, combo_table, parse_cards
-from abstraction.evaluator import board_strengths
+from abstraction.hand_evaluator import board_strengths
 from abstraction.histograms import preflop_histograms
 from abstraction.ochs import ochs_features, opponent_clusters
 from abstraction.strength import river_strengths

@@ -12,8 +12,7 @@ from manifests import flip
 from naive import equity_spread, rand_index
 from refusals import refused
 
-from abstraction import build, features, report, stages
-from abstraction.agreement import agreement
+from abstraction import bucket_report, build, stages, street_features
 from abstraction.boards import (
     BOARD_COUNTS,
     STREET_CARDS,
@@ -26,24 +25,25 @@ from abstraction.boards import (
 )
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
+from abstraction.build_memory import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
-from abstraction.clustering.keeping import Keeper
 from abstraction.clustering.kmeans import kmeans, start
 from abstraction.clustering.points import PointSet, clustering_problem, distinct_points
-from abstraction.clustering.potential import bucket_positions, potential_points
+from abstraction.clustering.potential_aware import bucket_positions, potential_points
+from abstraction.clustering.progress_state import StateSaver
 from abstraction.clustering.quality import variance_explained
 from abstraction.clustering.two_level import refine
-from abstraction.deck import Near, lossless_table
-from abstraction.features import StandardStreet, Strengths, histogram_features
-from abstraction.keeper import FileKeeper
-from abstraction.memory import recipe_bytes
+from abstraction.clustering_checkpoint import FileStateSaver
+from abstraction.comparison import agreement
+from abstraction.deck_models import EarlierStages, lossless_table
 from abstraction.next_street import NextStreet, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
+from abstraction.street_features import StandardStreet, Strengths, histogram_features
 from storage.checkpoint import checkpoint_path, open_checkpoint, verify
 from storage.checkpoint_writer import commit
+from storage.free_space import bytes_text
 from storage.schema import ArraySpec
-from storage.space import bytes_text
 
 pytestmark = pytest.mark.usefixtures("shared_descriptions")
 PERCENTILES = StreetRecipe(features="ehs", buckets=10)
@@ -55,7 +55,7 @@ def recipe(flop, turn=PERCENTILES):
 
 def first_flops(monkeypatch, count):
     """Flops are so many of the canonical ones, the first; returns how many."""
-    monkeypatch.setattr(features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: count})
+    monkeypatch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: count})
     return count
 
 
@@ -68,7 +68,7 @@ def few_boards(monkeypatch):
 def made(**flop):
     """The flop's stage of a recipe, built without files."""
     document = stage_document(recipe(StreetRecipe(**flop)), "flop")
-    return StageMaker(2).make(document, Near(), Keeper(), Phases(lambda _, __: None))
+    return StageMaker(2).make(document, EarlierStages(), StateSaver(), Phases(lambda _, __: None))
 
 
 def pairs_of(first, second):
@@ -197,7 +197,7 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
     stage = made(features=described, buckets=40, public=3, iterations=2)
     bucket = stage.arrays["bucket"]
     assert stage.facts["empty_buckets"] == 0 and np.array_equal(np.unique(bucket)[:-1], np.arange(40))
-    points = features.board_features(Strengths(1), 3)
+    points = street_features.board_features(Strengths(1), 3)
     cluster = kmeans(points, board_classes(3).multiplicity, 3).labels[:few_boards]
     used = bucket != unused(bucket.dtype)
     pairs = pairs_of(bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used])
@@ -215,7 +215,7 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
 
 def test_boards_are_described_by_the_mean_strength_of_each_class():
     sums, classes = Strengths(1).sums(3), preflop_classes()
-    points, boards = features.board_features(Strengths(1), 3), canonical_boards(3)
+    points, boards = street_features.board_features(Strengths(1), 3), canonical_boards(3)
     for board in (0, 700, 1754):
         used = used_slots(boards[board : board + 1])[0]
         for hand in (0, 57, 168):
@@ -231,7 +231,7 @@ class KilledError(Exception):
     """Stands for a kill."""
 
 
-class Mortal(Keeper):
+class Mortal(StateSaver):
     """Keeps everything, and dies after so many times."""
 
     def __init__(self, lives, phase="", arrays=None):
@@ -267,13 +267,13 @@ def test_two_levels_killed_after_any_step_end_with_the_same_bits():
 def test_kept_states_belong_to_one_identity(tmp_path):
     state = start(clustering_problem(np.arange(40.0).reshape(20, 2)), 3)
     arrays = {"centres": state.centres, "labels": state.labels}
-    FileKeeper(tmp_path / "kept", {"stage": "a"}, 0).keep("lloyd", lambda: arrays)
-    again = FileKeeper(tmp_path / "kept", {"stage": "a"}, 0)
+    FileStateSaver(tmp_path / "kept", {"stage": "a"}, 0).keep("lloyd", lambda: arrays)
+    again = FileStateSaver(tmp_path / "kept", {"stage": "a"}, 0)
     assert np.array_equal(again.resume("lloyd")["labels"], state.labels) and again.resume("groups") is None
-    assert FileKeeper(tmp_path / "kept", {"stage": "b"}, 0).resume("lloyd") is None
+    assert FileStateSaver(tmp_path / "kept", {"stage": "b"}, 0).resume("lloyd") is None
     again.discard()
     assert again.resume("lloyd") is None and not (tmp_path / "kept").exists()
-    rare = FileKeeper(tmp_path / "kept", {"stage": "a"}, 3600)
+    rare = FileStateSaver(tmp_path / "kept", {"stage": "a"}, 3600)
     rare.keep("lloyd", lambda: pytest.fail("it is not due"))
 
 
@@ -318,8 +318,8 @@ def test_agreement_of_two_tables_is_that_of_all_hands(monkeypatch):
     expected = np.bincount(first[used] * 9 + second[used].astype(np.int64), weights, 63).astype(np.int64)
     index = rand_index(first[used].astype(np.int64), second[used].astype(np.int64), weights)
     for cells in (0, 1 << 24):
-        monkeypatch.setattr(report, "_DENSE_CELLS", cells)
-        keys, counts = report.bucket_pairs(StandardStreet(3), first, second, (7, 9))
+        monkeypatch.setattr(bucket_report, "_DENSE_CELLS", cells)
+        keys, counts = bucket_report.bucket_pairs(StandardStreet(3), first, second, (7, 9))
         assert np.array_equal(keys, np.flatnonzero(expected)) and np.array_equal(counts, expected[keys])
         assert build_agreement(first, second) == index
     assert build_agreement(first, first) == 1
@@ -359,8 +359,8 @@ def fabricated(root, streets, buckets=2, number=0):
         }
         axes = {"bucket": ("board", "hole cards"), "hands": ("bucket",), "equity": ("bucket",)}
         specs = [ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items()]
-        totals = report.BucketTotals(arrays["hands"], arrays["equity"], np.full(buckets, 0.1))
-        facts = {"buckets": buckets, "explained": 0.5, **report.summary(totals)}
+        totals = bucket_report.BucketTotals(arrays["hands"], arrays["equity"], np.full(buckets, 0.1))
+        facts = {"buckets": buckets, "explained": 0.5, **bucket_report.summary(totals)}
         identity = {"recipe": {"features": "ehs"}}
         commit(root / street, number, specs, arrays, facts, identity, format="zarr", keep=1)
     return root
@@ -383,12 +383,8 @@ def damaged(tables, tmp_path):
 def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
     others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
     path = tmp_path / "recipe.toml"
-    path.write_text("flop = {features = 'values', buckets = 9}\n" + others)
-    assert "flop.features = 'values' needs policies: name them" in refusal(capsys, "abstraction", "build", path)
-    path.write_text("values = ['p']\nflop = {features = 'values', buckets = 9, public = 2}\n" + others)
+    path.write_text("flop = {features = 'lossless', public = 2}\n" + others)
     assert "flop.public = 2 means nothing" in refusal(capsys, "abstraction", "build", path)
-    path.write_text("values = ['p']\nflop = {features = 'values', buckets = 9}\n" + others)
-    assert "p is not a policy: it has no meta.json" in call(capsys, "abstraction", "build", path).err
     for said, *asked in (
         ("holds the card 7h twice", "strength", "--hand", "AsKd", "--board", "Qs7h7h"),
         ("2 cards", "bucket", tables, "--hand", "AsKd", "--board", "Qs7h"),

@@ -14,21 +14,21 @@ import pytest
 from commands import command
 from refusals import refusals, refused
 
-from abstraction.agreement import agreement
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
-from abstraction.deck import Near
-from abstraction.evaluator import poker_family_strength
-from abstraction.listing import DeckListing
-from abstraction.memory import recipe_bytes
+from abstraction.build_memory import recipe_bytes
+from abstraction.comparison import agreement
+from abstraction.deck_models import EarlierStages
+from abstraction.hand_evaluator import poker_family_strength
 from abstraction.next_street import NextStreet
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, build_order, load_recipe, stage_document
 from abstraction.small_deck import SmallDeck
-from mccfr.cards.small_deck import small_deck
-from mccfr.config.games import KuhnGame, PokerGame
+from abstraction.small_deck_hands import DeckListing
+from mccfr.cards.small_deck_cards import small_deck
+from mccfr.config.game_tables import KuhnGame, PokerGame
 from mccfr.games.bucketed import bucketed
-from mccfr.games.catalogue import build_game
-from mccfr.games.recall import forgotten_street
+from mccfr.games.perfect_recall import forgotten_street
+from mccfr.games.registry import build_game
 
 DECK = DeckRecipe(ranks=4, suits=2, hole_cards=2, board_cards=[0, 1, 1])
 GAME = PokerGame(ranks=4, suits=2, hole_cards=2, board_cards=(0, 1, 1), stack=4, blinds=(2, 1), first_player=(2, 1, 1))
@@ -103,7 +103,7 @@ def test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street():
     table = np.where(LISTING.free(2), generator.integers(0, 5, LISTING.free(2).shape), 65535).astype(np.uint16)
     equity = np.sort(generator.random(5))
     following = NextStreet(table, equity, np.ones(5, np.int64), None, "l2")
-    rows = deck.features({"street": "flop", "features": "potential"}, Near(following)).rows(0, 8)
+    rows = deck.features({"street": "flop", "features": "potential"}, EarlierStages(following)).rows(0, 8)
     for row, slot, board, hand in cells(1):
         nexts = [table[place, slot] for place, full in enumerate(LISTING.boards[2].tolist()) if full[0] == board[0]]
         values = sorted(equity[bucket] for bucket in nexts if bucket != 65535)

@@ -16,7 +16,7 @@ from refusals import refused
 from abstraction import strength
 from abstraction.boards import board_classes, canonical_boards, hole_permutations, locate_board, preflop_classes
 from abstraction.cards import combo_index, combo_table, parse_cards
-from abstraction.evaluator import board_strengths
+from abstraction.hand_evaluator import board_strengths
 from abstraction.kernels.parallel import run_ranges
 from abstraction.strength import BLOCKED, hand_strength, preflop_strengths, river_strengths, runout_sums
 

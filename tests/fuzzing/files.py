@@ -12,17 +12,17 @@ from places import RUNS
 from policies import sign, write_random
 
 from fuzzing import Format, damaged
-from mccfr.config.file import to_document
-from mccfr.config.games import LeducGame
-from mccfr.config.tables import Config
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import LeducGame
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import to_document
 from mccfr.games.libratus import read_endgame
-from mccfr.play.acpc_log import MatchLog
-from mccfr.play.dealer import replay_of
+from mccfr.games.registry import build_game
+from mccfr.matches.acpc_log import MatchLog
+from mccfr.matches.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import read_networks, write_networks
 from mccfr.policy.query import query
-from mccfr.solvers.deep.asked import Networks, asked_tables
+from mccfr.solvers.deep.network_strategy import Networks, asked_tables
 
 
 @cache

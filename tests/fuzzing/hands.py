@@ -6,9 +6,9 @@ from acpc import dealer, plan
 
 from fuzzing import Format, damaged
 from fuzzing.files import _folder
-from mccfr.config.games import HoldemGame
-from mccfr.play.hand_files import read_hands
-from mccfr.play.hand_files.written import write_hands
+from mccfr.config.game_tables import HoldemGame
+from mccfr.matches.hand_files import read_hands
+from mccfr.matches.hand_files.writing import write_hands
 
 _GAME = HoldemGame()
 _ANSWER = (

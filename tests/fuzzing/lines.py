@@ -6,12 +6,12 @@ from pathlib import Path
 import random_policy
 
 from fuzzing import Format, damaged
-from mccfr.config.games import GoofspielGame, LeducGame
+from mccfr.config.game_tables import GoofspielGame, LeducGame
 from mccfr.games.betting import BettingState
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.games.translation import Translation, apply_action
 from mccfr.policy.query import answer_head
-from mccfr.trees.lines import line_text
+from mccfr.trees.betting_lines import line_text
 
 _PIECES = [
     b"c",

@@ -6,9 +6,9 @@ from functools import cache
 from places import RUNS
 
 from abstraction.cards import RANKS, parse_cards
-from abstraction.ranges import parse_range
+from abstraction.range_notation import parse_range
 from fuzzing import Format, damaged
-from mccfr.config.file import config_from
+from mccfr.config.toml_files import config_from
 
 _HANDS = (b"As", b"Kh", b"T", b"10", b"c", b" ", b",", b"-", b"+", b":0.5", b"s", b"o", "é".encode())
 

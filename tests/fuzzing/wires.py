@@ -18,21 +18,21 @@ from strategies import partly_reached_strategy
 from abstraction.cards import card_text
 from fuzzing import Format, damaged
 from fuzzing.lines import betted, walked
-from mccfr.config.games import LeducGame
-from mccfr.games.catalogue import build_game
-from mccfr.play.acpc import VERSION, TableError
-from mccfr.play.acpc_session import AcpcSession
-from mccfr.play.dealer import Clock, LocalSeat, MatchDealer
-from mccfr.play.dealer_seat import RemoteSeat, seat_all
-from mccfr.play.door import Door, listening
-from mccfr.play.gtowizard import WizardServer, play_wizard_hands
-from mccfr.play.lines import Lines
-from mccfr.play.programs import PROGRAMS
-from mccfr.play.slumbot import SlumbotSession
-from mccfr.play.web import read_body
-from mccfr.policy.profile import Profile
-from mccfr.runs.results.bots import _betting
-from mccfr.view import Shelf, Spots
+from mccfr.config.game_tables import LeducGame
+from mccfr.games.registry import build_game
+from mccfr.matches.acpc import VERSION, TableError
+from mccfr.matches.acpc_session import AcpcSession
+from mccfr.matches.bot_sessions import _betting
+from mccfr.matches.dealer import Clock, LocalSeat, MatchDealer
+from mccfr.matches.dealer_connections import DealerPort, listening
+from mccfr.matches.dealer_seat import RemoteSeat, seat_all
+from mccfr.matches.gtowizard import WizardServer, play_wizard_hands
+from mccfr.matches.json_http import read_body
+from mccfr.matches.programs import PROGRAMS
+from mccfr.matches.slumbot import SlumbotSession
+from mccfr.matches.socket_lines import Lines
+from mccfr.policy.strategy_profile import Profile
+from mccfr.view import Spots, StrategyList
 from mccfr.view.application import _GET, _POST
 from mccfr.view.server import ViewServer, _Channel
 
@@ -130,7 +130,7 @@ def _leduc():
 def _server(name):
     """A server that listens no more: its application and its limits, for what comes over a `_Wire`."""
     source = policy() if name == b"holdem" else Profile(_leduc(), partly_reached_strategy(_leduc()))
-    shelf = Shelf([("one", lambda: Spots(source, "one"))])
+    shelf = StrategyList([("one", lambda: Spots(source, "one"))])
     shelf.shown(0).solving._stage = lambda *_: {}  # which works for seconds, and on after the test
     with patch("mccfr.view.server.THREADS", 1), ViewServer(shelf, 0) as served:
         served.application.names = "127.0.0.1:1", "localhost:1"
@@ -320,7 +320,7 @@ def _dealt(data):
         if "hung up" in text:
             raise ValueError(text)
 
-    door = Door(listening("127.0.0.1", 0), told)
+    door = DealerPort(listening("127.0.0.1", 0), told)
     seat = RemoteSeat(door, [], "Bob", told)
     try:
         with socket.create_connection(("127.0.0.1", int(door.where.rpartition(":")[2]))) as player:

@@ -19,21 +19,21 @@ from mutants import mutant
 from same import assert_same_arrays
 
 from abstraction.kernels.jit import allocating_njit, njit, nogil_njit
-from mccfr import rounding
-from mccfr.rng import new_stream, next_word, random_at, second_word, uniform
-from mccfr.rounding import added, lane_bits, rounded
+from mccfr.common import rounding
+from mccfr.common.rng import new_stream, next_word, random_at, second_word, uniform
+from mccfr.common.rounding import added, lane_bits, rounded
 from mccfr.solvers import regret
-from mccfr.solvers.public.public_chance.sampling import (
+from mccfr.solvers.dcfr_discount import discount_sum_table
+from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
     new_tables,
     table_specs,
 )
-from mccfr.solvers.sampling import rows as row_module
+from mccfr.solvers.sampling import packed_rows as row_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
-from mccfr.solvers.sweep import discount_sum_table
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import table_name
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import table_name
 
 LARGE = 2.0**24
 """Of sums that have taken some 10^8 additions: what is added next is less than half a unit in their last place."""
@@ -47,7 +47,7 @@ ALIKE_IN_ALL_LANES = ("builder.mul(lane, _alike(lane.type, _LANE))", "_alike(low
 
 def planted(edit):
     """The vector rows with an error in how they round."""
-    return mutant(row_module, using={"mccfr.rounding": mutant(rounding, edit)})
+    return mutant(row_module, using={"mccfr.common.rounding": mutant(rounding, edit)})
 
 
 # --- bits ------------------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 Shows:
 
-* What users bring is checked before it is believed (test_games, test_betting, test_rules, test_methods, test_programs,
-  test_recipes, test_experiments)
+* What users bring is checked before it is believed (test_games, test_betting, test_user_regret_rules, test_methods,
+  test_programs, test_recipes, test_experiments)
 """
 
 import re
@@ -16,25 +16,25 @@ from refusals import refusals, refused
 
 import mccfr
 from abstraction.recipe import load_recipe
-from mccfr.api.outcomes import _method_of
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.cards.small_deck import small_deck
-from mccfr.cli import progress
-from mccfr.config import outside
-from mccfr.config.solvers import SolverConfig
+from mccfr.api.evaluations import _method_of
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.cards.small_deck_cards import small_deck
+from mccfr.cli import progress_display
+from mccfr.config import plugins
+from mccfr.config.solver_tables import SolverConfig
 from mccfr.evaluation.methods import EvaluationLine, Method, measure
 from mccfr.experiments import experiment_from
-from mccfr.gallery.ground import Ground
-from mccfr.games import openspiel
+from mccfr.gallery.history_game import HistoryGame
+from mccfr.games import openspiel_import
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Rake
 from mccfr.games.translation import real_betting
+from mccfr.matches.programs import ProgramSpec
 from mccfr.play import Program
-from mccfr.play.programs import ProgramSpec
 from mccfr.policy import Profile
 from mccfr.solvers.variants import Variant
 from mccfr.tables.strategy import uniform_strategy
-from mccfr.trees.histories import Chance, Decision, build_history_tree
+from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
 
 # --- games whose histories a function expands ---
 
@@ -278,7 +278,7 @@ KUHN = mccfr.game("kuhn")
 
 
 def measured(method):
-    name = outside.given(outside.METHODS, method)
+    name = plugins.given(plugins.METHODS, method)
     return measure(name, Profile(KUHN, uniform_strategy(KUHN)))
 
 
@@ -412,7 +412,7 @@ def setting(override):
     return [{"name": "a", "set": [override]}]
 
 
-class Failing(Ground):
+class Failing(HistoryGame):
     """An algorithm that fails in its third iteration, or makes sums that are no numbers."""
 
     class Options(SolverConfig, frozen=True, tag="failing"):
@@ -457,8 +457,8 @@ def test_what_is_right_is_taken_as_it_is():
 
 BROKEN = """
 from mccfr import Game
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.trees.histories import Decision, build_history_tree
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.trees.history_compiler import Decision, build_history_tree
 
 def mine() -> Game:
     def expand(history):
@@ -484,8 +484,8 @@ def test_an_option_of_the_command_line_prints_the_traceback(tmp_path, monkeypatc
 
 
 def test_a_long_import_prints_its_count_and_ends_at_the_limit(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 9_000)
-    monkeypatch.setattr(progress, "_LATE_SECONDS", 0.0)
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 9_000)
+    monkeypatch.setattr(progress_display, "_LATE_SECONDS", 0.0)
     (tmp_path / "run.toml").write_text('[game]\nname = "openspiel"\ngame = "leduc_poker"\n')
     ended = call(capsys, "plan", tmp_path / "run.toml")
     counted, refused_at = ended.err.splitlines()

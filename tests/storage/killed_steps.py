@@ -9,7 +9,7 @@ import signal
 import sys
 from pathlib import Path
 
-from storage import hdf5_format, live, zarr_format  # noqa: F401 - imported here, importing is no step
+from storage import hdf5_format, live_tables, zarr_format  # noqa: F401 - imported here, importing is no step
 from storage.schema import ArraySpec
 
 _EVENTS = ("open", "os.", "shutil.", "fcntl.")
@@ -39,7 +39,7 @@ def main(layout, folder):
         if child == 0:
             kill_at(step)
             specs = [ArraySpec(name, (50, 3), "float32", ("x", "y")) for name in ("a", "b/c")]
-            live.create_live(specs, format=layout, live_dir=place, link=run / "live").close()
+            live_tables.create_live(specs, format=layout, live_dir=place, link=run / "live").close()
             os._exit(0)
         status = os.waitpid(child, 0)[1]
         if os.WIFEXITED(status):

@@ -18,9 +18,9 @@ import zarr
 from manifests import forge
 from refusals import refusals, refused
 
-from storage import checkpoint, checkpoint_writer, durable, formats, hdf5_format, zarr_format
-from storage.formats import NotFiniteError
+from storage import checkpoint, checkpoint_writer, durable, hdf5_format, table_formats, zarr_format
 from storage.schema import ALLOWED_DTYPES, ArraySpec
+from storage.table_formats import NotFiniteError
 
 SPECS = (
     ArraySpec("regret/street0/player1", (7, 3), "float32", ("bucket", "slot")),
@@ -388,7 +388,7 @@ def test_writing_and_reading_take_little_memory(tmp_path, layout):
 def test_blocks_cover_every_cell_once():
     for shape, chunk in [((10, 3), (2, 3)), ((7, 9), (1, 4)), ((5,), (5,)), ((3, 4, 5), (1, 2, 5))]:
         seen = np.zeros(shape, int)
-        for block in formats.blocks(shape, chunk):
+        for block in table_formats.blocks(shape, chunk):
             seen[block] += 1
         assert (seen == 1).all()
 
@@ -410,7 +410,7 @@ def test_a_cell_that_is_not_finite_is_named_and_nothing_is_written(tmp_path, lay
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
 def test_verify_names_cells_that_are_not_finite(tmp_path, monkeypatch, layout):
-    monkeypatch.setattr("storage.formats.check_finite", lambda *_: None)
+    monkeypatch.setattr("storage.table_formats.check_finite", lambda *_: None)
     array = np.zeros((3, 4))
     array[2, 1] = -np.inf
     spec = ArraySpec("sums", array.shape, "float64", ("bucket", "slot"))

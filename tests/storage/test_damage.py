@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from storage import aside, blocks, checkpoint, checkpoint_writer, copies
-from storage.blocks import BlockStore, Partition
+from storage import block_tables, checkpoint, checkpoint_writer, mirror, set_aside
+from storage.block_tables import BlockStore, Partition
 from storage.damage import DamagedError, UnreadableError
 from storage.schema import ArraySpec
 
@@ -110,7 +110,7 @@ def commit_blocks(store, number, keep=9):
 
 
 def versions(store):
-    return blocks.list_versions(store.root)
+    return block_tables.list_versions(store.root)
 
 
 def test_a_damaged_checkpoint_stays_with_its_blocks(store):
@@ -118,42 +118,42 @@ def test_a_damaged_checkpoint_stays_with_its_blocks(store):
     damaged = commit_blocks(store, 2)
     before = versions(store)
     (damaged / "manifest.json").write_bytes(b"?")
-    assert blocks.versions_named(store.root) is None, "a checkpoint without a note: nobody knows what it names"
-    aside.note_damage(store.root, 2, ["000002: damaged"])
+    assert block_tables.versions_named(store.root) is None, "a checkpoint without a note: nobody knows what it names"
+    set_aside.note_damage(store.root, 2, ["000002: damaged"])
     for number in (3, 4, 5):
         commit_blocks(store, number, keep=1)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [2, 5]
     assert set(versions(store)) == {*before, "blocks/0000/000005", "blocks/0001/000005"}
-    aside.note_sound(store.root, 2)  # it was restored from a copy
+    set_aside.note_sound(store.root, 2)  # it was restored from a copy
     commit_blocks(store, 6, keep=1)
     assert checkpoint.list_checkpoints(store.root / "checkpoints") == [6]
     shutil.rmtree(store.root / "checkpoints/000006")
-    aside.note_damage(store.root, 6, [])
-    aside.note_sound(store.root, 1)
+    set_aside.note_damage(store.root, 6, [])
+    set_aside.note_sound(store.root, 1)
     assert list((store.root / "checkpoints").iterdir()) == [], "a note without its checkpoint"
 
 
 def test_what_is_put_aside_keeps_its_blocks(store):
     commit_blocks(store, 1)
     kept, before = commit_blocks(store, 2), versions(store)
-    where = aside.set_aside(store.root, 2, "it cannot be read")
+    where = set_aside.set_aside(store.root, 2, "it cannot be read")
     assert where == store.root / "set-aside/000002" and not kept.exists()
     for number in (2, 3):
         commit_blocks(store, number, keep=1)
     assert set(before[1::2]) < set(versions(store)) and len(versions(store)) == 4
     shutil.copytree(where, store.root / "checkpoints/000009")
-    found = blocks.open_whole(store.root / "checkpoints/000009")
-    assert blocks.block_problems(found, {}) == []
-    assert aside.set_aside(store.root, 3, "again").name == "000003"
+    found = block_tables.open_whole(store.root / "checkpoints/000009")
+    assert block_tables.block_problems(found, {}) == []
+    assert set_aside.set_aside(store.root, 3, "again").name == "000003"
 
 
 def test_a_copy_that_cannot_be_read_is_not_written_anew(tmp_path, unreadable):
     (tmp_path / "run").mkdir()
     for number in (1, 2):
         commit(tmp_path / "run/checkpoints", number)
-        copies.copy_checkpoint(tmp_path / "run", tmp_path / "copy", number, set())
+        mirror.copy_checkpoint(tmp_path / "run", tmp_path / "copy", number, set())
     unreadable("copy/checkpoints/000002/manifest.json", errno.EIO)
-    refused("copy.*Input/output", copies.copy_checkpoint, tmp_path / "run", tmp_path / "copy", 2, set(), error=OSError)
+    refused("copy.*Input/output", mirror.copy_checkpoint, tmp_path / "run", tmp_path / "copy", 2, set(), error=OSError)
     shutil.rmtree(tmp_path / "run/checkpoints/000002")
-    refused("copy.*Input/output", copies.restore, tmp_path / "run", tmp_path / "copy", error=OSError)
+    refused("copy.*Input/output", mirror.restore, tmp_path / "run", tmp_path / "copy", error=OSError)
     assert checkpoint.list_checkpoints(tmp_path / "copy/checkpoints") == [1, 2]

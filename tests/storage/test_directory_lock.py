@@ -13,10 +13,10 @@ import pytest
 from refusals import refused
 
 from storage import checkpoint_writer, directory_lock, durable
+from storage.atomic_outputs import output
 from storage.checkpoint import list_checkpoints
 from storage.directory_lock import ReadLock, drop_unread, read_directory, read_unchanged, unread
 from storage.locked_checkpoints import lock_each, open_locked
-from storage.outputs import output
 from storage.schema import ArraySpec
 
 SPEC = ArraySpec("cells", (3,), "float32", ("x",))

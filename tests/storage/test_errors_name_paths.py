@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage import checkpoint_writer, durable, live, lock, mapping
-from storage.arrays import write_arrays
-from storage.blocks import BlockStore, Partition
+from storage import checkpoint_writer, durable, live_tables, mapping, run_lock
+from storage.block_tables import BlockStore, Partition
+from storage.plain_arrays import write_arrays
 from storage.schema import ArraySpec
 
 SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
@@ -23,7 +23,7 @@ CELLS = {SPEC.name: np.ones((4, 3), np.float32)}
 
 
 def tables(folder, form, **options):
-    with live.create_live([SPEC], format=form, live_dir=folder, link=folder / "live", **options) as made:
+    with live_tables.create_live([SPEC], format=form, live_dir=folder, link=folder / "live", **options) as made:
         mapping.map_regions(made.regions, writable=True, populate=True)
 
 
@@ -50,7 +50,7 @@ def journal(folder, form):
 
 
 def locked(folder, form):
-    with lock.RunLock(folder / "run.lock"):
+    with run_lock.RunLock(folder / "run.lock"):
         pass
 
 
@@ -73,7 +73,7 @@ def test_a_failed_call_names_its_file(tmp_path, monkeypatch, writer, call, form)
         folder, count = tmp_path / str(at), [0]
         folder.mkdir()
         with monkeypatch.context() as patch:
-            place = {"flock": lock.fcntl, "_mmap": mapping}.get(call, os)
+            place = {"flock": run_lock.fcntl, "_mmap": mapping}.get(call, os)
             done = getattr(place, call)
 
             def failing(*arguments, count=count, done=done, at=at):

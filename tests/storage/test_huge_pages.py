@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config.file import config_from
+from mccfr.config.toml_files import config_from
 from mccfr.runs.session import huge_pages
-from mccfr.runs.session.plan import make_plan
-from storage import pages
+from mccfr.runs.session.run_plan import make_plan
+from storage import huge_page_counts
 from storage.mapping import HUGE_PAGE_BYTES, create_cells, map_anonymous, map_cells
 
 
@@ -66,29 +66,29 @@ def test_anonymous_memory_goes_with_its_last_array():
 
 def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
     """Where it does, a file that another process has made has them too."""
-    found = pages.gives_huge_pages()
+    found = huge_page_counts.gives_huge_pages()
     with contextlib.closing(create_cells(tmp_path / "cells", (HUGE_PAGE_BYTES // 8,))) as block:
         mapped = map_cells(block.path, (HUGE_PAGE_BYTES // 8,))
         assert (mapped.cells == 0).all()
         if tmp_path.is_relative_to("/dev/shm"):
-            assert (pages.huge_bytes([mapped.cells]) > 0) == found
-    monkeypatch.setattr(pages, "_SMAPS", tmp_path / "nowhere")
-    assert not pages.gives_huge_pages()
+            assert (huge_page_counts.huge_bytes([mapped.cells]) > 0) == found
+    monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
+    assert not huge_page_counts.gives_huge_pages()
 
 
 def test_huge_pages_are_counted_of_the_mappings_that_hold_the_arrays(tmp_path, monkeypatch):
     array = map_anonymous(HUGE_PAGE_BYTES, np.dtype(np.uint8))
     start = address(array)
-    assert 0 <= pages.huge_bytes([array]) <= array.nbytes
+    assert 0 <= huge_page_counts.huge_bytes([array]) <= array.nbytes
     mine, others = f"{start:x}-{start + array.nbytes:x}", f"{start + array.nbytes:x}-{start + 2 * array.nbytes:x}"
     (tmp_path / "smaps").write_text(
         f"{mine} rw-p 00000000 00:00 0 \nRss: 2048 kB\nAnonHugePages:      2048 kB\nShmemPmdMapped:        4 kB\n"
         f"{others} rw-p 00000000 00:00 0 [heap]\nAnonHugePages:      6144 kB\n"
     )
-    monkeypatch.setattr(pages, "_SMAPS", tmp_path / "smaps")
-    assert pages.huge_bytes([array, array[:0]]) == 2052 << 10
-    monkeypatch.setattr(pages, "_SMAPS", tmp_path / "nowhere")
-    assert pages.huge_bytes([array]) == 0
+    monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "smaps")
+    assert huge_page_counts.huge_bytes([array, array[:0]]) == 2052 << 10
+    monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
+    assert huge_page_counts.huge_bytes([array]) == 0
 
 
 @pytest.mark.parametrize("given", [False, True])

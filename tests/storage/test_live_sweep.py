@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 from sessions import wait_for
 
-from storage import leftovers, live
-from storage.lock import RunLock
+from storage import live_tables, stale_live_tables
+from storage.run_lock import RunLock
 from storage.schema import ArraySpec
 
 STEPS = Path(__file__).with_name("killed_steps.py")
@@ -75,7 +75,7 @@ def make_old(directory):
 @pytest.fixture(autouse=True)
 def places_of_our_own(tmp_path_factory, monkeypatch):
     """Where sweeps look: not where other tests' runs die meanwhile."""
-    monkeypatch.setattr(live, "_SHARED_MEMORY", tmp_path_factory.mktemp("memory"))
+    monkeypatch.setattr(live_tables, "_SHARED_MEMORY", tmp_path_factory.mktemp("memory"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
 
 
@@ -94,33 +94,33 @@ def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
         kinds.add((len(left) > 0, os.path.lexists(link)))
         copied = tmp_path / str(step) / "copied"
         shutil.copytree(place, copied, symlinks=True, copy_function=os.link)
-        live.remove_stale_live(link)  # the run goes on
-        live.sweep_live(place)
+        live_tables.remove_stale_live(link)  # the run goes on
+        live_tables.sweep_live(place)
         assert not os.path.lexists(link)
-        live.sweep_live(copied)  # or its folder was deleted
+        live_tables.sweep_live(copied)  # or its folder was deleted
         for parent in (place, copied):
             for directory in parent.iterdir():
                 assert sum(entry.stat().st_size for entry in directory.iterdir()) < 100, (step, directory)
                 assert stat.S_IMODE(directory.stat().st_mode) == 0o700
                 make_old(directory)
-            live.sweep_live(parent)
+            live_tables.sweep_live(parent)
             assert list(parent.iterdir()) == [], step
     assert kinds == {(False, False), (True, False), (True, True), (False, True)}
 
 
 def test_tables_of_a_killed_run_whose_folder_is_gone_are_swept_from_shared_memory(tmp_path, monkeypatch):
     """A run that another test has begun may be the one that sweeps them: then once more."""
-    monkeypatch.setattr(live, "_SHARED_MEMORY", Path("/dev/shm"))
+    monkeypatch.setattr(live_tables, "_SHARED_MEMORY", Path("/dev/shm"))
     for _ in range(5):
         run = tmp_path / "run"
         run.mkdir()
         process, directory = hold("/dev/shm", run / "live")
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
-        assert directory not in live.sweep_live()
+        assert directory not in live_tables.sweep_live()
         assert (directory / "tables.h5").exists()
         end(process, signal.SIGKILL)
         shutil.rmtree(run)
-        swept = live.sweep_live()
+        swept = live_tables.sweep_live()
         assert not directory.exists()
         if directory in swept:
             return
@@ -130,18 +130,18 @@ def test_tables_of_a_killed_run_whose_folder_is_gone_are_swept_from_shared_memor
 def test_what_a_living_process_has_is_never_swept(tmp_path):
     process, directory = hold(tmp_path, tmp_path / "live")
     make_old(directory)
-    assert live.sweep_live(tmp_path) == []
+    assert live_tables.sweep_live(tmp_path) == []
     marker = json.loads((directory / ".mccfr-live").read_text())
     # In another container the same process has another id, or its id is another process's: the lock counts.
     for pid, ticks in ((2**22, 5), (os.getpid(), 5), (os.getpid(), marker["start_ticks"])):
         (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": pid, "start_ticks": ticks}))
         make_old(directory)
-        assert live.sweep_live(tmp_path) == []
-        assert live.remove_stale_live(tmp_path / "live") is None
+        assert live_tables.sweep_live(tmp_path) == []
+        assert live_tables.remove_stale_live(tmp_path / "live") is None
     process.send_signal(signal.SIGSTOP)
-    assert live.sweep_live(tmp_path) == []
+    assert live_tables.sweep_live(tmp_path) == []
     end(process, signal.SIGKILL)
-    assert live.sweep_live(tmp_path) == [directory]
+    assert live_tables.sweep_live(tmp_path) == [directory]
 
 
 def test_a_reused_process_id_does_not_keep_tables(tmp_path):
@@ -149,18 +149,18 @@ def test_a_reused_process_id_does_not_keep_tables(tmp_path):
     end(process, signal.SIGKILL)
     marker = json.loads((directory / ".mccfr-live").read_text())
     (directory / ".mccfr-live").write_text(json.dumps({**marker, "pid": os.getpid()}))  # started at another time
-    assert live.sweep_live(tmp_path) == [directory]
+    assert live_tables.sweep_live(tmp_path) == [directory]
 
 
 def test_when_a_process_began_does_not_change_and_one_that_has_ended_never_did():
     """As the system tells it, whatever the process does meanwhile; also while nobody has waited for its end."""
-    began, held = leftovers._start_ticks(os.getpid()), bytearray(64 << 20)
-    assert began == leftovers._start_ticks(os.getpid()) and held
+    began, held = stale_live_tables._start_ticks(os.getpid()), bytearray(64 << 20)
+    assert began == stale_live_tables._start_ticks(os.getpid()) and held
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
-        assert leftovers._start_ticks(process.pid) > began
+        assert stale_live_tables._start_ticks(process.pid) > began
         process.kill()
-        wait_for(lambda: leftovers._start_ticks(process.pid) is None)
-    assert leftovers._start_ticks(process.pid) is None
+        wait_for(lambda: stale_live_tables._start_ticks(process.pid) is None)
+    assert stale_live_tables._start_ticks(process.pid) is None
 
 
 def test_a_directory_without_a_lock_goes_by_its_process(tmp_path):
@@ -168,24 +168,24 @@ def test_a_directory_without_a_lock_goes_by_its_process(tmp_path):
     process, directory = hold(tmp_path, tmp_path / "live")
     lock = directory / ".lock"
     lock.unlink()
-    assert live.sweep_live(tmp_path) == [] and not lock.exists()
+    assert live_tables.sweep_live(tmp_path) == [] and not lock.exists()
     end(process, signal.SIGKILL)
-    assert live.sweep_live(tmp_path) == [directory]
+    assert live_tables.sweep_live(tmp_path) == [directory]
 
 
 def test_a_directory_that_is_being_made_is_left_alone_until_it_is_old(tmp_path):
-    directory = leftovers.new_directory(tmp_path)
+    directory = stale_live_tables.new_directory(tmp_path)
     directory.mkdir()
     for marker in (None, "", '{"pid": 12'):
         if marker is not None:
             (directory / ".mccfr-live").write_text(marker)
-        assert live.sweep_live(tmp_path) == []
+        assert live_tables.sweep_live(tmp_path) == []
     make_old(directory)
     with RunLock(directory / ".lock"):
         make_old(directory)
-        assert live.sweep_live(tmp_path) == []
+        assert live_tables.sweep_live(tmp_path) == []
     make_old(directory)
-    assert live.sweep_live(tmp_path) == [directory]
+    assert live_tables.sweep_live(tmp_path) == [directory]
 
 
 def test_only_what_is_ours_is_swept(tmp_path, monkeypatch):
@@ -206,9 +206,9 @@ def test_only_what_is_ours_is_swept(tmp_path, monkeypatch):
             make_old(entry)
     with monkeypatch.context() as patch:
         patch.setattr(os, "geteuid", lambda: os.getuid() + 1)  # all this is another user's
-        assert live.sweep_live(tmp_path) == []
+        assert live_tables.sweep_live(tmp_path) == []
     assert sorted(tmp_path.rglob("*")) == before
-    assert live.sweep_live(tmp_path) == [directory]
+    assert live_tables.sweep_live(tmp_path) == [directory]
     assert set(before) - set(tmp_path.rglob("*")) == {p for p in before if p == directory or directory in p.parents}
 
 
@@ -246,10 +246,10 @@ def test_create_live_refuses_and_leaves_nothing_when_the_marker_cannot_be_writte
     def fail(*_):
         raise OSError("full")
 
-    monkeypatch.setattr(leftovers.durable, "write_file", fail)
+    monkeypatch.setattr(stale_live_tables.durable, "write_file", fail)
     before = len(list(Path("/proc/self/fd").iterdir()))
     with pytest.raises(OSError, match="full"):
-        live.create_live(
+        live_tables.create_live(
             [ArraySpec("a", (9,), "int32", ("x",))], format="zarr", live_dir=tmp_path, link=tmp_path / "live"
         )
     assert list(tmp_path.iterdir()) == []

@@ -1,40 +1,34 @@
-"""Local best response: what a simple opponent who knows the policy wins from it, a lower bound of its exploitability.
+"""Local best response (LBR): a lower bound on a policy's exploitability from a simple responder.
 
-Lisy & Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots".  The responder keeps the
-policy's range by Bayes' rule over all hands that it may hold, and wherever he acts takes the action with the highest
-value under the assumption that after it, and the answer to it, both players only check and call to the end.  What he
-wins is no more than what a best response would, in expectation: he is one opponent among all.
+Lisy & Bowling 2017, "Equilibrium approximation quality of current no-limit poker bots". The responder knows the
+policy and keeps its range by Bayes' rule. It values each action as if both players only check and call after it and
+the policy's answer. It takes the action with the highest value. Its expected chips are at most those of a best
+response.
 
-**The real game.**  In no-limit hold'em the responder's bets are real ones, which the policy takes for those of its tree
-(`mccfr.games.translation`).  It draws what it takes a bet for, once, and remembers it; the responder does not see the
-draw.  So his range is a joint distribution of the policy's hand and of where it is in its tree: the fold probability of
-a bet, Bayes' rule and every value sum over both.
+**The real game.** In no-limit hold'em the responder bets real amounts, which the policy translates into its tree
+(`mccfr.games.translation`). The policy draws a translation once and keeps it; the responder does not see it. The
+policy's range is therefore a joint distribution of its hand and its place in its tree.
 
-**What is drawn and what is averaged.**  A unit is a deal of both hands and the board, played from both seats with the
-hand of the seat.  The responder's actions follow from his cards, the board and the betting.  So whatever the policy
-holds and has drawn can be averaged over, given these ("imaginary observations", Bowling, Johanson, Burch & Szafron
-2008):
+**Variance reduction.** A sample is a deal of both hands and the board, played from both seats. The responder's
+actions depend only on its cards, the board and the betting. The policy's hand and translations can therefore be
+averaged out ("imaginary observations", Bowling, Johanson, Burch & Szafron 2008):
 
-* neither the policy's hand nor its draws are ever drawn: an action of it is drawn from the marginal of its range, and
-  folds and showdowns are paid by the mean over the range;
-* of its actions, those that end the hand are all paid, each with its probability.  Of those after which it goes on, all
-  are followed where much is at stake, and of the others one, drawn by what is at stake, stands for all of them;
-* an all-in is paid by the mean over the boards to come: all of them on the turn, and on the flop where the responder
-  looks at them anyway; else over `RUN_OUTS` drawn ones, and the right divisor;
-* the board is drawn as if the policy held nothing, and each of its hands weighs as much as it makes that board likelier
-  (`dealt`).
+* The policy's actions are drawn from the marginal of its range; folds and showdowns pay the mean over the range.
+* Actions of the policy that end the hand are all paid, weighted by probability. Of the others, those with large
+  stakes are all followed. One of the rest, drawn in proportion to stakes, stands for all of them.
+* An all-in pays the mean over the boards to come: all of them on the turn, and on the flop if the responder
+  enumerates them anyway. Otherwise it is over `RUN_OUTS` drawn boards, with an unbiased divisor.
+* The board is drawn without regard to the policy's hand; importance weights of the hands correct for it (`dealt`).
+* A control variate removes the luck of the cards: the hand's mean showdown result on the full board, which is 0 on
+  average. Its factor is fitted on the other half of the samples.
 
-* what goes with the luck of his cards - how his hand does at a showdown against any other on the full board, which is 0
-  on average - is taken off, by a factor that is fitted on the other half of the units.
+Each step keeps the expectation, so the mean over samples is unbiased for the responder's chips. Its decisions may be
+approximate: before the flop its equity comes from `LOOKED_BOARDS` boards. The result is still a lower bound.
 
-Each of these is a conditional expectation, importance sampling with exact weights, or takes off something of mean 0; so
-the mean over units is what the responder wins in expectation, whatever he does.  What he decides by may be approximate,
-and is before the flop, where his chances are taken from `LOOKED_BOARDS` boards: a lower bound stays one.
-
-Small games are not sampled: every deal and every action of the policy is followed, and the value is exact.
+Small games are enumerated: every deal and every action of the policy is followed, and the value is exact.
 """
 
-from mccfr.evaluation.local_best_response.evaluate import (
+from mccfr.evaluation.local_best_response.lbr_evaluation import (
     DEFAULT_HANDS,
     LEAST_HANDS,
     LocalBestResponse,

@@ -1,4 +1,4 @@
-"""One hand of local best response against a policy: who holds what, what the responder does, what it pays."""
+"""One hand of LBR against a policy: the policy's range, the responder's actions and the payoffs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -6,28 +6,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.local_best_response.dealt import ResponderDeal
-from mccfr.evaluation.local_best_response.kernels import shared_out
+from mccfr.evaluation.local_best_response.range_kernels import shared_out
+from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
 from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
-from mccfr.games.reading import NOWHERE, OVER
-from mccfr.policy.profile import Profile
+from mccfr.games.line_lookup import NOWHERE, OVER
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.row_tables import near_rows, row_tables
 from mccfr.tables.strategy import row_starts
 
 SAME = 1e-9
-"""Values that differ by less, as a share of what is at stake, are one: the first such action is taken."""
-_NEAR_BLOCKS = 8  # as head-to-head has it, so that the kernel is compiled once
+"""Values that differ by less than this share of the stakes count as equal; the first such action is taken."""
+_NEAR_BLOCKS = 8  # the same as in head-to-head, so that the kernel is compiled once
 Floats = npt.NDArray[np.float64]
 Ranges = dict[Place, Floats]
-"""Where the policy may be in its tree, and the weight [H] of each of its hands there: the probability of the hand, of
-the policy's own draws on the way, and of its actions."""
+"""Weights [H] of the policy's hands by place in its tree: the probability of the hand, translations and actions."""
 Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
-"""Of what is at stake after each of the policy's actions, chips times weight: which are followed, and by how much each
-then counts for more."""
+"""Chooses actions of the policy to follow, from the stakes (chips times weight) of each: (action, factor) pairs."""
 
 
 def all_of_them(stakes: Sequence[float]) -> list[tuple[int, float]]:
-    """Every action, as it is."""
+    """Return all actions with factor 1."""
     return [(number, 1.0) for number in range(len(stakes))]
 
 
@@ -35,7 +33,7 @@ class PolicyRows:
     """A policy's strategy at a node of its tree, for a whole range."""
 
     def __init__(self, side: Profile) -> None:
-        """Of a policy; its rows are read where they lie."""
+        """Prepare the policy's tables; rows are read in place."""
         arrays, strategy = side.game.tree.arrays, side.strategy
         self._block, self._row, self._count = arrays.block.tolist(), arrays.row.tolist(), arrays.count.tolist()
         self._tables = []
@@ -44,7 +42,7 @@ class PolicyRows:
             self._tables.append(row_tables([near_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
 
     def shared_out(self, node: int, dealt: ResponderDeal, weight: Floats) -> Floats:
-        """[A, H] weight of each hand times its probability of each action of a node."""
+        """Return [A, H] weight of each hand times its probability of each action at a node."""
         out = np.empty((self._count[node], len(weight)))
         shared_out(self._tables[self._block[node]], self._row[node], dealt.buckets(), weight, out)
         return out
@@ -53,34 +51,33 @@ class PolicyRows:
 class Responder:
     """Local best response in one seat (Lisy & Bowling 2017, algorithm 1).
 
-    The policy's range is a joint distribution of its hand and of where it is in its tree: what its translation draws is
-    hidden from the responder as its cards are.
+    The policy's range is a joint distribution of its hand and its place in its tree, since its translations are hidden.
     """
 
     def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
-        """`choose` says which of the policy's actions are followed, where the hand goes on after them."""
+        """Take the betting, the policy and the seat; `choose` selects the policy's actions to follow."""
         self._lines, self._rows, self._seat, self._choose = lines, rows, seat, choose
         self._sign = 1.0 if seat == 0 else -1.0
 
     @staticmethod
     def weight(ranges: Ranges) -> Floats:
-        """[H] weights of the policy's hands, wherever it is."""
+        """Return [H] weights of the policy's hands, summed over places."""
         return sum(ranges.values(), np.zeros(()))
 
     def play(self, dealt: ResponderDeal, weight: Floats) -> float:
-        """Chips that the responder gets from `dealt` on, where the policy's hands have weights [H]."""
+        """Return the responder's chips from `dealt` on, for weights [H] of the policy's hands."""
         state, readings = self._lines.betting.start()
         return self._value(state, {(node, closed): weight for node, _, closed in readings}, dealt)
 
     def _value(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
-        """Chips from a decision on, times the weight of the ranges."""
+        """Return chips from a decision on, times the weight of the ranges."""
         if state.player == self._seat:
             action = self.best_action(state, ranges, dealt)
             return self._follow(state, action, self.taken_for(ranges, state, action), dealt)
         return self._answered(state, ranges, dealt)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, dealt: ResponderDeal) -> float:
-        """The same after an action."""
+        """Return chips after an action, times the weight of the ranges."""
         after = self._lines.apply(state, action)
         if after == OVER:
             return self._chips(self._lines.settled(state, action), sum(ranges.values()), dealt)
@@ -92,13 +89,13 @@ class Responder:
         )
 
     def _chips(self, paid: tuple[float, float], weight: Any, dealt: ResponderDeal) -> float:
-        """Chips at the end of the betting against hands of weights [H]."""
+        """Return chips at the end of the betting against hands of weights [H]."""
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
         return float(value + (showdown * (weight @ dealt.settlement) if showdown else 0.0))
 
     def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
-        """The policy's ranges after an action of the responder's, which it may take for several of its tree's."""
+        """Return the policy's ranges after an action of the responder, over all its translations."""
         found: Ranges = {}
         for place, weight in ranges.items():
             for after, probability in self._lines.taken_for(place, state, action):
@@ -108,7 +105,7 @@ class Responder:
     # --- the policy's decisions ---
 
     def answers(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> dict[str, Ranges]:
-        """The policy's ranges after each real action that it may take, by Bayes' rule not yet divided by their sum."""
+        """Return the policy's unnormalised ranges after each of its real actions (Bayes' rule)."""
         actions: dict[str, Ranges] = {}
         for place, weight in ranges.items():
             answers = self._lines.answers(place, state)
@@ -119,7 +116,7 @@ class Responder:
         return actions
 
     def _answered(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
-        """What the policy's actions lead to: those that end the hand all, the others as `choose` has them."""
+        """Return chips over the policy's actions: all that end the hand, and those that `choose` selects."""
         value, going_on = 0.0, []
         for action, found in self.answers(state, ranges, dealt).items():
             total = sum(float(weight.sum()) for weight in found.values())
@@ -140,7 +137,7 @@ class Responder:
     # --- the responder's decisions ---
 
     def best_action(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> str:
-        """The action of the highest value; of actions of one value the first."""
+        """Return the action of the highest value; the first of equal ones."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return str(legal[0])
@@ -151,10 +148,10 @@ class Responder:
         return chosen
 
     def values(self, state: Any, ranges: Ranges, dealt: Any) -> Iterator[tuple[str, Any, Any]]:
-        """Of each action: its value if both players only check and call after it, and after the answer to it, and what
-        a higher value must be above it by.
+        """Yield (action, value, tolerance): a later action must exceed the best value by its tolerance.
 
-        Chips are those of the whole hand, times the weight of the ranges, of one hand of the responder or of each.
+        The value assumes that both players only check and call after the action and the answer to it. It is in chips
+        of the whole hand, times the weight of the ranges; a scalar for one hand, or an array over hands.
         """
         whole = self.weight(ranges)
         total, won = dealt.met(whole), dealt.won(whole)
@@ -174,7 +171,10 @@ class Responder:
     def _folding(
         self, state: Any, action: str, ranges: Ranges, dealt: Any, known: dict[tuple[Place, int], tuple[Any, Any]]
     ) -> tuple[Any, Any]:
-        """(weight of what folds to a bet, what is won from it at showdown less what is lost); `known` remembers it."""
+        """Return the weight that folds to a bet, and that weight's showdown wins minus losses.
+
+        `known` caches both by place and translated node.
+        """
         folded, won = 0.0, 0.0
         for place, weight in ranges.items():
             for (node, _), probability in self._lines.taken_for(place, state, action):

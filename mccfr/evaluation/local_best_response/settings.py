@@ -1,4 +1,4 @@
-"""What the responder may do on each street: the published settings, and fold, call, pot, all-in throughout."""
+"""Action sets of the LBR responder by street: the published settings, and fold-call-pot-all-in."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -6,25 +6,25 @@ from math import floor
 from typing import Any, NamedTuple
 
 from mccfr.games.betting import BettingState, amount_text, fold_value, raise_bounds
-from mccfr.games.in_tree import InTree, TreeState
-from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.identity_translation import IdentityTranslation, TreeState
+from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.translation import Translation
 from mccfr.trees.compiled import DECISION
 
 SIZES = 56
 LEAST_SHARE = 0.1
-"""Of the pot after a call: the smallest of the sizes."""
+"""Smallest bet size, as a share of the pot after a call."""
 SOLVED_SIZES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0)
-"""Of the pot after a call, in place of the 56 where each of them would be solved: what people bet, beside all-in."""
-_KEPT = 1 << 16  # answers about the betting that are remembered: states come again from hand to hand
+"""Bet sizes against re-solving, as shares of the pot after a call: common ones, since each of them must be solved."""
+_KEPT = 1 << 16  # cached results: the same states occur in many hands
 Place = tuple[int, int]
-"""Where in the tree a line is taken to be: `node` and `closed` of a `Reading`."""
+"""The translation of a line into the tree: `node` and `closed` of a `LineReading`."""
 Chips = tuple[float, float]
-"""(what player 0 gets whatever the cards, what the showdown's result is multiplied with)."""
+"""(player 0's chips whatever the cards, chips multiplied by the showdown result)."""
 
 
 class Street(NamedTuple):
-    """What is allowed on a street besides checking and calling."""
+    """Actions allowed on a street besides check and call."""
 
     folds: bool
     bets: str = ""
@@ -38,28 +38,30 @@ SETTINGS: dict[str, Sequence[Street]] = {
     "4": (_CALL, _SIZES, _FOLD, _FOLD),
     "fcpa": (_POT, _POT, _POT, _POT),
 }
-"""Lisy & Bowling 2017, table 1, for the four streets of hold'em; fold, call, pot, all-in on all of them."""
+"""Lisy & Bowling 2017, table 1, for the four streets of hold'em; and fold-call-pot-all-in on all streets."""
 
 
 def check_setting(setting: str) -> None:
-    """Raise `ValueError` for a setting that is none."""
+    """Raise `ValueError` for an unknown setting."""
     if setting not in SETTINGS:
         raise ValueError(f"setting = {setting!r} is not allowed: it must be one of {', '.join(SETTINGS)}")
 
 
 def streets_that_look(setting: str) -> set[int]:
-    """Streets on which the responder chooses, and so looks at his chances."""
+    """Return the streets on which the responder has a choice and needs its equity."""
     return {number for number, street in enumerate(SETTINGS[setting]) if street != _CALL}
 
 
 class ResponderBetting:
-    """The real betting with what the responder may do in it; answers are remembered."""
+    """The real betting with the responder's action set; results are cached."""
 
-    def __init__(self, betting: Translation | InTree, setting: str, solved_from: int | None = None) -> None:
-        """`setting` is one of SETTINGS; from the street `solved_from` on it has SOLVED_SIZES in place of 56.
+    def __init__(
+        self, betting: Translation | IdentityTranslation, setting: str, solved_from: int | None = None
+    ) -> None:
+        """Take the betting and one of SETTINGS; from street `solved_from` on the sizes are SOLVED_SIZES.
 
-        With a translation, real bets are those of the setting; where the tree holds every bet, setting 1 folds and
-        calls and all others take every action of the tree on every street.
+        With a `Translation` the bets are real amounts of the setting. If the tree holds every bet, setting 1 folds
+        and calls, and all others take every action of the tree on every street.
         """
         self.betting, self.setting = betting, setting
         self._solved_from = len(SETTINGS[setting]) if solved_from is None else solved_from
@@ -78,14 +80,14 @@ class ResponderBetting:
 
     @property
     def solved_sizes(self) -> bool:
-        """Whether he has SOLVED_SIZES anywhere."""
+        """The responder uses SOLVED_SIZES on some street."""
         return any(street.bets == "sizes" for street in SETTINGS[self.setting][self._solved_from :])
 
-    # --- what the responder may do ---
+    # --- the responder's actions ---
 
     def _actions(self, state: Any) -> list[str]:
-        """His actions at a decision in order: fold, check or call, raises ascending; at least one."""
-        if isinstance(self.betting, InTree):
+        """Return the responder's actions at a decision: fold, check or call, raises ascending."""
+        if isinstance(self.betting, IdentityTranslation):
             legal = self.betting.actions(state)
             only = ("f", "c") if self.setting == "1" and "c" in legal else legal
             return [action for action in legal if action in only]
@@ -95,7 +97,7 @@ class ResponderBetting:
         return [*fold, "c", *(f"r{amount_text(target)}" for target in self._targets(state, street.bets))]
 
     def _targets(self, state: BettingState, bets: str) -> list[float]:
-        """Amounts that he may raise to, ascending."""
+        """Return the amounts in chips that the responder may raise to, ascending."""
         assert isinstance(self.betting, Translation)
         bounds = raise_bounds(self.betting.rules, state) if bets else None
         if bounds is None:
@@ -117,45 +119,45 @@ class ResponderBetting:
             found.add(float(min(max(target, least), most)))
         return sorted(found)
 
-    # --- what follows ---
+    # --- payoffs ---
 
     def _folded(self, state: Any) -> float:
-        """Chips that player 0 gets if the player to act folds, who faces a bet."""
+        """Return player 0's chips if the player to act, who faces a bet, folds."""
         return fold_value(state) if isinstance(state, BettingState) else self.settled(state, "f")[0]
 
     def _checked_down(self, state: Any) -> Chips:
-        """Chips if both players only check and call from here on."""
+        """Return the payoffs if both players only check and call from here on."""
         if isinstance(state, BettingState):
             return 0.0, state.to_call
-        assert isinstance(self.betting, InTree) and isinstance(state, TreeState)
+        assert isinstance(self.betting, IdentityTranslation) and isinstance(state, TreeState)
         legal = self.betting.actions(state)
         action = "c" if "c" in legal else next(action for action in legal if action != "f")
         after = self.apply(state, action)
         return self._checked_down(after) if isinstance(after, TreeState) else self.settled(state, action)
 
-    # --- what the policy takes it for, and does ---
+    # --- the policy's translations and actions ---
 
     def _taken_for(self, place: Place, state: Any, action: str) -> list[tuple[Place, float]]:
-        """What the responder's action may be taken for where the policy takes the line for a place."""
-        found = self.betting.outcomes(Reading(place[0], 1.0, place[1]), state, action)
+        """Return the policy's possible translations of the responder's action at a place, with probabilities."""
+        found = self.betting.outcomes(LineReading(place[0], 1.0, place[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in found]
 
     def _answers(self, place: Place, state: Any) -> list[tuple[str, Place]]:
-        """Of each of the tree's actions at a place: the real action, and where the policy is then.
+        """Return for each of the tree's actions at a place: the real action and the policy's next place.
 
-        One, a check or call, where there is no decision in the tree.
+        Without a decision in the tree it is a single check or call.
         """
         node, closed = place
         if node == NOWHERE or not self.decides[node]:
             return [("c", self._taken_for(place, state, "c")[0][0])]
         found: list[tuple[str, Place]] = []
-        for number, action in enumerate(self.betting.real_actions(Reading(node, 1.0, closed), state)):
+        for number, action in enumerate(self.betting.real_actions(LineReading(node, 1.0, closed), state)):
             calls_a_forgotten_bet = action == "c" and closed != NOWHERE
             found.append((action, (closed if calls_a_forgotten_bet else self.betting.child(node, number), NOWHERE)))
         return found
 
     def _fold_of(self, node: int) -> int | None:
-        """Number of the action that folds at a node of the tree; None where there is none."""
+        """Return the number of the fold action at a node of the tree, or None."""
         if node == NOWHERE or not self.decides[node]:
             return None
         labels = [self.betting.tree.label[child] for child in self.betting.tree.children(node)]

@@ -1,11 +1,11 @@
-"""What there is to measure a strategy by: a file a method, the list of them, and what a method of one's own is made of.
+"""Evaluation methods: one module for each, a registry, and the base classes for user-defined methods.
 
-A method says what it takes, which games it suits and how its records read; what it computes, with kernels, is beside
-this folder and imported when something is measured.
+A method declares its options, the games it suits, and how its records are printed. The computation is outside this
+folder and imported only when something is measured.
 """
 
 from mccfr.evaluation.methods.method import EvaluationLine, Method
-from mccfr.evaluation.methods.options import BoardOptions, MethodOptions, Option, SampledOptions
+from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.methods.registry import (
     check_method,
     line_kind,

@@ -1,4 +1,4 @@
-"""What an evaluation method answers for itself: where it can be used, what it finds, how that is told."""
+"""Base class of evaluation methods: where a method applies, its result, and the printed text."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from mccfr.evaluation.methods.options import BoardOptions, MethodOptions
+from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.games.game import Game
-    from mccfr.policy.profile import Profile
+    from mccfr.policy.strategy_profile import Profile
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Record = Mapping[str, Any]
 
 
 class EvaluationLine(msgspec.Struct):
-    """What every line of evaluations.jsonl holds, whichever method it is of."""
+    """Fields of every line of evaluations.jsonl, for all methods."""
 
     nodes_touched: Count
     iterations: Count
@@ -27,16 +27,16 @@ class EvaluationLine(msgspec.Struct):
 
 
 class Method(ABC):
-    """A way to measure a strategy.  What it finds is its own; for the rest there is an answer that will do.
+    """An evaluation method. Subclasses define `find`; everything else has a default.
 
-    name        in `[evaluation]`, `evaluate --method` and records; of a user's method as the configuration has it
-    bound       what the figure is of the truth: "exact", "lower", "upper" or "estimate"
-    meets       whether it is played against another strategy
-    reads_rows  whether it reads strategies row by row where they lie; else they are made whole in memory
-    takes_rake  whether it may be of games in which the players' winnings do not sum to nothing
-    pairs       whether it says what a strategy has gained since the evaluation before (`gained`)
-    line        what a line of evaluations.jsonl must hold
-    options     the struct of its options
+    name        in `[evaluation]`, `evaluate --method` and records; for a user's method as in the configuration
+    bound       relation of the figure to the true value: "exact", "lower", "upper" or "estimate"
+    meets       the strategy is played against another strategy
+    reads_rows  strategies are read row by row in place; otherwise they are loaded into memory in full
+    takes_rake  games with rake are allowed
+    pairs       the method reports the gain since the previous evaluation (`gained`)
+    line        fields of a line of evaluations.jsonl
+    options     struct of the method's options
     """
 
     name: ClassVar[str]
@@ -49,54 +49,55 @@ class Method(ABC):
     options: ClassVar[type[MethodOptions]] = BoardOptions
 
     def problem(self, game: "Game") -> str | None:
-        """Why a game cannot be measured by it, and what to use instead; None where it can."""
+        """Return why a game cannot be measured and the alternative to use, or None."""
         return None
 
     def suits(self, game: "Game") -> bool:
-        """Whether `method = "auto"` may take it for a game that it can measure."""
+        """Return whether `method = "auto"` may choose this method for a game that it can measure."""
         return True
 
     def at_once(self, game: "Game") -> bool:
-        """Whether this game is evaluated over all deals, whatever options of samples say, a time among them."""
+        """Return whether the game is evaluated over all deals, so that sampling options have no effect."""
         del game
         return False
 
     def options_problem(self, game: "Game", options: Any) -> str | None:
-        """Why options of `[evaluation]` do not suit a game, or a `ValueError` that says so; None where they do."""
+        """Return why options of `[evaluation]` do not suit a game, or None; may raise `ValueError` instead."""
         return None
 
     def listing_bytes(self, game: "Game") -> int:
-        """Memory that it needs besides the strategies."""
+        """Return the memory needed in addition to the strategies, in bytes."""
         return 0
 
     def in_place(self, game: "Game") -> bool:
-        """Whether it walks full width's sums of a game where they lie, by all processors, and copies nothing."""
+        """Return whether it reads full-width strategy sums in place, on all processors, without copies."""
         return False
 
     def prepared(self, game: "Game") -> Any:
-        """What it makes of a game before it looks at a strategy, where that is worth keeping (`Profile.prepared`)."""
+        """Return data about a game to keep between evaluations (`Profile.prepared`), or None."""
         return None
 
     @abstractmethod
     def find(self, side: "Profile", against: "Profile | None", options: Any) -> dict[str, Any]:
-        """What it finds, by the fields of a record, `value_chips` among them.
+        """Evaluate a strategy and return fields of a record, including `value_chips`.
 
-        side     `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
-        against  the same of the other strategy, where the method `meets` one
-        options  an instance of its struct; a record has those of its fields that are options, unless `find` says else
+        side     has `game` and `strategy` (`mccfr.tables.strategy.Strategy`)
+        against  the other strategy if the method `meets` one
+        options  an instance of the options struct. Its fields that are options enter the record unless `find`
+                 overrides them
         """
 
     def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
-        """What a strategy has gained over another one, by the fields of a record, for methods that do (`pairs`).
+        """Return the record's fields for the gain over another strategy, if the method has `pairs`.
 
-        units, before  [U, fields] what the units of both found (`Effort.note`), on the same units
+        units, before  [U, fields] results of both (`Effort.note`) on the same samples
         """
         return {}
 
     def text(self, record: Record, took: str) -> str:
-        """A record as one line for people; `took` is the time."""
+        """Return a record as one line of text; `took` is the time as text."""
         return f"{self.short(record)} ({took})"
 
     def short(self, record: Record) -> str:
-        """The same in a few words, for a progress bar."""
+        """Return the same in a few words, for a progress bar."""
         return f"value {record['value_chips']:.6g} by {record['method']}"

@@ -1,19 +1,22 @@
-"""Trained best response: what an opponent wins who has learnt to answer a policy, a lower bound on exploitability.
+"""Trained best response: a lower bound on exploitability from an opponent trained against a policy.
 
-The policy stands still; an opponent is trained against it by the sampler that trains policies, with his cards in
-buckets of his own - every hand of a game whose boards are listed, a finer abstraction in whole hold'em - and with the
-bets of the tree.  He need not know his real cards, as computed best responses do, but he answers on all streets, so
-that nothing of what the policy does early escapes him.  (Responses that are learnt: Timbers et al. 2022, "Approximate
-exploitability: learning a best response"; here by regrets in tables, as Lanctot, Waugh, Zinkevich & Bowling 2009.)
+The policy is fixed. A responder is trained against it with the samplers that train policies, by default with the
+tree's bets. Its buckets are its own: lossless for games with listed boards, a finer abstraction in full-deck hold'em.
+Unlike computed best responses it may not know its real cards, but it responds on all streets. Timbers et al. 2022,
+"Approximate exploitability: learning a best response", train networks; this uses regret tables, as Lanctot, Waugh,
+Zinkevich & Bowling 2009.
 
-**A lower bound in expectation.**  Whatever he has learnt is a strategy of the real game, and a best response wins at
-the least as much.  Three streams of cards keep his figure free of the luck that he was made by.  He learns from the
-first (`mccfr.solvers.responder`); one of several moments of his training, and one of two ways to play by his regrets,
-is chosen by the second; and what the chosen one wins is measured on the third.  On each board all pairs of hands meet
-(`mccfr.evaluation.head_to_head`), so that only the boards are sampled.  Seats are two opponents: each learns by itself,
-and is chosen by itself.
+**A lower bound in expectation.** The trained responder is a strategy of the real game, so a best response wins at
+least as much. Three independent streams of cards avoid selection bias:
+
+* the first trains the responder (`mccfr.solvers.responder`)
+* the second chooses one of several training checkpoints and one of two ways to play by regrets
+* the third measures the chosen responder's chips
+
+On each board all pairs of hands meet (`mccfr.evaluation.head_to_head`), so only boards are sampled. Each seat has
+its own responder, trained and chosen separately.
 """
 
-from mccfr.evaluation.trained_best_response.evaluate import TrainedBestResponse, trained_best_response
+from mccfr.evaluation.trained_best_response.trained_br_evaluation import TrainedBestResponse, trained_best_response
 
 __all__ = ["TrainedBestResponse", "trained_best_response"]

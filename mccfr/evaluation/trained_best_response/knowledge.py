@@ -1,25 +1,25 @@
-"""What a responder knows: of his cards the finest that is sensible, or an abstraction that is named; and his bets."""
+"""The responder's game: the finest sensible card abstraction or a given one, and its bets."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from abstraction.buckets import Abstraction, is_abstraction
-from mccfr.cards.symmetry import lossless
+from mccfr.cards.suit_symmetry import lossless
 from mccfr.config.examples import find_file
-from mccfr.config.file import load_config
-from mccfr.config.games import FlopHoldemGame, Menu
+from mccfr.config.game_tables import FlopHoldemGame, Menu
+from mccfr.config.toml_files import load_config
 from mccfr.evaluation.trained_best_response.menus import with_menu
 from mccfr.games.bucketed import bucketed
 from mccfr.games.game import Game
 from mccfr.games.holdem import deck_on, flop_holdem
 
 
-class Knowledge(NamedTuple):
-    """A game as the responder remembers its cards, with his bets.
+class ResponderGame(NamedTuple):
+    """The policy's game with the responder's buckets and bets.
 
-    description  what that is, for people
-    origin  content hashes of the abstraction, by street; empty where it is none that is named
+    description  as text for users
+    origin       content hashes of a given abstraction, by street; empty otherwise
     """
 
     game: Game
@@ -27,13 +27,14 @@ class Knowledge(NamedTuple):
     origin: dict[str, str]
 
 
-def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) -> Knowledge:
-    """The responder's game against a policy of `game`.
+def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) -> ResponderGame:
+    """Return the responder's game against a policy of `game`.
 
-    abstraction  directory of a built one, or the recipe that lies beside it; None: every hand where boards are listed
-                 and in hold'em that ends on the flop, else the policy's own buckets
-    menu         configuration, or the name of a shipped one, with the `[game.menu]` of his bets; None: the policy's
-    Raises `ValueError` for what is no abstraction, and for a game that it or the menu does not suit.
+    abstraction  directory of a built one, or the recipe beside it; None: every hand for listed boards and for
+                 hold'em that ends on the flop, otherwise the policy's own buckets
+    menu         configuration, or the name of a shipped one, whose `[game.menu]` gives the bets; None: the policy's
+
+    Raises `ValueError` for an invalid abstraction, and for a game that the abstraction or menu does not suit.
     """
     known = _of_cards(game, abstraction)
     if menu is None:
@@ -45,15 +46,15 @@ def knowledge(game: Game, abstraction: Path | None, menu: Path | None = None) ->
     return known._replace(game=with_menu(known.game, bets), description=f"{known.description} and the bets of {menu}")
 
 
-def _of_cards(game: Game, abstraction: Path | None) -> Knowledge:
+def _of_cards(game: Game, abstraction: Path | None) -> ResponderGame:
     cards = game.cards
     if abstraction is None:
         if cards.boards is not None:
-            return Knowledge(replace(game, cards=lossless(cards.listed())), "every hand", {})
+            return ResponderGame(replace(game, cards=lossless(cards.listed())), "every hand", {})
         if cards.can_list:
             deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
-            return Knowledge(replace(game, cards=deck), "every hand", {})
-        return Knowledge(game, "the policy's buckets", {})
+            return ResponderGame(replace(game, cards=deck), "every hand", {})
+        return ResponderGame(game, "the policy's buckets", {})
     if not game.is_holdem:
         raise ValueError(
             f"a responder's abstraction is for hold'em games, and this is {game.name}, where he knows every hand: "
@@ -68,4 +69,4 @@ def _of_cards(game: Game, abstraction: Path | None) -> Knowledge:
         found = bucketed(replace(game, cards=lossless(cards.listed())), built)
     else:
         found = replace(game, cards=deck_on(tuple(cards.drawn), directory))
-    return Knowledge(found, f"the buckets of {directory}", built.content_hashes())
+    return ResponderGame(found, f"the buckets of {directory}", built.content_hashes())

@@ -1,12 +1,12 @@
-"""A responder whose bets are not the policy's: the betting tree in which he is trained against it.
+"""Betting tree for training a responder whose bets differ from the policy's.
 
-He knows the real betting by a tree of his own, with a menu of his own; the policy takes his bets for some of its
-tree's, at random, as at a table (`mccfr.evaluation.joint_tree`).  What it takes them for he does not see, so that nodes
-which differ in that alone name one row of his.
+The responder has its own betting tree; the policy translates its bets at random, as at a table
+(`mccfr.evaluation.joint_tree`). The responder does not see the translation, so nodes that differ only in it share
+one row.
 
-The samplers know no such draws.  So each is made a decision of the policy's, behind the bet, whose row is the same for
-all of its hands: the probabilities of the readings.  What is left is a betting tree like others, in which one player's
-strategy stands still.
+Samplers do not support such random translations. Each is therefore a decision of the policy after the bet, whose row
+has the translation probabilities for all hands. The result is an ordinary betting tree in which one player's
+strategy is fixed.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
+from mccfr.evaluation.compatible_games import same_tree
 from mccfr.evaluation.joint_tree import JointTree, joint_tree
-from mccfr.evaluation.same_game import same_tree
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import STREET_NAMES, MenuGame, check_opening, menu_targets
@@ -30,8 +30,8 @@ Floats = npt.NDArray[np.float64]
 class AgainstPolicy(NamedTuple):
     """A betting tree in which one player's rows are a policy's.
 
-    tree   rows of the policy's blocks are its own, and behind them those of readings
-    drawn  of each block of the policy, the cells of its rows of readings in order: probabilities
+    tree   the policy's blocks have its own rows, followed by rows of translations
+    drawn  for each block of the policy, the probabilities in its translation rows, in order
     """
 
     tree: CompiledTree
@@ -39,9 +39,9 @@ class AgainstPolicy(NamedTuple):
 
 
 def with_menu(game: Game, menu: Menu) -> Game:
-    """The same game with the bets of another menu in its tree.
+    """Return the same game with the bets of another menu in its tree.
 
-    Raises `ValueError` for a game whose every bet is in its tree already, and for a menu that does not suit it.
+    Raises `ValueError` for a game whose tree contains all bets, and for a menu that does not suit it.
     """
     rules = game.real_rules
     if rules is None:
@@ -61,9 +61,9 @@ def with_menu(game: Game, menu: Menu) -> Game:
 
 
 def against_policy(own: Game, policy: Game, seat: int) -> AgainstPolicy:
-    """The tree of a responder of `own` in a seat against a policy of `policy`.
+    """Return the tree of a responder of `own` in a seat against a policy of `policy`.
 
-    Raises `ValueError` where they meet at too many places (`joint_tree`).
+    Raises `ValueError` for a too large joint tree (`joint_tree`).
     """
     if same_tree(own, policy):
         return AgainstPolicy(own.tree, {})
@@ -71,16 +71,18 @@ def against_policy(own: Game, policy: Game, seat: int) -> AgainstPolicy:
 
 
 class _Numbering(NamedTuple):
-    """The nodes of a meeting tree in the new one.  N old nodes, M new ones, D draws.
+    """Maps nodes of a joint tree to the new tree. N old nodes, M new ones, D translation nodes.
 
-    Of a decision's children those that are readings of one action have a draw above them: the draw takes their place,
-    and they follow all children of the decision.
+    If one action has several translations, a translation node takes their place among the decision's children. The
+    translations follow after all children of the decision.
 
-    place   [N] new number of each node
-    first   [N] new number of a decision's first child; 0 elsewhere
-    actions [N] how many actions a decision has
-    draws   [D] new number of each draw, and `lead` [D] the first of its readings, an old node; `readings` [D] how many
-    nodes   M
+    place     [N] new number of each node
+    first     [N] new number of a decision's first child; 0 elsewhere
+    actions   [N] number of actions of a decision
+    draws     [D] new number of each translation node
+    lead      [D] its first translation, an old node
+    readings  [D] number of its translations
+    nodes     M
     """
 
     place: npt.NDArray[np.int64]
@@ -94,19 +96,19 @@ class _Numbering(NamedTuple):
 
 def _numbered(meeting: JointTree) -> _Numbering:
     parent, action = meeting.tree.parent, meeting.action
-    child = np.arange(1, len(parent))  # siblings lie together, and of these the readings of one action
+    child = np.arange(1, len(parent))  # siblings are adjacent, and so are the translations of one action
     new_family = np.diff(parent, prepend=NO_PARENT)[1:] != 0
     new_family[:1] = True
     new_group = new_family | (np.diff(action, prepend=-1)[1:] != 0)
     family, group = np.cumsum(new_family) - 1, np.cumsum(new_group) - 1
     families = int(family[-1]) + 1 if len(family) else 0
     size = np.bincount(group)
-    shared = size[group] > 1  # a reading among several
+    shared = size[group] > 1  # one of several translations
     actions = np.bincount(family[new_group], minlength=families)
     room = actions + np.bincount(family[shared], minlength=families)
     start = 1 + np.cumsum(room) - room
     first_group = group[new_family]
-    in_family = start[family] + group - first_group[family]  # of the action
+    in_family = start[family] + group - first_group[family]  # new number of the action's node
     before = np.cumsum(shared) - shared
     below = start[family] + actions[family] + before - before[new_family][family]
     place = np.zeros(len(parent), np.int64)
@@ -119,7 +121,7 @@ def _numbered(meeting: JointTree) -> _Numbering:
 
 
 def _drawn(meeting: JointTree, fixed: int) -> AgainstPolicy:
-    """A meeting tree with its readings as decisions of the player `fixed`."""
+    """Return a joint tree with its translations as decisions of player `fixed`."""
     old, parent, numbers = meeting.tree.arrays, meeting.tree.parent, _numbered(meeting)
     decides = old.kind == DECISION
     place, draws, lead = numbers.place, numbers.draws, numbers.lead
@@ -127,7 +129,7 @@ def _drawn(meeting: JointTree, fixed: int) -> AgainstPolicy:
     slots, rows = meeting.tree.row_slots.copy(), meeting.tree.row_count.copy()
     draw_slot, draw_row = np.zeros(len(draws), np.int64), np.zeros(len(draws), np.int64)
     drawn: dict[int, Floats] = {}
-    known: dict[tuple[int, bytes], tuple[int, int]] = {}  # rows of readings with the same probabilities are one
+    known: dict[tuple[int, bytes], tuple[int, int]] = {}  # equal probabilities share one row
     each_draw = zip(lead.tolist(), numbers.readings.tolist(), block.tolist(), strict=True)
     for number, (node, count, each) in enumerate(each_draw):
         shares = meeting.factor[node : node + count]

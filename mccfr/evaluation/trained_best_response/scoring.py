@@ -1,4 +1,4 @@
-"""What responders win from a policy, board by board: to choose one by, and to score the one that was chosen."""
+"""Chips of responders against a policy, board by board, for choosing and for scoring."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,34 +7,34 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.head_to_head import SeatedPolicies, check_strategy, seated_boards
-from mccfr.evaluation.units import Units
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.head_to_head import PolicyPair, check_strategy, seated_boards
+from mccfr.evaluation.samples import SampledWork
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import BoardSource
-from mccfr.tables.layout import table_name
+from mccfr.tables.table_layout import table_name
 
 Floats = npt.NDArray[np.float64]
 
 
-class Won(Units):
-    """Boards on which R responders meet a policy.
+class ResponderScores(SampledWork):
+    """Boards on which R responders play a policy.
 
-    A unit is what each of them wins in seat 0 and in seat 1, summed over pairs of hands, and the board's weight:
-    2·R + 1 numbers.
+    A sample has 2·R + 1 numbers: each responder's chips in seat 0 and seat 1, summed over pairs of hands, and the
+    board's weight.
     """
 
     def __init__(self, responders: Sequence[Profile], policy: Profile, seed: int, purpose: int) -> None:
-        """`responders` are of one game; `purpose` is that of the stream of boards."""
+        """Take responders of one game and the policy; `purpose` selects the random stream of boards."""
         for side in (*responders, policy):
             check_strategy(side)
         games = responders[0].game, policy.game
         self._sources = [BoardSource(game, np.float64, seed, purpose=purpose, ordered=True) for game in games]
-        self._tables = [SeatedPolicies(responder, policy) for responder in responders]
+        self._tables = [PolicyPair(responder, policy) for responder in responders]
         self.listed = self._sources[0].listed
         self.fields = 2 * len(responders) + 1
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Return one board's chips and weight."""
         as_first, as_second = seated_boards(self._sources, unit, same=False)
         found = []
         for table in self._tables:
@@ -47,10 +47,10 @@ class Won(Units):
 class ChosenResponder:
     """The best responder of a seat so far.
 
-    value_chips  chips a hand that it wins on the boards by which it was chosen
-    nodes  touched in its training
-    way    how it plays by its regrets
-    cells  of each block of the seat what `learnt_strategy` takes, by number of the block
+    value_chips  chips per hand on the choosing boards
+    nodes        touched in its training
+    way          its way to play by regrets
+    cells        by block number, the seat's arrays for `learnt_strategy`
     """
 
     value_chips: float
@@ -61,14 +61,14 @@ class ChosenResponder:
 
 @dataclass
 class Chosen:
-    """The best responder of each seat so far; none before the first choice."""
+    """The best responder of each seat so far; empty before the first choice."""
 
     seats: list[ChosenResponder] = field(default_factory=list)
 
     def take(
         self, learnt: Sequence[npt.NDArray[np.float32]], value_chips: Sequence[float], nodes: Sequence[int], way: str
     ) -> None:
-        """Put a candidate into each seat where it wins more than who was there."""
+        """Replace each seat's responder if the candidate wins more."""
         for seat in range(2):
             candidate = ChosenResponder(
                 float(value_chips[seat]), nodes[seat], way, dict(list(enumerate(learnt))[seat::2])
@@ -80,15 +80,15 @@ class Chosen:
 
     @property
     def learnt(self) -> list[npt.NDArray[np.float32]]:
-        """What the two play, as cells of each block."""
+        """Cells of each block of both chosen responders."""
         cells = self.seats[0].cells | self.seats[1].cells
         return [cells[block] for block in range(len(cells))]
 
     def arrays(self) -> dict[str, npt.NDArray[np.float32]]:
-        """The tables by name."""
+        """Return the tables by name."""
         cells = [each for seat in self.seats for each in seat.cells.items()]
         return {table_name("chosen", block): table for block, table in cells if table.size}
 
     def states(self) -> list[dict[str, Any]]:
-        """The rest, as JSON."""
+        """Return the other fields for JSON."""
         return [{"worth": seat.value_chips, "nodes": seat.nodes, "way": seat.way} for seat in self.seats]

@@ -1,4 +1,4 @@
-"""Both seats' responders while they learn: one after the other, or in a process each, to be stopped and to go on."""
+"""Training of both seats' responders, one after the other or in two processes, with stop and resume."""
 
 import mmap
 import multiprocessing
@@ -13,41 +13,41 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
+from mccfr.common.signals import SIGNALS
 from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
-from mccfr.policy.profile import Profile
-from mccfr.signals import SIGNALS
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.responder import best, matched, responder, responder_layout, responder_tables
 from mccfr.solvers.solver import Solver, WorkerState
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import row_starts
-from storage.space import available_memory_bytes
+from mccfr.tables.table_layout import TableSet, table_name
+from storage.free_space import available_memory_bytes
 
 WAYS = {"regret matching": matched, "the largest regret": best}
-"""How a responder may play by his regrets, by its name in records."""
+"""Ways for a responder to play by its regrets, by their names in records."""
 _MOST = 2**62
 _REPORT_SECONDS = 0.2
 _MEMORY_SHARE = 0.8
 _GB = 1e9
-_NODES, _ITERATIONS, _RNG, _STOP = 0, 1, 2, 6  # cells of what two processes share
+_NODES, _ITERATIONS, _RNG, _STOP = 0, 1, 2, 6  # indices into the array shared by two processes
 NodesCallback = Callable[[int], None]
-"""Called with the nodes that both seats have touched so far."""
+"""Called with the number of nodes touched by both seats so far."""
 
 
 class Training:
     """A responder for each seat of a policy.
 
     Attributes:
-        bytes_needed: memory that it takes
-        busy_seconds: time spent in `train`, without that of compiling
+        bytes_needed: memory in bytes
+        busy_seconds: time spent in `train`, without compilation
     """
 
     def __init__(self, own: Game, policy: Profile, seed: int, sampler: str) -> None:
-        """`own` is the policy's game as the responders remember its cards, and with their bets.
+        """Take the responders' game `own`: the policy's game with their buckets and bets.
 
         sampler  one of `mccfr.solvers.responder.SAMPLERS`
-        Raises as `Cards.seated`, and `ValueError` where the bets of both meet at too many places, and where there is
-        too little memory.
+
+        Raises as `Cards.seated`, and `ValueError` for a too large joint tree or too little memory.
         """
         trees = [against_policy(own, policy.game, seat) for seat in range(2)]
         cards = own.cards.seated(policy.game.cards), policy.game.cards.seated(own.cards)
@@ -71,7 +71,10 @@ class Training:
         return responder(self._sampler, self._games[seat], seat, self._tables[seat], self._seed, state)
 
     def _checked_bytes(self, own: Game, policy: Game, sampler: str) -> int:
-        """Memory of the tables of both seats, of the best responders that they have had, and of bucket tables."""
+        """Return the bytes of all tables of both seats; `ValueError` if they exceed the free memory.
+
+        Counted are regrets, the best responders so far, and bucket tables.
+        """
         tables = sum(responder_layout(sampler, each).nbytes for each in self._games)
         decks = {id(game.cards): game.cards.shared_bytes for game in (own, policy)}
         needed, free = 2 * tables + sum(decks.values()), available_memory_bytes()
@@ -84,26 +87,29 @@ class Training:
 
     @property
     def tree_nodes(self) -> int:
-        """Of the betting trees of both seats, those of readings not counted."""
+        """Number of nodes of both seats' betting trees, without translation nodes."""
         return sum(int(game.tree.arrays.touched.sum()) for game in self._games)
 
     @property
     def nodes(self) -> int:
-        """Touched by both seats."""
+        """Number of nodes touched by both seats."""
         return sum(solver.state.nodes for solver in self._solvers)
 
     def warm_up(self) -> None:
-        """Compile (or load from the cache) the kernels, and fill what all iterations look up."""
+        """Compile (or load from the cache) the kernels and fill lookup tables."""
         for solver in self._solvers:
             solver.warm_up()
 
     def train(
         self, goal: int, workers: int, stop: Callable[[], bool], progress: NodesCallback = lambda _: None
     ) -> None:
-        """Go on until each seat has touched `goal` nodes, or `stop` says so; what is learnt does not depend on stops.
+        """Train until each seat has touched `goal` nodes or `stop` returns True.
 
-        workers  2 or more: a process for each seat
-        Raises `RuntimeError` where the other process dies.
+        Results do not depend on stops.
+
+        workers  2 or more: one process for each seat
+
+        Raises `RuntimeError` if the other process dies.
         """
         began = working_seconds()
         left = [solver for solver in self._solvers if solver.state.nodes < goal]
@@ -115,11 +121,11 @@ class Training:
         self.busy_seconds += working_seconds() - began
 
     def _train_two(self, goal: int, stop: Callable[[], bool], progress: NodesCallback) -> None:
-        """Train the first seat here and the second in a process of its own, whose tables both see."""
+        """Train the first seat in this process and the second in a child process with shared tables."""
         first, second = self._solvers
         shared, parent = self._shared[1], os.getpid()
         shared[_NODES], shared[_STOP] = second.state.nodes, 0
-        # A fork brings the policy and the tables along; nothing is copied.
+        # A fork shares the policy and the tables without copies.
         other = multiprocessing.get_context("fork").Process(target=_train_apart, args=(second, goal, shared, parent))
         other.start()
         try:
@@ -137,7 +143,7 @@ class Training:
         self._solvers[1] = self._solver(1, WorkerState(int(shared[_ITERATIONS]), int(shared[_NODES]), stream))
 
     def learnt(self, way: str) -> list[npt.NDArray[np.float32]]:
-        """Cells of each block: what both play by their regrets so far, in one of the WAYS; a copy."""
+        """Return a copy of each block's cells: both responders' play by one of the WAYS."""
         cells = []
         for block, starts in enumerate(self._starts):
             regrets = self._tables[block % 2].rows("regret", block)
@@ -145,10 +151,10 @@ class Training:
             cells.append(none if regrets is None else WAYS[way](regrets, starts))
         return cells
 
-    # --- to be kept ---
+    # --- checkpoints ---
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """The regrets of both responders by name: what is written into them is theirs."""
+        """Return the regret tables of both responders by name; they are not copies."""
         return {name: self._tables[seat][name] for seat in range(2) for name in self._own(seat)}
 
     def _own(self, seat: int) -> list[str]:
@@ -156,12 +162,12 @@ class Training:
         return [name for name in names if name in self._tables[seat]]
 
     def states(self) -> list[dict[str, Any]]:
-        """Counters and random words of both, as JSON."""
+        """Return counters and random states of both responders for JSON."""
         states = [solver.state for solver in self._solvers]
         return [{"iterations": s.iterations, "nodes": s.nodes, "rng": s.rng} for s in states]
 
     def go_on_from(self, states: Sequence[dict[str, Any]]) -> None:
-        """Take over what `states` gave; `arrays` are filled by the caller."""
+        """Continue from `states`; the caller fills `arrays`."""
         self._solvers = [
             self._solver(seat, WorkerState(state["iterations"], state["nodes"], list(state["rng"])))
             for seat, state in enumerate(states)
@@ -169,13 +175,13 @@ class Training:
 
 
 def _shared_cells(count: int, dtype: str) -> npt.NDArray[Any]:
-    """Zeroed cells that processes forked from this one share."""
+    """Return a zeroed array that processes forked from this one share."""
     bytes_needed = max(1, count) * np.dtype(dtype).itemsize
     return np.frombuffer(mmap.mmap(-1, bytes_needed), dtype, count)
 
 
 def _train(solver: Solver, goal: int, stop: Callable[[], bool], progress: NodesCallback) -> None:
-    """Run batches until a seat has touched `goal` nodes or `stop` says so; `progress` is called now and then."""
+    """Run batches until a seat has touched `goal` nodes or `stop` returns True, with progress reports."""
     last = 0.0
     while (nodes := solver.state.nodes) < goal and not stop():
         solver.run(nodes, goal - nodes, _MOST)
@@ -185,8 +191,8 @@ def _train(solver: Solver, goal: int, stop: Callable[[], bool], progress: NodesC
 
 
 def _train_apart(solver: Solver, goal: int, shared: npt.NDArray[np.uint64], parent: int) -> None:
-    """In a process of its own: `_train`, until the parent says stop or is gone; the state goes into `shared`."""
-    for number in SIGNALS:  # the terminal sends them to all; the parent decides
+    """Run `_train` in a child process until the parent stops it or ends; write the state to `shared`."""
+    for number in SIGNALS:  # the terminal signals all processes; only the parent handles them
         signal.signal(number, signal.SIG_IGN)
 
     def report(nodes: int) -> None:

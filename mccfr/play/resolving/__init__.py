@@ -1,10 +1,10 @@
-"""Solving again what lies ahead: spots, gadgets before them, whole strategies made of solutions, and seats."""
+"""Re-solving at the table: subgames, gadget games, whole re-solved strategies, and players."""
 
-from mccfr.play.resolving.seat import ResolvedRange, ResolvingSeat, ResolvingSpec
+from mccfr.play.resolving.all_spots import Whole, resolve_street, resolve_streets
+from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat, ResolvingSpec
+from mccfr.play.resolving.resolving_spot import Spot
+from mccfr.play.resolving.resolving_table import STREETS, PublicState, Resolver, Settings
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
-from mccfr.play.resolving.spot import Spot
-from mccfr.play.resolving.table import STREETS, PublicState, Resolver, Settings
-from mccfr.play.resolving.whole import Whole, resolve_street, resolve_streets
 
 __all__ = [
     "METHODS",

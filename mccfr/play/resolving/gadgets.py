@@ -1,28 +1,28 @@
-"""What stands before a subgame while it is solved again: with which hands the opponent comes into it.
+"""Gadget games for re-solving a subgame: the opponent's range at its root.
 
-The player whose strategy is solved for holds the hands that he would, by the strategy in force.  What the opponent
-holds is not known; three answers, each of them a game before the subgame:
+The re-solving player's range follows from the strategy in force. The opponent's range is unknown; there are three
+gadgets, each a game before the subgame:
 
-* *Unsafe* (Ganzfried & Sandholm 2015): he holds what a strategy of his own would have him hold.  If he plays another
-  one, he may win anything.
-* *Re-solving* (the CFR-D gadget: Burch, Johanson & Bowling 2014, section 5): he is dealt any hand, and with each may
-  enter the subgame, or leave with an *alternative*, what that hand was worth to him.  If it was worth what a best
-  response wins from the strategy in force, a solution gives no hand more than that.
+* *Unsafe* (Ganzfried & Sandholm 2015): the opponent's range follows from an assumed strategy. If it plays another
+  one, its gain is unbounded.
+* *Re-solving* (CFR-D gadget: Burch, Johanson & Bowling 2014, section 5): the opponent is dealt any hand, and either
+  enters the subgame or takes the hand's *alternative*, a counterfactual value. With best-response values against the
+  strategy in force as alternatives, a solution gives no hand more than before.
 * *Maxmargin* (Moravcik, Schmid, Ha, Hladik & Gaukrodger 2016, "Refining subgames in large imperfect information
-  games"): he chooses the hand, and wins what it is worth in the subgame beyond its alternative.  A solution makes the
-  smallest *margin* of any hand, alternative less value, as large as can be.
+  games"): the opponent chooses its hand and wins the subgame's value minus the alternative. A solution maximises the
+  smallest *margin* (alternative minus value) over hands.
 
-Margins are chips a hand; all other values are counterfactual, chips times the weight of our hands.  Alternatives may be
-raised by what the opponent has given away on his way (`gifts`), which makes either of the two "reach" subgame solving
-(Brown & Sandholm 2017, section 4).
+Margins are in chips per hand; all other values are counterfactual, chips times the weight of the player's hands.
+Reach subgame solving (Brown & Sandholm 2017, section 4) raises the alternatives by the opponent's earlier mistakes
+(`gifts`).
 
-A safe gadget's game has many equilibria: against hands that do not enter, our play may be anything that keeps them out.
-The better ones answer those hands as well, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026).  So our
-play learns against a range in which hands enter by mistake, with a chance of 1/2t in iteration t
-(`Gadget.opponent_range`); half of these come as dealt, half as the strategy in force would have him come, which is
-ours.  Gaps are those of the gadget without mistakes.
+A safe gadget's game has many equilibria, since any play that keeps a hand out of the subgame is optimal against it.
+Better ones also play well against those hands, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026). The
+player therefore learns against a range in which hands enter by mistake, with probability 1/2t in iteration t
+(`Gadget.opponent_range`). Half of these follow the deal, half the strategy in force. Gaps are those of the gadget
+without mistakes.
 
-A gadget's own regrets are matched and discounted as those of the subgame (`Step`).
+A gadget's own regrets use the subgame's matching and discounting (`Step`).
 """
 
 from abc import ABC, abstractmethod
@@ -36,31 +36,31 @@ Floats = npt.NDArray[np.float64]
 
 
 class Gadget(ABC):
-    """The opponent's way into a subgame.  H hands of his."""
+    """Base class of gadget games: the opponent's entry into a subgame. H hands of the opponent."""
 
     def __init__(self, hands: int, mistaken: Floats | None = None) -> None:
-        """`mistaken` [H] weighs the hands that enter by mistake; None: none do."""
+        """Take the number of hands and the weights [H] of hands entering by mistake; None: no mistakes."""
         self._sums, self._weight, self._mistaken = np.zeros(hands), 0.0, mistaken
 
     @abstractmethod
     def range(self) -> Floats:
-        """[H] weights of his hands in the subgame, as he plays now."""
+        """Return [H] weights of the opponent's hands in the subgame, by its current strategy."""
 
     def opponent_range(self, chance: float) -> Floats:
-        """[H] the range that our play learns against: with this chance he enters by mistake."""
+        """Return [H] the range for the player's update: a mixture with entry by mistake of this probability."""
         return self.range() if self._mistaken is None else (1 - chance) * self.range() + chance * self._mistaken
 
     @abstractmethod
     def update(self, values: Floats, step: Step) -> None:
-        """Learn from the counterfactual values [H] of his hands in the subgame."""
+        """Update regrets from the counterfactual values [H] of the opponent's hands in the subgame."""
 
     @abstractmethod
     def best(self, values: Floats) -> float:
-        """What he wins at most if his hands are worth these values [H] in the subgame."""
+        """Return the opponent's best-response value, given its hands' values [H] in the subgame."""
 
     @abstractmethod
     def average(self) -> tuple[Floats, float]:
-        """([H] the mean of his ranges so far, what he wins beside the subgame with it)."""
+        """Return ([H] the opponent's average range, its average value outside the subgame)."""
 
     def _add(self, played: Floats, step: Step) -> None:
         self._sums = self._sums * step.keep + step.weight * played
@@ -76,34 +76,37 @@ def _discount(regret: Floats, step: Step) -> None:
 
 
 class Unsafe(Gadget):
-    """He holds a range, whatever it is worth."""
+    """The opponent has a fixed range."""
 
     def __init__(self, given: Floats) -> None:
-        """`given` [H] are the weights of his hands."""
+        """Take the weights [H] of the opponent's hands."""
         super().__init__(len(given))
         self._given = given
 
     def range(self) -> Floats:
-        """As `Gadget.range`."""
+        """Return the fixed range."""
         return self._given
 
     def update(self, values: Floats, step: Step) -> None:
-        """As `Gadget.update`: there is nothing to learn."""
+        """Do nothing: there are no regrets."""
 
     def best(self, values: Floats) -> float:
-        """As `Gadget.best`."""
+        """Return the value of the fixed range."""
         return float(self._given @ values)
 
     def average(self) -> tuple[Floats, float]:
-        """As `Gadget.average`."""
+        """Return the fixed range and 0."""
         return self._given, 0.0
 
 
 class Resolving(Gadget):
-    """He enters with any hand of the deal, or takes its alternative."""
+    """The opponent enters with any dealt hand, or takes the hand's alternative."""
 
     def __init__(self, dealt: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
-        """`dealt` [H] are the weights of the deal, not those of his strategy; `alternatives` [H] as `values`."""
+        """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
+
+        The weights are those of the deal, not of the opponent's strategy.
+        """
         super().__init__(len(dealt), mistaken)
         self._dealt, self._alternatives = dealt, alternatives
         self._enter, self._leave = np.zeros_like(dealt), np.zeros_like(dealt)
@@ -114,11 +117,11 @@ class Resolving(Gadget):
         return np.divide(enter, total, out=np.full_like(total, 0.5), where=total > 0)
 
     def range(self) -> Floats:
-        """As `Gadget.range`."""
+        """Return the deal's weights times the current probability of entering."""
         return self._dealt * self._entered()
 
     def update(self, values: Floats, step: Step) -> None:
-        """As `Gadget.update`."""
+        """Update the regrets of entering and of taking the alternative."""
         entered = self._entered()
         self._add(entered, step)
         mean = entered * values + (1 - entered) * self._alternatives
@@ -128,22 +131,25 @@ class Resolving(Gadget):
         _discount(self._leave, step)
 
     def best(self, values: Floats) -> float:
-        """As `Gadget.best`."""
+        """Return the value if each hand takes the better of both."""
         return float(self._dealt @ np.maximum(values, self._alternatives))
 
     def average(self) -> tuple[Floats, float]:
-        """As `Gadget.average`."""
+        """Return the average range, and the value of the alternatives taken on average."""
         entered = self._mean
         return self._dealt * entered, float(self._dealt @ ((1 - entered) * self._alternatives))
 
 
 class Maxmargin(Gadget):
-    """He enters with a hand of his choice, and wins what it is worth beyond its alternative."""
+    """The opponent enters with a hand of its choice, and wins the hand's value minus its alternative."""
 
     def __init__(
         self, dealt: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
     ) -> None:
-        """`opponent_weight` [H] is the weight of our hands that each of his meets, 0 for a hand that meets none."""
+        """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
+
+        opponent_weight  [H] weight of the player's hands that share no card with each hand
+        """
         super().__init__(len(dealt), mistaken)
         self._live = (dealt > 0) & (opponent_weight > 0)
         self._alternatives = alternatives
@@ -156,24 +162,24 @@ class Maxmargin(Gadget):
         return positive / total if total > 0 else self._live / self._live.sum()
 
     def range(self) -> Floats:
-        """As `Gadget.range`: each hand by how often it is chosen, our hands beside it weighing 1 together."""
+        """Return each hand's probability of being chosen, divided by the player's weight against it."""
         return self._chosen() * self._share
 
     def _gains(self, values: Floats) -> Floats:
         return (values - self._alternatives) * self._share
 
     def update(self, values: Floats, step: Step) -> None:
-        """As `Gadget.update`."""
+        """Update the regrets of choosing each hand."""
         chosen, gains = self._chosen(), self._gains(values)
         self._add(chosen, step)
         self._regret += np.where(self._live, gains - chosen @ gains, 0)
         _discount(self._regret, step)
 
     def best(self, values: Floats) -> float:
-        """As `Gadget.best`: less the smallest margin."""
+        """Return the largest gain of a hand, which is minus the smallest margin."""
         return float(self._gains(values)[self._live].max())
 
     def average(self) -> tuple[Floats, float]:
-        """As `Gadget.average`."""
+        """Return the average range, and minus its alternatives' value."""
         range_ = self._mean * self._share
         return range_, -float(range_ @ self._alternatives)

@@ -1,18 +1,17 @@
-"""One spot solved again for one of its players.
+"""Re-solves a spot for one of its players.
 
-Full-width CFR (DCFR unless told otherwise) on real hands, with a gadget before the first decision (`gadgets`).  Each
-iteration the opponent goes first: his hands' values in the subgame teach the gadget, and what comes through it, or by
-mistake, is the range that our traversal meets.  Regrets of an infoset do not depend on its own player's range, so
-nothing else changes.
+Full-width CFR (DCFR by default) on real hands, with a gadget before the first decision (`gadgets`). In each
+iteration the opponent's traversal comes first and its hands' values update the gadget. The gadget's range, including
+mistakes, is then the opponent's range in the player's traversal. An infoset's regrets do not depend on its own
+player's range, so nothing else changes.
 
-A spot whose hands keep shared buckets on later streets (`Spot.merged`) is solved by CFR-BR on BOARDS sampled boards an
-iteration instead, as 2,352 turns and rivers follow a flop: on the last street the opponent responds best with every
-hand (`RespondedSampling`).  So our play is learnt against what real hands could take from it, and not from buckets that
-are as blind as ours; what they can take from the whole of it is found on all boards (`Resolved.excess_chips`).
-Maxmargin was not tried so, and is refused.
+A spot with shared buckets on later streets (`Spot.merged`) has too many boards: 2,352 turns and rivers follow a
+flop. It is solved by CFR-BR on BOARDS sampled boards per iteration. On the last street the opponent plays a best
+response with every real hand (`RespondedSampling`). The opponent's gain against the whole solution is computed on
+all boards (`Resolved.excess_chips`). Maxmargin is not supported there.
 
-Chips are those of the whole hand throughout.  Counterfactual values are linear in our range, which is scaled to a sum
-of 1 inside, so that neither float32 nor what counts as a gain depends on how rarely we get here.
+Chips are those of the whole hand. Counterfactual values are linear in the player's range. Internally the range is
+scaled to sum 1, so that precision does not depend on the probability of reaching the spot.
 """
 
 import time
@@ -28,37 +27,37 @@ import numpy.typing as npt
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.play.resolving.gadgets import Gadget, Maxmargin, Resolving, Unsafe
-from mccfr.play.resolving.spot import Spot, Tables
-from mccfr.solvers.public.public_chance.responding import OPTIONS, RespondedSampling
+from mccfr.play.resolving.resolving_spot import Spot, Tables
+from mccfr.solvers.public.public_chance.sampled_board_responses import OPTIONS, RespondedSampling
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, Variant
-from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import row_starts
+from mccfr.tables.table_layout import table_name
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("resolving", "maxmargin", "unsafe")
-"""Gadgets by the names that commands take, the default first."""
+"""Names of the gadgets in commands; the first is the default."""
 BOARDS = 8
-"""Full boards of one iteration where boards are sampled."""
+"""Sampled full boards of one iteration."""
 BEGUN, BEGUN_SAMPLED = 2.0, 1.0
-"""Pots that regrets begin with where all boards are walked, and where some are, shared out as the strategy in force
-plays: so its play is where we start from, and what it does well is not lost in few iterations.  The opponent's are
-shared out as it says, too, if only evenly, and learn less hastily (docs/measured/resolving.md)."""
+"""Initial regrets in pots, in proportion to the strategy in force: on all boards, and on sampled boards.
+
+Few iterations then keep that strategy's good actions (docs/measured/resolving.md)."""
 MOST_GIVEN = 0.005
-"""Of the pot, by real hands on all boards: what gives away more than the strategy in force is not played there."""
-_SAMPLED = PRESETS["dcfr"]  # of gadgets there
-_CHECKED = 1.4  # precision is looked at whenever so many times as many iterations are done
+"""Limit of `excess_chips` in pots on sampled boards; above it the strategy in force is kept."""
+_SAMPLED = PRESETS["dcfr"]  # discounting of gadgets on sampled boards
+_CHECKED = 1.4  # factor between the iterations at which precision is checked
 _FIRST_CHECK = 16
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a spot is solved: until the gap is no more than `precision_chips`, or either limit is reached.
+    """When solving a spot stops: at the precision, or at any of the limits.
 
-    iterations       the most that are done
-    precision_chips  of the gadget's game, for each hand that gets there; 0: all iterations are done
+    iterations       largest number
+    precision_chips  gap of the gadget's game in chips per hand that reaches it; 0: no check
     seconds          wall time after which no further iteration begins; results then depend on the machine
-    stopped          asked after each iteration: whether no further one is wanted
+    stopped          called after each iteration; True stops
     """
 
     iterations: int = 1_000
@@ -68,10 +67,10 @@ class Effort:
 
 
 class Resolved:
-    """A spot that was solved again.  What tells of it is found when it is asked for.
+    """A re-solved spot; its figures are computed on access.
 
-    tables      strategies of both players in the spot, as `Spot.tables`, in the dtype of the solving; ours is what it
-                was solved for
+    tables      strategies of both players in the spot, as `Spot.tables`, in the solver's dtype. Only the re-solving
+                player's part is meant to be used
     iterations  done
     """
 
@@ -81,26 +80,28 @@ class Resolved:
 
     @cached_property
     def values(self) -> Floats:
-        """[H] what the opponent's hands win by best responses against it, counterfactual, at our range as given."""
+        """[H] counterfactual values of the opponent's best responses to the solution, at the given range."""
         return self._best * self._side.scale
 
     @cached_property
     def gap_chips(self) -> float:
-        """Exploitability in the gadget's game, chips a hand: what best responses of both players gain together."""
+        """NashConv of the gadget's game in chips per hand: both players' best-response gains together."""
         side, (other, beside) = self._side, self._gadget.average()
         mine = side.spot.best_response(side.player, other, self.tables).value
         return self._gadget.best(self._best) + float(side.ours @ mine) - beside
 
     @property
     def alternatives(self) -> Floats | None:
-        """[H] what they won before, as `resolve` was told."""
+        """[H] the opponent's counterfactual values before, as given to `resolve`."""
         side = self._side
         return None if side.alternatives is None else side.alternatives * side.scale
 
     @property
     def excess_chips(self) -> float:
-        """What the opponent's hands together win beyond their alternatives, chips a hand that gets there, if each comes
-        as dealt and takes what is more: so much more than before he may win at most.  NaN without alternatives."""
+        """Upper bound of the opponent's gain over its alternatives, in chips per hand that gets there.
+
+        Each hand comes as dealt and takes the larger value. NaN without alternatives.
+        """
         side = self._side
         if side.alternatives is None:
             return nan
@@ -114,8 +115,12 @@ class Resolved:
 
 @dataclass(frozen=True)
 class _Side:
-    """The player that a spot is solved for, with `ours` [H], his range over its sum `scale`; of his opponent
-    `any_hand` [H], weights of the deal of which one hand gets there, and alternatives at `ours`."""
+    """The player for whom a spot is solved.
+
+    ours          [H] the player's range divided by its sum `scale`
+    any_hand      [H] weights of the opponent's deal, for one hand in total
+    alternatives  [H] of the opponent at `ours`, or None
+    """
 
     spot: Spot
     player: int
@@ -142,19 +147,17 @@ def resolve(
 ) -> Resolved:
     """Solve a spot for one player.
 
-    ranges        [2, H] weights of both players' hands at the root, by the strategies in force; of the safe methods'
-                  results neither bound nor gap relies on the opponent's
-    alternatives  [H] counterfactual values of the opponent's hands, at our range; the unsafe method needs none
-    begun         the strategy in force, as `Resolved.tables`, for regrets to begin with; where boards are sampled, ours
-                  is it in the end, too, if what was found gives away more than `MOST_GIVEN` of the pot
-    workers       threads that share the boards of the next street; what is found does not depend on them
-    seed          of the boards that are sampled where hands share buckets later; `variant`, `dtype` and `workers` are
-                  not asked then
-    alike         by block [buckets]: infosets of one number get one strategy, the mean of theirs by how often we get
-                  there; None: each its own.  Values and gap are those of what is got
+    ranges        [2, H] weights of both players' hands at the root, by the strategies in force. Bounds and gaps of
+                  the safe methods do not rely on the opponent's
+    alternatives  [H] counterfactual values of the opponent's hands at the player's range; not needed for "unsafe"
+    begun         the strategy in force as `Resolved.tables`, for initial regrets. On sampled boards it is kept if
+                  the solution's excess is above `MOST_GIVEN` pots
+    workers       threads that share the boards of the next street; results do not depend on them
+    seed          of sampled boards; `variant`, `dtype` and `workers` are ignored there
+    alike         by block [buckets]: infosets with equal numbers get one strategy, their mean weighted by reach;
+                  None: each its own. Values and gap are those of the result
 
-    Raises `ValueError` for another method, or one that needs all boards where they are sampled, a range of ours without
-    hands, and where alternatives are missing.
+    Raises `ValueError` for an unknown or unsupported method, an empty range of the player, or missing alternatives.
     """
     if method not in METHODS:
         raise ValueError(f"method = {method!r} is not allowed: it must be one of {', '.join(METHODS)}")
@@ -185,9 +188,9 @@ def resolve(
 
 
 class _Solver(ABC):
-    """CFR behind a gadget.  The gadget's game is one hand: gaps are chips."""
+    """CFR behind a gadget. The gadget's game has total weight 1, so gaps are in chips."""
 
-    _cfr: Any  # what iterates, one of two
+    _cfr: Any  # `VectorCfr` or `RespondedSampling`
 
     def __init__(self, side: _Side, gadget: Gadget, alike: Sequence[npt.NDArray[np.integer]] | None) -> None:
         self._side, self._gadget, self._alike = side, gadget, alike
@@ -200,10 +203,10 @@ class _Solver(ABC):
 
     @abstractmethod
     def _iterate(self) -> None:
-        """One iteration."""
+        """Do one iteration."""
 
     def run(self, effort: Effort) -> Resolved:
-        """Iterate."""
+        """Iterate until the effort's limits, and return the result."""
         began, following = time.perf_counter(), _FIRST_CHECK
         while self._iteration < effort.iterations:
             self._iterate()
@@ -218,11 +221,11 @@ class _Solver(ABC):
         return self._found()
 
     def _at_root(self, other: Floats) -> list[Floats]:
-        """Both players' ranges, by player."""
+        """Return both players' ranges, by player."""
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
     def _found(self) -> Resolved:
-        """What the iterations so far have come to."""
+        """Return the result of the iterations so far."""
         game, tables = self._side.spot.game, []
         for block, slots in enumerate(game.tree.row_slots.tolist()):
             sums = self._tables.get(table_name("strategy_sum", block))
@@ -235,7 +238,7 @@ class _Solver(ABC):
 
 
 class _FullWidth(_Solver):
-    """All boards in every iteration."""
+    """Solver with all boards in every iteration."""
 
     def __init__(
         self,
@@ -247,7 +250,7 @@ class _FullWidth(_Solver):
     ) -> None:
         super().__init__(side, gadget, alike)
         self._cfr = cfr
-        pots = BEGUN * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # a board's, by street
+        pots = BEGUN * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # of one board, by street
         for block, table in enumerate(begun or ()):
             if (name := table_name("regret", block)) in self._tables:
                 self._tables[name][:] = pots[block // 2] * table
@@ -262,7 +265,7 @@ class _FullWidth(_Solver):
 
 
 class _Responded(_Solver):
-    """Some boards in every iteration, on which the opponent responds to our play."""
+    """Solver with sampled boards in every iteration, on which the opponent plays best responses."""
 
     def __init__(
         self,
@@ -274,18 +277,18 @@ class _Responded(_Solver):
     ) -> None:
         super().__init__(side, gadget, alike)
         game = side.spot.game
-        schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # an iteration
+        schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # one period per iteration
         self._cfr = RespondedSampling(game, seed=seed, options=replace(OPTIONS, schedule=schedule))
         self._factor, self._begun = side.spot.board_factor, begun
         for block, table in enumerate(begun or ()):
             if block % 2 != side.player or (name := table_name("regret", block)) not in self._tables:
                 continue
             buckets = game.cards.listed().bucket[block // 2][side.player]
-            held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # hands of a bucket, on a board
+            held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # mean hands per bucket and board
             self._tables[name][:] = BEGUN_SAMPLED * game.pot_chips * held * table
 
     def run(self, effort: Effort) -> Resolved:
-        """As `_Solver.run`."""
+        """Iterate as `_Solver.run`; keep the strategy in force if the solution gives away too much."""
         found, side = super().run(effort), self._side
         if self._begun is None or not found.excess_chips > MOST_GIVEN * side.spot.game.pot_chips:
             return found
@@ -294,19 +297,19 @@ class _Responded(_Solver):
     def _iterate(self) -> None:
         gadget, values = self._gadget, np.zeros(len(self._side.ours))
         at_root = self._at_root(gadget.opponent_range(0.5 / (self._iteration + 1)))
-        for _ in range(BOARDS):  # who comes in must not depend on the board that he then meets
+        for _ in range(BOARDS):  # the entering range must not depend on the sampled board
             values += self._cfr.answered(self._side.player, at_root)
         gadget.update(values * (self._factor / BOARDS), _SAMPLED.step(self._iteration + 1))
 
 
 def _together(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
-    """[slots, buckets] in every column the total of those of its number."""
+    """Return [slots, buckets] with each column replaced by the sum of the columns of its number."""
     _, number = np.unique(alike, return_inverse=True)
     return np.stack([np.bincount(number, row)[number] for row in sums]).astype(sums.dtype)
 
 
 def _shares(sums: npt.NDArray[np.floating], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
-    """[slots, buckets] each cell of a row by the row's total; of rows that were never reached all alike."""
+    """Return [slots, buckets] rows normalised to sum 1; rows without weight are uniform."""
     found, counts = sums.copy(), np.diff(starts)
     for start, count in zip(starts.tolist(), counts.tolist(), strict=False):
         row = found[start : start + count]

@@ -1,5 +1,5 @@
-"""Exports: the average strategy, or the raw tables behind it, in the form that others can use."""
+"""Exports the average strategy or the raw tables in six formats, from CSV to OpenSpiel."""
 
-from mccfr.policy.export.formats import BY_HAND, FORMATS, LISTS, PROVENANCE, RAW, export
+from mccfr.policy.export.export_formats import BY_HAND, FORMATS, LISTS, PROVENANCE, RAW, export
 
 __all__ = ["BY_HAND", "FORMATS", "LISTS", "PROVENANCE", "RAW", "export"]

@@ -1,21 +1,21 @@
-"""Networks of a run of Deep CFR as a directory of flat arrays that any program can read, written and read again.
+"""Writes and reads networks of Deep CFR as a directory of flat arrays, for any program.
 
-    networks.json      what this is: the game, the network's form, what its inputs mean; length and CRC-32C of each file
-    networks.npy       [T, P] float32 parameters, player 0's networks first; where one player's have fewer, 0 after them
-    weights.npy        [T] float64    of each network in its player's average
-    players.npy        [T] int64      whose it is
-    iterations.npy     [T] int64      in which it was fitted; 0: uniform play, all parameters 0
+    networks.json      manifest: game, form of the networks, meaning of inputs, length and CRC-32C of each file
+    networks.npy       [T, P] float32 parameters, player 0's networks first, padded with 0
+    weights.npy        [T] float64    weight of each network in its player's average
+    players.npy        [T] int64      player of each network
+    iterations.npy     [T] int64      iteration in which it was fitted; 0: uniform play, all parameters 0
 
-Where infosets are listed, by player (I of them, A actions; street by street, those of a bucket together):
+For games with listed infosets, by player (I infosets, A actions), ordered by street and then by bucket:
 
-    inputs_player0.npy   [I, F] float32  what the network sees; absent where that is a one-hot of the infoset
-    actions_player0.npy  [I] int64       number of actions, the first outputs
-    parents_player0.npy  [I] int64       infoset · A + action of the player's own decision before, -1 where he had none
+    inputs_player0.npy   [I, F] float32  inputs of the network; absent if they are a one-hot code of the infoset
+    actions_player0.npy  [I] int64       number of actions, which are the first outputs
+    parents_player0.npy  [I] int64       infoset · A + action of the player's decision before; -1: none
 
-Where cards are dealt from the whole deck, by node of the betting tree:
+For games whose cards are dealt from the whole deck, by node of the betting tree:
 
-    bets.npy  [N, B] float32  columns of bets, after those of cards
-    tree.npy  [N, 5] int64    parent (-1: none), player (-1: nobody acts), street, first child, number of children
+    bets.npy  [N, B] float32  inputs that describe the betting, which follow those of the cards
+    tree.npy  [N, 5] int64    parent (-1: none), player (-1: no player acts), street, first child, number of children
 """
 
 from collections.abc import Callable, Mapping
@@ -26,27 +26,27 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.file import config_from
-from mccfr.config.outside import Kept, guests, sources
-from mccfr.config.solvers import DeepCfrConfig
-from mccfr.games.catalogue import build_game, game_files
+from mccfr.config.plugins import NamedCode, guests, sources
+from mccfr.config.solver_tables import DeepCfrConfig
+from mccfr.config.toml_files import config_from
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game, game_files
 from mccfr.policy.checks import Provenance
-from mccfr.policy.replacing import provenance_of
-from mccfr.solvers.deep.asked import Networks
-from mccfr.solvers.deep.dealt import view
-from mccfr.solvers.deep.dealt_cfr import is_dealt, make_dealt_network
-from mccfr.solvers.deep.features import VERSION, column_names
+from mccfr.policy.overwrite import provenance_of
 from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
-from mccfr.solvers.deep.learned import make_network
+from mccfr.solvers.deep.network_inputs import VERSION, column_names
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.deep.sampled_cards import view
+from mccfr.solvers.deep.sampled_cards_cfr import is_dealt, make_dealt_network
+from mccfr.solvers.deep.training_state import make_network
 from storage import durable
+from storage.atomic_outputs import output
 from storage.damage import DamagedError, reading
 from storage.directory_lock import read_directory
 from storage.json_files import parse_json, typed
-from storage.listing import file_entries, file_problems, listed_files
 from storage.manifest import canonical_json, read_manifest, write_manifest
+from storage.manifest_files import file_entries, file_problems, listed_files
 from storage.npy import npy_pieces, read_npy
-from storage.outputs import output
 
 MANIFEST, FORMAT, FORMAT_VERSION = "networks.json", "mccfr-networks", 2
 
@@ -56,7 +56,7 @@ class _FeatureFields(msgspec.Struct, frozen=True):
 
 
 class _NetworkFields(msgspec.Struct, frozen=True):
-    """What reading networks depends on."""
+    """The fields of networks.json that are needed to read networks."""
 
     game: dict[str, Any]
     solver: dict[str, Any]
@@ -71,12 +71,12 @@ _PARTS = ("parameters", "weight", "iteration")
 
 
 def networks_provenance(path: Path) -> Mapping[str, Any] | None:
-    """Where a directory comes from that says that it holds networks, of whatever version; None: it does not."""
+    """Return the provenance of a directory of networks of any version; None if it is none."""
     return provenance_of(path, MANIFEST, FORMAT)
 
 
 def is_networks(path: Path) -> bool:
-    """Whether a directory says of itself that it holds networks, of whatever version."""
+    """Return whether a directory's manifest declares networks, of any version."""
     return networks_provenance(path) is not None
 
 
@@ -87,14 +87,14 @@ def write_networks(
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool] = is_networks,
 ) -> None:
-    """Write networks as a directory at `out`, whole or not at all; networks that weigh nothing are left out.
+    """Write networks as a directory at `out`, complete or not at all; those of weight 0 are left out.
 
     documents    the `[game]` and `[solver]` tables of the run's configuration
-    provenance   JSON that says where they come from
-    replaceable  whether what is at `out` may be replaced, which happens in one step
+    provenance   JSON with the origin of the networks
+    replaceable  returns whether the path may be replaced, which happens in one step
 
-    Raises `FileExistsError` where it may not, `ValueError` for parameters that are not finite, and for a game that
-    needs files.
+    Raises `FileExistsError` if `out` may not be replaced.  Raises `ValueError` for parameters that are not finite, and
+    for a game that needs files.
     """
     game, files = asked.game, game_files(config_from(documents, "the run's configuration").game, Path())
     if files:
@@ -125,17 +125,20 @@ def write_networks(
 
 
 def read_networks(path: Path) -> tuple[Networks, dict[str, Any]]:
-    """Networks of a directory, and where they come from.
+    """Return the networks of a directory and its manifest.
 
-    Raises `DamagedError` where a file is missing or damaged, `ValueError` for another version of the format or of what
-    networks see, for shapes that are not those of the game's networks, and for parameters that are not finite.
+    Raises `DamagedError` for a missing or damaged file.  Raises `ValueError` for another version of format or inputs,
+    shapes that do not fit the game, and parameters that are not finite.
     """
     meta, arrays = read_directory(path, _read_files)
     return _networks_of(path, meta, arrays), meta
 
 
 def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Networks:
-    """Networks of the manifest and the files of a directory, which messages name; raises as `read_networks`."""
+    """Return the networks of a manifest and its arrays; `path` stands in messages.
+
+    Raises as `read_networks`.
+    """
     version = meta["features"]["version"]
     if version != VERSION:
         raise ValueError(
@@ -145,7 +148,7 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
     config = config_from(
         {"game": meta["game"], "solver": meta["solver"]},
         str(path / MANIFEST),
-        kept=Kept(path, meta.get("code_sha256", {})),
+        kept=NamedCode(path, meta.get("code_sha256", {})),
     )
     if not isinstance(config.solver, DeepCfrConfig):
         raise ValueError(f"{path / MANIFEST} names an algorithm that makes no networks: export them again")
@@ -157,7 +160,7 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
 
 
 def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """Return the manifest and the arrays by name, once every byte of them is as stated; raises as `read_networks`."""
+    """Return the manifest and the arrays by name, after checking every byte; raises as `read_networks`."""
     meta = read_manifest(path / MANIFEST, FORMAT, FORMAT_VERSION)
     typed(meta, _NetworkFields, path / MANIFEST)
     for problem in file_problems(path, listed_files(meta["files"])):
@@ -166,9 +169,9 @@ def _read_files(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]
 
 
 def verify_networks(path: Path) -> list[str]:
-    """Check every byte of a directory of networks; one sentence for each thing that is wrong.
+    """Check every byte of a directory of networks; return one sentence for each problem.
 
-    Raises `UnreadableError` where the system cannot read a file.
+    Raises `UnreadableError` if the system cannot read a file.
     """
 
     def read(inside: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]], list[str]]:
@@ -178,7 +181,7 @@ def verify_networks(path: Path) -> list[str]:
 
     try:
         meta, arrays, extra = read_directory(path, read)
-        if not guests(meta):  # what they see of a game that is code of a user's stays uncompared: nothing is imported
+        if not guests(meta):  # the check builds the game, and verifying must not run a user's code
             _networks_of(path, meta, arrays)
     except (DamagedError, FileNotFoundError, ValueError) as error:
         return [str(error)]
@@ -190,7 +193,7 @@ def _says(meta: Mapping[str, Any]) -> bool:
 
 
 def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
-    """Parameters of either player's network."""
+    """Return the number of parameters of each player's network."""
     if is_dealt(game):
         return [make_dealt_network(view(game), config).size] * 2
     infosets = list_infosets(game)
@@ -198,7 +201,7 @@ def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
 
 
 def _networks(asked: Networks) -> dict[str, npt.NDArray[Any]]:
-    """Files of the networks themselves."""
+    """Return the arrays of the networks of both players, by file name without ending."""
     kept = [np.flatnonzero(asked.tables[f"networks/player{player}/weight"]) for player in range(2)]
     found = [[asked.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]
     width = max(table.shape[1] for table in found[0])
@@ -212,7 +215,7 @@ def _networks(asked: Networks) -> dict[str, npt.NDArray[Any]]:
 
 
 def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
-    """Files of what networks see."""
+    """Return the arrays that describe the networks' inputs, by file name without ending."""
     if is_dealt(game):
         arrays = game.tree.arrays
         street = np.maximum(arrays.block, 0) // 2
@@ -230,7 +233,7 @@ def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
 
 
 def _tables(path: Path, arrays: Mapping[str, npt.NDArray[Any]], sizes: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Tables as a run has them, of the files; raises as `read_networks`."""
+    """Return a run's tables from the arrays of the files; raises as `read_networks`."""
     networks, count = arrays["networks"], len(arrays["weights"])
     if networks.shape != (count, max(sizes)):
         raise ValueError(

@@ -1,24 +1,24 @@
-"""OpenSpiel's game and ours, walked together: which of our infosets each of its information states is."""
+"""Traverses OpenSpiel's game and ours together, to map its information states to our infosets."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mccfr.cards.listed import ListedCards
-from mccfr.policy.profile import Behaviour
+from mccfr.cards.card_lists import ListedCards
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION
-from mccfr.trees.lines import line_text
 
 MAX_HISTORIES = 5_000_000
 _TOLERANCE = 1e-9
 
 
 class OpenSpielWalk:
-    """A walk over all histories of an OpenSpiel game (a `pyspiel.Game`) beside the same game as we have it.
+    """Traversal of all histories of an OpenSpiel game (a `pyspiel.Game`) together with ours.
 
-    action        action id of one of our labels; the flag says that a bet is faced
-    payoff_scale  our chips for each unit of OpenSpiel's payoffs
+    action        returns the action id of a label; the flag is True if the player faces a bet
+    payoff_scale  chips per unit of OpenSpiel's payoffs
     """
 
     def __init__(self, source: Behaviour, game: Any, action: Callable[[str, bool], int], payoff_scale: float) -> None:
@@ -28,10 +28,10 @@ class OpenSpielWalk:
         self._deals = _Deals(cards.listed()) if cards.dealt else None
 
     def policy(self) -> dict[str, dict[str, float]]:
-        """{information state string: {action id: probability}} of every state where a player acts.
+        """Return {information state string: {action id: probability}} for all states in which a player acts.
 
-        Raises `ValueError` where the games differ in players, actions or payoffs, where one string stands for infosets
-        of ours that are played differently, and beyond MAX_HISTORIES histories.
+        Raises `ValueError` if the games differ in players, actions or payoffs, or have more than MAX_HISTORIES
+        histories. Raises it too if one string stands for infosets with different strategies.
         """
         found: dict[str, dict[str, float]] = {}
         todo: list[tuple[Any, int, tuple[int, ...]]] = [(self._game.new_initial_state(), 0, ())]
@@ -62,7 +62,7 @@ class OpenSpielWalk:
         return [(state.child(outcome), child, dealt) for outcome, child in children.items()]
 
     def _actions(self, state: Any, node: int) -> dict[int, int]:
-        """{action id: child} of a decision, in our order."""
+        """Return {action id: child} of a decision, in the order of our actions."""
         tree = self._source.game.tree
         player = int(tree.arrays.player[node])
         if tree.arrays.kind[node] != DECISION or player != state.current_player():
@@ -107,7 +107,7 @@ class OpenSpielWalk:
 
 
 def _key(game: Any, state: Any) -> str:
-    """What `open_spiel.python.policy.TabularPolicy` calls a state."""
+    """Return the key of a state in `open_spiel.python.policy.TabularPolicy`."""
     declared = game.get_type()
     if declared.provides_information_state_string:
         return str(state.information_state_string())
@@ -115,7 +115,10 @@ def _key(game: Any, state: Any) -> str:
 
 
 class _Deals:
-    """Cards in OpenSpiel's order of dealing (player 0's hand, player 1's hand, the board) as indices of ours."""
+    """Maps cards in OpenSpiel's order of dealing to our hands and boards.
+
+    The order is player 0's hand, player 1's hand, the board.
+    """
 
     def __init__(self, cards: ListedCards) -> None:
         self._cards = cards
@@ -128,12 +131,12 @@ class _Deals:
         ]
 
     def _grouped(self, street: int, board: Any) -> tuple[frozenset[int], ...]:
-        """Board cards street by street; within a street the order means nothing."""
+        """Return the board's cards as one set for each street."""
         starts = [0, *self._stops]
         return tuple(frozenset(board[starts[s] : starts[s + 1]]) for s in range(street + 1))
 
     def cards_dealt(self, street: int) -> int:
-        """Number of cards that are out on a street."""
+        """Return the number of cards dealt up to a street, both hands included."""
         return 2 * self._hole + self._stops[street]
 
     def _hands(self, dealt: tuple[int, ...]) -> tuple[int, int]:
@@ -141,12 +144,12 @@ class _Deals:
         return self._hand[frozenset(dealt[:hole])], self._hand[frozenset(dealt[hole : 2 * hole])]
 
     def bucket(self, street: int, player: int, dealt: tuple[int, ...]) -> int:
-        """Bucket of the player's hand."""
+        """Return the bucket of the player's hand."""
         board = self._board[street][self._grouped(street, dealt[2 * self._hole :])]
         return int(self._cards.bucket[street][player, board, self._hands(dealt)[player]])
 
     def result(self, dealt: tuple[int, ...]) -> float:
-        """+1 where player 0 wins the showdown, -1, or 0."""
+        """Return +1 if player 0 wins the showdown, -1 if player 1 does, 0 for a tie."""
         last = len(self._stops) - 1
         strength = self._cards.strength[self._board[last][self._grouped(last, dealt[2 * self._hole :])]]
         mine, other = (int(strength[hand]) for hand in self._hands(dealt))

@@ -1,1 +1,1 @@
-"""A run directory: what it holds, what identifies it, what its journals and checkpoints say."""
+"""Run directories: content, identity, journals and checkpoints."""

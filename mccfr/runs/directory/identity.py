@@ -1,4 +1,4 @@
-"""What identifies a run: the part of its configuration that its numbers follow from, and whether two are the same."""
+"""Identity of a run: the part of its configuration that determines its numbers."""
 
 import math
 from collections.abc import Mapping
@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 
 from abstraction.buckets import Abstraction
-from mccfr.config import outside
-from mccfr.config.file import changed_keys, to_document
-from mccfr.config.tables import Config
-from mccfr.games.catalogue import game_files
-from mccfr.solvers.configured import opponents_buckets
-from mccfr.solvers.turns import turns_of
+from mccfr.config import plugins
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import changed_keys, to_document
+from mccfr.games.registry import game_files
+from mccfr.solvers.game_from_config import opponents_buckets
+from mccfr.solvers.out_of_core import turns_of
 from storage.damage import reading
 from storage.manifest import content_hash
 
 
 class IdentityFields(msgspec.Struct, frozen=True):
-    """`identity_document` of a run's manifest, as far as it is read key by key."""
+    """Typed fields of `identity_document` in a run's manifest."""
 
     game: dict[str, Any]
     solver: dict[str, Any]
@@ -31,7 +31,7 @@ class IdentityFields(msgspec.Struct, frozen=True):
 
 
 def _finite(value: Any) -> Any:
-    """Infinite powers as text: JSON has no infinity."""
+    """Return a value with infinite numbers as text, because JSON has no infinity."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -40,17 +40,18 @@ def _finite(value: Any) -> Any:
 
 
 def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """What makes two runs the same: game (with the content of its files), solver, table formats, strata.
+    """Return the identity of a run: game (with hashes of its files), solver, table formats, strata.
 
-    Only what differs from its default: a key that a later version adds leaves the identity of older runs alone.
+    Only values that differ from their defaults are included, so that new keys leave the identity of older runs
+    unchanged.
 
-    buckets  hashes of the streets of its abstraction, where they are known already
+    buckets  hashes of the abstraction's streets, if already known
     """
     document, game = _finite(changed_keys(config)), game_document(config, base)
     kept = ("format", "regret_dtype", "sum_dtype")
     tables = {key: value for key, value in document.get("tables", {}).items() if key in kept}
     solver = document.get("solver", {})
-    if isinstance(solver.get("warm_start"), str):  # what a run has begun with: it may lie elsewhere now, or be gone
+    if isinstance(solver.get("warm_start"), str):  # not in the identity: the initial tables may be moved or deleted
         del solver["warm_start"]
     if (opponents := opponents_buckets(config, base)) is not None and config.solver.opponents is not None:
         solver[config.solver.opponents[0]] = content_hash(Abstraction(Path(opponents.path)).content_hashes())
@@ -61,7 +62,7 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
         identity["run"] = {"strata": config.run.strata}
         if "interval" in document.get("run", {}):
             identity["run"]["interval"] = config.run.interval
-        if config.tables.resident is not None:
+        if config.tables.memory_budget is not None:
             blocks, iterations = turns_of(config)
             identity["run"] |= {"blocks": blocks, "cycle_iterations": iterations}
     if config.abstraction is not None:
@@ -70,7 +71,7 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
 
 
 def game_document(config: Config, base: Path) -> dict[str, Any]:
-    """What makes two games the same: what differs from its default, and the content of files."""
+    """Return the identity of a game: values that differ from their defaults, and hashes of its files."""
     given = _finite(changed_keys(config))["game"]
     game = {key: value for key, value in given.items() if key not in config.game.file_keys}
     game["files_sha256"] = [_sha256(path) for path in game_files(config.game, base).values()]
@@ -82,14 +83,14 @@ def _sha256(path: Path) -> str:
         return sha256(path.read_bytes()).hexdigest()
 
 
-def trained_code(config: Config) -> list[outside.Source]:
-    """Where game, algorithm and variant come from, as far as they are not the package's."""
-    found = outside.sources(to_document(config))
+def trained_code(config: Config) -> list[plugins.Source]:
+    """Return the sources of a user-defined game, algorithm and variant."""
+    found = plugins.sources(to_document(config))
     return [source for (table, _), source in found.items() if table != "evaluation"]
 
 
 def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config, base: Path) -> None:
-    """Raise `ValueError` naming the differing keys unless `config` describes the run that has this manifest."""
+    """Raise `ValueError` with the differing keys unless `config` describes the run of this manifest."""
     found, wanted = manifest["identity_document"], identity_document(config, base)
     if wanted == found:
         return
@@ -105,7 +106,7 @@ def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config,
 
 
 def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
-    """A key of an identity as people write it; what is not in it has the default of its table."""
+    """Return an identity's value as text for messages; absent keys have their table's default."""
     if key in document.get(table, {}):
         return repr(document[table][key])
     fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()

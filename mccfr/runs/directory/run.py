@@ -1,12 +1,11 @@
-"""Run directories: what they hold, what identifies a run, and how one is made and opened.
+"""Run directories: creates, opens and locks them.
 
-A run directory is self-contained: `config.toml` with every default written out, copies of the files that the game needs
-under `inputs/`, `manifest.json` with the run's identity.  Limits, workers and evaluation points are no part of the
-identity; game, solver and table formats are.
+A run directory is self-contained. It has `config.toml` with every default, copies of the game's files in `inputs/`, and
+`manifest.json` with the run's identity. The identity includes game, solver and table formats, but not limits, workers
+and evaluation points.
 
-What a configuration names from outside of the package (`mccfr.config.outside`) is code, and stays where it is: the
-manifest has the SHA-256 of its file, and that of what trains is a part of the identity.  The copy under `inputs/` is
-there to be compared and restored.
+User code named in a configuration (`mccfr.config.plugins`) stays in its place. The manifest has the SHA-256 of its
+file, and for training code the hash is part of the identity. The copy in `inputs/` serves for comparison and restoring.
 """
 
 import errno
@@ -23,30 +22,30 @@ import msgspec
 
 from abstraction.buckets import Abstraction, is_abstraction
 from mccfr import __version__
-from mccfr.config import outside
-from mccfr.config.file import (
+from mccfr.config import plugins
+from mccfr.config.game_tables import OpaqueGame
+from mccfr.config.run_tables import AbstractionConfig, Config
+from mccfr.config.solver_tables import OpaqueSolver
+from mccfr.config.toml_files import (
     config_from,
     load_document,
     opaque_config,
     to_document,
 )
-from mccfr.config.games import OpaqueGame
-from mccfr.config.solvers import OpaqueSolver
-from mccfr.config.tables import AbstractionConfig, Config
-from mccfr.games.catalogue import game_files
 from mccfr.games.game import Game
-from mccfr.runs.directory import records
+from mccfr.games.registry import game_files
+from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.identity import IdentityFields, identity_document, trained_code
-from mccfr.solvers.configured import configured_game, opponents_buckets
+from mccfr.solvers.game_from_config import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Algorithm
-from mccfr.tables.layout import TableLayout
+from mccfr.tables.table_layout import TableLayout
 from storage import durable
 from storage.damage import reading
 from storage.held_directory import errors_shown
 from storage.json_files import typed
-from storage.lock import Holder, RunLock, holder_of, is_held, noted
 from storage.manifest import content_hash, read_manifest, write_manifest
+from storage.run_lock import Holder, RunLock, holder_of, is_held, noted
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 4
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
@@ -56,7 +55,7 @@ _ID_BYTES = 16
 
 
 class _ManifestFields(msgspec.Struct, frozen=True):
-    """A run's manifest."""
+    """Typed fields of a run's manifest."""
 
     identity: str
     identity_document: IdentityFields
@@ -69,9 +68,9 @@ class _ManifestFields(msgspec.Struct, frozen=True):
 class Run:
     """An opened run directory.
 
-    replace  the export at the end of a session may take the place of another run's
-    lock     that this process holds (`lock`); None: it only reads
-    lacks    what is wrong with its card abstraction, of a run that was opened all the same; None: nothing
+    replace  whether the export at the end of a session may replace another run's
+    lock     the lock held by this process (`lock`); None: it only reads
+    lacks    a sentence on the missing or wrong card abstraction of a run opened without it; None: no problem
     """
 
     directory: Path
@@ -83,35 +82,35 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a checkpoint must have been made by: the hash of the identity document, and a readable part of it."""
+        """Identity that the run's checkpoints must have: hash of the identity document, and game name."""
         return checkpoint_identity(self.manifest)
 
     @property
     def run_id(self) -> str:
-        """Return what tells the run from every other of its configuration; copies of its directory share it."""
+        """Random id that distinguishes runs of one configuration; copies of the directory share it."""
         return str(self.manifest["run_id"])
 
     @property
     def algorithm(self) -> Algorithm:
-        """What answers for the run's `[solver]`."""
+        """The algorithm of the run's `[solver]`."""
         return algorithm_of(self.config)
 
     def path(self, name: str) -> Path:
-        """A file or directory of the run."""
+        """Return the path of a file or directory of the run."""
         return self.directory / name
 
     def abstraction(self) -> Abstraction | None:
-        """The card abstraction that the run is played on, if there is one."""
+        """Return the run's card abstraction, if it has one."""
         return None if self.abstraction_path is None else Abstraction(self.abstraction_path)
 
     @property
     def is_opaque(self) -> bool:
-        """Return whether its game or solver is code of a user's that was not imported (`open_run(opaque=True)`)."""
+        """True if its game or solver is user code that was not imported (`open_run(opaque=True)`)."""
         return isinstance(self.config.game, OpaqueGame) or isinstance(self.config.solver, OpaqueSolver)
 
     @property
     def abstraction_path(self) -> Path | None:
-        """Where that lies."""
+        """Path of the run's card abstraction, or None."""
         wanted = self.config.abstraction
         return None if wanted is None else self.directory / wanted.path
 
@@ -120,46 +119,46 @@ class Run:
         return configured_game(self.config, self.directory)
 
     def layout(self, game: Game) -> TableLayout:
-        """Layout of the run's tables, with the dtypes chosen when it was created."""
+        """Return the layout of the run's tables, with the dtypes chosen on creation."""
         return self.algorithm.layout(game)
 
     def check_lock(self) -> None:
-        """Raise `LostDirectoryError` where this process has locked the run, and its directory was removed since."""
+        """Raise `LostDirectoryError` if this process holds the lock and the directory was removed."""
         if self.lock is not None:
             self.lock.check()
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
-        """Append one JSON line to a file of the run, durably."""
+        """Append a JSON line to a file of the run, durably."""
         durable.append_line(self.path(name), json.dumps(record, allow_nan=False))
 
     def read(self, name: str) -> list[dict[str, Any]]:
-        """All sound lines of one of the run's journals; [] where there is none."""
-        return records.read(self.path(name))
+        """Return all valid lines of a journal of the run; [] if it does not exist."""
+        return journal_records.read(self.path(name))
 
     def backwards(self, name: str) -> Iterator[dict[str, Any]]:
-        """The sound lines of one of the run's journals, the last first; no more is read than is taken."""
-        return records.backwards(self.path(name))
+        """Yield the valid lines of a journal of the run, the last first, reading no more than is used."""
+        return journal_records.backwards(self.path(name))
 
 
 def checkpoint_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of the checkpoints of the run that has a manifest."""
+    """Return the identity of a run's checkpoints, given the run's manifest."""
     return {"run_identity": manifest["identity"], "game": manifest["identity_document"]["game"]["name"]}
 
 
 def _without_nothing(value: Any) -> Any:
-    """TOML has no null: absent keys mean the default, which is None for all that may be None."""
+    """Return a value without None entries: TOML has no null, and the default of such keys is None."""
     if isinstance(value, Mapping):
         return {key: _without_nothing(item) for key, item in value.items() if item is not None}
     return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
-    """Make a run directory for `config`, whose files are relative to `base`, with tables of the given layout.
+    """Create a run directory for `config`, whose files are relative to `base`.
 
-    Everything is written under a temporary name and renamed, so that a run directory is whole or absent.  Raises
-    `FileExistsError` where `directory` exists and is not empty, `BlockingIOError` where another process makes it.
+    The directory is written under a temporary name and renamed, so it is complete or absent. Raises `FileExistsError`
+    if `directory` exists and is not empty, and `BlockingIOError` if another process is creating it.
     """
-    if is_run(directory):  # by now: whoever makes a run has looked before
+    if is_run(directory):  # callers have checked before: another process has created it since
         raise _being_made_elsewhere(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
@@ -181,9 +180,9 @@ def _being_made_elsewhere(directory: Path) -> BlockingIOError:
 
 @contextmanager
 def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
-    """The directory of that name, made and empty but for the lock of a run, which this process holds meanwhile.
+    """Create the temporary directory and hold its run lock for the block; it contains only the lock.
 
-    Whoever comes second finds the lock held, or the directory renamed.
+    Raises `BlockingIOError` if another process holds the lock, or has created or renamed the directory.
     """
     with durable.naming(temporary):
         if temporary.is_symlink() or temporary.is_file():
@@ -213,7 +212,7 @@ def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
 
 
 def _remove_all_but(name: str, directory: Path) -> None:
-    """What a process has left in a directory that died there."""
+    """Remove everything except `name`, left by a process that died."""
     for entry in directory.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
@@ -222,11 +221,11 @@ def _remove_all_but(name: str, directory: Path) -> None:
 
 
 def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout) -> None:
-    """Write what a new run directory holds."""
+    """Write the content of a new run directory."""
     import tomli_w
 
     document = to_document(config)
-    sources, code = game_files(config.game, base), outside.sources(document)
+    sources, code = game_files(config.game, base), plugins.sources(document)
     if sources or code:
         durable.make_dir(temporary / INPUTS)
         for key, source in sources.items():
@@ -236,7 +235,7 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
         for (_, key), module in code.items():
             durable.write_file(temporary / INPUTS / f"code-{key}-{module.file.name}", module.file.read_bytes())
         durable.fsync_dir(temporary / INPUTS)
-    if config.abstraction is not None:  # far too large to copy: the run refers to it, and knows its hashes
+    if config.abstraction is not None:  # too large to copy: the run has its path and hashes
         document["abstraction"] = {"path": str((base / config.abstraction.path).resolve())}
     if config.solver.opponents is not None and (opponents := opponents_buckets(config, base)) is not None:
         document["solver"][config.solver.opponents[0]] = opponents.path
@@ -256,14 +255,15 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
 
 
 def is_run(directory: Path) -> bool:
-    """Whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
+    """Return whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
     with reading():
         return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
 
 def read_run_manifest(directory: Path) -> dict[str, Any]:
-    """Read the manifest of a run; raises as `storage.manifest.read_manifest`, and `ValueError` for values of a wrong
-    type.
+    """Read the manifest of a run.
+
+    Raises as `storage.manifest.read_manifest`, and `ValueError` for values of a wrong type.
     """
     manifest = read_manifest(directory / MANIFEST, FORMAT, FORMAT_VERSION)
     fields = typed(manifest, _ManifestFields, directory / MANIFEST)
@@ -274,43 +274,42 @@ def read_run_manifest(directory: Path) -> dict[str, Any]:
 
 @reading()
 def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
-    """Open a run to read its own files alone: as `open_run`, also where its abstraction was moved (`lacks`)."""
+    """Open a run to read only its own files: as `open_run`, even without its abstraction (`lacks`)."""
     try:
         return open_run(directory, abstraction, opaque=True)
     except AbstractionError as error:
         if abstraction is not None:
             raise
         document, source = load_document(directory / CONFIG), str(directory / CONFIG)
-        config = opaque_config(document, source) if outside.guests(document) else config_from(document, source)
+        config = opaque_config(document, source) if plugins.guests(document) else config_from(document, source)
         return Run(directory, config, read_run_manifest(directory), lacks=" ".join(str(error).split()))
 
 
 class AbstractionError(ValueError):
-    """The card abstraction of a run is not where it was, or another one."""
+    """The card abstraction of a run is missing or another one."""
 
 
 @reading()
 def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool = False) -> Run:
     """Open a run directory.
 
-    Raises `ValueError` or `DamagedError` of one sentence where it is none, or damaged, and `UnreadableError` where the
-    system cannot read a file of it.
+    abstraction  present path of the run's card abstraction, if it was moved; another abstraction raises
+    opaque       do not import user code: a user-defined game or solver is only a name. Otherwise `mccfr.config.plugins`
+                 decides what may be imported, and raises `ValueError` for the rest
 
-    abstraction  where the run's card abstraction lies now, if not where it was when the run was made; another one is
-                 refused
-    opaque       import nothing that it names from outside: such a game or solver has its name alone.  Otherwise
-                 `mccfr.config.outside` says what may be imported; `ValueError` for all else
+    Raises `ValueError` or `DamagedError` with one sentence for a directory that is not a run, or a damaged one. Raises
+    `UnreadableError` if the system cannot read a file of it.
     """
     if not is_run(directory):
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
     manifest = read_run_manifest(directory)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
-    if opaque and outside.guests(document):
+    if opaque and plugins.guests(document):
         config = opaque_config(document, source_of_it)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
-    config = config_from(document, source_of_it, kept=outside.Kept(directory, manifest.get("code_sha256", {})))
+    config = config_from(document, source_of_it, kept=plugins.NamedCode(directory, manifest.get("code_sha256", {})))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = manifest["identity_document"]
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
@@ -333,9 +332,9 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
 
 
 def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:
-    """The configuration with the place `given` for its abstraction, whose streets must have the `hashes` of the run.
+    """Return the configuration with the abstraction's path; its streets must have the run's `hashes`.
 
-    Raises `ValueError` where there is none at its place, or another one; the message has both hashes.
+    Raises `ValueError` if the abstraction is missing or another one; the message has both hashes.
     """
     if config.abstraction is None:
         if given is not None:
@@ -360,7 +359,7 @@ def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path 
 
 
 def _refuse_links(directory: Path) -> None:
-    """Nothing of a run is a symbolic link but the one to its live tables: files would change under its manifest."""
+    """Raise `ValueError` for a symbolic link other than `live`, which could change files of the run."""
     inputs = directory / INPUTS
     entries = [*directory.iterdir(), *(inputs.iterdir() if inputs.is_dir() else ())]
     for entry in sorted(entries):
@@ -372,10 +371,10 @@ def _refuse_links(directory: Path) -> None:
 
 @contextmanager
 def lock(run: Run) -> Iterator[Run]:
-    """Lock a run and yield it for writing: its `directory` is a path that leads to it wherever it is moved.
+    """Lock a run and yield it for writing; its `directory` stays valid if it is moved.
 
-    Errors that leave the block name the place where the run is.  Raises `BlockingIOError` while another process works
-    on the run, and `ValueError` where another run has taken its place since it was opened.
+    Errors that leave the block name the run's real path. Raises `BlockingIOError` while another process works on the
+    run, and `ValueError` if another run has replaced it since it was opened.
     """
     with RunLock(run.path(LOCK)) as held, errors_shown():
         directory = held.directory.path
@@ -386,21 +385,21 @@ def lock(run: Run) -> Iterator[Run]:
 
 @reading()
 def is_locked(run: Run) -> bool:
-    """Whether some process works on the run; needs no more than to read."""
+    """Return whether a process works on the run; read-only."""
     return is_held(run.path(LOCK))
 
 
 @reading()
 def worker_of(run: Run) -> Holder | None:
-    """The process that works on the run; None where there is none."""
+    """Return the process that works on the run, or None."""
     return holder_of(run.path(LOCK)) if is_locked(run) else None
 
 
 def phase_of(run: Run) -> str | None:
-    """What the process that works on the run is doing, in a few words; only while `is_locked` does it mean anything."""
+    """Return what the process working on the run is doing, as text; only valid while `is_locked`."""
     return noted(run.path(LOCK))
 
 
 def with_settings(run: Run, /, **settings: Any) -> Run:
-    """The run with other limits or evaluation settings: nothing that belongs to its identity."""
+    """Return the run with other limits or evaluation settings, which are not part of its identity."""
     return replace(run, config=msgspec.structs.replace(run.config, **settings))

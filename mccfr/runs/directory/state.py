@@ -1,11 +1,11 @@
-"""Checkpoints of a run: opening one that belongs to the run, and what its state must hold."""
+"""Opens a run's checkpoints and checks their state."""
 
 from typing import Annotated, Any
 
 import msgspec
 
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from storage.blocks import open_whole
+from storage.block_tables import open_whole
 from storage.checkpoint import Checkpoint, checkpoint_path, identity_problem
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -13,16 +13,16 @@ _RNG_WORDS = 4
 
 
 class WorkerFields(msgspec.Struct, frozen=True):
-    """Counters of a worker, or of a stratum, and the words of its stream of actions, none where it has not begun."""
+    """Counters of a worker or stratum, and its random state: four 64-bit words, or none before its start."""
 
     iterations: _Count
     nodes: _Count
     rng: list[_Count]
-    due: _Count = 0  # of a stratum: what rounding has left it, in parts of the sum of shares
+    due: _Count = 0  # of a stratum: remainder of rounding its iterations, in units of 1/(sum of shares)
 
 
-class TurnFields(msgspec.Struct, frozen=True):
-    """Of strata in turn: turns that have ended, and nodes touched when the present cycle began."""
+class BlockScheduleFields(msgspec.Struct, frozen=True):
+    """Position of an out-of-core schedule: blocks trained, and nodes touched at the start of the cycle."""
 
     ended: _Count
     cycle_nodes: _Count
@@ -36,16 +36,16 @@ class StateFields(msgspec.Struct, frozen=True):
     training_seconds: float
     workers: list[WorkerFields]
     period: _Count
-    iterations_weight: float | None = None
+    iterations_weight: float
     kept: bool = False
-    measured: bool = False  # whether its strategy was to be measured next
-    turns: TurnFields | None = None
+    measured: bool = False  # its strategy was due for evaluation
+    turns: BlockScheduleFields | None = None
 
 
 def check_own(run: Run, found: Checkpoint) -> Checkpoint:
-    """Return an open checkpoint of a run's directory; every reader of a run checks its checkpoints here.
+    """Return an open checkpoint after checking that it belongs to the run; every reader calls this.
 
-    Raises `ValueError` where the checkpoint is another run's, or its state is not that of a run.
+    Raises `ValueError` if it belongs to another run, or its state is invalid.
     """
     problem = identity_problem(found, run.identity) or state_problem(found.state)
     if problem is not None:
@@ -54,20 +54,20 @@ def check_own(run: Run, found: Checkpoint) -> Checkpoint:
 
 
 def open_own(run: Run, number: int) -> Checkpoint:
-    """Open a checkpoint of a run, blocks included, for the session that holds the run's lock.
+    """Open a checkpoint of a run with its blocks; for the session that holds the run's lock.
 
-    Raises as `storage.blocks.open_whole` and `check_own`.
+    Raises as `storage.block_tables.open_whole` and `check_own`.
     """
     return check_own(run, open_whole(checkpoint_path(run.path(CHECKPOINTS), number)))
 
 
 def state_problem(state: dict[str, Any]) -> str | None:
-    """What is wrong with the state of a run's checkpoint, in one sentence; None if nothing is."""
+    """Return a sentence on an error in the state of a run's checkpoint; None if it is valid."""
     try:
         found = msgspec.convert(state, StateFields)
     except msgspec.ValidationError as error:
         return f"state.json is not that of a run: {str(error).replace('`', '')}"
-    if found.training_seconds < 0 or (found.iterations_weight or 0) < 0:
+    if found.training_seconds < 0 or found.iterations_weight < 0:
         return "state.json states a time or a weight below 0"
     for number, worker in enumerate(found.workers):
         if len(worker.rng) not in (0, _RNG_WORDS) or any(word >= 2**64 for word in worker.rng):

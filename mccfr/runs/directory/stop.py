@@ -1,4 +1,4 @@
-"""Stopping a run from outside, by a signal to the process that works on it."""
+"""Stops a run by a signal to the process that works on it."""
 
 import os
 import signal
@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable
 
 from mccfr.runs.directory.run import Run, worker_of
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 
 _LOOK_SECONDS = 0.1
 
 
 def stop_run(run: Run, say: Callable[[str], None]) -> None:
-    """Send SIGTERM to the process that works on a run, and wait until it does no more.
+    """Send SIGTERM to the process that works on a run, and wait until it releases the run.
 
-    say  told whom it was sent to
+    say  receives a message with the process id
 
-    Raises `ValueError` where nothing works on it, or something on another machine.
+    Raises `ValueError` if no process works on it, or one on another machine.
     """
     worker = worker_of(run)
     if worker is None:

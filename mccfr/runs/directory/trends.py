@@ -1,14 +1,15 @@
-"""How a run develops, measured on the tables of its checkpoints: what is never reached, what is lost, what still moves.
+"""Measures a run's progress on checkpoints: rows never reached, lost updates, and strategy changes.
 
-*Lost updates.*  Workers add to one table without locks, so an addition may overwrite another.  External sampling visits
-the first decision of a player (one before which he has not acted) once in every iteration, namely when his opponent
-traverses, and adds the iteration's weight to its strategy sums, spread over the actions.  Summed over all buckets these
-rows, the hottest of all, must therefore hold the total weight of the iterations, which the workers count; what is
-missing was lost.  For later decisions the expected total is that of the player's own decision before, times the share
-of the action between them in its sums: a martingale, with a standard error of at most the root of largest weight times
-total.  It is followed from decision to decision, and measured at the most visited ones of each street.  Sums in float32
-are rounded at random, which adds to the error what it can at most, so that noise is not taken for a loss.  Where sums
-fade (`dcfr`) or actions are skipped (pruning) none of this holds, and nothing is reported.
+*Lost updates.* Workers add to one table without locks, so an addition may overwrite another. Call a decision first if
+its player has not acted before. External sampling visits it once per iteration, when the opponent traverses, and adds
+the iteration's weight to its strategy sums. Over all buckets, its sums must equal the total weight of the iterations;
+the difference is lost.
+
+At later decisions the expected total is that of the player's previous decision, times the share of the action between
+them in its sums. This is a martingale with a standard error of at most sqrt(largest weight * total). It is measured at
+the most visited decisions of each street. Stochastic rounding of float32 sums is included in the error.
+
+Nothing is reported if sums are discounted (`dcfr`) or actions are skipped (pruning).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,25 +20,27 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit
+from mccfr.common.rounding import LARGEST_VARIANCE
 from mccfr.games.game import Game
-from mccfr.rounding import LARGEST_VARIANCE
 from mccfr.solvers.solver import Algorithm
-from mccfr.tables.layout import TableSet
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.lines import own_actions
+from mccfr.tables.table_layout import TableSet
+from mccfr.trees.betting_lines import own_actions
 
 TRENDS = "trends.jsonl"
 SENTINELS = 16
-"""Decisions of each street on which lost updates are measured."""
-_BLOCK_CELLS = 1 << 22  # of a table that are brought into order at a time
-_KEPT_BYTES = 256 << 20  # sums of the first street that are kept from checkpoint to checkpoint
+"""Number of decisions per street at which lost updates are measured."""
+_BLOCK_CELLS = 1 << 22  # cells of a table copied in row-major order at a time
+_KEPT_BYTES = 256 << 20  # largest first street kept from checkpoint to checkpoint
 
 
 class BlockTotals(NamedTuple):
-    """What one block's strategy sums come to, over all buckets.
+    """Totals of a block's strategy sums over all buckets.
 
-    cells     [slots] float64  sums
-    variance  [slots] float64  of them by rounding, at most; 0 where they are in float64
+    cells          [slots] float64 sums
+    variance       [slots] float64 upper bound of their variance by rounding; 0 for float64 tables
+    rows           number of rows
+    never_reached  rows without any sum
     """
 
     cells: npt.NDArray[np.float64]
@@ -48,7 +51,10 @@ class BlockTotals(NamedTuple):
 
 @nogil_njit
 def _add_up(sums, starts, cells, squares):
-    """Add the buckets of sums [K, width] to cells [slots], and their squares; returns how many rows are all 0."""
+    """Add sums [K, width] over buckets to cells [slots], and their squares to squares [slots].
+
+    Returns the number of rows whose sums are all 0.
+    """
     empty = 0
     for bucket in range(sums.shape[0]):
         for row in range(starts.shape[0] - 1):
@@ -64,7 +70,7 @@ def _add_up(sums, starts, cells, squares):
 
 
 def block_totals(game: Game, block: int, sums: npt.NDArray[Any]) -> BlockTotals:
-    """Totals of a block's strategy sums [K, width], a few buckets at a time, so that no table is copied whole."""
+    """Return the totals of a block's strategy sums [K, width], computed for a few buckets at a time."""
     starts = row_starts(game, block)
     cells, squares = np.zeros((2, int(starts[-1])))
     step = max(1, _BLOCK_CELLS // sums.shape[1])
@@ -75,9 +81,9 @@ def block_totals(game: Game, block: int, sums: npt.NDArray[Any]) -> BlockTotals:
 
 
 class Visits(NamedTuple):
-    """Totals of the strategy sums at one decision: found, expected, and one standard error of their difference.
+    """Totals of the strategy sums at a decision: found, expected, and standard error of the difference.
 
-    first: its player has not acted before, so that what is expected is known exactly
+    first  the player has not acted before, so the expected total is exact
     """
 
     node: int
@@ -94,12 +100,15 @@ def expected_visits(
     iterations_weight: float,
     largest_weight: float,
 ) -> list[Visits]:
-    """What external sampling must have added at every decision that can be followed, in order of nodes.
+    """Return found and expected strategy sums of external sampling, by node.
+
+    Decisions whose expectation is unknown are left out.
+
 
     taken              `own_actions` of the tree
     totals             by block; decisions of other blocks are left out
     iterations_weight  total weight of the iterations
-    largest_weight     of one iteration
+    largest_weight     largest weight of an iteration
     """
     known: dict[int, Visits] = {}
     for node in game.tree.decisions.tolist():
@@ -121,7 +130,7 @@ def expected_visits(
 
 
 def _total(game: Game, totals: Mapping[int, BlockTotals], node: int) -> tuple[float, float]:
-    """The sums at a decision, over all actions, and their variance."""
+    """Return the sum over all actions of a decision, and its variance."""
     arrays = game.tree.arrays
     block, first = int(arrays.block[node]), int(arrays.slot[node])
     here = slice(first, first + int(arrays.count[node]))
@@ -129,7 +138,7 @@ def _total(game: Game, totals: Mapping[int, BlockTotals], node: int) -> tuple[fl
 
 
 def _share(game: Game, totals: Mapping[int, BlockTotals], before: Visits, taken: int) -> tuple[float, float]:
-    """Share of the action into node `taken` in the sums at `before`, and its variance relative to its square."""
+    """Return the share of the action into node `taken` in the sums at `before`, and its relative variance."""
     arrays, block = game.tree.arrays, totals[int(game.tree.arrays.block[before.node])]
     place = int(arrays.slot[before.node]) + taken - int(arrays.first[before.node])
     cell = float(block.cells[place])
@@ -140,12 +149,12 @@ def _share(game: Game, totals: Mapping[int, BlockTotals], before: Visits, taken:
 
 
 def lost_updates(game: Game, visits: list[Visits]) -> dict[str, Any]:
-    """Shares of the updates that are missing, of the first decisions and of each street's sentinels.
+    """Return the shares of updates lost at first decisions and at each street's most visited others.
 
-    first_decisions         share lost at the first decisions of both players, the hottest rows: no sampling error
-    first_decisions_error   one standard error of it, at most: by rounding; 0 where sums are in float64
-    sentinels_per_street    [S] share lost at the most visited of the other decisions, None where none was visited
-    sentinel_errors_per_street  [S] one standard error of it, at most
+    first_decisions         share lost at the first decisions of both players; no sampling error
+    first_decisions_error   upper bound of its standard error, by rounding; 0 for float64 sums
+    sentinels_per_street    [S] share lost at the most visited of the other decisions; None if none was visited
+    sentinel_errors_per_street  [S] upper bound of its standard error
     """
     tree, first = game.tree, [v for v in visits if v.first and v.expected > 0]
     shares: list[float | None] = []
@@ -173,7 +182,7 @@ class FirstStreetTrend(NamedTuple):
 
 
 def first_street(game: Game, tables: TableSet) -> FirstStreetTrend | None:
-    """The first street of tables; None where it is too large to keep, or keeps no sums."""
+    """Return the first street of tables; None if it is too large to keep or has no strategy sums."""
     found = {
         block: tables.numbers("strategy_sum", block, row_starts(game, block))
         for block in (0, 1)
@@ -195,9 +204,9 @@ def first_street(game: Game, tables: TableSet) -> FirstStreetTrend | None:
 
 
 def mean_change(game: Game, before: FirstStreetTrend, now: FirstStreetTrend) -> float | None:
-    """Mean total-variation distance of two average strategies over the first street's rows, weighted by `now`.
+    """Return the mean total-variation distance of two strategies on the first street, weighted by `now`.
 
-    Rows that either has not reached are left out; None where none is left.
+    Only rows that both have reached count; None if there are none.
     """
     distance = weights = 0.0
     for block, probability in now.probability.items():
@@ -210,7 +219,7 @@ def mean_change(game: Game, before: FirstStreetTrend, now: FirstStreetTrend) -> 
 
 
 class Trends:
-    """Measures one checkpoint after the other of a session."""
+    """Measures the checkpoints of a session, one after the other."""
 
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
@@ -218,14 +227,14 @@ class Trends:
         self._before: FirstStreetTrend | None = None
 
     def remember(self, tables: TableSet) -> None:
-        """Take the tables of the checkpoint that the session goes on from as what changes are measured against."""
+        """Set the tables from which the session resumes as the reference for the next change."""
         self._before = first_street(self._game, tables)
 
-    def measure(self, tables: TableSet, iterations_weight: float | None, largest_weight: float) -> dict[str, Any]:
+    def measure(self, tables: TableSet, iterations_weight: float, largest_weight: float) -> dict[str, Any]:
         """The trend fields of one line of trends.jsonl.
 
         tables             all of them
-        iterations_weight  total weight of the iterations, None where it is not known (runs of older versions)
+        iterations_weight  total weight of the iterations
         largest_weight     of one iteration
         """
         game = self._game
@@ -250,7 +259,7 @@ class Trends:
 
 
 def _never_reached(totals: Mapping[int, BlockTotals], street: int) -> float | None:
-    """Share of a street's rows, of both players, that hold no strategy sum; None where it keeps none."""
+    """Return the share of a street's rows without any strategy sum; None if the street has no sums."""
     here = [totals[block] for block in (2 * street, 2 * street + 1) if block in totals]
     rows = sum(total.rows for total in here)
     return sum(total.never_reached for total in here) / rows if rows else None

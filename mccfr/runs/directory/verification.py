@@ -1,4 +1,4 @@
-"""`verify`: which kind of artefact a path holds, and everything that is wrong with it."""
+"""Implements `verify`: finds the kind of artefact at a path, and lists its problems."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
-from mccfr.runs.directory import records
+from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.run import (
     CHECKPOINTS,
     JOURNAL,
@@ -17,9 +17,9 @@ from mccfr.runs.directory.run import (
 )
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
-from mccfr.solvers.configured import opponents_buckets
+from mccfr.solvers.game_from_config import opponents_buckets
 from storage import checkpoint as checkpoints
-from storage.blocks import block_problems
+from storage.block_tables import block_problems
 from storage.checkpoint import identity_problem
 from storage.damage import DamagedError
 from storage.directory_lock import ReadLock
@@ -27,15 +27,15 @@ from storage.locked_checkpoints import lock_each
 
 
 def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path | None = None) -> list[str]:
-    """Check every byte of a run, checkpoint, policy, networks or abstraction: a sentence a problem, [] if it is sound.
+    """Check every byte of a run, checkpoint, policy, networks or abstraction.
 
-    The abstractions that a run uses are checked with it.
+    Returns a sentence for each problem. The abstractions that a run uses are checked too.
 
-    reporter     told which checkpoint of a run is read
-    abstraction  where the run's card abstraction lies now, if it was moved
+    reporter     receives progress
+    abstraction  present path of the run's card abstraction, if it was moved
 
-    Raises `ValueError` where the path holds none of these, and for an abstraction beside anything but a run, and
-    `UnreadableError` where the system cannot read a file: nothing can be said of it then.
+    Raises `ValueError` if the path holds none of these, and for an abstraction given for anything but a run. Raises
+    `UnreadableError` if the system cannot read a file.
     """
     reporter = reporter or Silent()
     reporter.phase(f"reading {path}")
@@ -61,7 +61,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
 
 
 def _identity_around(path: Path) -> dict[str, Any] | None:
-    """Return the identity of the run in whose directory a checkpoint lies; None where it lies elsewhere.
+    """Return the identity of the run that contains a checkpoint; None if no run does.
 
     Raises `OSError` and `ValueError` as `read_run_manifest`.
     """
@@ -74,11 +74,10 @@ def _identity_around(path: Path) -> dict[str, Any] | None:
 def _problems_of_checkpoint(
     path: Path, reporter: Reporter, known: dict[str, list[str]], identity: dict[str, Any] | None
 ) -> list[str]:
-    """Of its bytes and those of the blocks that it names, and of its state if a run wrote it.
+    """Check a checkpoint, the blocks that it names, and its state if a run wrote it.
 
-    reporter  what cannot be seen of it
-    known     as of `block_problems`
-    identity  of the run that it belongs to; None: of any, or of an abstraction, whose stages are checkpoints too
+    known     as for `block_problems`
+    identity  identity of its run; None: any run, or an abstraction, whose stages are checkpoints too
     """
     problems = checkpoints.verify(path)
     if problems:
@@ -97,7 +96,7 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
         return [str(error)]
     if run.is_opaque:
         reporter.message(f"{path} names code of a user's, which is not run here: its config.toml was not compared")
-    problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same ones
+    problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same blocks
     opponents = opponents_buckets(run.config, run.directory)
     for used in (run.abstraction_path, None if opponents is None else Path(opponents.path)):
         if used is not None:
@@ -117,7 +116,7 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
             if lock.is_in_place():
                 raise
         else:
-            problems += found if lock.is_in_place() else []  # one that is gone is nothing of the run any more
-    for name in records.JOURNALS:
-        problems += records.problems(run.path(name))
+            problems += found if lock.is_in_place() else []  # a removed checkpoint no longer belongs to the run
+    for name in journal_records.JOURNALS:
+        problems += journal_records.problems(run.path(name))
     return problems

@@ -1,1 +1,1 @@
-"""What is done with a run's results: averages, evaluations, exports, matches, players."""
+"""Uses of a run's results: averages, evaluations, exports, matches and players."""

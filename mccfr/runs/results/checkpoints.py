@@ -1,11 +1,11 @@
-"""Which of a run's checkpoints is meant, and the tables in it."""
+"""Finds a run's checkpoints, and reads their tables."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, Run
 from mccfr.runs.directory.state import check_own
-from mccfr.tables.layout import TableSet
+from mccfr.tables.table_layout import TableSet
 from storage.checkpoint import Checkpoint, list_checkpoints
 from storage.locked_checkpoints import open_locked
 
@@ -13,10 +13,10 @@ Found = TypeVar("Found")
 
 
 def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
-    """Open a run's checkpoint, the newest without a number.
+    """Open a run's checkpoint, by default the newest.
 
-    It stays on the disk as long as the object is kept, whatever a session does meanwhile.  Raises `ValueError` where
-    there is no such checkpoint, and as `check_own`.
+    The checkpoint stays on disk as long as the object is kept. Raises `ValueError` if it does not exist, and as
+    `check_own`.
     """
     checkpoint = open_locked(run.path(CHECKPOINTS), number)
     if checkpoint is None:
@@ -29,10 +29,10 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
 
 
 def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], Found]) -> Found:
-    """Return `read(checkpoint)` of a run's checkpoint, the newest without a number.
+    """Return `read(checkpoint)` for a run's checkpoint, by default the newest.
 
-    Where the file system has no locks, a checkpoint may be removed while it is read: `read` is called again then, with
-    the newest.  Raises as `find_checkpoint` and `read`.
+    On file systems without locks, a checkpoint may be removed during reading; `read` is then called again with the
+    newest. Raises as `find_checkpoint` and `read`.
     """
     while True:
         checkpoint = find_checkpoint(run, number)
@@ -44,7 +44,7 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
 
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
-    """The newest record of each method that found an exploitability, by checkpoint; of those that are still there."""
+    """Return the newest exploitability record of each method, for each checkpoint that still exists."""
     kept = list_checkpoints(run.path(CHECKPOINTS))
     found: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in kept}
     for line in run.read(EVALUATIONS):
@@ -54,11 +54,11 @@ def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
 
 
 def best_checkpoint(run: Run, method: str) -> int:
-    """Number of the checkpoint, of those still there, whose strategy a method found least exploitable.
+    """Return the number of the existing checkpoint that a method found least exploitable.
 
-    By exploitability, or the bound on it.  Where a checkpoint was measured several times its newest figure counts; what
-    others won from it head-to-head is a bound too: a method's responder may be no match for a strategy that has
-    hardly been trained, where they are.  Raises `ValueError` where none was measured by it.
+    The figure is the newest exploitability, or lower bound of it, of each checkpoint. Another strategy's gain against
+    it head-to-head is a lower bound too, and the larger one counts. Without it, a weak responder could favour an
+    untrained checkpoint. Raises `ValueError` if no checkpoint was measured by the method.
     """
     there = measured_checkpoints(run).items()
     found = {number: records[method]["exploitability_chips"] for number, records in there if method in records}
@@ -76,6 +76,6 @@ def best_checkpoint(run: Run, method: str) -> int:
 
 
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
-    """A checkpoint's tables (of one kind: "strategy_sum"); every byte read is checked."""
+    """Return a checkpoint's tables (of one kind, such as "strategy_sum"); every byte read is checked."""
     specs = [spec for spec in checkpoint.specs if spec.name.startswith(kind)]
     return TableSet({spec.name: checkpoint.read(spec.name) for spec in specs}, specs)

@@ -1,26 +1,26 @@
-"""The checkpoint that `[export] best` takes, and what it is worth on other deals than it was chosen by.
+"""Chooses the checkpoint of `[export] best`, and evaluates it on new deals.
 
-The least of several figures that were sampled is lower than the truth of any: so the one that is told is measured anew.
+The minimum of several sampled figures is biased downwards, so the chosen checkpoint is measured again.
 """
 
 from functools import partial
 from typing import Any
 
 from mccfr.evaluation.methods import measure, method_named, record_text
-from mccfr.evaluation.methods.options import declared
+from mccfr.evaluation.methods.option_structs import declared
 from mccfr.games.game import Game
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.reporter import EVALUATING, Reporter
-from mccfr.runs.results.averages import stored_average
+from mccfr.runs.results.average_strategies import stored_average
+from mccfr.runs.results.checkpoint_evaluator import given_to
 from mccfr.runs.results.checkpoints import best_checkpoint, read_checkpoint
-from mccfr.runs.results.evaluator import given_to
 
 
 def chosen_checkpoint(run: Run, game: Game, name: str, reporter: Reporter) -> int:
-    """Number of the checkpoint that a method found least exploitable; what it finds with another seed is told.
+    """Return the number of the least exploitable checkpoint; report its figure with another seed.
 
-    Raises `ValueError` where none was measured by it, and as `read_checkpoint`.
+    Raises `ValueError` if no checkpoint was measured by the method, and as `read_checkpoint`.
     """
     number, method, points = best_checkpoint(run, name), method_named(name), run.config.evaluation
     reporter.message(f"checkpoint {number} is the best by {name}")

@@ -1,16 +1,16 @@
-"""Where the export that a configuration asks for goes, and whether it may, said before anything is trained for it."""
+"""Path of a configured export, and the checks of it before training."""
 
 from pathlib import Path
 
-from mccfr.config.tables import Config, ExportConfig
+from mccfr.config.run_tables import Config, ExportConfig
 from mccfr.games.game import Game
-from mccfr.policy.export.formats import PROVENANCE, check_format
-from mccfr.policy.replacing import replaceable
-from storage.outputs import check_output
+from mccfr.policy.export.export_formats import PROVENANCE, check_format
+from mccfr.policy.overwrite import replaceable
+from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:
-    """`out`, relative to the current directory; without it beside the run: `RUN-policy`, or `RUN.FORMAT`."""
+    """Return `out`, relative to the current directory, or by default `RUN-policy` or `RUN.FORMAT`."""
     if export.out is not None:
         return Path(export.out)
     if directory.name in ("", ".."):
@@ -21,13 +21,13 @@ def export_path(export: ExportConfig, directory: Path) -> Path:
 def check_export(
     config: Config, game: Game, directory: Path, run_id: str | None = None, *, replace: bool = False
 ) -> None:
-    """Raise what the export at the end of a run in a directory would, if that can be known before.
+    """Raise the errors of the export at the end of a run that are known in advance.
 
-    run_id   the run's; None: there is no such run yet
-    replace  an export of another run may be replaced
+    run_id   id of the run; None: it does not exist yet
+    replace  allow to replace another run's export
 
-    That is `ValueError` for a format that the game has not, or a `best` of checkpoints that are not measured and kept,
-    `FileExistsError` where something else is at its place.
+    `ValueError`: a format that the game lacks, or a `best` of checkpoints that are not measured and kept.
+    `FileExistsError`: the path is taken.
     """
     export, points = config.export, config.evaluation
     if export is None:

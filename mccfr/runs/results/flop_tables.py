@@ -1,4 +1,4 @@
-"""A line of a blueprint on flop after flop as tables: by flop, by texture, by class of hands; CSV or Parquet."""
+"""Reports a line of a blueprint, or a spot, over many flops: tables by flop, texture and hand class."""
 
 import csv
 import importlib
@@ -12,33 +12,37 @@ import numpy.typing as npt
 
 from abstraction.cards import RANKS, cards_text
 from mccfr.evaluation.flop_values import FlopReport, Flops, flop_report, some_flops
-from mccfr.evaluation.units import Effort
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.samples import Effort
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.solved_flops import has_hands, solved_flops, typed_spot
 from mccfr.runs.results.targets import Reference, open_target
 from storage import durable
-from storage.outputs import begins_with, check_output, output
+from storage.atomic_outputs import begins_with, check_output, output
 
 POSITIONS = "oop", "ip"
 SUBSETS = 49, 95, 184
-"""Flops of the subsets whose errors are told where all are known."""
+"""Sizes of flop subsets whose errors are reported if all flops are known."""
 _SUITS, _RANKS = ("monotone", "two-tone", "rainbow"), ("three of a kind", "paired", "unpaired")
 _PARQUET = b"PAR1"
 _DIGITS = 6
-_RUN_OUTS = 10  # for each flop
-_WITHIN = 0.003  # of the pot
+_RUN_OUTS = 10  # per flop
+_WITHIN = 0.003  # share of the pot
 Table = list[dict[str, Any]]
 
 
 class PageWriter(NamedTuple):
-    """What writes all tables as one page: `ours` tells an earlier one, `write` takes place, title, report, tables."""
+    """Writer of all tables as one page.
+
+    ours   returns whether a file is an earlier page
+    write  takes path, title, report and tables
+    """
 
     ours: Callable[[Path], bool]
     write: Callable[[Path, str, FlopReport, Mapping[str, Table]], None]
 
 
 def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
-    """[F] what kind of flop each [F, 3] is: its suits, its pairs, and its highest rank."""
+    """Return the texture of flops [F, 3]: suits, pairs and highest rank, each [F] str."""
     suits, ranks = (cards % 4).tolist(), (cards // 4).tolist()
     return {
         "suits": np.array([_SUITS[len(set(each)) - 1] for each in suits]),
@@ -48,7 +52,7 @@ def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
 
 
 def tables_of(found: FlopReport) -> dict[str, Table]:
-    """`flops`, `textures` and `classes`: rows of the three tables, docs/files.md lists their fields."""
+    """Return the rows of the tables `flops`, `textures` and `classes`; docs/files.md lists their fields."""
     every = np.arange(len(found.flops.cards))
     total = found.weight(every)
     texture = textures(found.flops.cards)
@@ -72,7 +76,7 @@ def tables_of(found: FlopReport) -> dict[str, Table]:
 
 
 def _order(kind: str) -> tuple[int, str]:
-    """Ranks from the highest down, all else by name."""
+    """Return a sort key: ranks from high to low, everything else by name."""
     return -RANKS.find(kind) if len(kind) == 1 else 0, kind
 
 
@@ -107,7 +111,7 @@ def _classes(found: FlopReport) -> Table:
 
 
 def subset_errors(found: FlopReport) -> dict[int, dict[str, float]]:
-    """What subsets would have said beside all flops: of each, the difference of EV, and the largest of a frequency."""
+    """Return the errors of subsets compared with all flops: EV, equity, and the largest of a frequency."""
     number = {tuple(cards): place for place, cards in enumerate(found.flops.cards.tolist())}
     every, errors = np.arange(len(number)), {}
     for count in SUBSETS:
@@ -127,11 +131,11 @@ def subset_errors(found: FlopReport) -> dict[int, dict[str, float]]:
 
 
 class ReportedFlops(NamedTuple):
-    """What `report_flops` has found.
+    """Result of `report_flops`.
 
-    report     of the flops that are reported
-    left_out   flops that leave a range no hand
-    unreached  flops on which a spot was not solved to the exploitability asked for
+    report     report of the flops
+    left_out   flops on which a range has no hands
+    unreached  flops on which a spot did not reach the required exploitability
     """
 
     report: FlopReport
@@ -152,16 +156,16 @@ def report_flops(
     progress: Callable[[int, int], None] | None = None,
     page: PageWriter | None = None,
 ) -> ReportedFlops:
-    """Report a line of a policy or run on so many flops, or a typed spot, and write the tables beside each other.
+    """Report a line of a policy or run, or a spot, over flops, and write the tables.
 
-    target          a policy or run; or the run or configuration of a spot, which is solved on each flop
-    out             ends in .csv or .parquet: the flops; textures and classes have .textures and .classes before the
-                    ending; or in .html, if there is a `page`: all of it
-    run_outs, seed  of a policy or run; None: 10 run-outs for each flop, seed 0
-    to              of a spot: the share of the pot to which it is solved; None: 0.3 %
+    target          a policy or run, or a spot's run or configuration, which is solved on each flop
+    out             .csv or .parquet: path of the flops, beside .textures and .classes; .html with a `page`: everything
+    flops           number of flops
+    run_outs, seed  policy or run: run-outs per flop, and seed; None: 10 and 0
+    to              spot: exploitability to reach, as a share of the pot; None: 0.3 %
 
-    Raises `ValueError` for another ending and for options that have no effect, `FileExistsError` where something else
-    is there, and as `flop_report`.
+    Raises `ValueError` for another suffix and for options without effect, `FileExistsError` if a path is taken, and as
+    `flop_report`.
     """
     write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
     if write is None and not (page and out.suffix == ".html"):
@@ -209,21 +213,24 @@ def _of_line(
     effort: Effort,
     progress: Callable[[int, int], None] | None,
 ) -> FlopReport:
-    """Report a line of a policy or run; `sampling`: run-outs for each flop, and seed."""
+    """Report a line of a policy or run.
+
+    sampling  run-outs per flop, and seed
+    """
     opened = open_target(target)
     run_outs, seed = (usual if given is None else given for given, usual in zip(sampling, (_RUN_OUTS, 0), strict=True))
     return flop_report(Profile(opened.game, opened.strategy), line, flops, run_outs, seed, effort, progress)
 
 
 def _refuse_given(what: str, **options: object) -> None:
-    """Raise `ValueError` for an option that is given (not None) and has no effect on what is reported."""
+    """Raise `ValueError` for an option that is given (not None) but has no effect on the report."""
     for name, given in options.items():
         if given is not None:
             raise ValueError(f"--{name.replace('_', '-')} has no effect on the report of {what}: leave it out")
 
 
 def _flop_text(cards: npt.NDArray[np.int8]) -> str:
-    """The cards of a flop, the highest first."""
+    """Return the cards of a flop as text, the highest first."""
     return cards_text(cards[::-1].tolist())
 
 

@@ -1,4 +1,4 @@
-"""A line of a policy as a spot that can be typed: ranges by Bayes, pot, stacks, and the policy's own bets behind it."""
+"""Turns a line of a policy into a spot: ranges by Bayes' rule, pot, stacks and bet sizes."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config.file import opaque_config
-from mccfr.config.games import GameConfig, HoldemGame, HoldemSubgame
+from mccfr.config.game_tables import GameConfig, HoldemGame, HoldemSubgame
+from mccfr.config.toml_files import opaque_config
 from mccfr.games.holdem_subgame import FILE_STACK
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Behaviour, Policy, is_policy
@@ -18,17 +18,17 @@ from mccfr.runs.results.targets import Reference, open_source
 from storage.directory_lock import read_unchanged
 
 TYPED = ("oop", "ip", "pot", "stack")
-"""What a typed spot says beside its board."""
+"""Keys of a typed spot besides its board."""
 
 
 def asked_spot(
     board: str | None, typed: Mapping[str, Any], policy: Path | None, line: str | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The keys of `[game]` of a spot that is typed, or that a policy comes to; of the latter its own menu besides.
+    """Return the `[game]` keys of a spot, typed or from a policy's line; for the latter also its menu.
 
-    typed  TYPED, each None where it is not said
+    typed  values of TYPED, each None if absent
 
-    Raises `ValueError` where both or neither are said, and as `line_spot`.
+    Raises `ValueError` if both or neither are given, and as `line_spot`.
     """
     said = [name for name in TYPED if typed[name] is not None]
     if policy is None and line is None:
@@ -47,7 +47,7 @@ def asked_spot(
 
 
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """`spot_behind` of a policy, a run or networks; `ValueError` for another game than no-limit hold'em."""
+    """Return `spot_behind` of a policy, run or networks; raises `ValueError` except for no-limit hold'em."""
     config, source = read_unchanged(policy, lambda: (game_config(policy), open_source(Reference(policy))))
     if not isinstance(config, HoldemGame | HoldemSubgame):
         raise ValueError(f"{policy} is of another game: give a policy of holdem or holdem-subgame")
@@ -57,15 +57,15 @@ def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict
 def spot_behind(
     source: Behaviour, config: HoldemGame | HoldemSubgame, line: str, board: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Board, ranges, pot and stacks after a line, as `[game]` has them, and the menu of the game's bets there.
+    """Return board, ranges, pot and stacks after a line, as `[game]` keys, and the later bet menu.
 
-    config  the game that the strategy is for
-    line    to where a street begins: "r300c/"
-    board   that street's: three to five cards
+    config  game of the strategy
+    line    betting line up to the start of a street: "r300c/"
+    board   the board of that street: three to five cards
 
-    A range's weights are the probability that the strategy comes there with a hand, times its weight before.  Raises
-    `ValueError` for a line that is illegal, over or within a street, another street's board, and where no hand comes
-    there.
+    A hand's weight is its weight in the game times the probability that the strategy plays the line with it. Raises
+    `ValueError` for a line that is illegal, ends the hand or ends within a street. Also for a board of another street,
+    and if no hand reaches the spot.
     """
     ranges = RangesOfLine(source)
     found = ranges.follow(line, board)
@@ -96,7 +96,10 @@ def spot_behind(
 
 
 def game_config(path: Path) -> GameConfig:
-    """Return the `[game]` table of what `open_source` opens, of a user's game its name alone; raises as that does."""
+    """Return the `[game]` table of what `open_source` opens; of a user-defined game only the name.
+
+    Raises as `open_source`.
+    """
     if is_run(path):
         return open_run(path).config.game
     if is_policy(path):
@@ -109,7 +112,7 @@ def game_config(path: Path) -> GameConfig:
 
 
 def whole_stack(config: HoldemGame | HoldemSubgame) -> float:
-    """Chips of each player over the whole hand."""
+    """Return the chips of each player at the start of the hand."""
     if isinstance(config, HoldemGame):
         return config.stack
     if config.file is None:
@@ -118,7 +121,7 @@ def whole_stack(config: HoldemGame | HoldemSubgame) -> float:
 
 
 def _menu_behind(config: HoldemGame | HoldemSubgame, line: str) -> dict[str, Any]:
-    """The menu of what the game offers behind a line; lines that it adds or takes away become shorter."""
+    """Return the game's menu after a line; the prefix of its added and removed lines is cut off."""
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")
     for key in ("add", "remove"):

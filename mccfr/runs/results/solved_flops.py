@@ -1,4 +1,4 @@
-"""A typed spot on flop after flop, each solved to a share of the pot: a flop a unit, so that a stop loses none."""
+"""Solves a spot on many flops to an exploitability; each flop is a sample, so stopping loses little."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,32 +8,32 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import card_mask, cards_text, combo_masks, parse_cards
-from abstraction.ranges import read_range
-from mccfr.config.file import config_from, load_config, to_document
-from mccfr.config.games import HoldemSubgame
-from mccfr.config.spot import spot_document
-from mccfr.config.tables import Config
+from abstraction.range_notation import read_range
+from mccfr.config.game_tables import HoldemSubgame
+from mccfr.config.run_tables import Config
+from mccfr.config.spot_table import spot_document
+from mccfr.config.toml_files import config_from, load_config, to_document
 from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops, class_sums, pair_weights
-from mccfr.evaluation.units import Effort, Units, play_units
+from mccfr.evaluation.samples import Effort, SampledWork, play_units
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import holdem_subgame
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import is_run, open_run
 from mccfr.solvers.public.best_response import hand_values
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 _PLAYER_COLUMNS = 4
 _FLOP_CARDS = 3
-_MOST_BLOCKED = 101  # hands that share a card with a hand, itself included
+_MOST_BLOCKED = 101  # hands that share a card with a hand, including itself
 Floats = npt.NDArray[np.float64]
 
 
 def typed_spot(path: Path) -> dict[str, Any] | None:
-    """Return `[game]` of a spot's run or configuration, without its name and board; None where there is no typed spot.
+    """Return `[game]` of a spot's run or configuration, without name and board; None if it is no spot.
 
-    Raises `ValueError` for a spot that begins after the flop: it has no bet sizes for the flop.
+    Raises `ValueError` for a spot that begins after the flop, because it has no bet sizes for the flop.
     """
     if not (is_run(path) or path.suffix == ".toml"):
         return None
@@ -50,7 +50,7 @@ def typed_spot(path: Path) -> dict[str, Any] | None:
 
 
 def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
-    """[F] whether a flop leaves each range of a spot a hand that the other's hand does not block."""
+    """Return for each flop [F] bool: whether both ranges have hands that do not block each other."""
     masks, possible = combo_masks(), np.zeros(len(flops.cards), bool)
     held = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
     for number, cards in enumerate(flops.cards.tolist()):
@@ -61,11 +61,14 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
     return possible
 
 
-class SolvedFlops(Units):
-    """A unit finds sums by class as `LineOnFlops`, and the exploitability that was reached, of the pot."""
+class SolvedFlops(SampledWork):
+    """Samples of a spot, one per flop: class sums as in `LineOnFlops`, and the exploitability reached.
+
+    The exploitability is a share of the pot.
+    """
 
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
-        """`spot` as of `typed_spot`; raises as its keys do, on the first flop."""
+        """Prepare a spot as returned by `typed_spot`; raises as its keys do, on the first flop."""
         self._spot, self._flops, self._to = spot, flops, to
         made = self._game(0)[1]
         self.pot, self.actions = made.pot_chips, [made.tree.label[child] for child in made.tree.children(0)]
@@ -78,7 +81,7 @@ class SolvedFlops(Units):
         return config, holdem_subgame(config.game, Path())
 
     def play(self, unit: int) -> Floats:
-        """As `Units.play`."""
+        """Solve the spot on one flop."""
         config, game = self._game(unit)
         algorithm = algorithm_of(config)
         tables = private_tables(algorithm.layout(game))
@@ -106,7 +109,8 @@ def solved_flops(
 ) -> tuple[FlopReport, Floats]:
     """Return a report of a spot on flops, and the exploitability reached on each, as a share of the pot.
 
-    flops  on each of which both ranges have hands (`has_hands`)
+    flops  flops on which both ranges have hands (`has_hands`)
+    to     exploitability to reach, as a share of the pot
 
     Raises as `play_units`.
     """

@@ -1,4 +1,4 @@
-"""From what somebody names - a run, a policy, networks - to a strategy in its game."""
+"""Opens a strategy in its game from the name of a run, a policy or networks."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,29 +10,29 @@ from mccfr.games.game import Game
 from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import Run, is_run, open_run
-from mccfr.runs.results.averages import checkpoint_networks, named_average, stored_average
+from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks, stored_average
 from mccfr.runs.results.checkpoints import read_checkpoint
-from mccfr.solvers.deep.asked import Networks, is_unlisted
+from mccfr.solvers.deep.network_strategy import Networks, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 from storage.checkpoint import Checkpoint, is_checkpoint
 
 UNIFORM = "uniform"
-"""Whom a strategy meets unless somebody is named."""
+"""Name of the default opponent."""
 PLAIN_STRATEGIES: Mapping[str, Callable[[Game], Strategy]] = {
     UNIFORM: uniform_strategy,
     "always-call": partial(pure_strategy, action="c"),
     "always-fold": partial(pure_strategy, action="f"),
 }
-"""Strategies that are known by name and the same in every game."""
+"""Strategies with a name that exist in every game."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What names a strategy: a run, a policy or networks by their place, or one of PLAIN_STRATEGIES.
+    """Name of a strategy: path of a run, policy or networks, or one of PLAIN_STRATEGIES.
 
-    number       of a run's checkpoint; None: the newest
-    abstraction  where a run's card abstraction lies, if not where it was when the run was made
-    average      which average strategy of a run, where its algorithm makes several
+    number       number of a run's checkpoint; None: the newest
+    abstraction  present path of a run's card abstraction, if it was moved
+    average      name of a run's average strategy, for algorithms with several
     """
 
     path: Path
@@ -42,16 +42,16 @@ class Reference:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the name of a strategy that is the same in every game."""
+        """True if this names one of PLAIN_STRATEGIES."""
         return str(self.path) in PLAIN_STRATEGIES
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing is said beside the name."""
+        """True if only the path is given."""
         return self == Reference(self.path)
 
     def check_exported(self) -> None:
-        """`ValueError` where something exported is asked for a checkpoint or an average, or given an abstraction."""
+        """Raise `ValueError` if an export is given a checkpoint, an average or an abstraction."""
         if self.average is not None:
             raise ValueError(f"{self.path} is no run, so it has one strategy: leave --average out")
         if self.number is not None:
@@ -62,9 +62,9 @@ class Reference:
 
 @dataclass(frozen=True)
 class Target:
-    """Something that can be evaluated: a strategy in its game, and the counts behind it.
+    """A strategy in its game, with the counts of its training.
 
-    `abstraction` holds the hashes of the abstraction that a run's bucket tables come from.
+    abstraction  hashes of the abstraction of a run's bucket tables
     """
 
     game: Game
@@ -74,12 +74,12 @@ class Target:
 
 
 def open_target(target: Reference, *, on_deals: bool = False) -> Target:
-    """A run's checkpoint, a policy, or exported networks.
+    """Open a run's checkpoint, a policy, or exported networks.
 
-    on_deals  where no table holds what networks play, have a strategy that can be asked on deals alone
+    on_deals  for networks that no table can hold, return a strategy that is evaluated only on sampled deals
 
-    Raises `ValueError` where nothing of these is there, for another abstraction than the run's, and for what goes with
-    a run alone beside something else.
+    Raises `ValueError` if the path is none of these, for an abstraction other than the run's, and for run options given
+    for an export.
     """
     if is_run(target.path):
         return _open_run_target(open_run(target.path, target.abstraction), target, on_deals)
@@ -108,7 +108,7 @@ def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
         if on_networks:
             return checkpoint_networks(game, run.config, checkpoint, target.average).untabled(), counts
         if target.average is not None:
-            return named_average(game, run.config, checkpoint, target.average), counts
+            return checkpoint_average(game, run.config, checkpoint, target.average), counts
         return stored_average(game, run.config, checkpoint), counts
 
     strategy, counts = read_checkpoint(run, target.number, read)
@@ -120,7 +120,7 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def open_networks(target: Reference) -> Networks | None:
-    """The networks of a directory or of a run's checkpoint; None where there are none.  As `open_target` otherwise."""
+    """Return the networks of a directory or run's checkpoint, or None; raises as `open_target`."""
     if is_networks(target.path):
         target.check_exported()
         return read_networks(target.path)[0]
@@ -131,9 +131,9 @@ def open_networks(target: Reference) -> Networks | None:
 
 
 def open_source(target: Reference, *, check: bool = True) -> Behaviour:
-    """A policy, or the average strategy of a run's checkpoint, to be asked for infosets.
+    """Open a policy, or the average strategy of a run's checkpoint, for look-ups of infosets.
 
-    check  as `Policy.open` takes it
+    check  as for `Policy.open`
 
     Raises as `open_target`.
     """
@@ -145,17 +145,17 @@ def open_source(target: Reference, *, check: bool = True) -> Behaviour:
 
 
 def plain_target(found: Target, name: str) -> Target:
-    """A plain strategy in the game of something open; `ValueError` for a name of none."""
+    """Return a plain strategy in the game of `found`; raises `ValueError` for an unknown name."""
     if name not in PLAIN_STRATEGIES:
         raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
     return replace(found, strategy=PLAIN_STRATEGIES[name](found.game), counts=dict.fromkeys(found.counts))
 
 
 def opponent(found: Target, named: Reference) -> Profile:
-    """A strategy for the game of `found` by name (PLAIN_STRATEGIES), or that of a run or policy in its own.
+    """Return an opponent for `found`: one of PLAIN_STRATEGIES, or the strategy of a run or policy.
 
-    Two runs on one abstraction look their buckets up in one copy of its tables.  Raises `ValueError` where the name is
-    neither; whether both games are the same is for head-to-head to check.
+    Two runs on one abstraction share one copy of its bucket tables. Raises `ValueError` if the name is neither.
+    Head-to-head checks that both games are equal.
     """
     game = found.game
     if named.is_plain:
@@ -169,6 +169,6 @@ def opponent(found: Target, named: Reference) -> Profile:
 
 
 def _shares_tables(one: Target, other: Target) -> bool:
-    """Whether the bucket tables of two runs are the same, for games that deal the same boards."""
+    """Return whether two runs have the same bucket tables, for games that deal the same boards."""
     same = one.abstraction is not None and one.abstraction == other.abstraction
     return same and one.game.cards.same_tables(other.game.cards)

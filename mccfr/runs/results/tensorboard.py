@@ -1,10 +1,13 @@
-"""A run's journals as event files of TensorBoard.
+"""Writes a run's journals as TensorBoard event files.
 
-An event file is a sequence of records - length as uint64, its checksum, the bytes, their checksum, all low byte first;
-a checksum is a CRC-32C turned by 15 bits, plus a constant - and a record is a protocol buffer `Event`: wall time (field
-1, float64), step (2, int64), a version in the first one (3, text), and a summary (5), whose values (1) have a tag (1,
-text) and a simple value (2, float32).  Scalars need no more of it, so nothing is installed for them: `tensorboard`
-brings a dozen packages, `tensorboardX` protobuf.
+An event file is a sequence of records. A record is the length (uint64), its checksum, the bytes, and their checksum,
+all little endian. A checksum is a CRC-32C rotated by 15 bits, plus a constant.
+
+The bytes are a protocol buffer `Event`. Its fields are wall time (1, float64), step (2, int64), the file version (3,
+text; first record only) and a summary (5). A summary has values (1), each with a tag (1, text) and a simple value (2,
+float32).
+
+This suffices for scalars, and avoids the packages `tensorboard` and `tensorboardX` with their dependencies.
 """
 
 import struct
@@ -18,7 +21,7 @@ import crc32c
 from mccfr.runs.directory.run import EVALUATIONS, METRICS, Run
 from mccfr.runs.directory.trends import TRENDS
 from storage import durable
-from storage.outputs import check_output, contains
+from storage.atomic_outputs import check_output, contains
 
 _MASK = 0xA282EAD8
 _NAME = "events.out.tfevents.mccfr"
@@ -29,10 +32,10 @@ Scalar = tuple[float, int, dict[str, float]]
 
 
 def write_events(run: Run, out: Path) -> int:
-    """Write `training`, `trends` and `evaluation` below `out`, each with an event file; returns the events in all.
+    """Write `training`, `trends` and `evaluation` below `out`; return the total number of events.
 
-    Steps are nodes touched.  What an earlier call has written is appended to, so that a TensorBoard that reads it goes
-    on; where the run has gone back to a checkpoint since, the file is replaced.
+    Each folder has an event file; steps are nodes touched. Earlier files are appended to, so that a running TensorBoard
+    continues. If the run has gone back to a checkpoint, the file is replaced.
     """
     metrics, written = run.read(METRICS), 0
     for name, events in (
@@ -67,7 +70,7 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 
 def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
-    """At the time of the first metrics with so many nodes; those that have none yet are left for the next call."""
+    """Yield evaluations at the time of the first metrics with as many nodes; later ones are left out."""
     nodes = [line["nodes_touched"] for line in metrics]
     for record in records:
         place = bisect_left(nodes, record["nodes_touched"])
@@ -82,7 +85,7 @@ def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, A
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Append what is new; replace what is other."""
+    """Append the new end of `content` if the file is a prefix of it; otherwise replace the file."""
     before = path.read_bytes() if path.is_file() else None
     if before is not None and content.startswith(before):
         with durable.naming(path), path.open("ab") as file:
@@ -111,7 +114,7 @@ def _checksum(data: bytes) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    """A whole number, seven bits a byte, the lowest first."""
+    """Encode an integer as a protocol buffer varint: seven bits per byte, the lowest first."""
     found = bytearray()
     while number > 0x7F:
         found.append(number & 0x7F | 0x80)

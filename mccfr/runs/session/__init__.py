@@ -1,1 +1,1 @@
-"""A session: from limits to checkpoints, the processes that train, and the loop that watches them."""
+"""Sessions of training: worker processes, checkpoints, evaluations and limits."""

@@ -1,16 +1,16 @@
-"""A piece of work in a thread that nobody has to wait for: the process may end while it is under way."""
+"""Runs work in a daemon thread, which does not keep the process alive."""
 
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from mccfr.signals import UNAWAITED
+from mccfr.common.signals import UNAWAITED
 
 Result = TypeVar("Result")
 
 
 class Job(Generic[Result]):
-    """Runs `work` in a daemon thread from now on."""
+    """Runs `work` in a daemon thread, started on creation."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
         self._work = work
@@ -22,16 +22,16 @@ class Job(Generic[Result]):
     def _run(self) -> None:
         try:
             self._value.append(self._work())
-        except BaseException as error:  # `result` raises it where it is waited for
+        except BaseException as error:  # `result` raises it
             self._error = error
 
     def done(self, seconds: float = 0.0) -> bool:
-        """Whether it is over; waits for that at most so long."""
+        """Return whether the work is finished, after waiting for at most `seconds`."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def result(self) -> Result:
-        """What `work` has returned or raised, once it is over."""
+        """Wait for the work, and return its result or raise its exception."""
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -1,10 +1,10 @@
-"""How long the workers of a session have trained."""
+"""Measures the training time of a session."""
 
 import time
 
 
 class TrainingClock:
-    """Seconds from each release of the workers until all of them rest, added up."""
+    """Total time from each release of the workers until all of them pause."""
 
     def __init__(self) -> None:
         self._before = 0.0
@@ -12,19 +12,19 @@ class TrainingClock:
 
     @property
     def runs(self) -> bool:
-        """Whether workers train."""
+        """True while workers train."""
         return self._began is not None
 
     @property
     def seconds(self) -> float:
-        """Seconds trained so far."""
+        """Training time so far, in seconds."""
         return self._before + (0.0 if self._began is None else time.monotonic() - self._began)
 
     def start(self) -> None:
-        """Note that the workers are released; nothing happens where it runs already."""
+        """Start the clock when the workers are released; no effect if it runs."""
         if self._began is None:
             self._began = time.monotonic()
 
     def stop(self) -> None:
-        """Note that all workers rest; nothing happens the second time."""
+        """Stop the clock when all workers have paused; no effect if it is stopped."""
         self._before, self._began = self.seconds, None

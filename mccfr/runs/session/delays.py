@@ -1,8 +1,8 @@
-"""Delays between attempts that fail one after the other."""
+"""Delays between repeated attempts."""
 
 
 class GrowingDelay:
-    """Seconds to wait after a failed attempt: twice as long after each further one, up to a limit."""
+    """Exponential backoff: the delay doubles after each consecutive failure, up to a limit."""
 
     def __init__(self, first_seconds: float, most_seconds: float) -> None:
         self._first, self._most = first_seconds, most_seconds
@@ -14,5 +14,5 @@ class GrowingDelay:
         return min(self._most, self._first * 2.0 ** min(self._failures - 1, 64))
 
     def after_success(self) -> None:
-        """Begin again with the first delay."""
+        """Reset to the first delay."""
         self._failures = 0

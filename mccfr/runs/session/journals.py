@@ -1,6 +1,6 @@
-"""Lines that a session appends to its journals; a disk that is full or fails ends no run.
+"""Appends lines to a run's journals; errors of the disk do not end the run.
 
-What cannot be written is kept in memory, told of once, and written before the next line that can be.
+Lines that cannot be written are kept in memory, reported once, and written before the next line.
 """
 
 import json
@@ -11,19 +11,22 @@ from typing import Any
 
 from mccfr.runs.directory.run import Run
 from mccfr.runs.reporter import Reporter
-from storage import durable, space
+from storage import durable, free_space
 from storage.damage import UnreadableError
 
-_HELD_LINES = 10_000  # of each journal; beyond them the oldest are given up
+_HELD_LINES = 10_000  # per journal; the oldest are dropped beyond it
 
 
 def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str = "") -> str:
-    """One sentence: the path, what the system said, bytes needed (`qualifier`: "about ") and bytes free."""
+    """Return a sentence on a disk error: path, system message, bytes needed and bytes free.
+
+    qualifier  text before the bytes needed: "about "
+    """
     error = error.cause if isinstance(error, UnreadableError) else error
     what = error.strerror or str(error)
     text = f"{error.filename or path}: {' '.join(what.split())}: {qualifier}{needed_bytes:,} bytes are needed"
     try:
-        return f"{text} and {space.free_bytes(path if path.exists() else path.parent):,} bytes are free"
+        return f"{text} and {free_space.free_bytes(path if path.exists() else path.parent):,} bytes are free"
     except OSError:
         return text
 
@@ -36,7 +39,7 @@ class Journals:
         self._held: dict[str, deque[bytes]] = {}
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
-        """Append a line to a journal now, or hold it back until the disk takes it.
+        """Append a line to a journal, or keep it until the disk accepts it.
 
         Raises `LostDirectoryError` as `Run.check_lock`.
         """
@@ -57,6 +60,6 @@ class Journals:
             self._reporter.message(f"{path}: written again, with {len(lines) - 1:,} lines that were held back")
 
     def held(self) -> str | None:
-        """A sentence about the lines that are still held back; None where none is."""
+        """Return a sentence on the lines that are still kept in memory; None if there are none."""
         counts = [f"{len(lines):,} lines of {name}" for name, lines in self._held.items() if lines]
         return f"{', '.join(counts)} could not be written and are lost" if counts else None

@@ -1,27 +1,27 @@
-"""Numbers that tables cannot hold: payoffs too large for their dtype, and the rows where it has shown."""
+"""Detects numbers that tables cannot hold: payoffs too large for their dtype, and overflowed rows."""
 
 import numpy as np
 
 from mccfr.games.game import Game
-from mccfr.tables.layout import TableLayout
-from mccfr.tables.narrow import number_dtype
+from mccfr.tables.int16_cells import number_dtype
+from mccfr.tables.table_layout import TableLayout
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import TERMINAL
-from mccfr.trees.lines import line_text
-from storage.formats import NotFiniteError
+from storage.table_formats import NotFiniteError
 
 _ADDITIONS = 1e9
-"""Additions to a cell, weights included, for which a table should have room."""
+"""Number of additions to a cell, with weights, that a table should be able to hold."""
 
 
 def overflow_warning(game: Game, layout: TableLayout) -> str | None:
-    """A sentence where payoffs are so large that regrets may overflow; None where they are not, or are not kept."""
+    """Return a sentence if payoffs are so large that regrets may overflow; None otherwise."""
     arrays = game.tree.arrays
     ends = arrays.kind == TERMINAL
     largest = float((np.abs(arrays.fixed[ends]) + np.abs(arrays.showdown[ends])).max(initial=0.0))
     dtype = next((spec.dtype for spec in layout.specs if spec.name.startswith("regret/")), None)
     if dtype is None:
         return None
-    limit = float(np.finfo(number_dtype(np.dtype(dtype))).max)  # cells of 16 bits reach as far, or have a scale
+    limit = float(np.finfo(number_dtype(np.dtype(dtype))).max)  # 16-bit cells have the same range, or a scale
     if 2 * largest <= limit / _ADDITIONS:
         return None
     return (
@@ -37,7 +37,10 @@ def _advice(dtype: str) -> str:
 def not_finite_text(
     game: Game, layout: TableLayout, error: NotFiniteError, checkpoint: int | None, user_code: str | None = None
 ) -> str:
-    """One sentence: the table and its row, what stays, and the user's code that may have made it."""
+    """Return a sentence on a NaN or infinite cell: table, row, remaining checkpoint, and possible cause.
+
+    user_code  name of the user's code that may have caused it
+    """
     kept = f"checkpoint {checkpoint} stays" if checkpoint is not None else "there is no checkpoint"
     dtype = next(spec.dtype for spec in layout.specs if spec.name == error.name)
     cause = f"{user_code} may have made it, or " if user_code is not None else ""
@@ -48,9 +51,9 @@ def not_finite_text(
 
 
 def _row_text(game: Game, error: NotFiniteError) -> str:
-    """What people call the row of a cell: its line or infoset, and the action; nothing where it belongs to no row."""
+    """Return the line or infoset and the action of a cell as text; "" if it belongs to no row."""
     place, parts = dict(zip(error.axes, error.index, strict=True)), error.name.split("/")
-    if len(parts) != 3 or not parts[1].startswith("street"):  # no table of a block
+    if len(parts) != 3 or not parts[1].startswith("street"):  # not a table of a block
         return ""
     _, street, player = parts
     block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))

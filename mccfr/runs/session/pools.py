@@ -1,40 +1,44 @@
-"""Which pool a run's settings ask for, on tables of its layout."""
+"""Opens the pool of workers that a run's settings require."""
 
 import contextlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import LIVE, Run
-from mccfr.runs.session.pool import InlinePool, Pool, ProcessPool
-from mccfr.runs.session.strata.frames import live_specs
-from mccfr.runs.session.strata.pool import InlineStrata, StrataPool
-from mccfr.runs.session.strata.turns import InlineTurns, TurnsPool
+from mccfr.runs.session.strata.block_pools import InlineBlockPool, ProcessBlockPool
+from mccfr.runs.session.strata.block_slots import live_specs
+from mccfr.runs.session.strata.strata_pool import InlineStrata, StrataPool
+from mccfr.runs.session.worker_pool import InlinePool, Pool, ProcessPool
 from mccfr.solvers.registry import algorithm_of
 from storage.cleanup import closed_after
-from storage.live import create_live
+from storage.live_tables import create_live
 
 
 def training_problem(config: Config) -> str | None:
-    """Why a configuration cannot be trained, by its algorithm or its pool, in a sentence; None: it can."""
+    """Return a sentence on why a configuration cannot be trained, or None."""
     return algorithm_of(config).problem() or pool_kind(config).problem(config)
 
 
 class PoolOpener(Protocol):
-    """Opens the pool of a run; `force`: although the tables take more memory than they should."""
+    """Opens the pool of a run.
+
+    force  do not check memory
+    """
 
     def __call__(self, run: Run, game: Game, *, force: bool = False) -> AbstractContextManager[Pool]:
-        """The pool, for a `with` statement."""
+        """Return the pool as a context manager."""
 
 
 @contextlib.contextmanager
 def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """The pool of a run's settings on tables of zeros; both go at the end of the `with` statement.
+    """Open the pool of a run's settings on tables of zeros; both end with the `with` statement.
 
-    `force`: although the tables take more memory than they should.  Raises `MemoryError` or `OSError` where they find
-    no room.
+    force  do not check memory
+
+    Raises `MemoryError` or `OSError` if the tables do not fit.
     """
     tables = run.config.tables
     specs = live_specs(run.config, game, run.layout(game))
@@ -46,10 +50,10 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 
 
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
-    """The pool that a configuration asks for."""
+    """Return the pool class for a configuration."""
     processes = config.run.workers > 0
-    if config.tables.resident is not None:
-        return TurnsPool if processes else InlineTurns
+    if config.tables.memory_budget is not None:
+        return ProcessBlockPool if processes else InlineBlockPool
     if config.run.strata is not None:
         return StrataPool if processes else InlineStrata
     return ProcessPool if processes else InlinePool

@@ -1,4 +1,4 @@
-"""The checkpoint that a session begins with, and those that it may not begin with."""
+"""Finds the checkpoint from which a session resumes, and sets checkpoints aside."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -7,19 +7,19 @@ from functools import partial
 from mccfr.runs.directory.run import CHECKPOINTS, Run, lock
 from mccfr.runs.directory.state import open_own
 from mccfr.runs.reporter import Reporter
-from storage import aside
-from storage.blocks import SET_ASIDE, block_problems
+from storage import set_aside
+from storage.block_tables import SET_ASIDE, block_problems
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, open_checkpoint
 from storage.damage import DamagedError, UnreadableError
 from storage.held_directory import shown
 
 
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
-    """Return the newest sound checkpoint of a run, None where it has no checkpoint; the holder of its lock calls it.
+    """Return the newest valid checkpoint of a run, or None if it has none; the caller holds the lock.
 
-    Damaged checkpoints are noted, so that they and their blocks stay (`storage.aside`).
+    Damaged checkpoints get a note, so that they and their blocks are kept (`storage.set_aside`).
 
-    Raises `RuntimeError` where the run has checkpoints and all are damaged, `UnreadableError` where one cannot be read.
+    Raises `RuntimeError` if all checkpoints are damaged, `UnreadableError` if one cannot be read.
     """
     root = run.path(CHECKPOINTS)
     numbers = list_checkpoints(root)
@@ -41,25 +41,28 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     for number in numbers:
         name = checkpoint_path(root, number).name
         if number > found.number:
-            aside.note_damage(run.directory, number, [text for text in problems if text.startswith(name)])
+            set_aside.note_damage(run.directory, number, [text for text in problems if text.startswith(name)])
         elif number < found.number:
             _note_if_damaged(run, number)
-    aside.note_sound(run.directory, found.number)
+    set_aside.note_sound(run.directory, found.number)
     return open_own(run, found.number)
 
 
 def _note_if_damaged(run: Run, number: int) -> None:
-    """Note an older checkpoint whose manifest or state is damaged: nobody can tell what it names, or if it is kept."""
+    """Write a note for an older checkpoint whose manifest or state is damaged.
+
+    Its blocks, and whether it is kept, are then unknown.
+    """
     try:
         with advising(run, number):
             open_checkpoint(checkpoint_path(run.path(CHECKPOINTS), number))
     except (DamagedError, ValueError) as error:
-        aside.note_damage(run.directory, number, [str(error)])
+        set_aside.note_damage(run.directory, number, [str(error)])
 
 
 @contextmanager
 def advising(run: Run, number: int | None) -> Iterator[None]:
-    """Where the system cannot read checkpoint `number`, say how to put it aside."""
+    """Add advice on setting checkpoint `number` aside to an `UnreadableError`."""
     try:
         yield
     except UnreadableError as error:
@@ -72,9 +75,9 @@ def advising(run: Run, number: int | None) -> Iterator[None]:
 
 
 def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> None:
-    """Move checkpoints of a run to `set-aside/`, all of them for None; takes the lock.
+    """Move checkpoints of a run, or all (None), to `set-aside/`; takes the lock.
 
-    Raises `ValueError` for a number of none, and where none would be left, before anything is moved.
+    Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` are all checkpoints.
     """
     root = run.path(CHECKPOINTS)
     with lock(run):
@@ -89,5 +92,5 @@ def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> No
                 f"again and keep the old ones in {SET_ASIDE}/"
             )
         for number in there if numbers is None else numbers:
-            target = aside.set_aside(run.directory, number, "put aside by the user")
+            target = set_aside.set_aside(run.directory, number, "put aside by the user")
             reporter.message(f"checkpoint {number} is kept in {target}, and the run does not go on from it")

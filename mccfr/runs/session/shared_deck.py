@@ -1,13 +1,10 @@
-"""Bucket tables of whole hold'em, once for all workers of a run.
-
-They lie in shared memory beside the live tables.
-"""
+"""Shares the bucket tables of whole hold'em among a run's workers, in shared memory."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from mccfr.cards.cards import Cards
+from mccfr.cards.base import Cards
 from mccfr.games.game import Game
 from mccfr.solvers.solver import Algorithm
 from storage.mapping import ControlBlock, create_cells, map_cells
@@ -17,27 +14,28 @@ _CELL_BYTES = 8
 
 
 class SharedGame(NamedTuple):
-    """A game whose bucket tables are shared, and the mapping behind them, which must outlive it."""
+    """A game with shared bucket tables, and their mapping, which must outlive it."""
 
     game: Game
     block: ControlBlock | None
 
 
 def shared_bytes(game: Game, algorithm: Algorithm) -> int:
-    """Memory of the bucket tables that the processes of a run share, those of opponents on others included."""
+    """Return the bytes of the bucket tables that a run's processes share, including the opponents'."""
     return sum(cards.shared_bytes for cards in _decks(game).values()) if algorithm.traits.looks_hands_up else 0
 
 
 def _decks(game: Game) -> dict[str, Cards]:
-    """What has bucket tables, by the field of the game: they take whole lines of the cache each."""
+    """Return the cards that have bucket tables, by field of the game."""
     both = {"cards": game.cards, "opponent_cards": game.opponent_cards}
     return {name: cards for name, cards in both.items() if cards is not None and cards.shared_bytes}
 
 
 def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """The game with its bucket tables in a file of `directory`, filled here; as it is where there are none, or no need.
+    """Return the game with its bucket tables in a new file of `directory`, filled.
 
-    Raises `ValueError` or `OSError` where the abstraction is no use.
+    Returns the game unchanged if it has no such tables or does not use them. Raises `ValueError` or `OSError` for an
+    unusable abstraction.
     """
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
@@ -45,7 +43,7 @@ def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGa
 
 
 def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """The game with the bucket tables that `share_buckets` has put into `directory` in another process."""
+    """Return the game with the bucket tables that another process has put into `directory`."""
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
     return _with_block(game, map_cells(directory / _FILE, _shape(game)), fill=False)

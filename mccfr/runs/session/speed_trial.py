@@ -1,14 +1,13 @@
-"""What a run will meet on this machine, from a moment of training on tables that are thrown away.
+"""Predicts a run's speed and nodes per iteration on this machine from a short training.
 
-Nodes an iteration of a sampled run change while strategies are learnt - by half of what they are at first, in whole
-hold'em - and what they are after so many nodes goes by the nodes for each infoset.  So the play of a long run is seen
-in a moment on the same tree with few buckets: those of a player and street that win alike at showdowns become one,
-until there are as many nodes for each infoset as in the whole run, or no fewer than ten buckets are left; periods of
-discounting shrink with them.  How fast nodes are touched is measured on tables of the run's own size.
+Nodes per iteration change as strategies are learnt; in whole hold'em they halve. They depend on the number of nodes per
+infoset. The trial therefore merges buckets that win alike at showdowns. It stops when the short training has as many
+nodes per infoset as the whole run, or at ten buckets. Discount periods shrink accordingly. Speed is measured on tables
+of the run's own size.
 
-Pruning has hardly begun on those, and goes on for longer than a moment shows.  What a node costs with it, times what it
-costs without, is taken from the tree with few buckets, with both in turn; and nodes an iteration are taken to go on
-falling as the power of the nodes by which they have fallen, until ten times as many have been touched.
+The effect of pruning appears later than the trial can show. The price of a node with pruning, relative to one without,
+comes from the small tree, where both are trained in turn. Nodes per iteration are assumed to keep falling as a power of
+the nodes, until ten times as many are touched.
 """
 
 import time
@@ -21,31 +20,31 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.deals import Deals, new_deals
-from mccfr.config.solvers import ExternalSamplingConfig, SampledConfig
-from mccfr.config.tables import Config
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig, SampledConfig
 from mccfr.games.game import Game
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.sampled import PERIOD_NODES, SampledAlgorithm
 from mccfr.solvers.solver import Share, Solver
-from mccfr.tables.layout import TableLayout, private_tables
-from storage import space
+from mccfr.tables.table_layout import TableLayout, private_tables
+from storage import free_space
 
 _FEWEST_BUCKETS = 10
-_SORTED_DEALS = 100_000  # by which buckets are sorted
+_SORTED_DEALS = 100_000  # deals to estimate the winnings by which buckets are sorted
 _AT_A_TIME = 4096
-_MOST_BYTES = 4 << 30  # of tables on which speed is measured
+_MOST_BYTES = 4 << 30  # largest tables on which speed is measured
 _MEMORY_SHARE = 0.5
-_LAST_SHARE = 0.25  # of the trial: what is held for the play of a run that is longer than it can show
-_PRUNING_TIMES = 4  # as long as others: pruning is slow to show
-_FALLS_TIMES = 10  # as many nodes as were seen: so long, nodes an iteration go on falling
-_SLICES = 10  # of trainings that are compared, in turn
+_LAST_SHARE = 0.25  # of the trial: the last part represents a longer run
+_PRUNING_TIMES = 4  # pruning needs a longer trial
+_FALLS_TIMES = 10  # nodes per iteration keep falling until this many times the nodes
+_SLICES = 10  # trainings that are compared alternate
 _NO_LIMIT = 2**62
 
 
 class MeasuredPlay(NamedTuple):
-    """What was found.
+    """Result of a trial.
 
-    nodes_per_second     of one worker, by processor time; None where tables of that size find no room
+    nodes_per_second     of one worker, by processor time; None if tables of that size do not fit
     nodes_per_iteration  mean over the run
     """
 
@@ -54,13 +53,15 @@ class MeasuredPlay(NamedTuple):
 
 
 def measured_play(config: Config, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
-    """Train for a moment; None for tables that find no room, of an algorithm that does not sample actions.
+    """Measure a short training; None if the tables of an algorithm without sampled actions do not fit.
 
-    seconds  of processor time, about, in each of two trainings, or of one without sampling; with pruning six times that
+    seconds  approximate processor time of each of two trainings, or of one without sampling; six times as long with
+             pruning
+
     Raises `ValueError` for an abstraction that is not built.
     """
     algorithm, workers, speed = algorithm_of(config), max(1, config.run.workers), None
-    if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * space.available_memory_bytes()):
+    if layout.nbytes <= min(_MOST_BYTES, _MEMORY_SHARE * free_space.available_memory_bytes()):
         threads = workers if algorithm.traits.one_process else 1
         own = _Training(
             algorithm.solver(game, private_tables(layout), Share(workers=threads)), None, config.run.iterations
@@ -73,10 +74,13 @@ def measured_play(config: Config, game: Game, layout: TableLayout, seconds: floa
 
 
 def _sampled_play(config: Config, game: Game, speed: float | None, seconds: float) -> MeasuredPlay:
-    """The play of the whole run, and its speed by that of a node on its own tables, before pruning."""
+    """Predict the whole run's nodes per iteration, and its speed.
+
+    speed  nodes per second on the run's own tables, before pruning
+    """
     nodes, plain = config.run.nodes, _unpruned(config)
     seconds *= 1 if plain is None else _PRUNING_TIMES
-    shown = (speed or 1e7) * seconds  # nodes of the training, about
+    shown = (speed or 1e7) * seconds  # approximate nodes of the training
     share = min(1.0, shown / nodes) if nodes else 0.0  # no limit, or nothing to do
     few = _with_buckets(game, np.maximum(np.minimum(game.buckets, _FEWEST_BUCKETS), share * game.buckets))
     smaller = few.infosets.sum() / game.infosets.astype(float).sum()
@@ -96,7 +100,7 @@ def _sampled_play(config: Config, game: Game, speed: float | None, seconds: floa
 
 
 def _unpruned(config: Config) -> Config | None:
-    """The configuration without sampled pruning; None where it has none."""
+    """Return the configuration without negative-regret pruning; None if it has none."""
     solver = config.solver
     if not isinstance(solver, ExternalSamplingConfig) or not solver.negative_regret_pruning:
         return None
@@ -104,7 +108,7 @@ def _unpruned(config: Config) -> Config | None:
 
 
 class _Training:
-    """Training from nothing, and what it met: points of (processor seconds, nodes, iterations)."""
+    """A training from zero, with points of (processor seconds, nodes, iterations)."""
 
     def __init__(self, solver: Solver, nodes: int | None = None, iterations: int | None = None) -> None:
         solver.warm_up()
@@ -112,7 +116,7 @@ class _Training:
         self.points = [(0.0, 0, 0)]
 
     def train(self, seconds: float) -> None:
-        """Go on for so long, or to the end of the run; at least twice, as the first time may compile."""
+        """Continue for `seconds` or to the end of the run; at least two calls, because the first may compile."""
         (before, nodes, iterations), began = self.points[-1], time.process_time()
         until, (most, last) = before + seconds, self._limits
         while (self.points[-1][0] < until or len(self.points) < 3) and nodes < most and iterations < last:
@@ -122,33 +126,36 @@ class _Training:
 
     @property
     def nodes(self) -> int:
-        """Touched in all."""
+        """Total nodes touched."""
         return self.points[-1][1]
 
     @property
     def mean(self) -> float:
-        """Nodes an iteration."""
+        """Nodes per iteration."""
         return self.nodes / self.points[-1][2]
 
     @property
     def speed(self) -> float:
-        """Nodes a second, over the later half of the time."""
+        """Nodes per second, over the later half of the time."""
         (spent, nodes, _), (before, first, _) = self.points[-1], self._at(0, 0.5)
         return (nodes - first) / (spent - before)
 
     @property
     def last(self) -> float:
-        """Nodes an iteration over the last of the time."""
+        """Nodes per iteration, over the last quarter of the time."""
         return self._between(self._at(0, 1 - _LAST_SHARE), self.points[-1])
 
     @property
     def fell(self) -> float:
-        """The power of the nodes with which nodes an iteration fell, from their second quarter to the later half."""
+        """Exponent with which nodes per iteration fell, from the nodes' second quarter to the later half."""
         quarter, half = self._at(1, 0.25), self._at(1, 0.5)
         return min(0.0, log2(self._between(half, self.points[-1]) / self._between(quarter, half)))
 
     def mean_with(self, left: int, power: float) -> float:
-        """Nodes an iteration, with so many nodes to come, in whose course they change as a power of all nodes."""
+        """Return the mean nodes per iteration of a run with `left` more nodes.
+
+        power  exponent with which nodes per iteration change with the total nodes
+        """
         times = 1 + left / self.nodes
         falling = min(times, _FALLS_TIMES)
         iterations = (falling ** (1 - power) - 1) / (1 - power) + (times - falling) / falling**power
@@ -156,18 +163,18 @@ class _Training:
         return times / (1 / self.mean + iterations / now)
 
     def _at(self, kind: int, share: float) -> tuple[float, int, int]:
-        """The first point from a share of all seconds (0) or nodes (1) on, but the last."""
+        """Return the first point at a share of all seconds (kind 0) or nodes (kind 1), except the last point."""
         least = share * self.points[-1][kind]
         return next(point for point in self.points if point[kind] >= least or point is self.points[-2])
 
     @staticmethod
     def _between(first: tuple[float, int, int], last: tuple[float, int, int]) -> float:
-        """Nodes an iteration from one point to another."""
+        """Return the nodes per iteration between two points."""
         return (last[1] - first[1]) / max(1, last[2] - first[2])
 
 
 def _scaled(config: Config, game: Game, share: float) -> Any:
-    """A solver of the configuration on a game of fewer infosets, whose counts of nodes are smaller by as much."""
+    """Return a solver on a game with fewer infosets; its node counts are scaled by `share`."""
     solver = config.solver
     assert isinstance(solver, SampledConfig)
     changes: dict[str, Any] = {"period_nodes": max(1, round(share * (solver.period_nodes or PERIOD_NODES)))}
@@ -182,7 +189,7 @@ def _scaled(config: Config, game: Game, share: float) -> Any:
 
 
 def _with_buckets(game: Game, most: npt.NDArray[np.floating]) -> Game:
-    """The game where buckets that win alike at showdowns are one, at most so many of each block [B]."""
+    """Return the game with similar buckets merged, to at most `most` [B] in each block."""
     wanted = np.ceil(most).astype(np.int64)
     if np.all(wanted >= game.buckets):
         return game
@@ -192,7 +199,7 @@ def _with_buckets(game: Game, most: npt.NDArray[np.floating]) -> Game:
 
 
 def _by_bucket(game: Game) -> list[npt.NDArray[np.float64]]:
-    """Of each block [2, buckets]: how often a bucket was dealt, and what it won at the showdown in all."""
+    """Return for each block [2, buckets]: deals of each bucket, and its total winnings at showdown."""
     dealer, deals = game.cards.dealer(0, 0), new_deals(_AT_A_TIME, game.tree.streets)
     found = [np.zeros((2, int(count))) for count in game.buckets]
     for first in range(0, _SORTED_DEALS, _AT_A_TIME):
@@ -205,7 +212,7 @@ def _by_bucket(game: Game) -> list[npt.NDArray[np.float64]]:
 
 
 def _groups(dealt: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.int32]:
-    """[buckets] a group of each: in order of what they win, groups that are dealt about equally often."""
+    """Return a group for each bucket, [buckets] int32, ordered by winnings, dealt about equally often."""
     often, won = dealt
     order = np.argsort(won / np.maximum(often, 1), kind="stable")
     below = np.cumsum(often[order]) - often[order] / 2
@@ -215,7 +222,7 @@ def _groups(dealt: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.int32]
 
 
 class _Grouped:
-    """Cards whose buckets are groups of another's; everything else is as there."""
+    """Cards whose buckets are groups of other cards' buckets; all other attributes are the same."""
 
     def __init__(self, cards: Any, groups: list[npt.NDArray[np.int32]]) -> None:
         self._cards, self._groups = cards, groups
@@ -225,18 +232,18 @@ class _Grouped:
         return getattr(self._cards, name)
 
     def dealer(self, seed: int, worker: int) -> "_GroupedDealer":
-        """As `Cards.dealer`."""
+        """Return a dealer of the grouped buckets."""
         return _GroupedDealer(self._cards.dealer(seed, worker), self._groups)
 
 
 class _GroupedDealer:
-    """Deals with groups in place of buckets: a `mccfr.cards.cards.Dealer`."""
+    """A `mccfr.cards.base.Dealer` with groups instead of buckets."""
 
     def __init__(self, dealer: Any, groups: list[npt.NDArray[np.int32]]) -> None:
         self._dealer, self._groups = dealer, groups
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
-        """As `Dealer.draw`."""
+        """Draw deals, and replace their buckets by groups."""
         self._dealer.draw(first, count, deals)
         for block, group in enumerate(self._groups):
             deals.bucket[:count, block] = group[deals.bucket[:count, block]]

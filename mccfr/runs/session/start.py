@@ -1,8 +1,10 @@
-"""The one way a run begins: from a configuration to a run directory and its game, whoever asks.
+"""Starts runs: from a configuration to a run directory and its game, for all callers.
 
-Everything that decides what is trained happens here, so that every starter of a configuration trains the same bits:
-checks before anything is written, the length of a period where the game sets it, the abstraction's recipe, the
-layout of the tables, and the refusal of what finds no room.
+Every decision that affects training is made here, so that all callers train the same bits:
+
+* checks before anything is written
+* the default period length and the abstraction's recipe
+* the layout of the tables, and the check of memory and disk
 """
 
 from collections.abc import Callable, Sequence
@@ -11,37 +13,37 @@ from functools import cached_property
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
-from mccfr.config.tables import Config, RunSettings
-from mccfr.games.catalogue import build_game
+from mccfr.config.run_tables import Config, RunSettings
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
-from mccfr.runs.results.evaluator import check_evaluation, passed_over
+from mccfr.runs.results.checkpoint_evaluator import check_evaluation, passed_over
 from mccfr.runs.results.export_place import check_export
-from mccfr.runs.session.growing import check_grown_from
-from mccfr.runs.session.plan import planned_layout, room_problem
+from mccfr.runs.session.initial_tables import check_grown_from
 from mccfr.runs.session.pools import training_problem
-from mccfr.solvers.configured import configured_game, opponents_buckets, stratified, with_opponents
+from mccfr.runs.session.run_plan import planned_layout, room_problem
+from mccfr.solvers.game_from_config import configured_game, opponents_buckets, stratified, with_opponents
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import TableLayout
-from storage.live import sweep_live
+from mccfr.tables.table_layout import TableLayout
+from storage.live_tables import sweep_live
 
 Room = Callable[[Config, Game, TableLayout, Path], str | None]
-"""What says, as `room_problem`, what a run in a directory lacks."""
+"""Returns, as `room_problem`, a sentence if memory or disk are too small for a run."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """On what terms a run begins or goes on.
+    """Conditions on which a run starts or continues.
 
-    reporter  told what is unusual about it, how far an abstraction is that must be built, and of live tables that dead
-              processes have left, which are removed: what they take is not available
-    force     although memory or disk are too small
-    replace   an export of another run may be replaced at the end
-    room      what says whether there is enough
+    reporter  receives unusual settings, the progress of building an abstraction, and live tables of dead processes,
+              which are removed
+    force     continue although memory or disk are too small
+    replace   allow to replace another run's export at the end
+    room      checks memory and disk
     """
 
     reporter: Reporter
@@ -52,11 +54,11 @@ class Terms:
 
 @dataclass(frozen=True)
 class Start:
-    """A configuration that is to be trained, with what is made of it on the way, once.
+    """A configuration to train, with its game and derived values, each computed once.
 
-    config     files that it names are relative to `base`
-    directory  where the run lies, or would lie
-    made       the game of `config`, where it is made already
+    config     its files are relative to `base`
+    directory  directory of the run, existing or not
+    made       the game of `config`, if it exists already
     """
 
     config: Config
@@ -77,26 +79,27 @@ class Start:
 
     @cached_property
     def game(self) -> Game:
-        """The game; its abstraction must be there."""
+        """The game; its abstraction must exist."""
         return self.made or configured_game(self.config, self.base)
 
     @cached_property
     def completed(self) -> Config:
-        """The configuration with the length of a period written out."""
+        """The configuration with the period length filled in."""
         return algorithm_of(self.config).completed(self.foreseen)
 
     @property
     def knows_sizes(self) -> bool:
-        """Whether the sizes of the tables are known before the abstraction is built."""
+        """True if the table sizes are known before the abstraction is built."""
         wanted = None if self.made else self.config.abstraction
         return wanted is None or bool(self.foreseen.cards.shared_bytes)
 
 
 def rehearse(start: Start) -> str | None:
-    """Check a run as far as that goes before anything is built or written; what it lacks and goes on without.
+    """Check a run as far as possible before anything is built or written.
 
-    Raises `ValueError` or `OSError` for a game, an algorithm, tables or evaluations that cannot be, an export that
-    would replace something else, and for too little memory or disk.
+    Returns a sentence on missing memory or disk that `force` accepts, or None. Raises `ValueError` or `OSError` for an
+    invalid game, algorithm, tables or evaluations, an export that would replace something else, and too little memory
+    or disk.
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
@@ -118,12 +121,12 @@ def start_run(
     game: Game | None = None,
     ignored: Sequence[str] = (),
 ) -> tuple[Run, Game]:
-    """Make the run that `config` describes, or open it where it stands; what is left to do is to train it.
+    """Create the run that `config` describes, or open it if it exists, ready for training.
 
-    config, base, directory, game  as `Start`; of a run that is there, limits and evaluations change
-    ignored  keys of `[solver]` that were given and that the algorithm does not have (`config_file.ignored_keys`)
+    config, base, directory, game  as for `Start`; limits and evaluations of an existing run are replaced
+    ignored  keys of `[solver]` that were given but that the algorithm lacks (`config_file.ignored_keys`)
 
-    Raises as `rehearse`, `find_abstractions` and `rundir.create_run`, and `ValueError` where `directory` holds another
+    Raises as `rehearse`, `find_abstractions` and `rundir.create_run`, and `ValueError` if `directory` contains another
     run.
     """
     start = Start(config, base, directory, terms, game)
@@ -133,13 +136,13 @@ def start_run(
 
 
 def _created(start: Start) -> tuple[Run, Game]:
-    """A new run: rehearsed, on an abstraction that is there, with room for its tables."""
+    """Check and create a new run, and build its abstraction."""
     lack = rehearse(start)
     if start.made is None:
         find_abstractions(start.config, start.base, start.terms.reporter)
     config, game = start.completed, start.game
     layout = planned_layout(config, game)
-    if game is not start.foreseen:  # what was built takes room, and sizes may have become known
+    if game is not start.foreseen:  # the abstraction takes disk space, and sizes may now be known
         lack = _room_lacking(config, game, layout, start.directory, start.terms)
     run = rundir.create_run(config, start.base, start.directory, layout)
     _report_unusual(run.config, game, lack, start.terms.reporter)
@@ -147,14 +150,15 @@ def _created(start: Start) -> tuple[Run, Game]:
 
 
 def _resumed(start: Start) -> tuple[Run, Game]:
-    """The run that is there, if it is the one of the configuration."""
+    """Open the existing run if it matches the configuration."""
     return prepare_run(reopen_run(start.completed, start.base, start.directory), start.terms, start.game)
 
 
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
-    """The run in `directory` with the limits, evaluations and export of `config`, whose period is written out.
+    """Open the run in `directory` with the limits, evaluations and export of `config`.
 
-    Raises `ValueError` where `config` describes another run, and as `rundir.open_run`.
+    The period length of `config` must be filled in. Raises `ValueError` if `config` describes another run, and as
+    `rundir.open_run`.
     """
     run = rundir.open_run(directory)
     check_same_run(run.directory, run.manifest, config, base)
@@ -169,10 +173,12 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
 
 
 def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:
-    """A run that goes on and its game, once it is found fit to; `game`: where it is made already.
+    """Check that a run can continue, and return it with its game.
 
-    Raises `ValueError` for evaluations that do not suit the game, and for too little memory or disk, unless
-    `terms.force`; `FileExistsError` where its export would replace something else.
+    game  the run's game, if it exists already
+
+    Raises `ValueError` for unsuitable evaluations, and for too little memory or disk unless `terms.force`. Raises
+    `FileExistsError` if its export would replace something else.
     """
     if (problem := training_problem(run.config)) is not None:
         raise ValueError(problem)
@@ -187,26 +193,25 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
 
 
 def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
-    """Build the abstractions that the config's recipes describe, or see that those it names are sound in every byte.
+    """Build the abstractions of the config's recipes, and verify every byte of those without a recipe.
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
     """
-    for wanted in (config.abstraction, opponents_buckets(config, base)):
-        if wanted is None:
-            continue
+    for wanted in filter(None, (config.abstraction, opponents_buckets(config, base))):
         path = base / wanted.path
         if wanted.recipe is not None:
-            from mccfr.evaluation.value_features import builder
+            from abstraction.build import Builder
+            from abstraction.recipe import load_recipe
 
             with naming_stages(reporter) as progress:
-                builder(base / wanted.recipe, path, max(1, config.run.workers), progress).build()
+                Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), progress).build()
         elif is_abstraction(path):
             for problem in verify_abstraction(path):
                 raise ValueError(f"{path}: {problem}: build the abstraction again")
 
 
 def _room_lacking(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
-    """Raise `ValueError`, with both numbers, where a run finds too little memory or disk; with `force`, return it."""
+    """Raise `ValueError` for too little memory or disk; with `force`, return its sentence instead."""
     for removed in sweep_live(config.tables.live_dir):
         terms.reporter.message(f"removed the live tables of a process that died: {removed}")
     problem = terms.room(config, game, layout, directory)
@@ -216,7 +221,7 @@ def _room_lacking(config: Config, game: Game, layout: TableLayout, directory: Pa
 
 
 def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
-    """Say what the run goes on in spite of, and which settings are allowed but rarely meant."""
+    """Report missing memory or disk that `force` accepts, and settings that are allowed but unusual."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
     for key in passed_over(config.evaluation, game):

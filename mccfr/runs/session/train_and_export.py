@@ -1,4 +1,4 @@
-"""A session from its limits to what it leaves: training, then the export that the configuration asks for."""
+"""Trains a run, and writes the export of its configuration."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,49 +7,55 @@ from typing import Any
 
 import msgspec
 
-from mccfr.config.tables import RunSettings
+from mccfr.config.run_tables import RunSettings
+from mccfr.config.table_base import first_refused
+from mccfr.config.value_limits import limit_problems
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.export_place import export_path
 from mccfr.runs.session.pools import PoolOpener, open_pool
-from mccfr.runs.session.session import Outcome, train
+from mccfr.runs.session.training_session import Outcome, train
 from storage.held_directory import HeldDirectory, errors_shown
 
 
 def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
-    """Settings with the limits of a session, and its workers, in place of those that are not None.
+    """Return settings with a session's limits and workers in place of the configured ones, unless None.
 
-    One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.
+    One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.  Raises
+    `ValueError` for a number that a configuration may not have.
     """
     given = {key: value for key, value in limits.items() if value is not None}
     if {"nodes", "iterations", "seconds"} & set(given):
         given = {"nodes": None, "iterations": None, "seconds": None, **given}
-    return msgspec.structs.replace(settings, **given)
+    made = msgspec.structs.replace(settings, **given)
+    if problem := next(limit_problems(made), None) or first_refused(made, made.checks()):
+        raise ValueError(problem)
+    return made
 
 
 def train_and_export(
     run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
 ) -> tuple[Outcome, Path | None]:
-    """Train a run to a limit or a signal; at a limit, write the export of its configuration, if there is one.
+    """Train a run to a limit or a signal; at a limit, write the export of its configuration, if any.
 
-    Returns how the session ended, and what was exported.  Raises as `train`.
+    Returns the outcome, and the path of the export. Raises as `train`.
     """
     with HeldDirectory(run.directory) as held, errors_shown():
-        run = replace(run, directory=held.path)  # which is exported wherever it was moved
+        run = replace(run, directory=held.path)  # valid if the run is moved
         outcome = train(run, game, reporter, force=force, pools=pools)
         return outcome, _exported(run, game, reporter, outcome)
 
 
 def _exported(run: Run, game: Game, reporter: Reporter, outcome: Outcome) -> Path | None:
-    """Write the export of a run's configuration where a session has reached a limit; return what was written."""
+    """Write the configured export if the session reached a limit; return its path, or None."""
     export = run.config.export
     if outcome.signal is not None or export is None:
         return None
-    # All that policies are made of: most runs export nothing.
-    from mccfr.runs.results.export import ExportOptions, export_run
+    # Imported here because most runs export nothing.
     from mccfr.runs.results.export_best import chosen_checkpoint
+    from mccfr.runs.results.run_export import ExportOptions, export_run
 
     number = outcome.checkpoint if export.best is None else chosen_checkpoint(run, game, export.best, reporter)
     options = ExportOptions(export.format, export.quantise, number, replace=run.replace)

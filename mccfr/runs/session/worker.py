@@ -1,8 +1,8 @@
-"""A worker: runs batches until it is told to rest or to end.  A worker process maps the live tables first.
+"""A worker: trains in batches until it is told to pause or end.
 
-It is started by the coordinator as `python -m mccfr.runs.session.worker ASSIGNMENT INDEX`, with signals blocked, which
-are the coordinator's; the assignment is a JSON file beside the live tables.  It ends by itself when its coordinator is
-gone.
+The coordinator starts a worker process as `python -m mccfr.runs.session.worker ASSIGNMENT INDEX`, with signals blocked,
+because they are for the coordinator. The assignment is a JSON file beside the live tables, which the process maps. A
+worker ends by itself when its coordinator has ended.
 """
 
 import json
@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.outside import grant
+from mccfr.config.plugins import grant
 from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.session import control
 from mccfr.runs.session.shared_deck import SharedGame, map_buckets
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableLayout, TableSet, kernel_arrays
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import TableLayout, TableSet, kernel_arrays
 from storage.mapping import Region, map_cells, map_regions, regions_from_json
 
 _SHORTEST_NAP_SECONDS, _LONGEST_NAP_SECONDS = 0.0005, 0.005
@@ -30,7 +30,7 @@ _NAP_SHARE = 0.05  # of the time that it has rested
 
 
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
-    """Map live tables for writing, in the kernels' form too; they stay mapped as long as there are arrays over them."""
+    """Map live tables for writing, also in the kernels' form; they stay mapped as long as arrays use them."""
     mappings = {
         dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
         for dtype in sorted({region.dtype for region in regions})
@@ -42,7 +42,7 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
 
 
 def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
-    """Write a worker's counters and random words into its row, in place; words of 0 where it has not begun."""
+    """Write a worker's counters and random state into its row, in place; zeros for an unset random state."""
     row[control.WEIGHT] = np.float64(weight).view(np.int64)
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
@@ -52,7 +52,7 @@ def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float 
 
 
 def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
-    """A worker's counters and random words from its row."""
+    """Return a worker's counters and random state from its row."""
     stream = row[control.RNG : control.RNG + 4].copy().view(np.uint64)
     counts = int(row[control.ITERATIONS]), int(row[control.NODES])
     return WorkerState(*counts, [int(word) for word in stream], ends=int(row[control.ENDS]))
@@ -61,10 +61,10 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
 def work(
     solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]
 ) -> None:
-    """Obey the coordinator until it says QUIT.
+    """Carry out the coordinator's orders until QUIT.
 
-    schedule  says what an iteration weighs
-    led       whether the coordinator is still there
+    schedule  gives the weight of an iteration
+    led       returns whether the coordinator is still running
     """
     orders, mine, others = cells[0], cells[1 + worker], cells[1:]
     weight, rested_since = 0.0, time.monotonic_ns()
@@ -78,13 +78,13 @@ def work(
         nodes_left = int(orders[control.STOP_NODES]) - total_nodes
         iterations_left = int(orders[control.STOP_ITERATIONS]) - total_iterations
         if command != control.RUN or nodes_left <= 0 or iterations_left <= 0:
-            if orders[control.EPOCH] == epoch:  # else the order changed while it was read
+            if orders[control.EPOCH] == epoch:  # otherwise the order changed during reading
                 mine[control.RESTING_SINCE] = epoch
-            # A pause takes no time; in a long one the processors are for what saves and evaluates.
+            # Short sleeps for short pauses; longer ones leave the processors to checkpoints and evaluations.
             rested = (began - rested_since) * 1e-9
             time.sleep(min(_LONGEST_NAP_SECONDS, max(_SHORTEST_NAP_SECONDS, _NAP_SHARE * rested)))
             continue
-        # A fair share of what is left, so that the workers together end close to the limit.
+        # A worker's share of the remaining work, so that all end close to the limit.
         share = len(others)
         iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
         weight += schedule.weight(total_nodes) * iterations
@@ -94,7 +94,7 @@ def work(
 
 
 def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
-    """Return the run and the game of an assignment, and the assignment itself."""
+    """Return the run, the game and the document of an assignment."""
     document: dict[str, Any] = json.loads(assignment.read_text())
     abstraction = document["abstraction"]
     grant(document["code"])
@@ -103,7 +103,7 @@ def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
 
 
 def main(assignment: str, worker: int) -> None:
-    """Read the assignment, rebuild the game, map the tables, work."""
+    """Read the assignment, build the game, map the tables and work."""
     run, (game, _buckets), document = opened(Path(assignment))
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])

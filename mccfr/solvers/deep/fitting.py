@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.solvers.deep.memory import Memory, Merged, SampleOrder, merge, merge_some
 from mccfr.solvers.deep.network import Array, Network
+from mccfr.solvers.deep.sample_memory import Memory, MergedSamples, SampleOrder, merge, merge_some
 
 _FIRST, _SECOND, _SMALL = 0.9, 0.999, 1e-8
 LONGEST_GRADIENT = 1.0
@@ -56,9 +56,9 @@ class Inputs:
 def adam(parameters, gradient, first, second, step, rate, longest):
     """Do one step of Adam with the gradient cut to norm `longest`.
 
-    Parameters, first, second [P] change in place.
-
     step  counted from 1
+
+    The arrays `parameters`, `first` and `second` [P] change in place.
     """
     squares = 0.0
     for k in range(gradient.shape[0]):
@@ -77,10 +77,10 @@ def adam(parameters, gradient, first, second, step, rate, longest):
 class Batch(NamedTuple):
     """Samples of a minibatch: n rows, A actions.
 
-    given   [n, F], or [n] rows of a one-hot matrix  inputs
-    weight  [n] float64                              weight of each row
-    total   [n, A] float64                           weight times the target
-    legal   [n, A] float32                           1 for legal actions
+    given   [n, F], or [n] rows of a one-hot matrix
+    weight  [n] float64
+    total   [n, A] float64, weight times the target
+    legal   [n, A] float32, 1 for legal actions
     """
 
     given: Array | npt.NDArray[np.int64]
@@ -103,7 +103,7 @@ class MergedBatches:
     """Minibatches of a memory of listed infosets, with samples of one infoset merged."""
 
     def __init__(
-        self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: Merged, start: int
+        self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: MergedSamples, start: int
     ) -> None:
         """Prepare minibatches of `batch` samples (None: all) from the first `held` samples of a memory.
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
-from mccfr.games.recall import parent_buckets
+from mccfr.games.perfect_recall import parent_buckets
 from mccfr.tables.strategy import row_starts
-from mccfr.trees.lines import own_actions
+from mccfr.trees.betting_lines import own_actions
 
 MOST_INFOSETS = 20_000_000
 """Most infosets that are listed; each takes a few hundred bytes."""

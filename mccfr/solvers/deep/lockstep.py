@@ -4,8 +4,8 @@ A network is efficient only on many rows at once.  So traversals go down togethe
 other; the strategies of a player on a level are one matrix product.  Then values come up level by level.  Each of the
 traverser's decisions gives a sample of regrets, each of the opponent's a sample of its strategy.
 
-A draw at a node is a function of the deal's random word and of the node.  So results do not depend on the number of
-deals together, except for the last bits of matrix products.
+A draw is a function of the deal's random word and of the node.  So the number of deals together changes only the
+rounding of matrix products.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit
-from mccfr.rng import ACTIONS, random_at, seed_stream
-from mccfr.solvers.deep.dealt import CardView, DealtHands, card_values
-from mccfr.solvers.deep.learned import match_regrets
-from mccfr.solvers.deep.network import Apart
+from mccfr.common.rng import ACTIONS, random_at, seed_stream
+from mccfr.solvers.deep.network import SplitNetwork
+from mccfr.solvers.deep.sampled_cards import CardView, SampledHands, card_values
+from mccfr.solvers.deep.training_state import match_regrets
 from mccfr.solvers.deep.traversals import choose
 from mccfr.trees.compiled import DECISION, TERMINAL, TreeArrays
 
@@ -38,7 +38,7 @@ class Level(NamedTuple):
     first: npt.NDArray[np.int32]
 
 
-class Seen(NamedTuple):
+class LockstepSamples(NamedTuple):
     """Samples of traversals in the order visited: n samples, A actions.
 
     deal   [n] int32       index of the deal among those together
@@ -55,7 +55,7 @@ class Seen(NamedTuple):
 def fill_words(seed, traverser, first, state, words):
     """Fill words [K] uint64 with the random words of traversals first to first+K-1.
 
-    State [4] uint64 is scratch.
+    state  [4] uint64 scratch
     """
     for k in range(words.shape[0]):
         seed_stream(state, np.uint64(seed), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(first + k))
@@ -79,9 +79,7 @@ def meet(hands, lines, block, level, rows, out):
 
 @nogil_njit
 def expand(tree, level, sigma, words, traverser, below):
-    """Fill `below` with the nodes that follow a level, and the level's `first`, in place.
-
-    Return their number.
+    """Fill `below` with the nodes that follow a level, and the level's `first`; return their number.
 
     sigma  [n, A] strategies at decisions of the level
     words  [K] uint64 random words of the deals
@@ -135,12 +133,16 @@ class Strategies:
     """
 
     def __init__(
-        self, tree: TreeArrays, seen: CardView, apart: Sequence[Apart], parameters: Sequence[npt.NDArray[np.float32]]
+        self,
+        tree: TreeArrays,
+        seen: CardView,
+        apart: Sequence[SplitNetwork],
+        parameters: Sequence[npt.NDArray[np.float32]],
     ) -> None:
         self._tree, self._view, self._apart, self._parameters = tree, seen, apart, parameters
         self._lines = [apart[player].bets(parameters[player], seen.lines) for player in range(2)]
 
-    def hands(self, hands: DealtHands) -> npt.NDArray[np.float32]:
+    def hands(self, hands: SampledHands) -> npt.NDArray[np.float32]:
         """Return [2·S, K, U] by block: the cards' part of the first layer that needs cards and bets."""
         known, width = self._view.known, self._view.cards
         found = []
@@ -168,13 +170,11 @@ class Strategies:
 def traverse(
     tree: TreeArrays,
     strategies: Strategies,
-    hands: DealtHands,
+    hands: SampledHands,
     words: npt.NDArray[np.uint64],
     traverser: int,
-) -> tuple[Seen, Seen, int]:
-    """Run traversals of all deals.
-
-    Return the traverser's samples, the opponent's strategies, and nodes touched.
+) -> tuple[LockstepSamples, LockstepSamples, int]:
+    """Run traversals; return the traverser's samples, the opponent's strategies, and nodes touched.
 
     words  [K] uint64 random word of each deal
     """
@@ -200,9 +200,9 @@ def traverse(
     return _joined(gained[::-1]), _joined(played[::-1]), nodes
 
 
-def _some(level: Level, wanted: npt.NDArray[np.bool_], value: npt.NDArray[np.float64]) -> Seen:
-    return Seen(level.deal[wanted], level.node[wanted], value[wanted])
+def _some(level: Level, wanted: npt.NDArray[np.bool_], value: npt.NDArray[np.float64]) -> LockstepSamples:
+    return LockstepSamples(level.deal[wanted], level.node[wanted], value[wanted])
 
 
-def _joined(pieces: Sequence[Seen]) -> Seen:
-    return Seen(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))
+def _joined(pieces: Sequence[LockstepSamples]) -> LockstepSamples:
+    return LockstepSamples(*(np.concatenate(columns) for columns in zip(*pieces, strict=True)))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.rng import uniform
+from mccfr.common.rng import uniform
 
 Array = npt.NDArray[np.floating]
 _LEAST_VARIANCE = 1e-6
@@ -120,9 +120,9 @@ class Network:
         return parameters.astype(np.float32)
 
     def forward(self, parameters: Array, given: Array | npt.NDArray[np.int64]) -> list[Array]:
-        """Return the result of every layer for an input [n, F], or for [n] rows of a one-hot matrix.
+        """Return the result of every layer for an input [n, F]; the last is the output.
 
-        The last is the output.
+        The input may be [n] row numbers of a one-hot matrix.
         """
         found: list[Array] = []
         for layer in self.layers:
@@ -143,9 +143,9 @@ class Network:
     ) -> None:
         """Fill `gradient` [P] from the gradient `slope` [n, A] of a loss at the output, in place.
 
-        `slope` is overwritten.
-
         found  results of `forward` on the same input; its rows must be distinct if they are numbers
+
+        The cells of `slope` are overwritten.
         """
         slopes: list[Array | None] = [None] * len(found)
         slopes[-1] = slope
@@ -204,7 +204,7 @@ def _made(
     return made
 
 
-class Apart:
+class SplitNetwork:
     """Evaluates a network in parts: the cards' part, the bets' part, and the rest.
 
     A hand on a board occurs at many decisions, and a decision with many hands.  So each part is evaluated once, up to
@@ -321,7 +321,7 @@ def _fill_uniform(state, numbers):
 def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *, reads_all: bool = False) -> Network:
     """Return a stack of `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
 
-    cards      leading columns that are cards, so that they can be evaluated apart from bets (`Apart`); 0: none
+    cards      leading columns that are cards, so that they can be evaluated apart from bets (`SplitNetwork`); 0: none
     reads_all  whether the output sees every hidden layer, and not only the last
     """
     builder, source, width = LayerBuilder(), -1, inputs

@@ -5,11 +5,10 @@ solves one linear equation for each unit, separately for each action.  The pass 
 third of the cost of training steps on the same samples.
 
 A small multiple of the squared weights (ridge regression) keeps weights small where the memory has little information.
-The penalty is on the weights and not on their change.  With more units than infosets, changes would add up from fit to
-fit and make weights thousands of times too large.  The next fit would then ruin the layers before.
+The penalty is on the weights and not on their change: changes add up from fit to fit.
 
 Regrets of single traversals are many times as large as their means, so the noise of minibatches limits a fit
-(docs/measured/deep.md has figures).  Earlier layers absorb noise too, but only choose what the last one can combine.
+(docs/measured/deep.md has figures).
 """
 
 from collections.abc import Iterable

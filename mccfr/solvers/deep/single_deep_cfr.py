@@ -5,15 +5,13 @@ regrets to the player's memory and the opponent's strategies to the opponent's m
 player's advantages are fitted, and regret matching gives its strategy.  If no advantage is positive, the largest is
 played (shared among equals).  Before the first fit a player plays uniformly.
 
-Strategies are constant within an iteration.  If infosets are listed, strategies are computed once at all of them and
-traversals read a table (`SingleDeepCfr`).  Else traversals run in lockstep (`mccfr.solvers.deep.dealt_cfr`).
+If infosets are listed, strategies are computed once an iteration at all of them, and traversals read a table
+(`SingleDeepCfr`).  Else traversals run in lockstep (`mccfr.solvers.deep.sampled_cards_cfr`).
 
-*The average.*  A strategy has the weight of the iteration in which the opponent's traversals use it, as in the strategy
-                memory.  Player 0's strategy fitted at t is used in t, player 1's in t + 1, and player 1's uniform play
-                in 1.  The paper's code weights both by t and leaves uniform play out.  B^M keeps parameters and
-                weights; uniform play has parameters of 0.  Averages weight each strategy by its own reach of an
-                infoset, computed over the list, so they are exact.  They are updated during the run as long as every
-                network is kept.
+In the average a strategy has the weight of the iteration in which the opponent's traversals use it.  Player 0's
+strategy fitted at t is used in t, player 1's in t + 1, and player 1's uniform play in 1.  The paper's code weights both
+by t and leaves uniform play out.  B^M keeps parameters and weights; uniform play has parameters of 0.  Averages weight
+each strategy by its own exact reach of an infoset.
 
 All random numbers are functions of seed, player, purpose and number, so the tables are the whole state.
 """
@@ -26,26 +24,26 @@ import numpy as np
 
 from abstraction.kernels.parallel import run_ranges
 from mccfr.cards.deals import new_deals
-from mccfr.config.solvers import DeepCfrConfig
+from mccfr.common.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
+from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
 from mccfr.solvers.deep import traversals
 from mccfr.solvers.deep.fitting import fit
-from mccfr.solvers.deep.learned import (
+from mccfr.solvers.deep.output_layer import RIDGES, solve_output
+from mccfr.solvers.deep.sample_memory import Array, insert, reservoir_place, squared_error
+from mccfr.solvers.deep.training_state import (
     MEMORIES,
     NETWORK_STREAM,
     NETWORKS,
-    Learned,
-    Learnt,
+    FitData,
     Tables,
+    TrainingState,
     descent,
     keeps_sums,
     memory_columns,
 )
-from mccfr.solvers.deep.memory import Array, insert, reservoir_place, squared_error
-from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
-from mccfr.tables.layout import table_name
+from mccfr.tables.table_layout import table_name
 
 _PART = 256  # traversals in one task of a thread
 _SAMPLES_EACH = 16  # memory for samples of each traversal, besides that for one traversal of the whole tree
@@ -131,7 +129,7 @@ class DeepIterations(ABC):
             self._tables[f"{at}/weight"][place] = weight
             self._tables[f"{at}/iteration"][place] = fitted
 
-    def _fit_network(self, learnt: Learnt, player: int, t: int) -> None:
+    def _fit_network(self, learnt: FitData, player: int, t: int) -> None:
         """Fit a player's network in the tables to its memory."""
         config, parameters, network = self._config, self._tables[f"network/player{player}"], learnt.network_of(player)
         if t == 1:
@@ -155,7 +153,7 @@ class SingleDeepCfr(DeepIterations):
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
     ) -> None:
         super().__init__(game, config, tables, iteration, nodes, threads)
-        self.learned = Learned(game, config, tables)
+        self.learned = TrainingState(game, config, tables)
         self._sums = [tables.get(table_name("strategy_sum", block)) for block in range(2 * game.tree.streets)]
         self._dealer = game.cards.dealer(config.seed, 0)
         self._deals = new_deals(config.traversals, game.tree.streets)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit, part_njit
-from mccfr.rng import ACTIONS, seed_stream, uniform
+from mccfr.common.rng import ACTIONS, seed_stream, uniform
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 TRAVERSER, START, STOP, SEED, NUMBER = range(5)
@@ -61,7 +61,7 @@ def new_work(nodes: int) -> Work:
 def choose(probability, first, count, u):
     """Return the action drawn by u in [0, 1) from `count` probabilities from `first` on.
 
-    Never one of probability 0.
+    An action of probability 0 is never drawn.
     """
     last = 0
     for k in range(count):
@@ -78,16 +78,8 @@ def choose(probability, first, count, u):
 def external(tree, numbering, sigma, deals, span, samples, plays, work):
     """Run traversals until the deals of `span` are done or memory for samples is short.
 
-    tree       TreeArrays
-    numbering  Numbering
-    sigma      [I·A]
-    deals      Deals
-    span       [5] int64, see TRAVERSER
-    samples    Samples of the traverser, filled from the beginning
-    plays      Samples of the opponent's strategies, filled from the beginning
-    work       Work
-
-    Memory is short if another traversal might not fit.  Returns (traversals done, samples, plays, nodes touched).
+    Fills `samples` with the traverser's regrets and `plays` with the opponent's strategies, from the beginning; sigma
+    is [I·A].  Returns (traversals done, samples, plays, nodes touched).
     """
     order, child, value, state = work.order, work.child, work.value, work.state
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]

@@ -1,20 +1,19 @@
 """Full-width CFR over explicit histories in any variant, with or without partial pruning.
 
 The traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates
-player 0 traverses against player 1's current strategy and updates; then player 1 traverses against the updated player
-0.  With simultaneous updates one traversal serves both.
+player 0 traverses and updates first, then player 1 against the updated player 0.  With simultaneous updates one
+traversal serves both.
 
 A traversal has two passes over node records.  The forward pass computes both players' reach (times chance).  The
 backward pass computes the value of each node, and adds up the counterfactual values of each action over the histories
 of an infoset.  Then regrets and sums are updated row by row.  With perfect recall own reach is the same at all
 histories of a row, so the average strategy is updated once a row.
 
-Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) skips histories that no traverser's opponent reaches; their
-counterfactual values are 0.  Regrets and average strategies do not change by it.  Own reach enters the average wherever
-it is positive.
+Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) skips histories that no traverser's opponent reaches.  Their
+counterfactual values are 0, so regrets and average strategies do not change.
 
 With `best_response` a player plays a best response everywhere (CFR-BR) or where its own reach is 0
-(`mccfr.solvers.histories.responding`).
+(`mccfr.solvers.histories.history_responses`).
 
 Values are float64 throughout; tables are float32 or float64.
 """
@@ -27,12 +26,12 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
-from mccfr.solvers.histories.responding import respond
+from mccfr.solvers.histories.history_responses import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
@@ -267,10 +266,7 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
 
 
 def check_best_response(best_response: str, variant: Variant) -> None:
-    """Raise `ValueError` unless `best_response` is valid and fits the variant's order of updates.
-
-    Valid values are in `BEST_RESPONSES`.
-    """
+    """Raise `ValueError` unless `best_response` is one of `BEST_RESPONSES` and fits the variant's updates."""
     if best_response not in BEST_RESPONSES:
         raise ValueError(f"best_response = {best_response!r}: one of {', '.join(BEST_RESPONSES)} is needed")
     if best_response.startswith("player") and not variant.alternating:
@@ -334,7 +330,7 @@ class HistoryCfr:
         """Prepare a game; `tables` None means fresh ones, and `best_response` is one of `BEST_RESPONSES`.
 
         Raises `ValueError` for an unknown dtype, for tables that do not fit, and for CFR-BR with simultaneous updates.
-        Also raises it for a game without perfect recall, or with cards beside its tree (`mccfr.games.expanded` puts
+        Also raises it for a game without perfect recall, or with cards beside its tree (`mccfr.games.history_tree` puts
         them into it).
         """
         check_best_response(best_response, variant)

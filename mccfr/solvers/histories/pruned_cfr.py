@@ -1,6 +1,6 @@
 """CFR and CFR+ with regret-based pruning as a solver on named tables.
 
-The algorithm is in `mccfr.solvers.histories.pruning`.
+The algorithm is in `mccfr.solvers.histories.regret_based_pruning`.
 """
 
 from collections.abc import Mapping
@@ -13,22 +13,22 @@ import numpy.typing as npt
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.solvers.histories.history_cfr import check_tables, new_tables, new_walk, strategy_of
-from mccfr.solvers.histories.pruning import bring_all_forward, run_pruned
-from mccfr.solvers.histories.sequences import sequence_form
-from mccfr.solvers.histories.settlement import (
+from mccfr.solvers.histories.pruning_catchup import (
     REACH,
     SUM,
-    Marks,
+    MetRowMarks,
     NodeFacts,
     Pruned,
     PrunedInfosets,
     PruningArrays,
     PruningScratch,
 )
+from mccfr.solvers.histories.regret_based_pruning import bring_all_forward, run_pruned
+from mccfr.solvers.histories.sequences import sequence_form
 from mccfr.solvers.minimisers import Tables
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
@@ -126,7 +126,7 @@ def infosets_of(game: Game) -> PrunedInfosets:
 
 
 def _upper(game: Game) -> npt.NDArray[np.float64]:
-    """Return [N] upper bounds of each node's value to the player who acts before it.
+    """Return [N] upper bounds of nodes' values to the player who acts before.
 
     0 after chance and at the root.
     """
@@ -268,7 +268,7 @@ def _scratch(infosets: PrunedInfosets) -> PruningScratch:
     by_row: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in ("rows", "after", "path")}
     by_cell: dict[str, Any] = {name: np.zeros(cells) for name in ("gain", "payoff", "scale")}
     return PruningScratch(
-        Marks(np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(2, np.int64)),
+        MetRowMarks(np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(2, np.int64)),
         **by_row,
         **by_cell,
         waiting=np.zeros(cells, np.int64),

@@ -1,6 +1,4 @@
-"""Exact values and best responses over a public tree, by the walk of full-width CFR.
-
-`mccfr.solvers.public.street_walk` defines the best response and says why it is exact.
+"""Exact values and best responses over a public tree, by the walk of full-width CFR (`street_walk`).
 
 Large tables of full-width strategy sums, 16-bit ones included, are read directly in their dtype.  This takes the time
 of one iteration and no memory beyond the hands by board.  Other strategies are first converted to float64 tables.
@@ -17,7 +15,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.solvers.locked_tables import LockedCells
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
-from mccfr.solvers.public.narrow_rows import NarrowRows
+from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, value
 from mccfr.solvers.public.street_arrays import (
@@ -31,10 +29,10 @@ from mccfr.solvers.public.street_arrays import (
     one_value,
     street_tables,
 )
-from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
+from mccfr.solvers.public.walk_threads import WalkThread, shares_by_cost, walk_together
 from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
-from mccfr.trees.streets import street_members
+from mccfr.trees.street_trees import street_members
 
 _BLOCKS = 8  # tables passed to a kernel, which is compiled anew for each number
 IN_PLACE_CELLS = 1 << 17
@@ -54,7 +52,7 @@ class Walk:
         sums: bool = False,
         follow: bool = True,
         noted: Sequence[npt.NDArray[np.float64]] | None = None,
-        narrow: tuple[NarrowRows, NarrowRows] | None = None,
+        narrow: tuple[Int16Rows, Int16Rows] | None = None,
     ) -> None:
         """Prepare tables of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
@@ -109,7 +107,7 @@ class Walk:
         first, stop = public.boards.root.tolist()
         scope = Scope(player, player, first, stop, respond_from, self._sums)
 
-        def work(crew: Crew, scratch: StreetScratch) -> None:
+        def work(crew: WalkThread, scratch: StreetScratch) -> None:
             value(public, self._views, scope, root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)
@@ -203,9 +201,9 @@ def hand_values(
 
     nodes  first-street decisions for which action values are returned
 
-    The first result is [2, H] counterfactual values at the root.  The second is, for each node, [A, H] counterfactual
-    values of the acting player's hands after each action.  They are chips times the weight of the other's hands that
-    they meet, with both players following `strategy`.  The third is each player's gain in chips a deal.
+    These are [2, H] counterfactual values at the root; for each node [A, H] values of the acting player's hands after
+    each action; and each player's gain in chips a deal.  Values are chips times the weight of the other's hands that
+    they meet, with both players following `strategy`.
     """
     public, walk = _walk(game, strategy, None, threads)
     trees, members, gains = public.trees, street_members(game.tree), []

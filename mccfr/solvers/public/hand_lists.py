@@ -11,18 +11,14 @@ import numpy.typing as npt
 from abstraction.kernels.jit import njit, part_njit
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
-"""Rows of sums by card: always 0, for hands of fewer than two cards; the whole range.
-
-A row that is never read.
+"""Rows of sums by card: always 0 (for missing cards), the whole range, and a row that is never read.
 
 The cards' rows follow.
 """
 
 
 class HandLists(NamedTuple):
-    """Memory for lists of F hands of both players, with at most as many columns and groups.
-
-    Fields as in `Ranges`.
+    """Memory for lists of F hands of both players, with fields as in `Ranges`.
 
     every    [4, F] int32   hand and column in the order of columns; ranked and place by strength.  If no hands share
                             columns, hand and place are those of `columns` and not written, and neither is `ranked`
@@ -169,9 +165,9 @@ def _list_hands(player, bucket, merge, here, at, out):
 
 @part_njit
 def _list_columns(player, hand_cards, strength, merge, here, at, out):
-    """List a player's columns on a board by strength, and their groups, at positions `at`.
+    """List a player's columns on a board by strength, and their groups; return the number of groups.
 
-    Return the number of groups.
+    at  positions in the lists
     """
     columns, card, group = out.columns, out.card, out.group
     other, column, groups, below, until, k = 1 - player, here.column[player], at[1] - 1, 0, 0, at[0]

@@ -1,23 +1,21 @@
 """Merges hands that are alike up to suits into one column, so that rows can be updated in place.
 
-A row can be updated when it is visited if that happens once in a traversal: its bucket must occur on one walked board
-only.  Boards that differ by a renaming of suits are walked once (`mccfr.cards.symmetry`).  So this holds if a bucket is
-a hand on a board up to renamings.  On its board it may still hold several hands.  These have one strategy, and
+A row can be updated when it is visited if its bucket occurs on one walked board only.  Boards that differ by a renaming
+of suits are walked once (`mccfr.cards.suit_symmetry`), so this holds for buckets of one hand up to renamings.  On its
+board a bucket may still hold several hands.  These have one strategy, and
 
 * equal deal weights, if no renaming that takes them to each other changes the ranges;
 * equal reach, since earlier play is alike too;
 * equal values, against an opponent, boards and showdowns that the renaming leaves unchanged.
 
 So the walk has one column for each bucket of a board and uses the first hand's reach and value for all.  Single hands
-are listed only where each counts: in the ranges at terminals, and where ranges and values pass from board to board.  Up
-to rounding this is exact if
+are listed only at terminals and where ranges and values pass from board to board.  Up to rounding this is exact if
 
 * updates alternate: simultaneous ones need the other player's strategy from before the iteration;
 * the buckets of a board are adjacent columns, and no other walked board has them;
 * hands of a bucket are alike by renamings that change no range, bucket or showdown; all are compared cell by cell.
 
-A row's sums and regrets count each of its hands, and each board that its board stands for.  In other games, as with an
-abstraction that puts different hands together, increments are collected.
+A row's sums and regrets count each of its hands, and each board that its board stands for.
 """
 
 from itertools import pairwise
@@ -25,8 +23,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards
-from mccfr.cards.symmetry import alike_hands
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.suit_symmetry import alike_hands
 from mccfr.games.game import Game
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.range_sums import Ranges, make_ranges

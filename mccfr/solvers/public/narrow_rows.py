@@ -2,11 +2,11 @@
 
 A cell is an int16 in units of 2^(scale - 128).  Each row of a hand, or of a column of hands alike, has its own scale
 (uint8 [row, bucket]).  With it the row's largest cell has 2^14 to 2^15 units.  The format is that of
-`mccfr.tables.narrow`, with slots first.
+`mccfr.tables.int16_cells`, with slots first.
 
-Cells are rounded up or down at random, so that they are right on average.  Rounding to nearest would lose increments of
-late iterations, which are small beside the sums.  Numbers that a cell can hold exactly do not change.  The random bits
-are a hash of iteration, row, column and number.  So results do not depend on the thread, and there is no further state.
+Cells are rounded up or down at random, so that they are right on average; rounding to nearest would lose small
+increments.  Numbers that a cell can hold exactly do not change.  The random bits are a hash of iteration, row, column
+and number, so results do not depend on the thread.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
-from mccfr.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
+from mccfr.common.rounding import LEAST_SCALE, MOST_SCALE, SCALE_ZERO
 from mccfr.solvers.minimisers import Rows, Tables
 from mccfr.solvers.public.row_vectors import (
     ask_for_next,
@@ -35,7 +35,7 @@ _ITERATION, _SLOT, _COLUMN = 0x27D4EB2F, 0x165667B1, 0x9E3779B9  # odd multiplie
 _DIGITS = 9  # bits of a random number: with a cell's 15 they fit float32, so that whole units stay exact
 
 
-class NarrowRows(NamedTuple):
+class Int16Rows(NamedTuple):
     """A player's tables with 16-bit cells, one array for each street.
 
     regret        [slot, bucket] int16
@@ -52,7 +52,7 @@ class NarrowRows(NamedTuple):
     row: tuple[npt.NDArray[np.int64], ...]
 
 
-class NarrowWork(NamedTuple):
+class Int16Work(NamedTuple):
     """Scratch and seed for updates of rows with 16-bit cells.
 
     wide       [X+1, W] float32  a decision's rows as floats, changed in place; the last row is spare
@@ -119,7 +119,7 @@ def _chance(number, salt):
 def narrow(cells, scales, row, rows, numbers, spare, iteration):
     """Round numbers [actions, :count] float32 into cells and scales, in place.
 
-    Spare [:count] float32 is overwritten.
+    spare  [:count] float32 scratch
     """
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]

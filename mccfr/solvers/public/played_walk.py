@@ -1,11 +1,8 @@
 """Plays two policies against each other on one full board; both ranges go down the betting tree.
 
-A terminal's value is the sum of reach times reach times chips over all pairs of hands.  So a board's result is a sum
-over terminals, and no values go up.  A fold and a call after the same line meet the same range of the other player.
-They form one job.  LANES jobs are valued together (`pair_values`), with the actor's ranges after the fold and after the
-call.  Lines that a player never takes are skipped.
-
-Hands are in order of strength (`sampled_board`), as terminals need them.
+A board's result is a sum over terminals of reach times reach times chips over all pairs of hands, so no values go up.
+A fold and a call after the same line meet the same range of the other player; they form one job.  LANES jobs are valued
+together (`pair_values`).  Lines that a player never takes are skipped.  Hands are in order of strength.
 
 One action may lead to several members with probabilities (`PlayedRows.factor`), for the readings of a bet by a player
 with another tree.
@@ -32,9 +29,9 @@ from mccfr.solvers.public.terminals.pair_values import (
     take_shares,
     weigh_lanes,
 )
-from mccfr.solvers.public.terminals.values import NOWHERE
+from mccfr.solvers.public.terminals.range_values import NOWHERE
 from mccfr.tables.row_tables import RowTables, gather_rows
-from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
+from mccfr.trees.street_trees import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees
 
 _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill the lanes and fit the cache
 _GROUP_TREES = 32
@@ -59,11 +56,9 @@ class PlayedRows(NamedTuple):
 
 
 class PairJobs(NamedTuple):
-    """Terminals by the player who acted and the range they meet, for J jobs.
+    """Terminals by the player who acted and the range they meet; J jobs.
 
-    A pair of lanes has one way in.
-
-    A way in is an entry into the current street with both players' ranges.
+    Two jobs of a pair of lanes have the same way in: an entry into the street with both players' ranges.
 
     count   [2] int64        jobs of each player
     way     [2, J] int64     way into the street
@@ -178,9 +173,9 @@ def _scale(line, factor, count):
 
 @part_njit
 def _new_job(scratch, player, way, source):
-    """Add a job where a player acts and return its number; its pair of lanes must have the same way in.
+    """Add a job where a player acts and return its number.
 
-    If the other lane of the pair has another way in, an empty job fills the pair.
+    An empty job comes before it if the other lane of its pair has another way in.
     """
     none, jobs, job = scratch.shares.shape[0] - 1, scratch.jobs, scratch.jobs.count[player]
     while True:
@@ -216,10 +211,7 @@ def _add_job(board, scratch, street, way, kind, m, chips):
 
 @part_njit
 def _share(before, sigma, factor, count, out):
-    """Set out [n] = before [n] times each bucket's probability times `factor`.
-
-    Return whether any is positive.
-    """
+    """Set out [n] to before [n] times sigma times `factor`; return whether any is positive."""
     alive = False
     for k in range(count):
         out[k] = before[k] * sigma[k] * factor
@@ -298,10 +290,7 @@ def _last_street(trees, played, board, scratch, level):
 
 @part_njit
 def _begin(board, scratch):
-    """Set both players' ranges on the first street.
-
-    Return the total weight of all pairs of hands that can meet.
-    """
+    """Set both players' ranges on the first street; return the weight of all pairs that can meet."""
     reach, lanes, street = scratch.reach, scratch.lanes, np.int64(0)
     everything, none = scratch.shares.shape[0] - 2, scratch.shares.shape[0] - 1
     list_hands(board, scratch.hands)

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards, joint_weight
-from mccfr.cards.symmetry import BoardCopies, Strategies, board_copies
+from mccfr.cards.card_lists import ListedCards, joint_weight
+from mccfr.cards.suit_symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
 from mccfr.solvers.public.range_sums import Ranges, make_ranges
 from mccfr.solvers.public.terminals.balances import Balances, make_balances, no_balances
-from mccfr.solvers.public.terminals.values import RUN_OUTS
+from mccfr.solvers.public.terminals.range_values import RUN_OUTS
 from mccfr.trees.compiled import CompiledTree
-from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees, street_members, street_trees
+from mccfr.trees.street_trees import AT_DECISION, AT_EXIT, AT_SHOWDOWN, StreetTrees, street_members, street_trees
 
 _BOARD_CHUNKS = 4  # parts of an exit's boards that threads share; constant, so that sums are always added in one order
 _LEAST_ROOM = 1 << 18  # cells, 1 MB
@@ -163,7 +163,7 @@ def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, Locked
 def _tasks(trees: StreetTrees, boards: int) -> npt.NDArray[np.int64]:
     """Return [K, 3] tasks below the first street, as in `PublicTree`.
 
-    `boards` follow each board of the first street.
+    boards  number of boards that follow each board of the first street
     """
     if trees.most.shape[1] == 1:
         return np.zeros((0, 3), np.int64)

@@ -17,7 +17,7 @@ from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.street_arrays import BettingRound, Traversal
 from mccfr.solvers.public.street_walk import ascend, clear, copy, descend, first_side, is_walked, run_outs, take_cells
 from mccfr.solvers.public.walk_threads import begin_tasks, begin_walks, drawn_share, end_share, end_tasks
-from mccfr.trees.streets import AT_EXIT
+from mccfr.trees.street_trees import AT_EXIT
 
 _TREE, _BOARD, _STOP, _MEMBER = 0, 1, 2, 3  # columns of `StreetScratch.state`
 _NOT_BEGUN = -2  # in place of a member: the ranges were not carried down yet
@@ -58,11 +58,11 @@ def _spread_cells(cells, column, hand, out):
 
 @part_njit
 def _hand_down(ranges, player, board, place, scratch, reach, values, sides):
-    """Fill reach [2, H] with both ranges at row `place` of a street's scratch.
+    """Fill reach [2, H] with both ranges at row `place` of a street's scratch; unlisted hands get 0.
 
-    0 for hands that are not listed.
+    sides  from `first_side`
 
-    Clears values [V, H] and returns whether the opponent's range is not empty.  `sides` is from `first_side`.
+    Clears values [V, H] and returns whether the opponent's range is not empty.
     """
     alive = False
     for side in range(sides, 2):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.listed import ListedCards, live_hands, of_hands
+from mccfr.cards.card_lists import ListedCards, live_hands, of_hands
 from mccfr.solvers.public.hand_lists import list_hands, room_for, room_on_board
 
 Ints = npt.NDArray[Any]

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.games.recall import parent_buckets
+from mccfr.games.perfect_recall import parent_buckets
 from mccfr.solvers.locked_tables import LockedCells
 from mccfr.solvers.minimisers import Step
 from mccfr.solvers.minimisers import Tables as StepTables
@@ -26,9 +26,9 @@ from mccfr.solvers.public.street_arrays import FOLLOW, Views, new_scratch, stree
 from mccfr.solvers.public.vector_cfr import absorb, freeze, table_specs
 from mccfr.solvers.public.walk_threads import alone
 from mccfr.solvers.variants import variant
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
-from mccfr.trees.lines import own_actions
+from mccfr.tables.table_layout import TableSet, table_name
+from mccfr.trees.betting_lines import own_actions
 
 _VARIANT, _DTYPE = "dcfr", "float64"
 Tables = Sequence[npt.NDArray[np.float64]]

@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
 from abstraction.kernels.prefetch import emit_prefetch, prefetch_to_write
-from mccfr.noise import gain_share
+from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, current_strategy, update_regrets
 from mccfr.solvers.public.terminals.lane_code import I64, LINE_BYTES, Code, counting, swept
 from mccfr.solvers.regret import as_element
@@ -249,7 +249,7 @@ def _mean_gains(typing_context, regrets, values, sigma, span, means, factors):
 def times_rows(typing_context, out, rows, reach, span):
     """Set out[place+a] = rows[first+a] · reach for rows of scratch.
 
-    Span is (place, first, actions, count).
+    span  (place, first, actions, count)
     """
 
     def codegen(context, builder, signature, arguments):

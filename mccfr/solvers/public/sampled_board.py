@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import njit
-from mccfr.cards.cards import BoardHands, Cards
+from mccfr.cards.base import BoardHands, Cards
+from mccfr.common.rng import DEALS, below, seed_stream
 from mccfr.games.game import Game
-from mccfr.rng import DEALS, below, seed_stream
 
 _KEPT_BOARDS = 128
 
@@ -69,13 +69,12 @@ class SampledBoard(NamedTuple):
 
 
 def from_cards(cards: Cards, board: Any, dtype: npt.DTypeLike = np.float64, *, ordered: bool = False) -> SampledBoard:
-    """Return a full board.
-
-    `board` is the number of a listed one, or cards of the deck in order of dealing.
+    """Return a full board, given as the number of a listed one or as cards of the deck.
 
     ordered  whether hands are in order of strength (`by_strength`)
 
-    Raises `ValueError` for an invalid board, for a hand without a bucket, and for games without cards.
+    Cards are in order of dealing.  Raises `ValueError` for an invalid board, for a hand without a bucket, and for games
+    without cards.
     """
     hands = cards.board_hands(board)
     return of_hands(by_strength(hands) if ordered else hands, cards.deck_size, dtype)
@@ -124,7 +123,7 @@ def of_hands(hands_on: BoardHands, cards: int, dtype: npt.DTypeLike) -> SampledB
 def _number_rows(board: SampledBoard, player: int, bucket: npt.NDArray[np.int32]) -> None:
     """Fill in a player's different buckets on each street and the index of each hand's, in place.
 
-    Bucket is [S, n].
+    bucket  [S, n]
     """
     numbers = board.rows[:, player], board.bucket[:, player], board.local[:, player], board.direct[:, player]
     here = np.ascontiguousarray(bucket)

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.solvers.public.narrow_rows import NarrowRows
+from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.terminals.lane_code import aligned_zeros
-from mccfr.solvers.public.terminals.values import TerminalLanes, new_terminal_lanes
+from mccfr.solvers.public.terminals.range_values import TerminalLanes, new_terminal_lanes
 
 FOLLOW, RESPOND = 0, 1
 """Indices of the values of the traverser's hands: with its strategy, and with a best response."""
@@ -35,7 +35,7 @@ class Views(NamedTuple):
     regret: tuple[npt.NDArray[np.floating], ...]
     basis: tuple[npt.NDArray[np.floating], ...]
     strategy_sum: tuple[npt.NDArray[np.floating], ...]
-    narrow: NarrowRows | None = None
+    narrow: Int16Rows | None = None
 
 
 def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.NDArray[Any], ...]:
@@ -51,7 +51,7 @@ def street_tables(tables: Sequence[npt.NDArray[Any]], player: int) -> tuple[npt.
 
 def narrow_tables(
     kinds: Sequence[Sequence[npt.NDArray[Any]]], starts: Sequence[npt.NDArray[np.int64]], player: int
-) -> NarrowRows:
+) -> Int16Rows:
     """Return a player's tables of 16-bit cells from those of all blocks.
 
     kinds   regrets, strategy sums, and the scales of both
@@ -60,7 +60,7 @@ def narrow_tables(
     tables = [street_tables(blocks, player) for blocks in kinds]
     row = [np.repeat(np.arange(len(of) - 1), np.diff(of)) for of in starts[player::2]]
     row += [np.zeros(1, np.int64)] * (len(tables[0]) - len(row))
-    return NarrowRows(tables[0], tables[1], tables[2], tables[3], tuple(row))
+    return Int16Rows(tables[0], tables[1], tables[2], tables[3], tuple(row))
 
 
 def no_tables(dtype: npt.DTypeLike) -> tuple[npt.NDArray[Any], ...]:
@@ -83,7 +83,7 @@ class Traversal(NamedTuple):
     in_place: bool
     views: Views
     opponent: tuple[npt.NDArray[np.floating], ...]
-    opponent_narrow: NarrowRows | None = None
+    opponent_narrow: Int16Rows | None = None
     iteration: int = 0
     respond_from: int = 0
 
@@ -107,7 +107,7 @@ class LineRanges(NamedTuple):
     reach: npt.NDArray[np.floating]
 
 
-class HandedOn(NamedTuple):
+class StreetExchange(NamedTuple):
     """Ranges and values passed between streets, by hand: S streets, H hands, K tasks, V values of a hand.
 
     reach  [2, S, H]  ranges passed down to a street: the traverser's, the opponent's
@@ -145,7 +145,7 @@ class StreetScratch(NamedTuple):
     value: npt.NDArray[np.floating]
     sigma: npt.NDArray[np.floating]
     wide: npt.NDArray[np.floating]
-    by_hand: HandedOn
+    by_hand: StreetExchange
     state: npt.NDArray[np.int64]
     lanes: TerminalLanes
 
@@ -165,7 +165,7 @@ def new_scratch(public: PublicTree, streets: range, dtype: npt.DTypeLike, values
         aligned_zeros((values, rows + 1, width), dtype),
         aligned_zeros((max(1, int(cells.sum())), width), dtype),
         aligned_zeros((1 + int(public.trees.actions.max(initial=1)), width), dtype),
-        HandedOn(
+        StreetExchange(
             np.zeros((2, public.streets, hands), dtype),
             np.zeros((public.streets, values, hands), dtype),
             np.zeros((len(public.tasks), values, hands), dtype),

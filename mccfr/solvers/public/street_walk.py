@@ -7,31 +7,31 @@ hands; counterfactual values of the traverser's hands come up.  At the traverser
   strategy sums are updated.
 * Fixed strategies, with `step` None: there are the values of the traverser's strategy and of a best response.  A best
   response takes the best action for each hand on each board, against the opponent's whole range there.  It is exact in
-  the real game, also where strategies are bucketed.  With `in_place` the strategies may be strategy sums.
+  the real game, also where strategies are bucketed.
 
 Each kernel contains one case only: numba drops the code that depends on an argument that is None.
 
 Rows are updated in place, when they are visited, if each hand on each board has a row of its own.  Hands that are alike
 (`merged_rows`) may share one column.  Otherwise current strategies are written to tables beforehand, and increments are
-collected in tables.  The increments of a bucket's hands and boards are added up, each with its own deal weight.
+added up in tables, each with its hand's deal weight.
 
 Constant factors of a whole row are left out: the probability of its board and, if no other hand shares the row, the
-hand's weight in regrets.  A board that stands for others (`mccfr.cards.symmetry`) counts once for each of them.
+hand's weight in regrets.  A board that stands for others (`mccfr.cards.suit_symmetry`) counts once for each of them.
 """
 
 import numpy as np
 
 from abstraction.kernels.jit import inline_njit, part_njit
 from abstraction.kernels.prefetch import prefetch_to_read
-from mccfr.noise import gain_share
+from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
-from mccfr.solvers.public.narrow_rows import NarrowWork, add_regrets, add_to_average, strategy_of, sums_strategy
+from mccfr.solvers.public.narrow_rows import Int16Work, add_regrets, add_to_average, strategy_of, sums_strategy
 from mccfr.solvers.public.row_vectors import add_rows, mean_and_regrets, range_rows, times_rows, weigh
 from mccfr.solvers.public.street_arrays import FOLLOW
-from mccfr.solvers.public.terminals.values import NOWHERE, value_jobs, value_run_outs
+from mccfr.solvers.public.terminals.range_values import NOWHERE, value_jobs, value_run_outs
 from mccfr.solvers.regret import as_element
-from mccfr.trees.streets import AT_DECISION, AT_FOLD, AT_SHOWDOWN
+from mccfr.trees.street_trees import AT_DECISION, AT_FOLD, AT_SHOWDOWN
 
 
 @part_njit
@@ -154,10 +154,7 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
 
 @inline_njit
 def _counted(public, player, board, rows, scratch, at):
-    """Put locked probabilities into sigma.
-
-    Return the reach that weights the strategy in the traverser's average.
-    """
+    """Put locked probabilities into sigma and return the reach that weights it in the player's average."""
     place, own, lock = at
     counted = scratch.own.reach[own]
     if lock >= 0:
@@ -172,9 +169,9 @@ def _counted(public, player, board, rows, scratch, at):
 def _own_strategy(public, traversal, step, here, rows, scratch, at):
     """Write the traverser's strategy at a decision to sigma[place : place+actions].
 
-    In training update its average.
-
     at  (place, row of its range, `MemberRows.lock`)
+
+    In training this also updates the average strategy.
     """
     views, ranges, street, board = traversal.views, public.ranges, here.street, here.board
     place, own, _ = at
@@ -193,7 +190,7 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
             spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
             weigh(spare, counted, public.row_weight[0], ranges.first[traversal.player, board], rows.count)
             counted = spare
-        strategy, work = (scratch.sigma, place), NarrowWork(scratch.wide, traversal.iteration)
+        strategy, work = (scratch.sigma, place), Int16Work(scratch.wide, traversal.iteration)
         add_to_average(step, tables, views.narrow, street, rows, strategy, counted, work)
     else:
         first, times = ranges.first[traversal.player, board], as_element(reach, public.copies.times[board])
@@ -219,7 +216,7 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
                 weigh(values[child + a], values[child + a], weights, first, rows.count)
             weigh(weighed, total, weights, first, rows.count)
             total = weighed
-        counted, work = (values, child), NarrowWork(scratch.wide, traversal.iteration)
+        counted, work = (values, child), Int16Work(scratch.wide, traversal.iteration)
         add_regrets(step, tables, views.narrow, street, rows, counted, total, work)
         return
     weights, times = public.reach[traversal.player], as_element(total, public.copies.times[board])
@@ -350,7 +347,7 @@ def _add_choices(tables, public, here, rows, scratch, player, own, child):
 def _decision(public, traversal, step, here, member, scratch):
     """Compute the values of a decision from those of its actions.
 
-    In training update the traverser's regrets.
+    In training this also updates the traverser's regrets.
     """
     street, tree, board = here
     trees, top, player = public.trees, scratch.member_first[street], traversal.player
@@ -398,9 +395,9 @@ def _stake(jobs, job, weight, chips, rake):
 
 @part_njit
 def _jobs(trees, player, last, tree, top, opponent_range, lanes):
-    """List a street tree's folds and, on the last street, showdowns by the range they meet.
+    """List a street tree's folds and last-street showdowns by the range they meet.
 
-    Return the number of ranges.
+    Return the ranges' number.
     """
     count, base, jobs = np.int64(0), trees.first[tree], lanes.jobs
     for kind in range(1, -1, -1):  # showdowns first, so that jobs with folds only are consecutive

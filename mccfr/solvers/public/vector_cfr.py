@@ -2,15 +2,15 @@
 
 An iteration is one traversal for each player (`public_walk`).  With alternating updates player 1 plays against the
 updated player 0; with simultaneous ones both play against the strategies at the start of the iteration.  Tables are
-[slot, bucket] for each street and player.  The tables and the iteration number are the whole state.
+[slot, bucket] for each street and player; with the iteration number they are the whole state.
 
 Rows are updated in place if updates alternate and each hand on each board has a bucket of its own, numbered board by
 board.  Hands that are alike but for suits may share one (`merged_rows`).  Otherwise current strategies and increments
-need further tables, three times the size of the regrets, which hold no state between iterations.
+need further tables, three times the size of the regrets.
 
 The *nodes touched* by a traversal are public nodes: the decisions and terminals of each street's betting, for each
-board.  A chance node counts wherever cards are dealt to continue (the end of a street, a run-out).  All hands of both
-players count once.  Boards that stand for others by a renaming of suits are counted once (`mccfr.cards.symmetry`).
+board.  A chance node counts wherever cards are dealt to continue (the end of a street, a run-out).  Boards that stand
+for others by a renaming of suits are counted once (`mccfr.cards.suit_symmetry`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,20 +21,20 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_allocating_njit, nogil_njit
 from abstraction.kernels.parallel import kernel_array
-from mccfr.cards.listed import ListedCards
+from mccfr.cards.card_lists import ListedCards
 from mccfr.games.game import Game
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
-from mccfr.solvers.public.narrow_rows import NarrowRows
+from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree, with_balances
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
 from mccfr.solvers.public.street_arrays import StreetScratch, Views, narrow_tables, new_scratch, street_tables
-from mccfr.solvers.public.walk_threads import Crew, shares_by_cost, walk_together
+from mccfr.solvers.public.walk_threads import WalkThread, shares_by_cost, walk_together
 from mccfr.solvers.variants import Variant
-from mccfr.tables.layout import ROW_FIRST, SLOT_FIRST, TableSet, table_name
-from mccfr.tables.narrow import number_dtype
+from mccfr.tables.int16_cells import number_dtype
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
-from mccfr.trees.streets import AT_SHOWDOWN
+from mccfr.tables.table_layout import ROW_FIRST, SLOT_FIRST, TableSet, table_name
+from mccfr.trees.street_trees import AT_SHOWDOWN
 from storage.schema import ArraySpec
 
 NARROW = "int16"
@@ -84,7 +84,7 @@ class MemoryNeeded:
 def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
     """Return the memory that `VectorCfr` will need, without allocating its tables.
 
-    Raise the same `ValueError`.
+    Raises the same `ValueError`.
     """
     by_rows = tree_by_rows(game) if variant.alternating else None
     numbers, public = str(number_dtype(np.dtype(dtype))), with_balances(by_rows or public_tree(game), game)
@@ -236,7 +236,7 @@ class VectorCfr:
         mine = [street_tables(tables, player) for tables in (regret, basis, sums)]
         return Views(mine[0], mine[1], mine[2], narrow)
 
-    def _narrow_rows(self, player: int) -> NarrowRows:
+    def _narrow_rows(self, player: int) -> Int16Rows:
         kinds = ("regret", "strategy_sum", "regret_scale", "strategy_sum_scale")
         return narrow_tables([self._by_block(kind) for kind in kinds], self._starts, player)
 
@@ -313,7 +313,7 @@ class VectorCfr:
         scope = Scope(players[0], players[-1], first, stop, in_place=self.in_place)
         rows = step_rows(steps, self.iteration + 1)
 
-        def work(crew: Crew, scratch: StreetScratch) -> None:
+        def work(crew: WalkThread, scratch: StreetScratch) -> None:
             train(self._field, self._views, rows, scope, self._root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)

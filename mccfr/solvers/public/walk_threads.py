@@ -1,8 +1,8 @@
 """Shares walks of a public tree among threads, each in one kernel call for many walks (`public_walk`).
 
 The work below the first street is cut into tasks.  Threads draw consecutive numbers; a number stands for a share of
-tasks in one of the walks.  One thread, the leader, does the work before and after the tasks of a walk.  No walk waits
-for a thread that has not started.  A thread may draw a number of the next walk before the current one ends.
+tasks in one of the walks.  One thread, the leader, does the work before and after the tasks of a walk.  A thread may
+draw a number of the next walk before the current one ends.
 
 Each task writes its values to its own array, and they are added in the order of tasks.  So results are the same to the
 last bit for any number of threads.  Tasks that add to the same table cells form one share and run in their order.
@@ -19,17 +19,17 @@ from llvmlite import ir
 from abstraction.kernels.jit import inline_njit, intrinsic, part_njit, types
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_arrays import StreetScratch
-from mccfr.trees.streets import AT_EXIT
+from mccfr.trees.street_trees import AT_EXIT
 
 _RUN_OUT_MEMBERS = 16  # cost of one task of run-outs, in members of a tree
 _DRAWN, _BEGUN, _DONE = 0, 8, 16  # indices of shared counters, each on its own cache line
 _COUNTERS = 24
 _LEFT = -1  # value of the counter of begun walks once the leader has ended
-_NUMBER, _WALK = 0, 1  # indices in `Crew.mine`
+_NUMBER, _WALK = 0, 1  # indices in `WalkThread.mine`
 _LOOKS = 200  # reads of a counter before the thread yields the processor, some 10 µs
 
 
-class Crew(NamedTuple):
+class WalkThread(NamedTuple):
     """One of the threads that share walks; C shares.
 
     leads   bool          whether it does the work before and after the tasks
@@ -44,7 +44,7 @@ class Crew(NamedTuple):
     mine: npt.NDArray[np.int64]
 
 
-Work = Callable[[Crew, StreetScratch], Any]
+Work = Callable[[WalkThread, StreetScratch], Any]
 """Calls a kernel for all walks as one of the threads, with the scratch of the streets after the first."""
 
 
@@ -71,15 +71,15 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
     return found
 
 
-def alone(public: PublicTree) -> Crew:
+def alone(public: PublicTree) -> WalkThread:
     """Return the crew of a single thread, with all tasks in their order."""
     tasks = np.arange(len(public.tasks))
     return _crew(np.stack([tasks, tasks + 1], axis=1), 1)[0]
 
 
-def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[Crew]:
+def _crew(shares: npt.NDArray[np.int64], threads: int) -> list[WalkThread]:
     common = np.zeros(_COUNTERS, np.int64)
-    return [Crew(thread == 0, shares, common, np.zeros(2, np.int64)) for thread in range(threads)]
+    return [WalkThread(thread == 0, shares, common, np.zeros(2, np.int64)) for thread in range(threads)]
 
 
 def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence[StreetScratch]) -> None:

@@ -7,19 +7,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from mccfr.cards.board_strata import stratum_dealers
 from mccfr.cards.deals import new_deals
-from mccfr.cards.strata import stratum_dealers
-from mccfr.config.solvers import SampledConfig
-from mccfr.config.table import first_refused
-from mccfr.config.tables import Config
+from mccfr.common.rng import new_stream
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import SampledConfig
+from mccfr.config.table_base import first_refused
 from mccfr.games.game import Game
-from mccfr.rng import new_stream
-from mccfr.solvers.forecast import Forecast, forecast
+from mccfr.solvers.coverage_estimate import CoverageEstimate, forecast
+from mccfr.solvers.dcfr_discount import DcfrDiscount
 from mccfr.solvers.locked_tables import LockedCells, check_locks
 from mccfr.solvers.solver import Algorithm, Share, Traits, WorkerState
-from mccfr.solvers.sweep import Sweep
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableArrays, TableLayout, TableSet, make_layout
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import TableArrays, TableLayout, TableSet, make_layout
 from mccfr.trees.compiled import can_pack, pack
 
 PERIOD_NODES = 10_000_000
@@ -112,7 +112,7 @@ class SampledAlgorithm(Algorithm):
         """Return the first four words of the generator that samples actions for a worker or a stratum."""
         return [int(word) for word in new_stream(self.config.solver.seed, worker)]
 
-    def forecast(self, game: Game) -> Forecast | None:
+    def forecast(self, game: Game) -> CoverageEstimate | None:
         """Return the expected nodes and visits of one iteration under an assumed strategy."""
         return forecast(game, self.walks_all)
 
@@ -120,7 +120,7 @@ class SampledAlgorithm(Algorithm):
 class SampledSolver(ABC):
     """Runs iterations in batches and changes the tables in place.
 
-    Other workers may change them at the same time.
+    Other workers may do so at the same time.
     """
 
     _config: SampledConfig
@@ -147,7 +147,7 @@ class SampledSolver(ABC):
         sweeps = self._schedule.sweeps and share.worker == 0
         self._locked, self._locked_tables = LockedCells(game), tables
         self._locked.write(tables)
-        self._sweep = Sweep(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
+        self._sweep = DcfrDiscount(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
         self.busy_seconds = 0.0  # spent in `run` by this object
         packed = can_pack(game.tree)
         self._tree = pack(game.tree) if packed else game.tree.arrays

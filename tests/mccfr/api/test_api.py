@@ -21,8 +21,8 @@ from refusals import refusals, refused
 from same import assert_same_arrays
 
 import mccfr
-from mccfr.config.games import GoofspielGame
-from mccfr.config.solvers import OPTIONS
+from mccfr.config.game_tables import GoofspielGame
+from mccfr.config.solver_tables import OPTIONS
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
 
@@ -133,7 +133,7 @@ def of_kuhn(*algorithm, **options):
 
 
 def without_room(monkeypatch):
-    monkeypatch.setattr("mccfr.api.solving.available_memory_bytes", lambda: 1000)
+    monkeypatch.setattr("mccfr.api.in_process_solver.available_memory_bytes", lambda: 1000)
     mccfr.solver(mccfr.game("leduc"), "cfr")
 
 
@@ -161,7 +161,7 @@ test_errors_are_one_sentence = refusals(
 
 def test_a_signal_ends_the_call_with_a_checkpoint(tmp_path, monkeypatch):
     """The second progress line of a run that would go on for ever sends Ctrl-C."""
-    monkeypatch.setattr("mccfr.api.running.CallbackReporter._SECONDS", 0.0)
+    monkeypatch.setattr("mccfr.api.api_runs.CallbackReporter._SECONDS", 0.0)
     sent = []
 
     def interrupt(told):

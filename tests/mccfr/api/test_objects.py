@@ -12,7 +12,7 @@ from policies import write_random
 from refusals import refused
 
 import mccfr
-from mccfr.config.games import GoofspielGame, LeducGame
+from mccfr.config.game_tables import GoofspielGame, LeducGame
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
+from mccfr.cards.card_lists import deal_arrays, joint_weight
 from mccfr.cards.deals import alias_table, draw_deals, new_deals, no_deal_arrays
-from mccfr.cards.listed import deal_arrays, joint_weight
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
 
 TWO_BOARDS = poker(PokerGame(ranks=3, suits=2, board_cards=(0, 1, 1), antes=(1, 1), stack=2))

@@ -5,11 +5,11 @@ import pytest
 
 from abstraction.boards import STREET_CARDS, board_classes, preflop_classes
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
-from abstraction.evaluator import strengths
+from abstraction.hand_evaluator import strengths
 from abstraction.lookup import bucket_tables, fill_buckets
 from mccfr.cards.deals import new_deals
-from mccfr.cards.deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
-from mccfr.rng import DEALS
+from mccfr.cards.full_deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
+from mccfr.common.rng import DEALS
 
 COUNT = 200_000
 

@@ -8,8 +8,8 @@ import pytest
 
 from abstraction.boards import board_classes, canonical_boards
 from abstraction.recipe import LOSSLESS_BUCKETS
+from mccfr.cards.board_strata import _hole_classes, in_strata, stratum_dealers
 from mccfr.cards.deals import new_deals
-from mccfr.cards.strata import _hole_classes, in_strata, stratum_dealers
 from mccfr.cards.strata_deals import draw_stratum_cards
 from mccfr.games.holdem import deck_on
 

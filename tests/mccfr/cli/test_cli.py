@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from commands import answer, call, refusal
 
-from storage import space
+from storage import free_space
 
 
 @pytest.fixture
@@ -88,13 +88,13 @@ def test_bad_configs_exit_2_and_touch_nothing(capsys, tmp_path, text, expected):
 
 
 def test_too_little_memory_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
-    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 1000)
+    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
     err = refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", "--workers", 3)
     assert "what is beside them 839 MB, and 1 kB of memory" in err and "3 workers take 629 MB of that" in err
 
 
 def test_a_full_live_dir_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
-    monkeypatch.setattr(space, "free_bytes", lambda *_: 1234)
+    monkeypatch.setattr(free_space, "free_bytes", lambda *_: 1234)
     (tmp_path / "live").mkdir()
     settings = ["--set", f"tables.live_dir={tmp_path / 'live'}"]
     assert "1,234 bytes free" in refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", *settings)
@@ -118,6 +118,12 @@ def test_games_tells_of_one_game(capsys):
     code, out, _ = call(capsys, "games", "leduc")
     assert code == 0 and out.startswith("leduc  ") and "    ranks = 3\n" in out and "kuhn" not in out
     assert [game["name"] for game in answer(capsys, "games", "leduc")] == ["leduc"]
+    assert [game["required"] for name in ("matrix", "holdem-subgame") for game in answer(capsys, "games", name)] == [
+        ["payoffs"],
+        [],
+    ]
+    assert "    locks = (none)\n" in call(capsys, "games", "holdem").out
+    assert "    payoffs = (required)\n" in call(capsys, "games", "matrix").out
     told = refusal(capsys, "games", "ledcu")
     assert "game 'ledcu' is not one of: kuhn, leduc" in told and told.endswith("did you mean 'leduc'?\n")
 
@@ -180,7 +186,7 @@ def test_input_that_ends_is_no_signal(capsys, monkeypatch, error, status):
     def fail(name):
         raise error
 
-    monkeypatch.setattr("mccfr.games.catalogue.catalogue", fail)
+    monkeypatch.setattr("mccfr.games.registry.catalogue", fail)
     ended = call(capsys, "games")
     assert ended.status == status and ("the input ended too soon" in ended.err) is (status == 1)
 

@@ -13,17 +13,17 @@ from commands import answer, call, command, refusal, refusing
 from places import RUNS
 from refusals import refusals
 
-from mccfr.cli import progress as progress_module
-from mccfr.cli.options import Duration
-from mccfr.cli.progress import PlainReporter, reporter
-from mccfr.cli.status import share_text
-from mccfr.config.file import config_from
-from mccfr.evaluation.steps import report_step, steps_reported
+from mccfr.cli import progress_display as progress_module
+from mccfr.cli.progress_display import PlainReporter, reporter
+from mccfr.cli.shared_options import Duration
+from mccfr.cli.status_commands import share_text
+from mccfr.config.toml_files import config_from
+from mccfr.evaluation.evaluation_progress import report_step, steps_reported
 from mccfr.runs.directory.run import LOCK, lock, open_run
-from mccfr.runs.directory.status import run_list, run_status
+from mccfr.runs.directory.run_status import run_list, run_status
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, TRAINING
-from storage.lock import RunLock
+from storage.run_lock import RunLock
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
             held.release()
 
     held.acquire()
-    monkeypatch.setattr("mccfr.cli.status.time.sleep", sleep)
+    monkeypatch.setattr("mccfr.cli.status_commands.time.sleep", sleep)
     code, out, _ = call(capsys, "status", runs / "one", "--watch", "--every", "5s")
     states = [line.removeprefix("state").strip() for line in out.splitlines() if line.startswith("state")]
     assert code == 0 and steps == [5, 5, 5]

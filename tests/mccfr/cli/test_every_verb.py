@@ -12,10 +12,10 @@ import tomli_w
 from commands import call
 from places import ROOT
 
-from mccfr.config.file import config_from
-from mccfr.config.solvers import OPTIONS
+from mccfr.config.solver_tables import OPTIONS
+from mccfr.config.toml_files import config_from
 from mccfr.experiments import plot
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.runs.directory.verification import problems_of
 from mccfr.trees.compiled import can_pack
 

@@ -11,10 +11,10 @@ from places import RUNS
 from policies import write_random
 from sessions import make, trained, wait_for
 
-from mccfr.config.games import KuhnGame
+from mccfr.config.game_tables import KuhnGame
 from mccfr.runs.directory.run import lock, open_run
-from mccfr.runs.directory.status import run_status
-from storage.lock import holder_of
+from mccfr.runs.directory.run_status import run_status
+from storage.run_lock import holder_of
 
 HEAVY = ("numba", "zarr", "h5py")
 SCRIPT = """

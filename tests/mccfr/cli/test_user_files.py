@@ -14,10 +14,10 @@ from sessions import make, trained
 
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
-from mccfr.experiments.running import check_out
-from mccfr.play.acpc_log import MatchLog
-from mccfr.play.dealer import replay_of
-from storage.outputs import begins_with, check_output, output
+from mccfr.experiments.experiment_runs import check_out
+from mccfr.matches.acpc_log import MatchLog
+from mccfr.matches.dealer import replay_of
+from storage.atomic_outputs import begins_with, check_output, output
 
 DEALT = ("dealer", "--with", "always-call", "--with", "odd-size", "--names", "A,B", "--hands", 4)
 NOBODY = ("bot", "acpc", "always-call", "127.0.0.1")

@@ -21,9 +21,9 @@ from manifests import forge, forge_document
 from policies import write_random
 from sessions import make, trained
 
-from mccfr.config.games import HoldemGame, KuhnGame
-from mccfr.play.hand_files import read_hands
-from mccfr.play.hand_files.written import write_hands
+from mccfr.config.game_tables import HoldemGame, KuhnGame
+from mccfr.matches.hand_files import read_hands
+from mccfr.matches.hand_files.writing import write_hands
 
 VALUES = (None, [], 5, "x", True)
 BOTH = pytest.mark.parametrize("some", [6, pytest.param(None, marks=pytest.mark.slow)], ids=["sample", "all"])

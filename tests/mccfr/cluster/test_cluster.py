@@ -44,26 +44,26 @@ from refusals import refusals, refused
 from sessions import Listener, assert_same, content, go, make, newest, trained
 from stratified import LEDUC_12
 
+from mccfr.api.evaluating import evaluate_target
 from mccfr.cluster import launch
-from mccfr.cluster import pool as pool_module
-from mccfr.cluster.agreement import disagreement, facts_of, new_token, shared_directory
+from mccfr.cluster import rank_pool as pool_module
+from mccfr.cluster.assignment import MachineCapacity, longest, moved_by_speed, shared_out
+from mccfr.cluster.capacity import fixed_bytes, strata_bytes
+from mccfr.cluster.cluster_session import check_room, places_of, with_memory
+from mccfr.cluster.cluster_status import cluster_status
+from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, Order, RankAnswer, version_cells, version_of
 from mccfr.cluster.mpi import _raise_first
-from mccfr.cluster.pool import on_engine
-from mccfr.cluster.room import fixed_bytes, strata_bytes
-from mccfr.cluster.session import check_room, places_of, with_memory
-from mccfr.cluster.sharing import HeldMemory, longest, moved_by_speed, shared_out
-from mccfr.cluster.status import cluster_status
+from mccfr.cluster.rank_pool import on_engine
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.session import saving
-from mccfr.runs.session.session import train
-from mccfr.solvers.strata import stratum_buckets
-from storage.blocks import BlockStore
-from storage.lock import RunLock
+from mccfr.runs.session import checkpointing
+from mccfr.runs.session.training_session import train
+from mccfr.solvers.strata_training import stratum_buckets
+from storage.block_tables import BlockStore
+from storage.run_lock import RunLock
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -177,7 +177,7 @@ def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monk
         write(store, block, arrays)
 
     monkeypatch.setattr(BlockStore, "write", fills)
-    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", (0.0,))
+    monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", (0.0,))
     on_machines(run, 2, listener, iterations=100)
     assert "there: No space left on device" in "".join(listener.told) and len(tried) == 3 + 4
     assert content(run)
@@ -233,7 +233,7 @@ def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(s
     random_numbers = np.random.default_rng(seed)
     sizes = random_numbers.integers(90, 220, 14)
     machine, share = np.array([0, 0, 1, 1, 2]), random_numbers.permutation([0.2, 0.35, 0.65])
-    memory = HeldMemory(sizes, machine, share * sizes.sum())
+    memory = MachineCapacity(sizes, machine, share * sizes.sum())
     loads, speeds = random_numbers.integers(90, 220, 14), [1.0] * 5
     assert not memory.holds(shared_out(loads, speeds))
     owner = shared_out(loads, speeds, memory)
@@ -247,7 +247,7 @@ def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(s
 
 def test_what_fits_nowhere_is_shared_out_as_without_memory():
     loads = np.array([5, 4, 3, 2])
-    short = HeldMemory(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
+    short = MachineCapacity(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
     np.testing.assert_array_equal(shared_out(loads, [1.0, 1.0], short), shared_out(loads, [1.0, 1.0]))
 
 

@@ -26,16 +26,16 @@ from machines import LEDUC, on_machines, stratified_run
 from places import ROOT
 from refusals import refused
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait_for
+from storage.lock import holder_of
 from stratified import LEDUC_12, long_game
 
+from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.launch import local_launch, read_end
-from mccfr.cluster.status import cluster_status
+from mccfr.common.signals import SIGNALS, signals_blocked
 from mccfr.runs.directory.run import LOCK, is_locked, open_run
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.signals import SIGNALS, signals_blocked
-from storage.lock import holder_of
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -94,7 +94,7 @@ def test_ranks_are_not_started_where_there_is_no_room_for_what_they_say(monkeypa
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other(tmp_path, rank):
     ended = tmp_path / "ended.json"
-    command = [sys.executable, "-P", "-m", "mccfr.cli.rank", str(ended), str(os.getpid()), "-", "--version"]
+    command = [sys.executable, "-P", "-m", "mccfr.cli.cluster_rank", str(ended), str(os.getpid()), "-", "--version"]
     environment = {**os.environ, "PMI_RANK": str(rank)}
     with signals_blocked():
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
@@ -144,7 +144,7 @@ def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path
 
 @pytest.mark.slow
 def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
-    page = (ROOT / "docs" / "server.md").read_text()
+    page = (ROOT / "docs" / "machines.md").read_text()
     script = re.search(r"```\n(#!/bin/bash\n#SBATCH.*?)```", page, re.DOTALL)[1]
     (tmp_path / "job.sh").write_text(script)
     (tmp_path / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")

@@ -20,7 +20,7 @@ from commands import call, command, refusal
 from guests import forget, forgetting
 from manifests import forge, forge_document
 
-from mccfr.config import code_list, outside
+from mccfr.config import code_list, plugins
 from mccfr.config.code_import import importer
 from storage.manifest import content_hash
 
@@ -28,7 +28,7 @@ GAME = """
 from bluffs_help import DECK
 from mccfr import Game
 from mccfr.games.poker import leduc
-from mccfr.config.games import LeducGame
+from mccfr.config.game_tables import LeducGame
 
 def mine(size: int = 3) -> Game:
     "Leduc hold'em by another name."
@@ -44,7 +44,7 @@ def own_list(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     with forgetting(tmp_path, monkeypatch):
         yield
-    outside.allow(())
+    plugins.allow(())
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypat
     run = archive / "run"
     for name in ("code-name-bluffs.py", "bluffs.py"):
         shutil.copy(archive / "bluffs.py", run / "inputs" / name)
-    opened, hashed = os.open(archive, os.O_RDONLY), outside.Source("", archive / "bluffs.py").sha256
+    opened, hashed = os.open(archive, os.O_RDONLY), plugins.Source("", archive / "bluffs.py").sha256
     folders = [
         archive,
         "/proc/self/cwd",

@@ -8,8 +8,8 @@ import tomli_w
 from places import RUNS
 from refusals import refusals, refused
 
-from mccfr.config.file import config_from, load_config, parse_override, to_document
-from mccfr.config.games import GAMES
+from mccfr.config.game_tables import GAMES
+from mccfr.config.toml_files import config_from, load_config, parse_override, to_document
 from mccfr.runs.directory.run import _without_nothing
 
 SHIPPED = sorted(RUNS.glob("*.toml"))
@@ -46,7 +46,10 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
     ("^run.checkpoint_seconds = 0.0 .* above 0", {"game": KUHN, "run": {"checkpoint_seconds": 0}}),
     ("^run.keep_checkpoints = 0 .* at least 1", {"game": KUHN, "run": {"keep_checkpoints": 0}}),
     ("^tables.live_dir = '' .* a directory", {"game": KUHN, "tables": {"live_dir": ""}}),
-    ("^tables.resident = '16 bananas' .* TiB, such as '16GB'", {"game": KUHN, "tables": {"resident": "16 bananas"}}),
+    (
+        "^tables.memory_budget = '16 bananas' .* TiB, such as '16GB'",
+        {"game": KUHN, "tables": {"memory_budget": "16 bananas"}},
+    ),
     ("^evaluation.at_nodes = .-1. .* at least 0", {"game": KUHN, "evaluation": {"at_nodes": [-1]}}),
     ("^evaluation.methods = .'lbr'. .* with evaluation.method left out", {"game": KUHN, "evaluation": TWICE}),
     ("^evaluation.boards = 1 .* at least 2", {"game": KUHN, "evaluation": {"boards": 1}}),

@@ -19,15 +19,15 @@ from commands import command
 from places import RUNS
 from refusals import refusals, refused
 
-from mccfr.cli.options import Count, Duration
-from mccfr.config.file import config_from, load_config
-from mccfr.config.games import GAMES, Menu, PlayerMenu, StreetMenu
-from mccfr.config.solvers import OPTIONS
-from mccfr.config.tables import AbstractionConfig, Config
+from mccfr.cli.shared_options import Count, Duration
+from mccfr.config.game_tables import GAMES, Menu, PlayerMenu, StreetMenu
+from mccfr.config.run_tables import AbstractionConfig, Config
+from mccfr.config.solver_tables import OPTIONS
+from mccfr.config.toml_files import config_from, load_config
 from mccfr.games.betting import MAX_NODES, build_tree
-from mccfr.games.catalogue import build_game
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.runs.session.plan import make_plan
+from mccfr.games.registry import build_game
+from mccfr.runs.session.run_plan import make_plan
 
 HOSTILE = (float("inf"), float("-inf"), float("nan"), 1e308, 5e-324, -1, 0, 2**63 - 1, 10**400, [])
 TEXTS = ("x" * 10_000, "a\0b")

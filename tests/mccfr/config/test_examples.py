@@ -9,7 +9,7 @@ from refusals import refusals, refused
 
 import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
-from mccfr.config.suggest import did_you_mean
+from mccfr.config.spelling import did_you_mean
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,17 @@ from dataclasses import replace
 import pytest
 from places import ENDGAMES, RUNS
 
-from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.game_tables import (
+    AkqGame,
+    ClairvoyanceGame,
+    GoofspielGame,
+    HoldemSubgame,
+    KuhnGame,
+    LeducGame,
+    MatrixGame,
+)
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.tables.strategy import tabulate, uniform_strategy
 
 

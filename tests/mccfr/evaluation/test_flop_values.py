@@ -18,16 +18,16 @@ from refusals import refusals
 
 from abstraction.boards import board_classes, locate_board
 from abstraction.cards import cards_text, parse_cards
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
 from mccfr.evaluation.flop_values import Flops, LineOnFlops, all_flops, flop_report, some_flops
-from mccfr.evaluation.head_to_head import SeatedPolicies
+from mccfr.evaluation.head_to_head import PolicyPair
 from mccfr.games.subgame import nodes_below
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results import flop_tables
 from mccfr.runs.results.targets import Target
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.tables.strategy import tabulate
-from mccfr.trees.lines import find_node
+from mccfr.trees.betting_lines import find_node
 from mccfr.view import Spots
 
 LINE = "r200c/c"
@@ -69,7 +69,7 @@ def test_values_are_those_of_head_to_head(source, found):
         game = replace(source.game, tree=replace(tree, arrays=tree.arrays._replace(**columns)))
         side = Profile(game, source.strategy)
         board = from_cards(game.cards, list(full), ordered=True)
-        return SeatedPolicies(side, side).play(board, 0)[0]
+        return PolicyPair(side, side).play(board, 0)[0]
 
     ends = inside & (tree.arrays.kind != 0)
     for flop in range(len(FLOPS.cards)):

@@ -19,16 +19,16 @@ from refusals import refused
 from strategies import partly_reached_strategy
 
 from abstraction.cards import parse_cards
-from mccfr.config.games import KuhnGame, LeducGame
+from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.evaluation.hand_values import Below, HandValues, root_values
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.policy import Policy, Profile, verify_policy, write_policy
-from mccfr.policy.values import PolicyValues, StreetValues
+from mccfr.policy.policy_values import PolicyValues, StreetValues
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.export import policy_values
+from mccfr.runs.results.run_export import policy_values
+from mccfr.trees.betting_lines import find_node
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import find_node
-from mccfr.view.preflop import preflop_won
+from mccfr.view.preflop_equity import preflop_won
 
 
 def naive(source, node, buckets, showdown):

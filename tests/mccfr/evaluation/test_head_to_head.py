@@ -12,16 +12,16 @@ from small_games import GAMES, deck_game, game_of
 from strategies import exact_chips, play, random_strategy, seated
 
 from abstraction.cards import hand_cards
-from abstraction.evaluator import strengths
+from abstraction.hand_evaluator import strengths
 from mccfr.cards.deals import card_masks
-from mccfr.config.games import GoofspielGame
+from mccfr.common.intervals import student95
+from mccfr.common.rng import EVALUATION
+from mccfr.config.game_tables import GoofspielGame
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.games.catalogue import build_game
-from mccfr.intervals import student95
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
-from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.public.public_chance.public_chance_sampling import PublicChanceSampling
 from mccfr.solvers.public.sampled_board import BoardSource
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -113,14 +113,14 @@ def test_boards_off_the_whole_deck_are_exact_in_the_hands(board_cards, buckets):
 
 def boards_played(monkeypatch, game, **options):
     """Hands on each board that head-to-head plays, in order."""
-    seen, original = [], module.SeatedPolicies.play
+    seen, original = [], module.PolicyPair.play
 
     def note(table, board, seating):
         if seating == 0:
             seen.append((np.sort(board.hand).tobytes(), board.showdown.strength.tobytes()))
         return original(table, board, seating)
 
-    monkeypatch.setattr(module.SeatedPolicies, "play", note)
+    monkeypatch.setattr(module.PolicyPair, "play", note)
     strategy = uniform_strategy(game)
     play(game, strategy, strategy, **options)
     monkeypatch.undo()

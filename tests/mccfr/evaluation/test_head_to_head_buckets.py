@@ -18,15 +18,15 @@ from small_games import TOY, Labels, deck_game, game_of
 from strategies import exact_chips, play, random_strategy
 
 from abstraction.cards import hand_cards
-from mccfr.cards.deck import WholeDeck
-from mccfr.config.games import FlopHoldemGame, HoldemGame, HoldemSubgame, LeducGame, Menu
-from mccfr.config.tables import AbstractionConfig
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, HoldemSubgame, LeducGame, Menu
+from mccfr.config.run_tables import AbstractionConfig
 from mccfr.evaluation import head_to_head as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.games.bucketed import bucketed
-from mccfr.games.catalogue import build_game
 from mccfr.games.holdem import flop_holdem, holdem
-from mccfr.policy.profile import Profile
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 
 SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) % 10, "thirds": np.arange(1326) % 3}

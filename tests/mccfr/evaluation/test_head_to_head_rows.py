@@ -25,14 +25,13 @@ from strategies import play, random_strategy
 from mccfr.evaluation.head_to_head import _row_spans, head_to_head
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
-from mccfr.policy.profile import Profile
 from mccfr.policy.quantise import quantise
-from mccfr.runs.results import averages
-from mccfr.runs.results.averages import checkpoint_average
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.results import average_strategies
+from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables import row_tables as module
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.row_tables import _gather_block, near_rows, row_tables, whole_rows
 from mccfr.tables.strategy import (
     BlockRows,
@@ -43,9 +42,10 @@ from mccfr.tables.strategy import (
     tabulate,
     uniform_strategy,
 )
-from mccfr.trees.streets import street_trees
-from storage import spill
-from storage.spill import spilled
+from mccfr.tables.table_layout import TableSet, table_name
+from mccfr.trees.street_trees import street_trees
+from storage import unnamed_files
+from storage.unnamed_files import spilled
 
 FORMS = ("uint8", "uint16", "float32 sums", "float64 sums", "float32 sums, slot first", "float32 sums, padded")
 
@@ -201,7 +201,7 @@ SOLVERS = {
 def test_a_run_is_evaluated_from_its_sums_as_from_its_dense_average(tmp_path, monkeypatch, name, in_file):
     run = trained(make(tmp_path / "run", SOLVERS[name], game={"name": "leduc"}), iterations=300)
     if in_file:
-        monkeypatch.setattr(averages, "IN_MEMORY_BYTES", 0)
+        monkeypatch.setattr(average_strategies, "IN_MEMORY_BYTES", 0)
     target, game = open_target(Reference(run.directory)), run.build_game()
     dense = checkpoint_average(game, run.config, find_checkpoint(run, None))
     for block, rows in enumerate(target.strategy.blocks):
@@ -222,7 +222,7 @@ def _owner(array):
 
 
 def test_arrays_outside_of_memory_have_no_name_and_say_where_there_is_no_room(tmp_path, monkeypatch):
-    monkeypatch.setattr(spill.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(unnamed_files.tempfile, "tempdir", str(tmp_path))
     array = spilled((3, 5), np.float32)
     assert array.shape == (3, 5) and array.dtype == np.float32 and not array.any() and not list(tmp_path.iterdir())
     array[2, 4] = 7

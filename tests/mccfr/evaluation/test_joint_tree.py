@@ -23,23 +23,23 @@ from sessions import go, make
 from strategies import random_strategy
 from test_head_to_head_buckets import renumbered
 
+from mccfr.api.evaluating import evaluate_target
 from mccfr.cards.deals import card_masks
-from mccfr.config.games import HoldemGame, Menu, PokerGame
+from mccfr.config.game_tables import HoldemGame, Menu, PokerGame
 from mccfr.evaluation import joint_tree as module
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.joint_tree import joint_tree, shared_tree
 from mccfr.games.betting import BettingState
-from mccfr.games.catalogue import build_game
-from mccfr.games.reading import NOWHERE, Reading
+from mccfr.games.line_lookup import NOWHERE, LineReading
+from mccfr.games.registry import build_game
 from mccfr.games.translation import Translation
 from mccfr.policy import Policy
-from mccfr.policy.profile import Profile
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.results.export import export_run
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.results.run_export import export_run
 from mccfr.runs.results.targets import Reference
 from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import find_node, line_text
 
 BLINDS = PokerGame(ranks=3, suits=2, board_cards=(0, 1), blinds=(2, 1), stack=30, first_player=(2, 1))
 ANTES = PokerGame(ranks=3, suits=2, board_cards=(0, 1), antes=(1, 1), stack=25)
@@ -102,7 +102,7 @@ class Player:
             action = self.translation.real_action(reading.node, number, state)
             closed = action == "c" and reading.closed != NOWHERE
             after = reading.closed if closed else self.translation.child(reading.node, number)
-            found.append((share, action, Reading(after, 1.0)))
+            found.append((share, action, LineReading(after, 1.0)))
         return found
 
 
@@ -117,7 +117,7 @@ def chips_of_deal(players, result, redrawn):
         actor, other = players[state.player], players[1 - state.player]
         drawn = [readings[state.player]]
         if redrawn:
-            drawn = [Reading(0, 1.0)]
+            drawn = [LineReading(0, 1.0)]
             for before, action in line:
                 drawn = actor.translation.follow(drawn, before, action)
         total = 0.0
@@ -137,7 +137,7 @@ def chips_of_deal(players, result, redrawn):
                     total += chance * probability * play(after, both, [*line, (state, action)])
         return total
 
-    return play(rules.start()[0], (Reading(0, 1.0), Reading(0, 1.0)), [])
+    return play(rules.start()[0], (LineReading(0, 1.0), LineReading(0, 1.0)), [])
 
 
 def twin(one, other, redrawn=False, cards=None):

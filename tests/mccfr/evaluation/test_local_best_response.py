@@ -22,20 +22,20 @@ from small_games import game_of
 from strategies import random_strategy
 
 import mccfr
-from mccfr.config.file import load_config
-from mccfr.config.games import Menu, PokerGame
+from mccfr.common.intervals import ratio95
+from mccfr.config.game_tables import Menu, PokerGame
+from mccfr.config.toml_files import load_config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_response
-from mccfr.evaluation.local_best_response.dealt import ListedHand, ListedTable
-from mccfr.evaluation.local_best_response.evaluate import _ListedUnits, enumerated
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder
+from mccfr.evaluation.local_best_response.lbr_evaluation import _ListedUnits, enumerated
+from mccfr.evaluation.local_best_response.responder_deals import ListedHand, ListedTable
 from mccfr.evaluation.local_best_response.settings import SETTINGS, SOLVED_SIZES, ResponderBetting
-from mccfr.evaluation.units import Effort
+from mccfr.evaluation.samples import Effort
 from mccfr.games.betting import BettingRules, BettingState
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.games.translation import real_betting
-from mccfr.intervals import ratio95
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, pure_strategy, tabulate, uniform_strategy
 
 REAL_RULES = BettingRules((1, 1), (0, 0), lambda state: (), stack=30, minimum_bet=1, board_cards=(0, 1))

@@ -16,20 +16,20 @@ from commands import answer, call, refusal
 from policies import write_random
 
 from abstraction.cards import cards_text, combo_index, combo_text, parse_cards
-from abstraction.evaluator import board_strengths
-from mccfr.config.games import GoofspielGame, LeducGame
+from abstraction.hand_evaluator import board_strengths
+from mccfr.api.evaluating import evaluate_found
+from mccfr.common.rng import new_stream
+from mccfr.config.game_tables import GoofspielGame, LeducGame
 from mccfr.evaluation.local_best_response import local_best_response
-from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable
-from mccfr.evaluation.local_best_response.evaluate import _DeckUnits, without_luck
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.lbr_evaluation import _DeckUnits, without_luck
+from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.evaluation.methods import method_for
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
-from mccfr.play.seat import Seat
-from mccfr.policy.profile import Profile
-from mccfr.rng import new_stream
-from mccfr.runs.results.evaluating import evaluate_found
+from mccfr.play.policy_seat import Seat
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.targets import Target
 from mccfr.tables.strategy import pure_strategy, tabulate
 

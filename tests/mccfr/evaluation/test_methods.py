@@ -10,11 +10,11 @@ from refusals import refusals, refused
 from small_games import game_of
 from strategies import random_strategy
 
-from mccfr.config import tables
-from mccfr.config.games import GoofspielGame
+from mccfr.config import run_tables
+from mccfr.config.game_tables import GoofspielGame
 from mccfr.evaluation.methods import (
     BoardOptions,
-    bounds,
+    bounds_method,
     check_method,
     load_method,
     measure,
@@ -22,11 +22,11 @@ from mccfr.evaluation.methods import (
     record_text,
     registry,
 )
-from mccfr.evaluation.methods.dealt import folding_mbb
-from mccfr.evaluation.methods.registry import options_for
-from mccfr.games.catalogue import build_game
-from mccfr.policy.profile import Profile
-from mccfr.runs.directory import records
+from mccfr.evaluation.methods.measuring import options_for
+from mccfr.evaluation.methods.sampled_methods import folding_mbb
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.directory import journal_records
 
 
 def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
@@ -38,7 +38,7 @@ def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
     assert command("plan", config) == 0
     assert command("solve", config, "--run", directory) == 0
     assert "apart from" in capsys.readouterr().err
-    found = records.read(directory / "evaluations.jsonl")
+    found = journal_records.read(directory / "evaluations.jsonl")
     assert [(line["method"], line["against"], line["boards"]) for line in found] == [
         ("toys:Mixed", "uniform", 7),
         ("toys:Mixed", "checkpoint 1", 7),
@@ -54,7 +54,7 @@ def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importin
     line = {"method": "nowhere_at_all:Mine", "nodes_touched": 1, "iterations": 1, "checkpoint": 1, "value_chips": 0.5}
     path = tmp_path / "evaluations.jsonl"
     path.write_text(json.dumps(line | {"seconds": 1.0}) + "\n" + json.dumps(line) + "\n")
-    (found,) = records.read(path)
+    (found,) = journal_records.read(path)
     assert record_text(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
     refused("'nowhere_at_all:Mine' is not one of", method_named, "nowhere_at_all:Mine")
 
@@ -72,8 +72,8 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
     path = tmp_path / "evaluations.jsonl"
     lines = [sound | {"against": "uniform", "boards": 3}, sound, sound | {"method": "none"}]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert len(records.read(path)) == 1
-    missing, unknown = records.problems(path)
+    assert len(journal_records.read(path)) == 1
+    missing, unknown = journal_records.problems(path)
     assert "against" in missing and "there is no evaluation method 'none'" in unknown
 
 
@@ -96,12 +96,12 @@ test_refusals = refusals(
 
 
 def test_every_listed_method_has_its_name():
-    assert (tables.AUTO, *registry._METHODS) == tables.METHODS
+    assert (run_tables.AUTO, *registry._METHODS) == run_tables.METHODS
     assert all(method.name == name for name, method in registry._METHODS.items())
 
 
 def test_evaluation_has_the_keys_that_options_declare():
-    fields = {field.name: field for field in msgspec.structs.fields(tables.EvaluationConfig)}
+    fields = {field.name: field for field in msgspec.structs.fields(run_tables.EvaluationConfig)}
     keys = {name: each for name, each in registry.options_of_all().items() if each.option.key}
     assert set(keys) == {"boards", "from_street", "setting", "hands", "budget_seconds", "seed"}
     for name, each in keys.items():
@@ -126,8 +126,8 @@ def test_a_method_takes_the_options_of_its_struct(capsys):
 def test_bounds_are_those_of_the_methods_and_the_largest_counts(monkeypatch):
     own = game_of("leduc")
     side = Profile(own, random_strategy(own, 1))
-    parts = [part for part in bounds._parts(own) if part[0].name != "trained-br"]
-    monkeypatch.setattr(bounds, "_parts", lambda game: parts)
+    parts = [part for part in bounds_method._parts(own) if part[0].name != "trained-br"]
+    monkeypatch.setattr(bounds_method, "_parts", lambda game: parts)
     record = measure("bounds", side)
     each = [measure(method.name, side, **chosen)["exploitability_chips"] for method, chosen in parts]
     assert [bound["exploitability_chips"] for bound in record["bounds"]] == each
@@ -139,7 +139,7 @@ def test_bounds_are_those_of_the_methods_and_the_largest_counts(monkeypatch):
 
 def test_bounds_of_whole_holdem_share_a_time_and_always_folding_stands_beside():
     own = policy().game
-    names = [(method.name, *chosen.values()) for method, chosen in bounds._parts(own)]
+    names = [(method.name, *chosen.values()) for method, chosen in bounds_method._parts(own)]
     assert [name for name in names if name[0] == "lbr"] == [("lbr", each) for each in ("1", "2", "3", "4", "fcpa")]
     assert names[5:] == [("sampled-br", "river"), ("sampled-br", "turn"), ("trained-br",)]
     assert folding_mbb(own) == 750

@@ -14,11 +14,11 @@ import pytest
 from mutants import mutant
 from random_policy import policy
 
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
 from mccfr.evaluation import resolved_head_to_head as module
-from mccfr.evaluation.head_to_head import SeatedPolicies
+from mccfr.evaluation.head_to_head import PolicyPair
 from mccfr.play.resolving import Settings
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.tables.strategy import tabulate
 
@@ -44,7 +44,7 @@ def on_a_board(tried):
     for here in boards[0]:  # as head-to-head has it: only hands that the whole board leaves, settled on it
         here.live, here.share, here.settled = last.live, last.share, last.settled
     meetings._boards = lambda _: boards
-    table = SeatedPolicies(one, other)
+    table = PolicyPair(one, other)
     seen = [from_cards(one.game.cards, last.known, np.float64, ordered=True) for _ in range(2)]
     whole = [table.play(board, seating) for seating, board in enumerate(seen)]
     (first, weight), (second, _) = whole

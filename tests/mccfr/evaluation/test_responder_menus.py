@@ -19,16 +19,16 @@ from refusals import refused
 from same import assert_same_arrays
 from strategies import random_strategy
 
-from mccfr.config.games import Menu, PokerGame
+from mccfr.common.rng import EVALUATION
+from mccfr.config.game_tables import Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.joint_tree import joint_tree
 from mccfr.evaluation.trained_best_response import menus, trained_best_response
 from mccfr.evaluation.trained_best_response.menus import against_policy, with_menu
-from mccfr.evaluation.trained_best_response.scoring import Won
+from mccfr.evaluation.trained_best_response.scoring import ResponderScores
 from mccfr.evaluation.trained_best_response.training import Training
-from mccfr.games.catalogue import build_game
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.responder import PUBLIC, SAMPLERS
 from mccfr.solvers.responder import learnt_strategy as by_cells
 from mccfr.tables.strategy import Strategy
@@ -71,7 +71,7 @@ def test_what_is_won_in_the_tree_of_training_is_what_is_won_at_the_table():
     game = pot_game()
     side, own = Profile(game, random_strategy(game, 1)), with_menu(game, WIDE)
     training = trained(side, own)
-    units = Won([Profile(own, by_cells(own, training.learnt("regret matching")))], side, 0, EVALUATION)
+    units = ResponderScores([Profile(own, by_cells(own, training.learnt("regret matching")))], side, 0, EVALUATION)
     found = sum(units.play(board) for board in range(units.listed))
     for seat, strategy in enumerate(learnt_strategy(training)):
         value = evaluate_exact(training._games[seat], strategy).value_chips

@@ -18,23 +18,23 @@ from refusals import refusals, refused
 from small_games import game_of
 from strategies import random_strategy
 
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.board_game import board_game, card_game
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.first_street import SecondStreetBoards
-from mccfr.evaluation.head_to_head import SeatedPolicies
+from mccfr.evaluation.head_to_head import PolicyPair
 from mccfr.evaluation.methods import measure
-from mccfr.evaluation.methods.dealt import street_number
+from mccfr.evaluation.methods.sampled_methods import street_number
+from mccfr.evaluation.preflop_best_response import SecondStreetBoards
 from mccfr.evaluation.sampled_best_response import _Sample, _sampled, sampled_best_response
-from mccfr.evaluation.strata import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
-from mccfr.evaluation.units import Effort
-from mccfr.games.catalogue import build_game
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.samples import Effort
+from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
-from mccfr.trees.streets import AT_DECISION
+from mccfr.trees.street_trees import AT_DECISION
 
 MERGED = PokerGame(ranks=3, suits=2, board_cards=[0, 1, 1], antes=[1, 1], stack=3, merge_suits=True)
 PAIRS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=[0, 1], antes=[1, 1], stack=3)
@@ -187,7 +187,7 @@ def test_a_board_is_worth_what_the_other_walk_makes_of_it():
     cards = [0, 17, 30, 51, 8]
     public, tables = card_game(own, strategy, own.cards.after(3, cards))
     side = Profile(own, strategy)
-    expected, _ = SeatedPolicies(side, side).play(from_cards(own.cards, cards, ordered=True), 0)
+    expected, _ = PolicyPair(side, side).play(from_cards(own.cards, cards, ordered=True), 0)
     assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
 
 

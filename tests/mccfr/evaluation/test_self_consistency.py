@@ -18,10 +18,10 @@ from small_games import DeckOfClasses, by_twos, deck_game, game_of
 from strategies import random_strategy
 
 import mccfr
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.self_consistency import _DecisionSample, _result, self_consistency
-from mccfr.games.catalogue import build_game
-from mccfr.policy.profile import Profile
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, tabulate
 from mccfr.trees.compiled import DECISION
 
@@ -148,5 +148,7 @@ def test_sampled_flops_cover_and_do_not_depend_on_workers():
     few = [self_consistency(side, boards=12, seed=seed, workers=1 + seed % 2) for seed in range(2, 6)]
     covered = [low <= many.lost[0] <= high for _, (low, high) in (found.lost for found in few)]
     assert sum(covered) >= 3
-    assert self_consistency(side, boards=12, seed=2, workers=2) == few[0]
+    told = []
+    assert self_consistency(side, boards=12, seed=2, workers=2, progress=lambda *each: told.append(each)) == few[0]
+    assert told == [(done, 12) for done in range(1, 13)]
     refused("at least 8", self_consistency, side, boards=7)

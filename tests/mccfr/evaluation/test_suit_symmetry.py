@@ -15,9 +15,9 @@ import naive
 import numpy as np
 import pytest
 
-from mccfr.cards import symmetry
-from mccfr.cards.symmetry import board_copies
-from mccfr.config.games import PokerGame
+from mccfr.cards import suit_symmetry
+from mccfr.cards.suit_symmetry import board_copies
+from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.public_tree import public_tree
@@ -136,7 +136,9 @@ def test_a_planted_error_is_seen():
     """Rows that are not compared: one of several boards stands for boards on which something else is played."""
     game = small("two suits", False)
     strategy = random_strategy(game)
-    wrong = mutants.mutant(symmetry, ("!= rows[other[start : start + step]])", "!= rows[one[start : start + step]])"))
+    wrong = mutants.mutant(
+        suit_symmetry, ("!= rows[other[start : start + step]])", "!= rows[one[start : start + step]])")
+    )
     copies = wrong.board_copies(game.cards, strategy.probability)
     assert walked(copies) < walked(board_copies(game.cards, strategy.probability))
 

@@ -26,22 +26,22 @@ from refusals import refused
 from small_games import game_of
 from strategies import random_strategy
 
-from mccfr.config.file import load_config
-from mccfr.config.games import GoofspielGame, PokerGame
+from mccfr.common.rng import EVALUATION
+from mccfr.config.game_tables import GoofspielGame, PokerGame
+from mccfr.config.toml_files import load_config
 from mccfr.evaluation import methods
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods import check_method, measure
-from mccfr.evaluation.trained_best_response import evaluate as module
+from mccfr.evaluation.samples import Effort, StoppedError
 from mccfr.evaluation.trained_best_response import trained_best_response
-from mccfr.evaluation.trained_best_response.evaluate import ResponderSearch
+from mccfr.evaluation.trained_best_response import trained_br_evaluation as module
 from mccfr.evaluation.trained_best_response.knowledge import knowledge
-from mccfr.evaluation.trained_best_response.scoring import Won
+from mccfr.evaluation.trained_best_response.scoring import ResponderScores
+from mccfr.evaluation.trained_best_response.trained_br_evaluation import ResponderSearch
 from mccfr.evaluation.trained_best_response.training import Training
-from mccfr.evaluation.units import Effort, StoppedError
-from mccfr.games.catalogue import build_game
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION
-from mccfr.runs.directory import records
+from mccfr.games.registry import build_game
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.directory import journal_records
 from mccfr.solvers.public.sampled_board import BoardSource
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, STREAMS, best, learnt_strategy
 
@@ -137,10 +137,10 @@ def luck(seeds, *, nodes, planted=None):
             trial.train()
             learnt = learnt_strategy(known.game, trial._chosen.learnt)
             both = [Profile(known.game, each) for each in (learnt, another())]
-            units = Won(both, side, seed, EVALUATION)
+            units = ResponderScores(both, side, seed, EVALUATION)
             scored = sum(units.play(board) for board in range(2))
             assert trial.score().best_response_chips == pytest.approx(scored[:2] / scored[-1])
-        units = Won(both, side, seed, EVALUATION)
+        units = ResponderScores(both, side, seed, EVALUATION)
         truth = sum(units.play(board) for board in range(units.listed))
         above = scored[:-1] / scored[-1] - truth[:-1] / truth[-1]
         found.append(above[:2] - above[2:])
@@ -231,7 +231,7 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
         '[evaluation]\nmethods = ["exact", "trained-br"]\nbudget_seconds = 0.1\n'
     )
     assert command("solve", config, "--run", directory) == 0
-    exact, bound = records.read(directory / "evaluations.jsonl")[-2:]
+    exact, bound = journal_records.read(directory / "evaluations.jsonl")[-2:]
     assert bound["method"] == "trained-br" and bound["responder"] == "every hand"
     assert 0 < bound["exploitability_chips"] <= exact["exploitability_chips"] + 1e-9
     capsys.readouterr()

@@ -14,11 +14,11 @@ from commands import call, refusal
 from places import ROOT, RUNS
 from refusals import refusals, refused
 
-from mccfr.config.file import parse_override
+from mccfr.config.toml_files import parse_override
 from mccfr.experiments import curves, experiment_from, load_experiment, publish, read_rows, run_experiment
 from mccfr.experiments.definition import directory_name, merged
-from mccfr.experiments.running import run_path, trained_seconds
-from mccfr.experiments.table import arithmetic_mean, geometric_mean
+from mccfr.experiments.experiment_runs import run_path, trained_seconds
+from mccfr.experiments.result_table import arithmetic_mean, geometric_mean
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.reporter import Silent
 
@@ -293,7 +293,7 @@ def test_variants_in_strata_are_trained_so(tmp_path):
     variants = [
         {"name": "ordinary"},
         {"name": "strata", "set": ["run.strata=2"]},
-        {"name": "in turn", "set": ["run.strata=2", "run.cycle_iterations=40", "tables.resident=1MB"]},
+        {"name": "in turn", "set": ["run.strata=2", "run.cycle_iterations=40", "tables.memory_budget=1MB"]},
     ]
     document = merged(KUHN, {"game": {"name": "leduc"}, "compare": {"last": 80, "points": 1, "seeds": [3]}})
     experiment = experiment_from(merged(document, {"compare": {"variant": variants}}), tmp_path, "here")

@@ -16,14 +16,14 @@ from refusals import refused
 from sessions import assert_same, go, new_run
 
 import mccfr
-from mccfr.config.file import config_from
-from mccfr.config.games import KuhnGame, LeducGame
-from mccfr.gallery import ground
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.config.toml_files import config_from
+from mccfr.gallery import history_game
 from mccfr.gallery.cfr import Cfr
-from mccfr.games.expanded import expand
+from mccfr.games.history_tree import expand
 from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers.registry import algorithm_named
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 ALGORITHMS = {
     "average_strategy:AverageStrategySampling": ({"beta": 1000}, (2000, 0.03), (1500, 0.75)),
@@ -144,7 +144,7 @@ def exact():
     """What walks for player 0 add on average: to his regrets, and to the other one's sums."""
     walks = Walks(Cfr)
     algorithm, regrets, sums = walks.algorithm, *(np.zeros_like(walks.tables[name]) for name in (REGRETS, SUMS))
-    algorithm.play(lambda I: ground.regret_matching(I.regret))
+    algorithm.play(lambda I: history_game.regret_matching(I.regret))
     for I in algorithm.infosets:
         I.gained = np.zeros(len(I.actions))
     algorithm.walk(algorithm.root, 0, 1.0, 1.0)
@@ -202,7 +202,7 @@ def test_a_walk_that_is_not_divided_by_its_probability_is_caught(name):
 def dreamt(made):
     """Largest deviation of what walks of DREAM remember from exact regrets, in standard errors; with any baselines."""
     walks = Walks(made, epsilon=0.5, rate=0.3)
-    walks.algorithm.play(lambda I: ground.regret_matching(I.regret))
+    walks.algorithm.play(lambda I: history_game.regret_matching(I.regret))
     memory = "memory/street0/player0"
     found = np.stack([walks.changes(seed, 1, of=[memory])[0] for seed in range(4000)])
     error, off = found.std(axis=0) / np.sqrt(len(found)), np.abs(found.mean(axis=0) - exact()[0])

@@ -7,13 +7,13 @@ from places import RUNS
 from small_games import Labels
 
 from abstraction.strength import hand_strength
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemSubgame
+from mccfr.api.evaluating import evaluate_target
+from mccfr.config.game_tables import HoldemSubgame
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.bucketed import bucketed
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.runs.directory.run import identity_document
-from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.tables.strategy import uniform_strategy
 
 RIVER = HoldemSubgame(file="games/river.txt")

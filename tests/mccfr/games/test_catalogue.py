@@ -3,7 +3,7 @@
 Shows:
 
 * Games, algorithms, variants and evaluations from outside go through every command (test_catalogue, test_registry,
-  test_methods, test_outside)
+  test_methods, test_plugins)
 """
 
 import json
@@ -14,10 +14,10 @@ from commands import answer, command, refusal
 from linear_program import solve_linear_program
 
 import mccfr
-from mccfr.config.games import GAMES
-from mccfr.games import catalogue
-from mccfr.games.catalogue import game_files
-from mccfr.games.expanded import expand
+from mccfr.config.game_tables import GAMES
+from mccfr.games import registry
+from mccfr.games.history_tree import expand
+from mccfr.games.registry import game_files
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_its_keys_are_checked_as_others_are(toy, capsys):
 
 
 def test_every_listed_game_has_a_table_and_a_maker():
-    assert set(GAMES) == set(catalogue._CATALOGUE)
+    assert set(GAMES) == set(registry._CATALOGUE)
     for name, options in GAMES.items():
         assert options.__struct_config__.tag == name
         assert set(options.file_keys) <= set(options.__struct_fields__)

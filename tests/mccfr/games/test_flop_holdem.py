@@ -11,10 +11,10 @@ from refusals import refused
 from strategies import play, random_strategy, seated
 
 from abstraction.boards import BOARD_COUNTS, preflop_classes
-from abstraction.evaluator import strength
-from mccfr.cards.deck import WholeDeck
-from mccfr.config.games import FlopHoldemGame
-from mccfr.config.tables import AbstractionConfig
+from abstraction.hand_evaluator import strength
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.config.game_tables import FlopHoldemGame
+from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.holdem import flop_holdem
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of

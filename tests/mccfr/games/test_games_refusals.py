@@ -7,15 +7,15 @@ from places import RUNS
 from refusals import refusals
 from small_games import Labels
 
-from mccfr.config.games import FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, MatrixGame, Menu
+from mccfr.config.game_tables import FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, MatrixGame, Menu
 from mccfr.games.bucketed import bucketed
-from mccfr.games.catalogue import build_game
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.holdem import flop_holdem
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.libratus import read_endgame
 from mccfr.games.matrix import matrix
+from mccfr.games.registry import build_game
 from mccfr.games.translation import real_betting
 
 

@@ -10,7 +10,7 @@ from harness import Trainer
 from naive import check_order
 from refusals import refused
 
-from mccfr.config.games import (
+from mccfr.config.game_tables import (
     AkqGame,
     ClairvoyanceGame,
     GoofspielGame,
@@ -22,16 +22,16 @@ from mccfr.config.games import (
 )
 from mccfr.games import goofspiel as goofspiel_module
 from mccfr.games.goofspiel import count_goofspiel, goofspiel
-from mccfr.games.histories import count_histories
+from mccfr.games.history_counts import count_histories
 from mccfr.games.matrix import matrix
-from mccfr.games.openspiel import import_openspiel
+from mccfr.games.openspiel_import import import_openspiel
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
-from mccfr.solvers.histories.histories import best_response_value, expected_value
-from mccfr.tables.discount import Schedule
+from mccfr.solvers.histories.history_values import best_response_value, expected_value
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import row_starts, tabulate, uniform_strategy
-from mccfr.trees import histories as history_tree
+from mccfr.trees import history_compiler as history_tree
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
-from mccfr.trees.histories import Chance, Decision, build_history_tree
+from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
 
 
 def turn_based_goofspiel(cards, reveal="bids", order="ascending"):

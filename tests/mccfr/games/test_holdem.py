@@ -25,20 +25,20 @@ from refusals import refused
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
-from mccfr.cards import deck
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemGame, Menu
-from mccfr.config.tables import AbstractionConfig
+from mccfr.api.evaluating import evaluate_target
+from mccfr.cards import full_deck
+from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.config.run_tables import AbstractionConfig
+from mccfr.config.toml_files import config_from
 from mccfr.games.holdem import holdem
 from mccfr.policy import Policy
-from mccfr.policy.profile import Profile
 from mccfr.policy.query import query
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.results.targets import Reference
-from mccfr.runs.session.plan import make_plan
-from mccfr.solvers.configured import configured_game
+from mccfr.runs.session.run_plan import make_plan
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.tables.strategy import pure_strategy
 from storage.manifest import content_hash
 from storage.npy import npy_pieces
@@ -380,8 +380,8 @@ def test_head_to_head_on_the_command_line(trained, capsys, tables_read_once):
 def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abstractions, tmp_path, monkeypatch):
     """Also where the other one names it by another path; policies load none."""
     loaded = []
-    original = deck.bucket_tables
-    monkeypatch.setattr(deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
+    original = full_deck.bucket_tables
+    monkeypatch.setattr(full_deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
     shutil.copytree(slot_abstractions[0], tmp_path / "buckets", copy_function=os.link)
     run, policy = flop_trained / "run", flop_trained / "policy"
     other = Reference(run, abstraction=tmp_path / "buckets")

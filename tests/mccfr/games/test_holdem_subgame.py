@@ -8,13 +8,13 @@ from harness import Trainer
 from places import ENDGAMES, RUNS
 
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
-from abstraction.evaluator import strength
-from mccfr.cards.listed import deal_arrays, joint_weight
-from mccfr.config.games import HoldemSubgame, KuhnGame, Menu
+from abstraction.hand_evaluator import strength
+from mccfr.cards.card_lists import deal_arrays, joint_weight
+from mccfr.config.game_tables import HoldemSubgame, KuhnGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game, game_files
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.games.libratus import Endgame, read_endgame, write_endgame
+from mccfr.games.registry import build_game, game_files
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 

@@ -6,8 +6,8 @@ from math import floor, inf
 import pytest
 from refusals import refusals, refused
 
-from mccfr.config.file import config_from, to_document
-from mccfr.config.games import Menu, PlayerMenu, StreetMenu
+from mccfr.config.game_tables import Menu, PlayerMenu, StreetMenu
+from mccfr.config.toml_files import config_from, to_document
 from mccfr.games.betting import build_tree, called, raised
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.menu import MenuGame, menu_targets

@@ -10,11 +10,11 @@ from commands import call
 from refusals import refusals, refused
 
 import mccfr
-from mccfr.config.games import OpenSpielGame
-from mccfr.games import openspiel
-from mccfr.games.histories import count_histories
-from mccfr.games.openspiel import import_openspiel
-from mccfr.solvers.histories.histories import expected_value
+from mccfr.config.game_tables import OpenSpielGame
+from mccfr.games import openspiel_import
+from mccfr.games.history_counts import count_histories
+from mccfr.games.openspiel_import import import_openspiel
+from mccfr.solvers.histories.history_values import expected_value
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
@@ -94,7 +94,7 @@ def test_value_of_uniform_play():
 
 
 def named(text, monkeypatch):
-    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 2000)
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 2000)
     raise ValueError(refused(re.escape(repr(text)), imported, text))
 
 
@@ -159,9 +159,9 @@ def test_payoffs_that_do_not_sum_to_zero_are_refused(monkeypatch):
 
 
 def test_limit_of_histories(monkeypatch):
-    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 57)
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 57)
     refused("histories", imported, "kuhn_poker")
-    monkeypatch.setattr(openspiel, "MOST_HISTORIES", 58)
+    monkeypatch.setattr(openspiel_import, "MOST_HISTORIES", 58)
     assert len(imported("kuhn_poker").tree.arrays.kind) == 58
 
 

@@ -9,9 +9,9 @@ from openspiel import universal_poker
 from places import ROOT
 from refusals import refusals, refused
 
-from mccfr.config.file import config_from, load_config
-from mccfr.games.catalogue import build_game
+from mccfr.config.toml_files import config_from, load_config
 from mccfr.games.poker import poker
+from mccfr.games.registry import build_game
 from mccfr.trees.compiled import DECISION
 
 TWIN = ROOT / "runs" / "twin-20.toml"

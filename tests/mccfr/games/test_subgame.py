@@ -8,15 +8,15 @@ from places import RUNS
 from refusals import refusals
 
 from abstraction.cards import COMBO_COUNT, combo_masks, parse_cards
-from mccfr.cards.listed import joint_weight
-from mccfr.config.games import FlopHoldemGame, HoldemSubgame, Menu
+from mccfr.cards.card_lists import joint_weight
+from mccfr.config.game_tables import FlopHoldemGame, HoldemSubgame, Menu
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
 from mccfr.games.libratus import read_endgame
+from mccfr.games.registry import build_game
 from mccfr.games.subgame import subgame, subtree
 from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips
 from mccfr.trees.compiled import pack
-from mccfr.trees.lines import find_decision, line_text, put_in_chips
 
 GAMES = RUNS / "games"
 TURN = HoldemSubgame(file="turn.txt", menu=Menu(first=["1p", "allin"], later=["allin"]))

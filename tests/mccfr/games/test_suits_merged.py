@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.cards.endgame import endgame_cards
-from mccfr.config.file import config_from
-from mccfr.games.catalogue import build_game
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.config.toml_files import config_from
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.best_response import hand_values, values
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.vector_cfr import VectorCfr

@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refusals, refused
 
-from mccfr.config.games import Menu
+from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingState, amount_text, build_tree, may_call, raise_bounds
 from mccfr.games.holdem_betting import holdem_rules
-from mccfr.games.reading import NOWHERE, OVER, Reading
+from mccfr.games.line_lookup import NOWHERE, OVER, LineReading
 from mccfr.games.translation import Translation, pseudo_harmonic
+from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.lines import find_node, line_text
 
 MENUS = {
     "pot or all-in": Menu(first=("0.5p", "1p", "allin"), later=("1p", "allin")),
@@ -74,7 +74,7 @@ def test_lines_of_the_tree_are_themselves(menu):
     nodes = [node for node in range(len(found.tree.label)) if found.tree.arrays.kind[node] == DECISION]
     for node in random.Random(1).sample(nodes, min(300, len(nodes))):
         state, readings = found.read(line_text(found.tree, node))
-        assert readings == [Reading(node, 1.0)]
+        assert readings == [LineReading(node, 1.0)]
         assert isinstance(state, BettingState) and tuple(found.tree.put_in[node]) == state.put_in
         actions = found.real_actions(readings[0], state)
         assert actions == [found.tree.label[child] for child in found.tree.children(node)]
@@ -207,14 +207,14 @@ def test_readings_keep_step_with_the_game(seed, menu, stack):
 def test_play_by_the_tree_is_read_as_it_was_meant(seed):
     """A player's own amounts, rounded to chips, are the tree's actions that they came from, or next to certainly so."""
     found, rng = translation(), random.Random(seed)
-    state, reading = found.rules.start(), Reading(0, 1.0)
+    state, reading = found.rules.start(), LineReading(0, 1.0)
     while isinstance(state, BettingState) and found.tree.arrays.kind[reading.node] == DECISION:
         children = found.tree.children(reading.node)
         choice = rng.randrange(len(children))
         action = found.real_actions(reading, state)[choice]
         meant = {r.node: r.probability for r in found.outcomes(reading, state, action)}
         assert meant.get(children[choice], 0) > 0.99
-        state, reading = found.apply(state, action), Reading(children[choice], 1.0)
+        state, reading = found.apply(state, action), LineReading(children[choice], 1.0)
 
 
 # --- bad input ---

@@ -5,13 +5,13 @@ from places import RUNS
 from refusals import refusals, refused
 
 from abstraction.cards import combo_index, combo_text, parse_cards
-from abstraction.ranges import parse_range, read_range
-from mccfr.config.file import config_from, load_config
-from mccfr.games.catalogue import build_game
+from abstraction.range_notation import parse_range, read_range
+from mccfr.config.toml_files import config_from, load_config
 from mccfr.games.holdem_subgame import dropped_text, spot_endgame
 from mccfr.games.libratus import Endgame, write_endgame
+from mccfr.games.registry import build_game
 from mccfr.runs.directory.identity import identity_document
-from mccfr.trees.lines import all_lines
+from mccfr.trees.betting_lines import all_lines
 
 SPOT = {
     "name": "holdem-subgame",

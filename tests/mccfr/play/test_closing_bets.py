@@ -8,14 +8,14 @@ Shows:
 
 import numpy as np
 
-from mccfr.config.games import Menu, PokerGame
-from mccfr.games.catalogue import build_game
-from mccfr.games.reading import NOWHERE
+from mccfr.common.intervals import ratio95
+from mccfr.config.game_tables import Menu, PokerGame
+from mccfr.games.line_lookup import NOWHERE
+from mccfr.games.registry import build_game
 from mccfr.games.translation import real_betting
-from mccfr.intervals import ratio95
-from mccfr.play.programs import MinimumRaise
-from mccfr.play.run_outs import showdown_results
-from mccfr.play.seat import Seat
+from mccfr.matches.programs import MinimumRaise
+from mccfr.play.policy_seat import Seat
+from mccfr.play.showdown_values import showdown_results
 from mccfr.play.table import play_hand
 from mccfr.policy import Profile
 from mccfr.tables.strategy import tabulate

@@ -6,12 +6,12 @@ from random_policy import policy
 from refusals import refusals
 from small_games import GAMES, game_of
 
-from mccfr.cards import deck as module
-from mccfr.cards.deck_deals import draw_cards
-from mccfr.config.games import GoofspielGame
-from mccfr.games.catalogue import build_game
-from mccfr.play.run_outs import run_outs, showdown_results, win_minus_lose
-from mccfr.rng import DEALS
+from mccfr.cards import full_deck as module
+from mccfr.cards.full_deck_deals import draw_cards
+from mccfr.common.rng import DEALS
+from mccfr.config.game_tables import GoofspielGame
+from mccfr.games.registry import build_game
+from mccfr.play.showdown_values import run_outs, showdown_results, win_minus_lose
 
 RNG = np.random.default_rng
 

@@ -7,12 +7,11 @@ import pytest
 from acpc import dealer, plan, rules
 from refusals import refusals, refused
 
-from mccfr.play import acpc_log
-from mccfr.play.acpc import TableError
-from mccfr.play.acpc_log import LoggedHand, MatchLog, bot_replay, read_hand
-from mccfr.play.dealer import replay_of, score, score_text
-from mccfr.runs.results import bots
-from mccfr.runs.results.bots import Guest
+from mccfr.matches import acpc_log, bot_sessions
+from mccfr.matches.acpc import TableError
+from mccfr.matches.acpc_log import LoggedHand, MatchLog, bot_replay, read_hand
+from mccfr.matches.bot_sessions import ServerPlayer
+from mccfr.matches.dealer import replay_of, score, score_text
 from storage import durable
 
 HANDS, DAMAGES = 40, 200
@@ -178,7 +177,7 @@ def diary(whole, tmp_path_factory):
     """What a bot would write of the match, and of the beginning of another one."""
     path = tmp_path_factory.mktemp("diary") / "bot.log"
     hands = [read_hand(line) for line in whole.read_text().splitlines() if line.startswith("STATE:")]
-    keeper = bots._Diary.__new__(bots._Diary)
+    keeper = bot_sessions._HandRecorder.__new__(bot_sessions._HandRecorder)
     keeper._log = bot_log(path)
     for hand in [*hands, *hands[3:6]]:
         keeper._write(hand)
@@ -254,8 +253,8 @@ def test_a_log_that_is_not_synced_would_be_noticed(tmp_path, monkeypatch, name):
 def test_a_disk_that_fails_ends_a_bot_and_not_its_connection(tmp_path, monkeypatch):
     """The hand is not in the log, which is as it was."""
     path = tmp_path / "bot.log"
-    keeper = bots._Diary(Guest("Ada", None, PLAN.game, rules()), path, "Bob")
-    hand = bots.FinishedHand(0, 0, "r300f", ("AsKd", ""), (), -100.0)
+    keeper = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
+    hand = bot_sessions.FinishedHand(0, 0, "r300f", ("AsKd", ""), (), -100.0)
     keeper.add(hand)
     before = path.read_bytes()
 
@@ -268,7 +267,7 @@ def test_a_disk_that_fails_ends_a_bot_and_not_its_connection(tmp_path, monkeypat
             keeper.add(hand._replace(number=1))
     keeper._log.close()
     assert path.read_bytes() == before and len(keeper._log.hands) == 1
-    keeper = bots._Diary(Guest("Ada", None, PLAN.game, rules()), path, "Bob")
+    keeper = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
     keeper.add(hand._replace(number=1))
     keeper.close()
     assert path.read_text().count("STATE:") == 2

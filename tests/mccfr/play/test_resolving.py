@@ -31,29 +31,29 @@ from refusals import refusals
 from small_games import RUNS, coin_toss, game_of, shared_buckets
 from strategies import random_strategy
 
-from mccfr.config.file import load_config
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
+from mccfr.config.toml_files import load_config
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
 from mccfr.games.poker import poker
+from mccfr.games.registry import build_game
 from mccfr.play.resolving import (
     Effort,
     Spot,
+    all_spots,
     gadgets,
-    gifts,
+    reach_margins,
     resolve,
     resolve_street,
     resolve_streets,
     solve,
-    whole,
 )
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.public_chance import responding
+from mccfr.solvers.public.public_chance import sampled_board_responses
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS
-from mccfr.tables.layout import table_name
 from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import table_name
 
 ROUNDING = 1e-9
 LEDUC = "leduc, suits merged"
@@ -164,7 +164,7 @@ def shared_out(module):
     """By line, all that spots may add to alternatives over four times what hands give away before: checks and calls."""
     game, found = game_of(LEDUC), []
     strategy, cards = random_strategy(game, 3), game.cards.listed()
-    for node in whole.roots(game, 1):
+    for node in all_spots.roots(game, 1):
         last = game.tree.parent[node]
         if game.tree.label[node] != "c" or game.tree.parent[last] != 0:
             continue  # he has decided more than once, or we after him
@@ -178,15 +178,15 @@ def shared_out(module):
 
 def test_spots_share_a_gift():
     """A pair of hands leaves four boards, and on each the gift of what is met there; planted: all of it on each."""
-    assert shared_out(gifts) == pytest.approx([1, 1])
-    wrong = mutant(gifts, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
+    assert shared_out(reach_margins) == pytest.approx([1, 1])
+    wrong = mutant(reach_margins, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
     assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
 
 
 def test_a_gap_without_a_gadget_is_what_the_players_may_gain_there():
     """A hand that gets there, of two that share no card."""
     game = game_of(LEDUC)
-    here, strategy = Spot(game, whole.roots(game, 1)[0], 0), random_strategy(game, 3)
+    here, strategy = Spot(game, all_spots.roots(game, 1)[0], 0), random_strategy(game, 3)
     ours, other = ranges = here.ranges(strategy)
     found = resolve(here, 0, ranges, None, "unsafe", Effort(5))
     gains = ours @ here.best_response(0, other, found.tables).value + other @ found.values
@@ -211,7 +211,7 @@ def test_nested_resolving_keeps_within_its_bound():
     assert exploitability(game, found.strategy) < exploitability(game, strategy)
 
 
-def loses_behind(kind, module=whole):
+def loses_behind(kind, module=all_spots):
     """What the good strategy with the random second street loses once that and the third are solved again."""
     game, _, strategy = three_streets()
     found = module.resolve_street(game, strategy, 1, kind, Effort(60))
@@ -262,10 +262,10 @@ def test_errors_of_sampled_solving_are_caught(edit):
     assert sampled(three_streets()[1], edit).excess_chips[0] > MOST_EXCESS
 
 
-def answered_values(module=responding):
+def answered_values(module=sampled_board_responses):
     """What an opponent's hands win on all boards, by what he knows before the last street and responses on it."""
     game, good, strategy = three_streets()
-    here = Spot(game, whole.roots(game, 1)[0], 0, merged=True)
+    here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=True)
     ranges, tables = here.ranges(strategy), here.tables(good)
     cfr, found = module.RespondedSampling(here.game), np.zeros(ranges.shape[1])
     for _ in range(len(here.game.cards.listed().board_cards[-1])):  # a round: each board once
@@ -286,7 +286,7 @@ def test_responses_on_all_boards_are_those_of_the_last_street():
 
 def test_a_response_to_another_range_is_caught():
     """Planted: boards keep the weights that they have in the deal."""
-    wrong = mutant(responding, ("board.weight[one, :count] = given[board.hand[one, :count]]", "pass"))
+    wrong = mutant(sampled_board_responses, ("board.weight[one, :count] = given[board.hand[one, :count]]", "pass"))
     found, exact = answered_values(wrong)
     assert np.abs(found - exact).max() > 0.01
 
@@ -294,7 +294,7 @@ def test_a_response_to_another_range_is_caught():
 def begun(iterations, share, module=solve, monkeypatch=None, merged=True):
     """Chips that are given away of an equilibrium, begun with nothing and with it, as a share of the pot may be."""
     game, good, _ = three_streets()
-    here = Spot(game, whole.roots(game, 1)[0], 0, merged=merged)
+    here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=merged)
     ranges, tables = here.ranges(good), here.tables(good)
     value = here.best_response(1, ranges[0], tables).value
     monkeypatch.setattr(module, "MOST_GIVEN", share)
@@ -321,7 +321,7 @@ def test_what_gives_away_too_much_is_not_played(monkeypatch):
 def test_the_same_spot_is_solved_to_the_same_strategy():
     game = game_of(LEDUC)
     strategy, _ = blueprint(LEDUC, 2)
-    node = whole.roots(game, 1)[0]
+    node = all_spots.roots(game, 1)[0]
     found = []
     for _ in range(2):
         here = Spot(game, node, 0)
@@ -334,7 +334,7 @@ def test_the_same_spot_is_solved_to_the_same_strategy():
 def test_precision_ends_it():
     game = game_of(LEDUC)
     strategy, _ = blueprint(LEDUC, 2)
-    here = Spot(game, whole.roots(game, 1)[0], 0)
+    here = Spot(game, all_spots.roots(game, 1)[0], 0)
     found = resolve(here, 0, here.ranges(strategy), None, "unsafe", Effort(100_000, precision_chips=0.05))
     assert found.gap_chips <= 0.05 and found.iterations < 1_000
 
@@ -342,7 +342,7 @@ def test_precision_ends_it():
 @pytest.fixture
 def here():
     game = game_of(LEDUC)
-    return Spot(game, whole.roots(game, 1)[0], 0)
+    return Spot(game, all_spots.roots(game, 1)[0], 0)
 
 
 @pytest.fixture
@@ -401,7 +401,7 @@ def test_three_blueprints_of_the_twin():
 def mutant_whole(*edits, of=solve):
     """`whole` with another module's errors."""
     wrong = mutant(of, *edits)
-    return mutant(whole, using={of.__name__: wrong})
+    return mutant(all_spots, using={of.__name__: wrong})
 
 
 def beyond_bound(wrong, strategy, method="resolving"):
@@ -421,7 +421,7 @@ def self_play(here, player, other, tables):
 
 def alternatives_from_self_play():
     right = "allowed = spot.best_response(1 - player, ranges[player], before).value"
-    wrong = mutant(whole, (right, "allowed = self_play(spot, 1 - player, ranges[player], before)"))
+    wrong = mutant(all_spots, (right, "allowed = self_play(spot, 1 - player, ranges[player], before)"))
     wrong.self_play = self_play
     return wrong
 
@@ -442,7 +442,7 @@ ROOT = ("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - pl
 def test_errors_of_the_gadget_are_caught(make_wrong, make_strategy):
     """A root hand: one that the opponent would not have here by the blueprint, but may have."""
     wrong, strategy = make_wrong(), make_strategy()
-    assert beyond_bound(wrong, strategy) and not beyond_bound(whole, strategy)
+    assert beyond_bound(wrong, strategy) and not beyond_bound(all_spots, strategy)
 
 
 def learned_short(module, kind):
@@ -469,7 +469,7 @@ def test_gains_of_hands_that_do_not_weigh_what_they_meet_are_caught():
 def test_an_own_range_not_updated_after_a_re_solve_is_caught():
     """The last street is solved with the range that the second street's blueprint made, and not its re-solve."""
     game, solved, strategy = three_streets()
-    wrong = mutant(whole, ("ranges, before = spot.ranges(strategy)", "ranges, before = spot.ranges(BLUEPRINT)"))
+    wrong = mutant(all_spots, ("ranges, before = spot.ranges(strategy)", "ranges, before = spot.ranges(BLUEPRINT)"))
     wrong.BLUEPRINT = strategy
     assert within_bound(game, solved, resolve_street(game, solved, 2, "maxmargin", Effort(20)))
     assert not within_bound(game, solved, wrong.resolve_street(game, solved, 2, "maxmargin", Effort(20)))

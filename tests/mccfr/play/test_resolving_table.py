@@ -31,26 +31,26 @@ from refusals import refused
 from small_games import game_of
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
-from mccfr.config.games import Menu
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.config.game_tables import Menu
 from mccfr.evaluation import resolved_best_response
-from mccfr.evaluation.local_best_response import resolving
-from mccfr.evaluation.local_best_response.dealt import DeckBoard, DeckHand, DeckTable
-from mccfr.evaluation.local_best_response.evaluate import _ResolvedUnits
+from mccfr.evaluation.local_best_response import resolved_policy
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.lbr_evaluation import _ResolvedUnits
+from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, streets_that_look
 from mccfr.evaluation.sampled_best_response import sampled_best_response
 from mccfr.games.betting import raise_bounds
-from mccfr.games.reading import OVER
+from mccfr.games.line_lookup import OVER
 from mccfr.games.subgame import nodes_below
 from mccfr.games.translation import real_betting
-from mccfr.play import ranges
-from mccfr.play.resolving import Effort, ResolvedRange, ResolvingSeat, Settings, table, watching
-from mccfr.play.resolving.endgame import endgame
-from mccfr.play.resolving.table import PublicState, Resolver, settings_of
-from mccfr.play.seat import Seat
-from mccfr.policy.profile import Profile
-from mccfr.rng import EVALUATION, new_stream
-from mccfr.runs.results.players import Manner, open_player
+from mccfr.matches.players import PlayManner, open_player
+from mccfr.play import hand_beliefs
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving import Effort, ResolvedRange, ResolvingSeat, Settings, observer_ranges, resolving_table
+from mccfr.play.resolving.real_endgame import endgame
+from mccfr.play.resolving.resolving_table import PublicState, Resolver, settings_of
+from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.trees.compiled import DECISION
 
@@ -71,7 +71,7 @@ def on_the_river(seat):
 
 
 def river(seed=0, resolving=ResolvingSeat):
-    return on_the_river(resolving(policy(), SMALL, seed=seed)).public_state()
+    return on_the_river(resolved_policy(policy(), SMALL, seed=seed)).public_state()
 
 
 def test_what_is_played_follows_from_the_public_state():
@@ -80,6 +80,10 @@ def test_what_is_played_follows_from_the_public_state():
     live = first.ranges[1] > 0
     assert np.array_equal(first.played(), second.played()) and np.array_equal(first.ranges, second.ranges)
     assert first.played()[:, live].sum(axis=0) == pytest.approx(1) and (first.played()[:, ~live] >= 0).all()
+    arrays, bucket = first._game.tree.arrays, first._game.cards.listed().bucket[0][1, 0][live]
+    block, slot = int(arrays.block[first._node]), int(arrays.slot[first._node])
+    rows = first._strategy.probability[block][bucket, slot : slot + len(first.actions)]
+    assert 0 in bucket and np.array_equal(first.played()[:, live], rows.T)
     seat = on_the_river(ResolvingSeat(policy(), SMALL))
     assert seat.public_state() is seat.public_state(), "what was solved is kept"
     seat.see("r1200")
@@ -161,7 +165,7 @@ def test_a_flop_begins_with_the_policy():
     here, tree = seat.public_state(), seat.policy.game.tree
     spot, twins = here._spot, nodes_below(tree, seat.betting.read("cc/")[1][0].node)
     state, line = seat.state, seat._acted
-    found = watching.Watcher(seat, here.position, line).buckets_in(spot, state)
+    found = observer_ranges.HandObserver(seat, here.position, line).buckets_in(spot, state)
     arrays, buckets = spot.game.tree.arrays, [spot.own_buckets(block).tolist() for block in range(6)]
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
@@ -194,9 +198,9 @@ def ranges_follow(module):
 def test_an_own_range_that_is_not_updated_is_caught():
     """Ours, and the opponent's."""
     narrowed = "ranges[self.state.player] *= self.played()[self.actions.index(action)]"
-    assert ranges_follow(table) == [True, True]
-    assert not ranges_follow(mutant(table, (narrowed, "pass")))[0]
-    ours_alone = mutant(table, (narrowed, f"if self.state.player == self.position: {narrowed}"))
+    assert ranges_follow(resolving_table) == [True, True]
+    assert not ranges_follow(mutant(resolving_table, (narrowed, "pass")))[0]
+    ours_alone = mutant(resolving_table, (narrowed, f"if self.state.player == self.position: {narrowed}"))
     assert ranges_follow(ours_alone) == [True, False]
 
 
@@ -230,7 +234,7 @@ CHECKED_TO = (("", "r300", "c"), (CARDS[:6], "c"))
 def supposed(position, *actions):
     """(places before the last action, after it, [H, A] what the policy plays at its node) of a range believed."""
     seat = Seat(policy())
-    state, theirs = seat.betting.start()[0], watching.SupposedRange(seat, position)
+    state, theirs = seat.betting.start()[0], observer_ranges.AssumedRange(seat, position)
     for cards, *done in (*CHECKED_TO, (CARDS[:6], *actions)):
         for action in done:
             before = theirs.reach
@@ -262,7 +266,7 @@ def follows_every_reading(module):
     seat, hands = Seat(policy()), []
     betting = seat.betting
     state, _ = betting.start()
-    watched = module.Watcher(seat, 0, [(state, "r471", ())])
+    watched = module.HandObserver(seat, 0, [(state, "r471", ())])
     for reading in betting.outcomes(betting.start()[1][0], state, "r471"):
         hands.append(watched.ours.reach.get((reading.node, reading.closed), np.zeros(1)) == reading.probability)
     return len(hands) == 2 and all(each.all() for each in hands)
@@ -270,7 +274,7 @@ def follows_every_reading(module):
 
 def test_a_translation_drawn_again_is_caught():
     drawn = mutant(
-        ranges,
+        hand_beliefs,
         (
             "            for reading in self._betting.outcomes(Reading(node, 1.0, closed), state, action):\n"
             "                self._add(action, reading, reach * reading.probability)",
@@ -278,8 +282,8 @@ def test_a_translation_drawn_again_is_caught():
             "            self._add(action, reading, reach)",
         ),
     )
-    assert follows_every_reading(watching)
-    assert not follows_every_reading(mutant(watching, using={"mccfr.play.ranges": drawn}))
+    assert follows_every_reading(observer_ranges)
+    assert not follows_every_reading(mutant(observer_ranges, using={"mccfr.play.hand_beliefs": drawn}))
 
 
 class Unsolved(Resolver):
@@ -289,7 +293,7 @@ class Unsolved(Resolver):
         tables = [np.ascontiguousarray(each.T) for each in before]
         for each, other in zip(tables, uniform_strategy(spot.game).probability, strict=True):
             each[:] = np.where(each.sum(axis=1, keepdims=True) > 0, each, other)
-        return PublicState(self, position, spot, Strategy(tables, tables), ranges, 0, state)
+        return PublicState(self, position, spot, Strategy(tables, tables), hand_beliefs, 0, state)
 
 
 def test_local_best_response_takes_as_much_where_nothing_is_solved():
@@ -304,47 +308,47 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
 
 def all_at_once(module, setting, monkeypatch):
     """What one hand wins, [seats], of those that are played at once, and what it wins alone; all-ins by the equity."""
-    monkeypatch.setattr(module.Rivals, "settled", module.Rivals.won)
+    monkeypatch.setattr(module.OpponentRanges, "settled", module.OpponentRanges.won)
     monkeypatch.setattr(DeckHand, "settlement", DeckHand.equity)
     side = small_side()
     lines, rows = ResponderBetting(real_betting(side.game), setting), PolicyRows(side)
     board, dealt, _ = DeckTable(side.game.cards.at_table(), 0, streets_that_look(setting)).unit(0)
-    streets = [module.Rivals(board, street, 0) for street in range(4)]
+    streets = [module.OpponentRanges(board, street, 0) for street in range(4)]
     for here in streets:
         here.share *= math.comb(52 - len(here.known), 2)  # of the hands beside one
     found = []
     for seat, hand in enumerate(dealt):
         own, begun = np.zeros(1326), DeckHand(board, hand)
         own[hand] = 1
-        together = module.WholeRange(lines, rows, seat, None, None, 1.0).play_all(streets, own)
+        together = module.RangeResponder(lines, rows, seat, None, None, 1.0).play_all(streets, own)
         found.append((together, Responder(lines, rows, seat, all_of_them).play(begun, begun.prior())))
     return np.array(found).T
 
 
 @pytest.mark.parametrize("setting", ["1", "4"])
 def test_hands_that_are_played_at_once_play_as_each_alone(setting, monkeypatch):
-    together, alone = all_at_once(resolving, setting, monkeypatch)
+    together, alone = all_at_once(resolved_policy, setting, monkeypatch)
     assert together == pytest.approx(alone, rel=1e-9)
 
 
 def test_hands_that_a_board_hits_are_caught(monkeypatch):
-    planted = mutant(resolving, ("place: weight * here.live for", "place: weight for"))
+    planted = mutant(resolved_policy, ("place: weight * here.live for", "place: weight for"))
     together, alone = all_at_once(planted, "1", monkeypatch)
     assert np.abs(together / alone - 1).max() > 0.1
 
 
 def test_what_is_taken_off_as_luck_is_nothing_on_average():
     """The chances on the turn are the mean of those on its rivers, whatever both may hold."""
-    table, cards, rng = (
+    resolving_table, cards, rng = (
         DeckTable(small_side().game.cards.at_table(), 0, set()),
         parse_cards(CARDS),
         np.random.default_rng(0),
     )
-    turn = resolving.Rivals(DeckBoard(table, cards, None), 2, 0)
+    turn = resolved_policy.OpponentRanges(DeckBoard(resolving_table, cards, None), 2, 0)
     own, weight = rng.random((2, 1326)) * turn.live
     found = []
     for card in set(range(52)) - set(cards[:4]):
-        river = resolving.Rivals(DeckBoard(table, [*cards[:4], card], None), 3, 0)
+        river = resolved_policy.OpponentRanges(DeckBoard(resolving_table, [*cards[:4], card], None), 3, 0)
         found.append(river.share * (own * river.live) @ river.won(weight * river.live))
     assert np.mean(found) == pytest.approx(turn.share * own @ turn.won(weight), rel=1e-9)
 
@@ -354,7 +358,7 @@ def drawn_lines(module, stakes):
     found, most = np.zeros(len(stakes)), 0
     for unit in range(2_000):
         draws = new_stream(0, 0, EVALUATION, unit)
-        lines = module.WholeRange(SimpleNamespace(), None, 0, None, draws, 50.0)._drawn(stakes, 1)
+        lines = module.RangeResponder(SimpleNamespace(), None, 0, None, draws, 50.0)._drawn(stakes, 1)
         most = max(most, len(lines))
         for number, factor in lines:
             found[number] += factor / 2_000
@@ -363,9 +367,9 @@ def drawn_lines(module, stakes):
 
 def test_lines_that_are_drawn_stand_for_all():
     stakes = [120.0, 20.0, 3.0, 15.0, 60.0, 30.0]
-    found, most = drawn_lines(resolving, stakes)
+    found, most = drawn_lines(resolved_policy, stakes)
     assert found == pytest.approx(np.ones(6), rel=0.1) and most <= 4  # 2 + 68 / 50
-    unweighted = mutant(resolving, ("max(1.0, self._step / stakes[number])", "1.0"))
+    unweighted = mutant(resolved_policy, ("max(1.0, self._step / stakes[number])", "1.0"))
     assert drawn_lines(unweighted, stakes)[0].min() < 0.1
 
 
@@ -400,8 +404,8 @@ def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
 
 def carried_on(self, before, ranges, state, board):
     """In place of solving the next street: the solution in force."""
-    tables = [np.ascontiguousarray(table.T) for table in before.tables(self._strategy)]
-    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), ranges, 0, state)
+    tables = [np.ascontiguousarray(resolving_table.T) for resolving_table in before.tables(self._strategy)]
+    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), hand_beliefs, 0, state)
 
 
 def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):
@@ -478,6 +482,6 @@ def test_settings_are_read():
     flop = on_the_flop().state
     refused("needs the whole game's buckets", endgame, Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
     refused("always-call is a program", open_player, "always-call --resolve river")
-    refused("leave them out", Manner, purify=True, resolve=Settings())
-    assert isinstance(Manner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
+    refused("leave them out", PlayManner, purify=True, resolve=Settings())
+    assert isinstance(PlayManner(resolve=SMALL).spec(policy()).player(None), ResolvingSeat)
     refused("not whole no-limit hold'em", Resolver, Seat(Profile(game_of("leduc"), uniform_strategy(game_of("leduc")))))

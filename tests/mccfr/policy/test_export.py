@@ -27,8 +27,7 @@ from sessions import OUTCOME, make, trained
 from small_games import BLINDS
 from strategies import random_strategy
 
-from mccfr.config.file import config_from
-from mccfr.config.games import (
+from mccfr.config.game_tables import (
     AkqGame,
     GoofspielGame,
     HoldemSubgame,
@@ -38,22 +37,23 @@ from mccfr.config.games import (
     OpenSpielGame,
     PokerGame,
 )
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.policy.export import export
-from mccfr.policy.export.openspiel import load_policy
-from mccfr.report.boards import shown_cards
+from mccfr.policy.export.openspiel_policy import load_policy
 from mccfr.report.decisions import decision_views
+from mccfr.report.report_boards import shown_cards
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results import averages
-from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results import average_strategies
+from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.results.export import ExportOptions, export_run
-from mccfr.runs.session.session import train
+from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.session.start import Terms, start_run
+from mccfr.runs.session.training_session import train
 from mccfr.tables import strategy as module
-from mccfr.tables.layout import TableSet, make_layout, private_tables
 from mccfr.tables.strategy import uniform_strategy
+from mccfr.tables.table_layout import TableSet, make_layout, private_tables
 
 TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
 LIMIT = PokerGame(limit=True, antes=(1, 1), stack=100, raise_sizes=(2, 4), max_raises=(2, 1))
@@ -332,5 +332,5 @@ def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypa
     assert one.equals(other)
     one, other = (json.loads((tmp_path / f"{name}.openspiel").read_text()) for name in ("rows", "dense"))
     assert one["policy"] == other["policy"]
-    stored = averages.stored_average(game, run.config, checkpoint)
+    stored = average_strategies.stored_average(game, run.config, checkpoint)
     assert decision_views(game, stored, shown_cards(game, (), 6), 10**6) == views

@@ -17,16 +17,16 @@ from places import ROOT
 from refusals import refusals, refused
 from swapping import swaps
 
-from mccfr.config.file import to_document
-from mccfr.config.games import LeducGame
-from mccfr.config.tables import Config
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import LeducGame
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import to_document
+from mccfr.games.registry import build_game
 from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.targets import Reference, open_networks, open_target
-from mccfr.solvers.deep.asked import Networks, asked_tables, average_tables
-from mccfr.solvers.deep.averages import ListedAverages
+from mccfr.solvers.deep.deep_averages import ListedAverages
+from mccfr.solvers.deep.network_strategy import Networks, asked_tables, average_tables
 from storage import durable
 from storage.manifest import read_manifest, write_manifest
 

@@ -10,12 +10,12 @@ from policies import document
 from refusals import refusals, refused
 from strategies import partly_reached_strategy
 
-from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
+from mccfr.config.game_tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.policy import Policy, Profile, verify_policy, write_policy
-from mccfr.policy import write as policy_writing
-from mccfr.policy.layout import FORMAT_VERSION
+from mccfr.policy import writer as policy_writing
+from mccfr.policy.policy_layout import FORMAT_VERSION
 from mccfr.policy.quantise import TOTALS, quantise
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts, tabulate, uniform_strategy
 from storage import durable

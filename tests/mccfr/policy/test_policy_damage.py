@@ -10,8 +10,8 @@ import pytest
 from policies import sign, write_random
 from refusals import refused
 
-from mccfr.cards.deck import WholeDeck
-from mccfr.config.games import FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.config.game_tables import FlopHoldemGame, GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.policy import Policy, is_policy, verify_policy
 from mccfr.policy.query import query

@@ -22,12 +22,12 @@ from small_games import BLINDS, TURN
 
 from abstraction.boards import board_classes, canonical_boards, used_slots
 from abstraction.buckets import Abstraction
-from mccfr.config.games import FlopHoldemGame, GoofspielGame, KuhnGame, LeducGame
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import FlopHoldemGame, GoofspielGame, KuhnGame, LeducGame
+from mccfr.games.registry import build_game
 from mccfr.policy import Policy, row_checksums, verify_policy
-from mccfr.policy.layout import bucket_dtype
+from mccfr.policy.policy_layout import bucket_dtype
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
-from mccfr.trees.lines import line_text
 from storage import durable
 from storage.json_files import read_json
 

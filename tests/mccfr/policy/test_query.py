@@ -6,7 +6,7 @@ from places import ROOT, RUNS
 from policies import document
 from refusals import refusals, refused
 
-from mccfr.config.games import (
+from mccfr.config.game_tables import (
     ClairvoyanceGame,
     GoofspielGame,
     HoldemSubgame,
@@ -15,7 +15,7 @@ from mccfr.config.games import (
     OpenSpielGame,
     PokerGame,
 )
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy

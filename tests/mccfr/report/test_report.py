@@ -20,24 +20,24 @@ from strategies import partly_reached_strategy
 
 from abstraction.cards import combo_table
 from mccfr.cards.grid import make_grid
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemGame, HoldemSubgame, LeducGame, MatrixGame, Menu, PokerGame
-from mccfr.config.tables import AbstractionConfig
-from mccfr.evaluation.curve import curve_svg
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import HoldemGame, HoldemSubgame, LeducGame, MatrixGame, Menu, PokerGame
+from mccfr.config.run_tables import AbstractionConfig
+from mccfr.config.toml_files import config_from
+from mccfr.evaluation.curve_svg import curve_svg
+from mccfr.games.registry import build_game
 from mccfr.policy import Profile
 from mccfr.policy.query import query
 from mccfr.report import document, write_report
-from mccfr.report.averages import disagreements
-from mccfr.report.boards import shown_cards
+from mccfr.report.average_differences import disagreements
 from mccfr.report.decisions import SCALE, decision_views, hand_lists, places
 from mccfr.report.document import script_json
+from mccfr.report.report_boards import shown_cards
 from mccfr.runs.directory.run import EVALUATIONS, create_run
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.session.plan import planned_layout
-from mccfr.runs.session.session import train
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.training_session import train
 from mccfr.tables.strategy import Strategy, uniform_strategy
 
 VOID = {"meta", "link", "img", "br", "hr", "input", "rect", "path", "polyline"}

@@ -40,7 +40,9 @@ def trained_often(path, layout, workers):
     """A run that keeps one checkpoint and writes one every 0.2 s; in blocks on a disk, whenever a cycle ends."""
     if layout == "blocks":
         strata = {"strata": 6, "blocks": 4, "cycle_iterations": 400}
-        return make(path, EXTERNAL, LEDUC_12, {"resident": "80kB"}, NO_EVALUATION, workers=workers, **strata, **OFTEN)
+        return make(
+            path, EXTERNAL, LEDUC_12, {"memory_budget": "80kB"}, NO_EVALUATION, workers=workers, **strata, **OFTEN
+        )
     return make(path, EXTERNAL, "leduc", {"format": layout}, NO_EVALUATION, workers=workers, **OFTEN)
 
 

@@ -27,10 +27,10 @@ from small_games import small_recipe
 from stratified import LEDUC_12
 
 from abstraction.build import Builder
-from mccfr.evaluation.units import Effort, Units, play_units
+from mccfr.evaluation.samples import Effort, SampledWork, play_units
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.export import ExportOptions, export_run
-from mccfr.runs.session import saving
+from mccfr.runs.results.run_export import ExportOptions, export_run
+from mccfr.runs.session import checkpointing
 from mccfr.runs.session.delays import GrowingDelay
 from storage import checkpoint_writer, durable
 
@@ -59,7 +59,7 @@ def link_stays(monkeypatch):
 
 def test_saving_fails_and_then_removing_the_link_fails(tmp_path, capsys, monkeypatch, link_stays):
     run = make(tmp_path / "run", evaluation=NO_EVALUATION, iterations=50)
-    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", ())
+    monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", ())
     monkeypatch.setattr(checkpoint_writer.durable, "make_dir", fails(errno.EACCES))
     ended = call(capsys, "resume", run.directory)
     assert ended.status == 1 and "/proc/" not in ended.err
@@ -79,9 +79,9 @@ def test_a_session_ends_well_although_its_link_stays(tmp_path, caplog, link_stay
 
 def test_a_session_that_fails_before_workers_begin_says_why(tmp_path, monkeypatch):
     """Its pool is closed although it was never begun."""
-    tables, settings = {"resident": "80kB"}, {"strata": 6, "blocks": 4, "cycle_iterations": 400}
+    tables, settings = {"memory_budget": "80kB"}, {"strata": 6, "blocks": 4, "cycle_iterations": 400}
     run = make(tmp_path / "run", {"period_nodes": 10_000}, LEDUC_12, tables, NO_EVALUATION, **settings)
-    monkeypatch.setattr(saving.Saver, "begin", fails(errno.EIO))
+    monkeypatch.setattr(checkpointing.Saver, "begin", fails(errno.EIO))
     refused("Input/output error", go, run, iterations=400, error=OSError)
 
 
@@ -121,7 +121,7 @@ def test_a_stage_is_whole_although_what_it_was_built_from_stays(tmp_path, monkey
     assert [text for text in caplog.messages if "earlier builds of the preflop were not removed" in text]
 
 
-class Numbers(Units):
+class Numbers(SampledWork):
     fields = 1
 
     def play(self, unit):
@@ -147,12 +147,12 @@ def test_a_disk_that_stays_full_is_asked_less_and_less(tmp_path, form, monkeypat
     """Every attempt fails; so few are made in the time because each waits for twice as long as the one before."""
     tables, settings, game = {"format": form}, {}, "leduc"
     if form == "out of core":
-        tables, settings, game = {"resident": "80kB", "format": "hdf5"}, {"strata": 6, "blocks": 4}, LEDUC_12
+        tables, settings, game = {"memory_budget": "80kB", "format": "hdf5"}, {"strata": 6, "blocks": 4}, LEDUC_12
         settings["cycle_iterations"] = 400
     run = make(tmp_path / "run", {"period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
-    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", ())
+    monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", ())
     monkeypatch.setattr(checkpoint_writer, "_write_and_rename", fails(errno.ENOSPC))
-    monkeypatch.setattr("mccfr.runs.session.strata.turns.ROOM_SECONDS", 60.0)
+    monkeypatch.setattr("mccfr.runs.session.strata.block_pools.ROOM_SECONDS", 60.0)
     report, began = Listener(), time.monotonic()
     error = refused("the last checkpoint", go, run, report, seconds=2.5, checkpoint_seconds=0.01, error=RuntimeError)
     waits = [int(found[1]) for text in report.told if (found := re.search(r"trying again in (\d+) s$", text))]

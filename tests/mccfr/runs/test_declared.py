@@ -16,11 +16,11 @@ from commands import answer, call
 from policies import write_random
 from refusals import refusals
 
-from mccfr.config.games import KuhnGame, LeducGame
-from mccfr.play.programs import PROGRAMS
-from mccfr.runs.results import declared
-from mccfr.runs.results.bots import declared_bot
-from mccfr.runs.results.declared import Declaration, Declare, declare_of
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.matches import preregistration
+from mccfr.matches.bot_sessions import declared_bot
+from mccfr.matches.preregistration import Declaration, Declare, declare_of
+from mccfr.matches.programs import PROGRAMS
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_all_that_a_result_follows_from_is_in_the_digest(tmp_path, monkeypatch):
         return Declaration(Declare(tmp_path / "said", expect), what, ("chips",)).digest
 
     found = [digest({"a": 1}), digest({"a": 2}), digest({"a": 1}, "chips low > 1")]
-    monkeypatch.setattr(declared, "__version__", "0")
+    monkeypatch.setattr(preregistration, "__version__", "0")
     assert len({*found, digest({"a": 1})}) == 4 and len(lines(tmp_path / "said")) == 4
 
 

@@ -14,7 +14,7 @@ from commands import answer, call, command, refusal, refusing
 from refusals import refusals
 from sessions import assert_same, go, make, trained
 
-from mccfr.report.averages import averages_section
+from mccfr.report.average_differences import averages_section
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint

@@ -21,7 +21,7 @@ from policies import write_random
 from sessions import EXTERNAL, NO_EVALUATION, go, make
 from stratified import LEDUC_12
 
-from mccfr.config.games import KuhnGame
+from mccfr.config.game_tables import KuhnGame
 
 SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
 BLOCKS = {"strata": 6, "blocks": 4, "cycle_iterations": 20}
@@ -83,7 +83,7 @@ def fixture_tree(folder, forms=FORMS):
     """In each form a run with checkpoints at 20, 40 and 60 iterations, and a policy."""
     folder.mkdir()
     for form in forms:
-        tables = {"resident": "80kB"} if form == "blocks" else {"format": form}
+        tables = {"memory_budget": "80kB"} if form == "blocks" else {"format": form}
         solver, game, more = (EXTERNAL, LEDUC_12, BLOCKS) if form == "blocks" else (SOLVER, "kuhn", {})
         run = make(folder / form, solver, game, tables, NO_EVALUATION, keep_checkpoints=9, **more)
         for iterations in (20, 40, 60):

@@ -23,13 +23,13 @@ from sessions import NO_EVALUATION, go, make
 from small_games import small_recipe
 
 from abstraction.build import Builder
-from mccfr.config.file import to_document
-from mccfr.config.games import KuhnGame, LeducGame
-from mccfr.config.tables import Config
-from mccfr.evaluation.units import Effort, Units, play_units
-from mccfr.games.catalogue import build_game
-from mccfr.play.acpc_log import MatchLog
-from mccfr.play.dealer import replay_of
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import to_document
+from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.games.registry import build_game
+from mccfr.matches.acpc_log import MatchLog
+from mccfr.matches.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import is_networks, write_networks
 from mccfr.report.document import write_report
@@ -37,9 +37,9 @@ from mccfr.runs.directory.run import is_run, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.solvers.deep.asked import Networks, asked_tables
-from storage import blocks, checkpoint, checkpoint_writer, durable
-from storage.blocks import BlockStore, Partition, block_problems
+from mccfr.solvers.deep.network_strategy import Networks, asked_tables
+from storage import block_tables, checkpoint, checkpoint_writer, durable
+from storage.block_tables import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
 
 SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
@@ -110,12 +110,12 @@ class Blocks:
     def verified(self, folder):
         root = folder / "checkpoints"
         for number in checkpoint.list_checkpoints(root):
-            found = blocks.open_whole(checkpoint.checkpoint_path(root, number))
+            found = block_tables.open_whole(checkpoint.checkpoint_path(root, number))
             assert checkpoint.verify(found.path) == [] and block_problems(found, {}) == []
 
     def check(self, folder, done):
         checkpoint_writer.sweep(folder / "checkpoints")
-        blocks.drop_unnamed(folder)
+        block_tables.drop_unnamed(folder)
         self.verified(folder)
         numbers = checkpoint.list_checkpoints(folder / "checkpoints")
         kept = {path for path in folder.glob("blocks/*/*") if path.name[0] != "."}
@@ -265,7 +265,7 @@ class ALog:
         assert len(log.hands) >= self.told and alone(folder, "log")
 
 
-class Kept(Units):
+class NamedCode(SampledWork):
     """Units of an evaluation with --keep."""
 
     fields = 1
@@ -328,7 +328,7 @@ WRITERS = {
     "machines": Machines,
     "abstraction": AnAbstraction,
     "match log": ALog,
-    "kept units": Kept,
+    "kept units": NamedCode,
     "report": AReport,
 }
 
@@ -351,7 +351,7 @@ def test_each_step_fails_once_and_none_is_left_out(name, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_each_step_fails_once(name, tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.runs.session.saving.FINAL_WAITS_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr("mccfr.runs.session.checkpointing.FINAL_WAITS_SECONDS", (0.0, 0.0))
     writer, cases = WRITERS[name](), 0
     (tmp_path / "before").mkdir()
     writer.before(tmp_path / "before")
@@ -449,7 +449,7 @@ def test_every_step_of_the_layer_can_fail():
 
 def test_a_version_removed_that_is_named_is_caught(tmp_path, monkeypatch):
     """The planted error: whoever removes a version does not look what checkpoints name."""
-    monkeypatch.setattr(blocks, "versions_named", lambda *_: set())
+    monkeypatch.setattr(block_tables, "versions_named", lambda *_: set())
     with pytest.raises(AssertionError):
         Blocks().write(tmp_path)
 
@@ -468,7 +468,7 @@ class AtOnce:
 
 def test_settle_left_out_is_caught(tmp_path, monkeypatch):
     """... and versions that no checkpoint names any more stay for ever."""
-    monkeypatch.setattr(blocks, "ThreadPoolExecutor", AtOnce)
+    monkeypatch.setattr(block_tables, "ThreadPoolExecutor", AtOnce)
     writer = Blocks()
     for name in ("right", "wrong"):
         (tmp_path / name).mkdir()

@@ -11,15 +11,15 @@ from refusals import refused
 from sessions import go, make, trained
 
 import mccfr
-from mccfr.cli import cluster
-from mccfr.config.tables import ExportConfig
+from mccfr.cli import cluster_commands
+from mccfr.config.run_tables import ExportConfig
 from mccfr.policy import Policy
 from mccfr.policy.export import FORMATS, PROVENANCE
-from mccfr.policy.replacing import replaceable
+from mccfr.policy.overwrite import replaceable
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.export import ExportOptions, export_run
 from mccfr.runs.results.export_place import export_path
-from storage.outputs import output
+from mccfr.runs.results.run_export import ExportOptions, export_run
+from storage.atomic_outputs import output
 
 KUHN = """
 [game]
@@ -177,7 +177,7 @@ def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other()
 
 def test_ranks_are_told_to_replace():
     limits = dict.fromkeys(("nodes", "iterations", "seconds", "workers"))
-    assert cluster._again({**limits, "force": False, "replace": True}) == ["--replace"]
+    assert cluster_commands._again({**limits, "force": False, "replace": True}) == ["--replace"]
 
 
 def test_what_takes_the_name_while_an_output_is_written_stays(here):

@@ -4,19 +4,19 @@ import numpy as np
 import pytest
 from commands import call
 
-from mccfr.config.file import config_from
-from mccfr.games.catalogue import build_game
+from mccfr.config.toml_files import config_from
+from mccfr.games.registry import build_game
 from mccfr.runs.directory.run import create_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.session import saving as saving_module
+from mccfr.runs.session import checkpointing as saving_module
 from mccfr.runs.session.overflow import not_finite_text, overflow_warning
-from mccfr.runs.session.plan import planned_layout
-from mccfr.runs.session.session import train
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.training_session import train
 from storage import checkpoint as checkpoints
-from storage import formats
-from storage.formats import NotFiniteError
+from storage import table_formats
+from storage.table_formats import NotFiniteError
 
 
 def config(payoffs, **tables):
@@ -71,7 +71,7 @@ def test_an_evaluation_between_checkpoints_looks_too(tmp_path):
 def test_a_checkpoint_of_infinities_is_not_sound_and_passed_over(tmp_path, monkeypatch):
     run = make(tmp_path / "run", dominated(1e36))
     with monkeypatch.context() as planted:
-        planted.setattr(formats, "check_finite", lambda *_: None)
+        planted.setattr(table_formats, "check_finite", lambda *_: None)
         train(run, run.build_game(), Silent())
     newest = find_checkpoint(run, None)
     tables = [table for name, table in read_tables(newest).items() if name.startswith("regret")]

@@ -20,13 +20,13 @@ from refusals import refused
 from sessions import NO_EVALUATION, go, make
 from stratified import LEDUC_12
 
-from mccfr.experiments.running import trained_seconds
+from mccfr.experiments.experiment_runs import trained_seconds
 from mccfr.runs.directory.run import open_run, with_settings
-from mccfr.runs.directory.status import run_list
+from mccfr.runs.directory.run_status import run_list
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
+from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.results.evaluator import Evaluator
 from storage.checkpoint import newest_valid, open_checkpoint
 
 FORMS = ("zarr", "hdf5", "blocks")
@@ -36,7 +36,7 @@ WORDS = "it belongs to another run: run_identity is "
 def trained(path, form, seed, checkpoints):
     tables, settings, game = {"format": form}, {}, "leduc"
     if form == "blocks":
-        tables, game = {"resident": "80kB"}, LEDUC_12
+        tables, game = {"memory_budget": "80kB"}, LEDUC_12
         settings = {"strata": 6, "blocks": 4, "cycle_iterations": 100}
     solver = {"seed": seed, "period_nodes": 10_000}
     run = make(path, solver, game, tables, NO_EVALUATION, keep_checkpoints=9, **settings)

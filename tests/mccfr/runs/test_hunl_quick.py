@@ -9,19 +9,19 @@ from places import RUNS
 from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index
 from abstraction.strength import STRENGTH_LIMIT, preflop_strengths
-from mccfr.config.file import load_config
-from mccfr.evaluation.units import Effort
-from mccfr.policy.profile import Profile
+from mccfr.api.evaluating import evaluate_target
+from mccfr.config.toml_files import load_config
+from mccfr.evaluation.samples import Effort
+from mccfr.matches.match_series import play_match
 from mccfr.policy.query import query
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import create_run
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.results.export import export_run
-from mccfr.runs.results.matches import play_match
+from mccfr.runs.results.run_export import export_run
 from mccfr.runs.results.targets import Reference, open_target
-from mccfr.runs.session.plan import planned_layout
-from mccfr.runs.session.session import train
-from mccfr.solvers.configured import configured_game
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.training_session import train
+from mccfr.solvers.game_from_config import configured_game
 
 RAISE = "r300"  # the button's first raise, of the pot
 

@@ -10,16 +10,16 @@ import time
 import pytest
 from places import RUNS
 
-from mccfr.config.file import load_config
+from mccfr.api.evaluating import evaluate_target
+from mccfr.config.toml_files import load_config
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, create_run, open_run
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.evaluating import evaluate_target
 from mccfr.runs.results.targets import Reference
-from mccfr.runs.session.plan import planned_layout
-from mccfr.runs.session.session import train
-from mccfr.solvers.configured import configured_game
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.training_session import train
+from mccfr.solvers.game_from_config import configured_game
 
 NODES, FIRST = 6_000_000_000, 60_000_000
 STOPS = 10

@@ -8,7 +8,7 @@ from places import RUNS
 from refusals import refused
 from sessions import NO_EVALUATION, go, make
 
-from mccfr.config.file import config_from
+from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.identity import check_same_run, identity_document
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint

@@ -9,7 +9,7 @@ from commands import call
 from sessions import Listener, go, make
 
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, open_run
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.directory.verification import problems_of
 

@@ -16,11 +16,11 @@ from refusals import refusals
 
 import mccfr
 from abstraction.cards import combo_index, parse_cards
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemGame, Menu
-from mccfr.games.catalogue import build_game
+from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.config.toml_files import config_from
+from mccfr.games.registry import build_game
 from mccfr.runs.results.line_spot import spot_behind
-from mccfr.trees.lines import all_lines, find_node, line_text
+from mccfr.trees.betting_lines import all_lines, find_node, line_text
 from mccfr.view import Spots
 
 FLOP, TURN = "Kc7d2s", "Kc7d2s4h"

@@ -130,7 +130,7 @@ def test_a_session_follows_its_directory(tmp_path, form):
     directory, moved = tmp_path / "run", tmp_path / "elsewhere" / "moved"
     tables, settings, game = {"format": form}, {}, "leduc"
     if form == "out of core":
-        tables, settings, game = {"resident": "80kB"}, OUT_OF_CORE, LEDUC_12
+        tables, settings, game = {"memory_budget": "80kB"}, OUT_OF_CORE, LEDUC_12
     run = make(directory, {"seed": 5, "period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
     moved.parent.mkdir()
     report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
@@ -173,7 +173,7 @@ def test_a_session_whose_directory_was_removed_stops(tmp_path):
         directory = tmp_path / form
         tables, settings, game = {}, {}, "leduc"
         if form == "out of core":
-            tables, settings, game = {"resident": "80kB"}, OUT_OF_CORE, LEDUC_12
+            tables, settings, game = {"memory_budget": "80kB"}, OUT_OF_CORE, LEDUC_12
         run = make(directory, {"seed": 5, "period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
         report = Hook("writing checkpoint 2", partial(shutil.rmtree, directory))
         words = rf"^{directory} was removed, or moved to another file system, .* since checkpoint 1 are lost$"

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from sessions import go, make
 
-from mccfr.cli.progress import evaluation_text
+from mccfr.cli.progress_display import evaluation_text
+from mccfr.common.intervals import ratio95
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.evaluation.units import Effort
-from mccfr.intervals import ratio95
-from mccfr.policy.profile import Profile
+from mccfr.evaluation.samples import Effort
+from mccfr.policy.strategy_profile import Profile
 from mccfr.report.document import _evaluations
 from mccfr.runs.directory.run import EVALUATIONS, with_settings
-from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.results.previous_units import LAST_UNITS
+from mccfr.runs.results.previous_samples import LAST_UNITS
 
 POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
 NO_MORE = {"every_checkpoint": False, "at_end": False}

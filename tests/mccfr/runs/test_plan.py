@@ -15,19 +15,19 @@ from places import ROOT
 from refusals import refused
 
 from mccfr.cards.deals import new_deals
-from mccfr.config.file import config_from
-from mccfr.runs.session import plan as plan_module
+from mccfr.config.toml_files import config_from
+from mccfr.runs.session import run_plan as plan_module
 from mccfr.runs.session import speed_trial
-from mccfr.runs.session.plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.runs.session.run_plan import beside_bytes, make_plan, planned_layout, room_problem
 from mccfr.runs.session.speed_trial import _groups, _with_buckets
-from mccfr.solvers.configured import configured_game
-from mccfr.solvers.forecast import assumed_play, forecast
+from mccfr.solvers.coverage_estimate import assumed_play, forecast
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampling.external.algorithm import ExternalSampling
-from mccfr.tables.layout import private_tables, table_name
+from mccfr.solvers.sampling.external.external_algorithm import ExternalSampling
+from mccfr.tables.table_layout import private_tables, table_name
 from mccfr.trees.compiled import CHANCE, DECISION
-from storage import live, space
-from storage.space import bytes_text
+from storage import free_space, live_tables
+from storage.free_space import bytes_text
 
 RIVER = {"name": "holdem-subgame", "file": "runs/games/river.txt"}
 LARGE_MENU = {"first": ["0.5p", "1p", "2p", "allin"], "later": ["0.5p", "1p", "allin"], "max_bets": 3}
@@ -268,12 +268,12 @@ def holdem(slot_abstractions):
 def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_path, monkeypatch):
     config, game = made(holdem)
     layout = planned_layout(config, game)
-    needed = live.live_bytes(layout.specs, format="zarr") + beside_bytes(config, game)
+    needed = live_tables.live_bytes(layout.specs, format="zarr") + beside_bytes(config, game)
     assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
     assert make_plan(config, ROOT)["least_memory_bytes"] == needed
-    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
+    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
     assert room_problem(config, game, layout, tmp_path / "run") is None
-    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
+    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
     problem = room_problem(config, game, layout, tmp_path / "run")
     assert bytes_text(needed) in problem and bytes_text(beside_bytes(config, game)) in problem
 
@@ -288,8 +288,8 @@ def leduc(tmp_path):
 def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc, monkeypatch):
     plan = answer(capsys, "plan", leduc)
     assert plan["disk_bytes"] == 5 * plan["checkpoint_bytes"]
-    real, free = space.free_bytes, [plan["disk_bytes"] - 1]
-    monkeypatch.setattr(space, "free_bytes", lambda path: real(path) if "shm" in str(path) else free[0])
+    real, free = free_space.free_bytes, [plan["disk_bytes"] - 1]
+    monkeypatch.setattr(free_space, "free_bytes", lambda path: real(path) if "shm" in str(path) else free[0])
     before = sorted(tmp_path.rglob("*"))
     code, out, err = call(capsys, "solve", leduc, "--run", tmp_path / "deep" / "run")
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -305,7 +305,7 @@ def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc,
 
 
 def test_force_overrides_memory(capsys, tmp_path, leduc, monkeypatch):
-    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 1000)
+    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
     assert call(capsys, "solve", leduc, "--run", tmp_path / "run")[0] == 2
     assert not (tmp_path / "run").exists()
     code, _, err = call(capsys, "solve", leduc, "--run", tmp_path / "run", "--force")
@@ -319,7 +319,7 @@ def test_no_abstraction_is_built_for_a_run_that_finds_no_room(capsys, tmp_path, 
         '[game]\nname = "holdem"\n[abstraction]\npath = "buckets"\nrecipe = "recipe.toml"\n'
         '[evaluation]\nmethod = "head-to-head"\n'
     )
-    monkeypatch.setattr(space, "available_memory_bytes", lambda *_: 10**9)
+    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 10**9)
     before = sorted(tmp_path.rglob("*"))
     assert "1 GB of memory are available" in refusal(capsys, "solve", config, "--run", tmp_path / "run")
     assert sorted(tmp_path.rglob("*")) == before

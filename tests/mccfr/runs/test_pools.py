@@ -13,11 +13,11 @@ import sessions
 from sessions import EXTERNAL, NO_EVALUATION, go
 
 from mccfr.runs.directory.run import JOURNAL
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.reporter import Silent
-from mccfr.runs.session import session as run_module
+from mccfr.runs.session import training_session as run_module
 from mccfr.runs.session.pools import open_pool
-from storage import pages
+from storage import huge_page_counts
 
 
 def make(path, **settings):
@@ -46,7 +46,7 @@ def test_the_memory_of_a_pool_goes_with_its_session(tmp_path):
 
 def test_the_journal_and_status_say_what_lies_in_huge_pages(tmp_path, monkeypatch):
     run, seen = make(tmp_path / "run"), []
-    monkeypatch.setattr(pages, "_SMAPS", tmp_path / "nowhere")
+    monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
 
     class Looking(sessions.Silent):
         def progress(self, progress):

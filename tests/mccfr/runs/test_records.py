@@ -5,7 +5,7 @@ import json
 import pytest
 from sessions import Listener, make
 
-from mccfr.runs.directory import records
+from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.run import JOURNAL, METRICS
 from mccfr.runs.session.journals import Journals
 from storage import durable
@@ -24,7 +24,7 @@ def path(tmp_path):
 
 def test_lines_beyond_a_checkpoint_are_dropped_and_that_of_its_own_count_stays(path):
     path.write_bytes(b"".join(map(line, (10, 20, 30, 40))))
-    assert records.restore(path, 20) == []
+    assert journal_records.restore(path, 20) == []
     assert path.read_bytes() == line(10) + line(20)
     assert not path.with_name(f"{METRICS}.damaged").exists()
 
@@ -32,7 +32,7 @@ def test_lines_beyond_a_checkpoint_are_dropped_and_that_of_its_own_count_stays(p
 def test_damaged_lines_are_set_aside_in_their_order_before_they_go(path):
     path.write_bytes(line(10) + b"one\n" + line(20) + b"two\n" + line(30))
     with durable.recording() as operations:
-        said = records.restore(path, 20)
+        said = journal_records.restore(path, 20)
     assert [text.split(":")[0] for text in said] == [f"{METRICS}, line 2", f"{METRICS}, line 4"]
     assert path.with_name(f"{METRICS}.damaged").read_bytes() == b"one\ntwo\n"
     assert path.read_bytes() == line(10) + line(20)
@@ -41,9 +41,9 @@ def test_damaged_lines_are_set_aside_in_their_order_before_they_go(path):
 
 
 def test_a_session_looks_for_damage_in_a_mebibyte_of_the_end_and_no_more(path, monkeypatch):
-    monkeypatch.setattr(records, "_CHECKED_BYTES", len(line(10)))
+    monkeypatch.setattr(journal_records, "_CHECKED_BYTES", len(line(10)))
     path.write_bytes(b"far\n" + line(10) + line(20) + b"near\n" + line(30))
-    assert [text.split(":")[0] for text in records.restore(path)] == [f"{METRICS}, line 4"]
+    assert [text.split(":")[0] for text in journal_records.restore(path)] == [f"{METRICS}, line 4"]
     assert path.read_bytes() == b"far\n" + line(10) + line(20) + line(30)
 
 

@@ -16,15 +16,15 @@ from commands import call, refusing
 from refusals import refusals, refused
 from sessions import OUTCOME, go, make, trained
 
+from mccfr.api.evaluating import evaluate_target
 from mccfr.evaluation import exact
 from mccfr.evaluation.methods import measure, method_named
 from mccfr.policy import Policy, verify_policy
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import EVALUATIONS
+from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.results.evaluator import Evaluator
-from mccfr.runs.results.export import ExportOptions, export_run
+from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.results.targets import Reference
 from mccfr.tables.strategy import average_strategy, uniform_strategy
 

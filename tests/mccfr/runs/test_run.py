@@ -29,20 +29,20 @@ from places import ROOT
 from refusals import refused
 from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, trained, wait_for
 
-from mccfr.config.file import config_from
+from mccfr.api.evaluating import evaluate_target
+from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.run import EVALUATIONS, METRICS, open_run
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.session import pool as pool_module
-from mccfr.runs.session import session as run_module
+from mccfr.runs.session import training_session as run_module
+from mccfr.runs.session import worker_pool as pool_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
-from storage import space
+from storage import free_space
 
 PUBLIC = {"algorithm": "public-chance-sampling", "discount": "dcfr", "period_nodes": 40_000}
 PRUNED = {
@@ -194,7 +194,7 @@ def assert_plain(run, outcome, live):
 def test_a_small_shared_memory_makes_no_difference(tmp_path, form, monkeypatch):
     """As in containers: tables in anonymous memory, opened by the worker and by plain readers through /proc."""
     whole = trained(make(tmp_path / "whole", tables={"format": form}), iterations=3_000)
-    monkeypatch.setattr(space, "free_bytes", lambda *_: 2 << 20)
+    monkeypatch.setattr(free_space, "free_bytes", lambda *_: 2 << 20)
     run = make(tmp_path / "run", workers=1, tables={"format": form}, evaluation={"at_end": True})
     reader = Reader(run)
     outcome = go(run, reader, iterations=3_000)

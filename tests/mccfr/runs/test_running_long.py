@@ -11,18 +11,18 @@ from commands import answer, call
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run, trained, wait_for
 
 from abstraction.kernels.jit import allocating_njit
-from mccfr.rng import new_stream, next_word
+from mccfr.common.rng import new_stream, next_word
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
-from mccfr.runs.directory.status import recent_speed, run_status
+from mccfr.runs.directory.run_status import recent_speed, run_status
 from mccfr.runs.directory.trends import TRENDS, block_totals
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.session import saving as saving_module
-from mccfr.runs.session import session as run_module
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.runs.session import checkpointing as saving_module
+from mccfr.runs.session import training_session as run_module
 from mccfr.tables.strategy import row_starts
-from storage.snapshot import Snapshot
+from mccfr.tables.table_layout import TableSet, table_name
+from storage.memory_snapshot import Snapshot
 
 PLAIN = {"discount": "none", "seed": 5}
 FLOAT64 = {"sum_dtype": "float64"}

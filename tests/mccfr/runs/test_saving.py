@@ -7,7 +7,7 @@ from sessions import NO_EVALUATION, Listener, go, make
 
 from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.session import saving
+from mccfr.runs.session import checkpointing
 from storage import checkpoint_writer, durable
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
@@ -17,7 +17,7 @@ CFR = {"algorithm": "cfr"}
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """A run of Kuhn poker with a checkpoint, at 10 iterations."""
-    monkeypatch.setattr(saving, "FINAL_WAITS_SECONDS", (0.0,))
+    monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", (0.0,))
     made = make(tmp_path / "run", CFR, "kuhn", evaluation=NO_EVALUATION, keep_checkpoints=2)
     go(made, iterations=10)
     return made

@@ -9,17 +9,17 @@ import sessions
 from sessions import NO_EVALUATION
 
 from abstraction.kernels import compiling
-from mccfr.cli import progress as progress_module
-from mccfr.cli.progress import PlainReporter, progress_text, reporter
-from mccfr.config.tables import RunSettings
+from mccfr.cli import progress_display as progress_module
+from mccfr.cli.progress_display import PlainReporter, progress_text, reporter
+from mccfr.config.run_tables import RunSettings
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.session import saving as saving_module
-from mccfr.runs.session.progress import Meter
-from mccfr.solvers.sampling.external.algorithm import ExternalSampling
-from mccfr.tables.discount import Schedule
+from mccfr.runs.session import checkpointing as saving_module
+from mccfr.runs.session.session_progress import Meter
+from mccfr.solvers.sampling.external.external_algorithm import ExternalSampling
+from mccfr.tables.linear_discounting import Schedule
 
 
 class Recorder:
@@ -165,7 +165,7 @@ def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
 
 
 def test_workers_that_start_have_no_time_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.runs.session.session._TICK_SECONDS", 0.01)  # workers start in 0.25 s
+    monkeypatch.setattr("mccfr.runs.session.training_session._TICK_SECONDS", 0.01)  # workers start in 0.25 s
     run = make(tmp_path / "run", {}, workers=1)
     reporter, _ = go(run, nodes=200_000)
     waiting = [tick for phase, tick in reporter.ticks if phase.startswith("starting 1 worker")]

@@ -11,19 +11,19 @@ from refusals import refusals, refused
 from sessions import make, trained
 
 from mccfr.cli.group import cli
-from mccfr.cli.progress import evaluation_text
-from mccfr.cli.status import _bound_lines
-from mccfr.config.file import config_from
+from mccfr.cli.progress_display import evaluation_text
+from mccfr.cli.status_commands import _bound_lines
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.methods import measure
 from mccfr.policy import Policy
-from mccfr.policy.profile import Profile
+from mccfr.policy.strategy_profile import Profile
 from mccfr.report.document import _curves, _headline
 from mccfr.runs.directory.run import EVALUATIONS, open_run
-from mccfr.runs.directory.status import run_status
-from mccfr.runs.results.averages import checkpoint_average
+from mccfr.runs.directory.run_status import run_status
+from mccfr.runs.results.average_strategies import checkpoint_average
+from mccfr.runs.results.checkpoint_evaluator import check_evaluation
 from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
-from mccfr.runs.results.evaluator import check_evaluation
-from mccfr.solvers.configured import configured_game
+from mccfr.solvers.game_from_config import configured_game
 
 POINTS = {
     "methods": ["head-to-head", "sampled-br", "lbr", "exact"],

@@ -29,13 +29,13 @@ import pytest
 from commands import call
 from sessions import go, make, wait_for
 
-from mccfr.evaluation.steps import report_step
+from mccfr.common.signals import SIGNALS
+from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, LOCK, METRICS, is_run, open_run
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.evaluator import Evaluator
-from mccfr.signals import SIGNALS
-from storage.lock import noted
+from mccfr.runs.results.checkpoint_evaluator import Evaluator
+from storage.run_lock import noted
 
 MCCFR = (sys.executable, "-m", "mccfr")
 LEDUC = """

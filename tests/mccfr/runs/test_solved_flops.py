@@ -92,7 +92,7 @@ def test_flops_that_leave_a_range_no_hand_are_left_out_and_named(tmp_path, monke
 
 
 def test_a_report_that_does_not_reach_its_target_says_so(spot, capsys, monkeypatch):
-    monkeypatch.setattr("mccfr.config.spot.MOST_ITERATIONS", 20)
+    monkeypatch.setattr("mccfr.config.spot_table.MOST_ITERATIONS", 20)
     ended = call(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 1, "--to", "0.000001%")
     assert ended.status == 3 and "not solved to --to" in ended.err
 

@@ -19,14 +19,13 @@ from places import RUNS
 from refusals import refused
 from sessions import go, make
 
-from mccfr.config.file import config_from
-from mccfr.evaluation import value_features
+from mccfr.config.toml_files import config_from
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.runs.session.plan import make_plan
 from mccfr.runs.session.pools import training_problem
-from storage import space
+from mccfr.runs.session.run_plan import make_plan
+from storage import free_space
 
 SOLVERS = {
     "external": 'discount = "linear"\nperiod_nodes = 5_000',
@@ -69,7 +68,7 @@ def test_solve_and_compare_of_one_configuration_give_the_same_bits(capsys, tmp_p
 def test_both_refuse_what_finds_no_room_and_write_nothing(capsys, tmp_path, monkeypatch, lack, said_of):
     solved, compared = written(tmp_path, '[game]\nname = "leduc"\n')
     before = sorted(tmp_path.iterdir())
-    monkeypatch.setattr(space, lack, lambda *_: 1234)
+    monkeypatch.setattr(free_space, lack, lambda *_: 1234)
     said = []
     for command, option in (("solve", "--run"), ("compare", None)):
         target = (option, tmp_path / "made") if option else (tmp_path / "made",)
@@ -83,13 +82,13 @@ def test_both_refuse_what_finds_no_room_and_write_nothing(capsys, tmp_path, monk
 
 def test_compare_goes_on_in_spite_of_it_with_force(capsys, tmp_path, monkeypatch):
     _, compared = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
-    monkeypatch.setattr(space, "free_bytes", lambda *_: 10**6)
+    monkeypatch.setattr(free_space, "free_bytes", lambda *_: 10**6)
     refused = ("--set", "run.keep_checkpoints=3", "--set", 'tables.live_dir="auto"')
-    monkeypatch.setattr("mccfr.runs.session.plan.disk_bytes", lambda *_: 10**9)
+    monkeypatch.setattr("mccfr.runs.session.run_plan.disk_bytes", lambda *_: 10**9)
     assert call(capsys, "compare", compared, tmp_path / "out", *refused).status == 2
     code, _, err = call(capsys, "compare", compared, tmp_path / "out", *refused, "--force")
     assert code == 0 and "going on, as --force says, although" in err and "1,000,000 bytes free" in err
-    monkeypatch.setattr("mccfr.runs.session.plan.disk_bytes", lambda *_: 10**10)
+    monkeypatch.setattr("mccfr.runs.session.run_plan.disk_bytes", lambda *_: 10**10)
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no room
 
 
@@ -123,13 +122,13 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
     asked = []
 
     class Builder:
-        def __init__(self, recipe, out, workers, progress, values):
+        def __init__(self, recipe, out, workers, progress):
             asked.append((recipe.river.buckets, out, workers, callable(progress)))
 
         def build(self):
             raise ValueError("no further")
 
-    monkeypatch.setattr(value_features, "Builder", Builder)
+    monkeypatch.setattr("abstraction.build.Builder", Builder)
     solved, compared = written(tmp_path, RIVER + ABSENT)
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "no further" in refusal(capsys, command, *arguments)
@@ -208,14 +207,14 @@ def test_what_a_process_left_that_died_while_it_made_a_run_is_replaced(tmp_path)
 # --- What neither an algorithm nor a pool can train ---
 
 
-RESIDENT = {"resident": "1MB"}
+RESIDENT = {"memory_budget": "1MB"}
 REFUSED = [
     ("run.strata = 2", "with solver.algorithm = 'cfr'", {"run": {"strata": 2}, "solver": {"algorithm": "cfr"}}),
     ("solver.discount = 'dcfr'", "'none', ", {"run": {"strata": 3}, "solver": {"discount": "dcfr"}}),
-    ("run.blocks = 2", "unless tables.resident is set", {"run": {"strata": 4, "blocks": 2}}),
-    ("run.cycle_iterations = 9", "unless tables.resident is set", {"run": {"cycle_iterations": 9}}),
-    ("tables.resident = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),
-    ("run.strata = 1", "at least 2 with tables.resident", {"run": {"strata": 1}, "tables": RESIDENT}),
+    ("run.blocks = 2", "unless tables.memory_budget is set", {"run": {"strata": 4, "blocks": 2}}),
+    ("run.cycle_iterations = 9", "unless tables.memory_budget is set", {"run": {"cycle_iterations": 9}}),
+    ("tables.memory_budget = '1MB'", "unless run.strata shares the tables out", {"tables": RESIDENT}),
+    ("run.strata = 1", "at least 2 with tables.memory_budget", {"run": {"strata": 1}, "tables": RESIDENT}),
 ]
 
 

@@ -17,7 +17,7 @@ from small_games import small_recipe
 
 from abstraction.build import Builder
 from mccfr.runs.directory.run import METRICS, lock
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.session import pools
 
 

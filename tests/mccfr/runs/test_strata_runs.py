@@ -19,10 +19,10 @@ from refusals import refused
 from sessions import assert_same, content, go, kill_often, make, new_run, trained
 from stratified import LEDUC_12, long_game
 
+from mccfr.api.evaluating import evaluate_target
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.session import session as run_module
+from mccfr.runs.session import training_session as run_module
 from storage import checkpoint as checkpoints
 
 

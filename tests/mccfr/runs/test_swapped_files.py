@@ -10,7 +10,7 @@ from small_games import small_recipe
 from swapping import swaps
 
 from abstraction.build import Builder
-from mccfr.config.games import LeducGame
+from mccfr.config.game_tables import LeducGame
 from mccfr.runs.directory.verification import problems_of
 from storage import checkpoint as checkpoints
 
@@ -85,7 +85,7 @@ def test_a_checkpoint_of_another_trial_of_the_same_run(trained, tmp_path):
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
 def test_of_blocks_that_lie_on_the_disk(tmp_path, layout):
-    game, tables = {"name": "leduc", "ranks": 4}, {"resident": "26kB", "format": layout}
+    game, tables = {"name": "leduc", "ranks": 4}, {"memory_budget": "26kB", "format": layout}
     runs = []
     for seed in (1, 2):
         settings = {"strata": 4, "blocks": 4, "cycle_iterations": 200, "iterations": 400}

@@ -23,19 +23,19 @@ from places import ROOT
 from refusals import refused
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, wait_for
 
-from mccfr.cli.progress import PlainReporter
+from mccfr.cli.progress_display import PlainReporter
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
-from mccfr.runs.directory.status import run_status
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.session import saving as saving_module
+from mccfr.runs.session import checkpointing as saving_module
 from storage import checkpoint_writer, durable
 
 SECOND = {
-    "mccfr.runs.session.watch.SILENT_SECONDS": 1.0,
-    "mccfr.runs.session.session.REST_SECONDS": 2.0,
-    "mccfr.runs.session.saving.FINAL_WAITS_SECONDS": (0.3, 0.3),
+    "mccfr.runs.session.stalled_workers.SILENT_SECONDS": 1.0,
+    "mccfr.runs.session.training_session.REST_SECONDS": 2.0,
+    "mccfr.runs.session.checkpointing.FINAL_WAITS_SECONDS": (0.3, 0.3),
 }
 
 
@@ -190,7 +190,7 @@ def test_a_second_signal_ends_at_once(tmp_path, resumed):
         seen["live"], seen["saved"] = (run.directory / "live").readlink(), run_status(run)["checkpoint"]
         session.stop(signal.SIGINT, signal.SIGTERM)
 
-    ended = resumed(run, stop_twice, **{"mccfr.runs.session.session.REST_SECONDS": 60.0})
+    ended = resumed(run, stop_twice, **{"mccfr.runs.session.training_session.REST_SECONDS": 60.0})
     assert ended.status == 75 and ended.seconds < 20, ended.err
     assert "ended at once" in ended.err and "are lost" in ended.err and gone(seen["worker"])
     assert not seen["live"].exists() and not (run.directory / "live").is_symlink()
@@ -251,7 +251,7 @@ def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path, resumed):
 
 @pytest.mark.parametrize(("killed", "available", "said"), [(1, 10**12, "has killed"), (0, 10**6, "1,000,000 bytes")])
 def test_a_kill_for_want_of_memory_is_called_by_its_name(tmp_path, monkeypatch, killed, available, said):
-    from mccfr.runs.session import pool as pool_module
+    from mccfr.runs.session import worker_pool as pool_module
 
     counts = iter([0])
     monkeypatch.setattr(pool_module.space, "killed_for_memory", lambda: next(counts, killed))
@@ -352,7 +352,7 @@ def test_lines_that_the_disk_does_not_take_are_written_later(tmp_path, monkeypat
         append(path, lines)
 
     monkeypatch.setattr(durable, "append_lines", failing)
-    monkeypatch.setattr("mccfr.runs.session.progress._METRICS_SECONDS", 0.05)
+    monkeypatch.setattr("mccfr.runs.session.session_progress._METRICS_SECONDS", 0.05)
     evaluation = {"at_nodes": [20_000 * k for k in range(1, 12)], "every_checkpoint": False}
     run, listener = make(tmp_path / "run", evaluation=evaluation, workers=0, checkpoint_nodes=30_000), Listener()
     go(run, listener, nodes=400_000)

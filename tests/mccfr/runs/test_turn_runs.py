@@ -26,17 +26,17 @@ from refusals import refusals, refused
 from sessions import NO_EVALUATION, Listener, assert_same, content, go, kill_often, make, newest
 from stratified import LEDUC_12
 
-from mccfr.config.file import config_from
+from mccfr.api.evaluating import evaluate_target
+from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.evaluating import evaluate_target
-from mccfr.runs.session.plan import make_plan
-from mccfr.runs.session.strata import turns
-from mccfr.runs.session.strata.frames import live_specs
-from mccfr.runs.session.strata.resident import Resident
-from mccfr.solvers.configured import configured_game
-from storage import blocks, checkpoint_writer, durable
+from mccfr.runs.session.run_plan import make_plan
+from mccfr.runs.session.strata import block_pools
+from mccfr.runs.session.strata.block_cache import BlockCache
+from mccfr.runs.session.strata.block_slots import live_specs
+from mccfr.solvers.game_from_config import configured_game
+from storage import block_tables, checkpoint_writer, durable
 from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
 from storage.manifest import content_hash, exact_json
@@ -47,7 +47,7 @@ SMALL = "80kB"  # two of four blocks
 
 def turned(path, resident=SMALL, solver=SOLVER, **settings):
     settings = {"strata": 6, "blocks": 4, "cycle_iterations": 400, "iterations": 800, **settings}
-    return make(path, solver, LEDUC_12, tables={"resident": resident}, evaluation=NO_EVALUATION, **settings)
+    return make(path, solver, LEDUC_12, tables={"memory_budget": resident}, evaluation=NO_EVALUATION, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -84,31 +84,31 @@ def test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory(disk, memory):
 def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path, memory):
     run = turned(tmp_path / "run", "1GB")
     go(run, workers=2, iterations=400)
-    tables = msgspec.structs.replace(run.config.tables, resident=SMALL)
+    tables = msgspec.structs.replace(run.config.tables, memory_budget=SMALL)
     go(with_settings(run, tables=tables), workers=0)
     assert_same(run, memory)
 
 
 def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
-    from mccfr.runs.session.strata.turns import TurnIntervals
+    from mccfr.runs.session.strata.block_pools import BlockIntervals
 
-    run, pause, turns = turned(tmp_path / "run"), TurnIntervals.pause, []
-    end = TurnIntervals._add
+    run, pause, block_pools = turned(tmp_path / "run"), BlockIntervals.pause, []
+    end = BlockIntervals._add
 
     def stops(intervals, *args):
         end(intervals, *args)
         if intervals._turns.between:
-            turns.append(intervals._turns.position.turns)
-            if turns[-1] == 6:
+            block_pools.append(intervals._turns.position.turns)
+            if block_pools[-1] == 6:
                 pause(intervals)
                 signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(TurnIntervals, "_add", stops)
+    monkeypatch.setattr(BlockIntervals, "_add", stops)
     assert go(run).signal == signal.SIGTERM
     state = checkpoints.newest_valid(run.path("checkpoints"), run.identity)[0].state
     assert state["turns"]["ended"] == 6 and 0 < state["turns"]["cycle_nodes"] < state["nodes_touched"]
     go(run)
-    assert turns == list(range(1, 9))
+    assert block_pools == list(range(1, 9))
     assert_same(run, memory)
 
 
@@ -160,7 +160,7 @@ def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, mo
 def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch, caplog):
     """A disk that fails otherwise ends the session, which can go on."""
     run, commit, written = turned(tmp_path / "run", checkpoint_nodes=20_000), checkpoint_writer.commit, []
-    monkeypatch.setattr(turns, "ROOM_SECONDS", 0.01)
+    monkeypatch.setattr(block_pools, "ROOM_SECONDS", 0.01)
 
     def fills(root, number, *args, **options):
         if root.parent.name == "blocks":
@@ -171,7 +171,7 @@ def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch
                 raise OSError(errno.EIO, "Input/output error")
         return commit(root, number, *args, **options)
 
-    monkeypatch.setattr(blocks.checkpoint_writer, "commit", fills)
+    monkeypatch.setattr(block_tables.checkpoint_writer, "commit", fills)
     refused(r"Input/output error: what was trained .* mccfr resume", go, run, error=RuntimeError)
     assert sum("no room for a block" in text for text in caplog.messages) == 3
     go(run)
@@ -184,7 +184,7 @@ def lost_writes(resident, frame):
 
 def test_planted_blocks_that_are_not_written_back(tmp_path, memory, monkeypatch):
     run = turned(tmp_path / "run")
-    monkeypatch.setattr(Resident, "_write", lost_writes)
+    monkeypatch.setattr(BlockCache, "_write", lost_writes)
     go(run)
     with pytest.raises(AssertionError):
         assert_same(run, memory)
@@ -204,14 +204,14 @@ def test_in_turn_and_how_is_a_part_of_what_a_run_is(tmp_path, memory):
 
 def configured(resident="1GB", **run):
     run = {"strata": 4, **run}
-    return config_from({"game": LEDUC_12, "tables": {"resident": resident}, "run": run}, "test")
+    return config_from({"game": LEDUC_12, "tables": {"memory_budget": resident}, "run": run}, "test")
 
 
 @pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoint_writer, "drop_older")])
 def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path, monkeypatch, module, fails):
     """Acknowledged, it is whole after every step that follows: the next write-back had removed what it names."""
     run, seen, calls = turned(tmp_path / "run", checkpoint_nodes=8_000, iterations=800), [], []
-    write, step = blocks.BlockStore.write, getattr(module, fails)
+    write, step = block_tables.BlockStore.write, getattr(module, fails)
 
     def failing(*arguments):
         if checkpoints.list_checkpoints(run.path("checkpoints")):  # of a checkpoint, and not before there is one
@@ -227,9 +227,9 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
         for number in checkpoints.list_checkpoints(run.path("checkpoints")):
             seen.append(number)
             found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(run.path("checkpoints"), number))
-            assert blocks.block_problems(found, {}) == []
+            assert block_tables.block_problems(found, {}) == []
 
-    monkeypatch.setattr(blocks.BlockStore, "write", written)
+    monkeypatch.setattr(block_tables.BlockStore, "write", written)
     monkeypatch.setattr(module, fails, failing)
     go(run)
     assert calls and len(seen) >= 3
@@ -260,7 +260,7 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     assert "limits hold where a cycle of blocks ends: every 1,000 iterations, about 33,800 nodes" in err
     assert " 1,000 iterations, checkpoint" in err
     config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
-    monkeypatch.setattr("mccfr.runs.session.plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
+    monkeypatch.setattr("mccfr.runs.session.run_plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
     plan = make_plan(config, tmp_path)
     game = configured_game(config, tmp_path)
     later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)
@@ -284,8 +284,8 @@ def test_one_digest_after_five_kills_at_random_moments_of_moving(tmp_path, game)
     resident = SMALL if game == "leduc-12" else "200MB"
     settings = {"strata": 8, "blocks": 4, "cycle_iterations": 20_000, "iterations": 400_000}
     make_run = partial(make, solver=SOLVER, game=document, evaluation=NO_EVALUATION, **settings)
-    whole = make_run(tmp_path / "whole", tables={"resident": "2GB"})
-    run = make_run(tmp_path / "killed", tables={"resident": resident}, checkpoint_nodes=200_000)
+    whole = make_run(tmp_path / "whole", tables={"memory_budget": "2GB"})
+    run = make_run(tmp_path / "killed", tables={"memory_budget": resident}, checkpoint_nodes=200_000)
     go(whole)
     kill_often(run, 5, 1.0)
     go(run, workers=2)

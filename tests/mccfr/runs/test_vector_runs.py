@@ -4,8 +4,8 @@ import pytest
 from commands import command
 from places import RUNS
 
-from mccfr.config.file import config_from, ignored_keys
-from mccfr.config.solvers import ExternalSamplingConfig
+from mccfr.config.solver_tables import ExternalSamplingConfig
+from mccfr.config.toml_files import config_from, ignored_keys
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.runs.directory.run import open_run

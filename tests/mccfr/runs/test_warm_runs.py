@@ -5,6 +5,7 @@ Shows:
 * CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_are_sampled_first)
 * It goes on from a run on other buckets, playing as that did (test_a_run_goes_on_from_another,
   test_finer_buckets_begin_with_the_play_of_the_coarse)
+* The trunk's recipe is built before the run (test_the_recipe_of_a_trunk_is_built)
 """
 
 import os
@@ -13,6 +14,7 @@ import signal
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from refusals import refused
 from same import assert_same_arrays
 from sessions import NO_EVALUATION, Listener, assert_same, content, go, make, new_run
@@ -20,11 +22,15 @@ from small_games import small_recipe
 
 import mccfr
 from abstraction.build import Builder
+from mccfr.runs.directory.identity import identity_document
 from mccfr.runs.directory.run import open_run
-from mccfr.runs.directory.status import run_status
-from mccfr.runs.session.growing import begin_grown, check_grown_from
+from mccfr.runs.directory.run_status import run_status
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session.initial_tables import begin_grown, check_grown_from
+from mccfr.runs.session.start import find_abstractions
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
-from mccfr.tables.layout import private_tables
+from mccfr.tables.table_layout import private_tables
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 POKER = {
@@ -111,6 +117,20 @@ def test_finer_buckets_begin_with_the_play_of_the_coarse(tmp_path):
             (of,) = np.unique(theirs[own == bucket])  # three percentiles lie in two
             share = (own[theirs == of] == bucket).mean()
             assert np.allclose(table[:, bucket], share * known[name][:, of], rtol=1e-5)
+
+
+def test_the_recipe_of_a_trunk_is_built(tmp_path):
+    """A run that names the recipe is the run that names the directory."""
+    run = grown(tmp_path, 2, None, "one")
+    small_recipe(tmp_path / "3.toml", ranks=3, buckets=3)
+    configs = [replace(run.config, solver=replace(run.config.solver, trunk=name)) for name in ("3.toml", "3", "no")]
+    refused("is not built yet: build it with mccfr abstraction build", configured_game, configs[0], tmp_path)
+    refused("'no' is no abstraction: name", configured_game, configs[2], tmp_path)
+    find_abstractions(configs[0], tmp_path, Silent())
+    for config in configs[:2]:
+        assert configured_game(config, tmp_path).opponent_cards.buckets[-1].max() == 3
+    identities = [identity_document(config, tmp_path) for config in configs[:2]]
+    assert identities[0] == identities[1]
 
 
 def test_what_no_run_can_go_on_from_is_refused(tmp_path):

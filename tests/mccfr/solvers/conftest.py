@@ -5,9 +5,9 @@ import pytest
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
-from mccfr.config.games import LeducGame
+from mccfr.config.game_tables import LeducGame
 from mccfr.games.bucketed import bucketed
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ import pytest
 from commands import call, command
 from small_games import unequal
 
-from mccfr.config.games import KuhnGame, LeducGame, PokerGame
+from mccfr.config.game_tables import KuhnGame, LeducGame, PokerGame
 from mccfr.games.poker import kuhn, leduc, poker
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables

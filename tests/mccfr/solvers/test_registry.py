@@ -10,7 +10,7 @@ import json
 import pytest
 from commands import command, refusal
 
-from mccfr.config.solvers import OPTIONS
+from mccfr.config.solver_tables import OPTIONS
 from mccfr.solvers.registry import algorithm_named
 
 

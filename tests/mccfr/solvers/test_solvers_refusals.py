@@ -9,16 +9,16 @@ from refusals import refusals
 from stratified import LEDUC_12
 
 import mccfr
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.file import config_from
-from mccfr.config.games import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
-from mccfr.games.catalogue import build_game
-from mccfr.games.expanded import expand
-from mccfr.solvers.configured import configured_game
-from mccfr.solvers.histories.histories import best_response_value, expected_value
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.config.game_tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.toml_files import config_from
+from mccfr.games.history_tree import expand
+from mccfr.games.registry import build_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.histories.history_cfr import HistoryCfr
+from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
-from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling
+from mccfr.solvers.public.public_chance.public_chance_sampling import PublicChanceSampling
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.solvers.public.vector_cfr import VectorCfr, table_specs
 from mccfr.solvers.registry import algorithm_named, algorithm_of

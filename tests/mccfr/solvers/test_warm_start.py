@@ -17,14 +17,14 @@ from mutants import mutant
 from places import RUNS
 from strategies import partly_reached_strategy
 
-from mccfr.cards.cards import Cards
-from mccfr.config.games import Menu, PokerGame
-from mccfr.games.catalogue import build_game
+from mccfr.cards.base import Cards
+from mccfr.config.game_tables import Menu, PokerGame
+from mccfr.games.registry import build_game
 from mccfr.solvers import warm_start
 from mccfr.solvers.regret import regret_matching, update
 from mccfr.solvers.responder import matched
-from mccfr.tables.layout import TableSet, make_layout, private_tables, table_name
 from mccfr.tables.strategy import average_strategy, row_starts
+from mccfr.tables.table_layout import TableSet, make_layout, private_tables, table_name
 
 ITERATIONS = 1_000
 DOUBLE = {"regret_dtype": "float64", "sum_dtype": "float64"}

@@ -13,7 +13,7 @@ from harness import KUHN, LEDUC, with_chance_in_tree
 from naive import check_order
 from refusals import refusals, refused
 
-from mccfr.config.games import Menu, PokerGame
+from mccfr.config.game_tables import Menu, PokerGame
 from mccfr.games import betting
 from mccfr.games.betting import build_tree
 from mccfr.games.holdem_betting import holdem_rules

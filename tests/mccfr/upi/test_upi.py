@@ -18,10 +18,10 @@ from commands import call
 from upi_client import Client, spot
 
 import mccfr
-from abstraction.ranges import parse_range
-from mccfr.config.spot import spot_menu
-from mccfr.upi.lines import bets, read_amounts
-from mccfr.upi.solving import Typed
+from abstraction.range_notation import parse_range
+from mccfr.config.spot_table import spot_menu
+from mccfr.upi.background_solver import SpotProblem
+from mccfr.upi.tree_lines import bets, read_amounts
 
 RIVER, TURN, FLOP = "QsJh2h7c3d", "QsJh2h7c", "QsJh2h"
 LINES = "90 270 910", "0 90 270 910", "0 180"
@@ -45,7 +45,7 @@ def turn():
 def grid(board, lines, **keys):
     game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "big_blind": 1}
     menu = {"first": [], "later": [], "add": bets(map(read_amounts, lines), 20)}
-    return Typed({**game, **keys, "menu": menu}, 1).tree
+    return SpotProblem({**game, **keys, "menu": menu}, 1).tree
 
 
 def as_amounts(line):
@@ -86,7 +86,7 @@ def test_all_lines_of_a_tree_as_add_line_are_that_tree(board):
     """A tree of sizes, written out line by line, is built again, with the same nodes and no others."""
     sizes = {**spot_menu("30%,60%", "40%", len(board) // 2 - 2), "allin_spr": 0.5}
     game = {"board": board, "ranges": {"oop": "AA", "ip": "KK"}, "pot": 40, "effective_stack": 230, "menu": sizes}
-    whole = Typed(game, 1).tree.lines()
+    whole = SpotProblem(game, 1).tree.lines()
     assert len(whole) > 40
     lines = [as_amounts(line) for line in whole if not line.endswith("f") and line != "r"]
     assert sorted(grid(board, lines).lines()) == sorted(whole)

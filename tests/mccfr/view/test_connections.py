@@ -13,9 +13,9 @@ from sessions import wait_for
 
 from mccfr.view import Spots
 from mccfr.view.application import MOST_ALIKE
-from mccfr.view.playing import Playing
+from mccfr.view.page_table import PageTable
+from mccfr.view.resolve_request import MOST_SOLVES, BusyError, Solving
 from mccfr.view.server import CONNECTIONS
-from mccfr.view.solving import MOST_SOLVES, BusyError, Solving
 
 
 @pytest.fixture(scope="module")
@@ -325,7 +325,7 @@ def test_a_mistake_in_solving_is_told(spots, monkeypatch):
 
 
 def test_others_wait_a_moment_while_the_strategy_thinks(spots):
-    table = Playing(spots, patience=0.01)
+    table = PageTable(spots, patience=0.01)
     with table._lock(), pytest.raises(BusyError, match="is thinking about this hand: try again when it has acted"):
         table.state()
     assert table.state() == {"hand": None}

@@ -12,12 +12,12 @@ import pytest
 from policies import write_random
 from random_policy import policy
 from refusals import refusals, refused
-from test_playing import played
+from test_page_table import played
 
-from mccfr.config.games import KuhnGame, LeducGame
+from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.view import Spots, open_spots
 from mccfr.view.drills import dealt_at, drills
-from mccfr.view.playing import Playing
+from mccfr.view.page_table import PageTable
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def spots():
 @pytest.mark.parametrize("line", ["r200r600", "r300c/cr900", "cc/cc/"])
 def test_a_drilled_hand_begins_with_its_line(spots, line):
     """Of any street, bets that the tree has not included; the person acts next, and the hand goes on to its end."""
-    table, said = Playing(spots), spots.spot(line)["line"]
+    table, said = PageTable(spots), spots.spot(line)["line"]
     state = table.sit(seed=3, line=line)
     for number in range(3):
         assert state["line"] == said and state["hand"] == number and state["drilled"] == line
@@ -54,7 +54,7 @@ def test_hands_are_dealt_by_both_ranges(tmp_path):
 
 
 def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
-    table = Playing(spots)
+    table = PageTable(spots)
     first = table.sit(seed=5)
     over = played(table, first, lambda now: "c")[-1]
     second = played(table, table.deal(0), lambda now: "c")[-1]
@@ -80,6 +80,6 @@ def test_spots_have_names_that_players_use(spots, tmp_path):
 
 
 test_refusals = refusals(
-    ("the hand is over", lambda spots: Playing(spots).sit(seed=1, line="f")),
-    ("is no action", lambda spots: Playing(spots).sit(seed=1, line="x")),
+    ("the hand is over", lambda spots: PageTable(spots).sit(seed=1, line="f")),
+    ("is no action", lambda spots: PageTable(spots).sit(seed=1, line="x")),
 )

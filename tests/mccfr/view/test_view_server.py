@@ -24,8 +24,8 @@ from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
 
-from mccfr.config.games import KuhnGame
-from mccfr.signals import SIGNALS
+from mccfr.common.signals import SIGNALS
+from mccfr.config.game_tables import KuhnGame
 from mccfr.view import Spots, open_spots, server
 
 EVIL = "<img src=x onerror=alert(1)>"

@@ -1,1 +1,1 @@
-"""Pools that train by strata: what a session does with intervals, and a worker process with its strata."""
+"""Pools and worker processes that train by strata, in intervals."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, part_njit, types
-from mccfr.rounding import lane_bits, rounded
+from mccfr.common.rounding import lane_bits, rounded
 from mccfr.solvers.minimisers import Rows, regret_matching
 from mccfr.solvers.public.terminals.lane_code import I64, Code, aligned_zeros, counting
 from mccfr.solvers.regret import as_element
@@ -163,7 +163,7 @@ def add_sums(table, slot, board, place, step, total, rows):
 def add_regrets(table, slot, board, street, player, step, gain):
     """Add weight · gain to the regrets of one action, by row.
 
-    Step is (weight, floored: keep at 0 or above).
+    step  (weight, floored: keep at 0 or above)
     """
     rows, bucket = board.rows[street, player], board.bucket[street, player]
     factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]

@@ -1,9 +1,9 @@
 """The walk of one full board with whole ranges as vectors, for public chance sampling.
 
 The opponent's range goes down and all its actions are walked; counterfactual values of the traverser's hands come up.
-At an opponent's node its strategy sums grow by weight times reach times strategy; actions that none of its hands take
-are skipped.  At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed
-over the hands of a row.
+At an opponent's node strategy sums grow by weight times reach times strategy; actions that no hand takes are skipped.
+At a traverser's node regrets grow by weight times the hand's deal weight times the action's gain, summed over the hands
+of a row.
 
 Source: Johanson, Bard, Lanctot, Gibson & Bowling 2012, "Efficient Nash equilibrium approximation through Monte Carlo
 counterfactual regret minimization", figure 1, PCS.
@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
-from mccfr.noise import card_removal_share
-from mccfr.rng import random_at
+from mccfr.common.float_tolerance import card_removal_share
+from mccfr.common.rng import random_at
 from mccfr.solvers.public.public_chance.board_rows import (
     DecisionRows,
     add_regrets,
@@ -37,9 +37,9 @@ from mccfr.solvers.public.public_chance.board_rows import (
     weigh_gains,
 )
 from mccfr.solvers.public.terminals.board_values import LANES, Lanes, new_lanes, store_lanes, sum_lanes
-from mccfr.solvers.public.terminals.values import NOWHERE, Jobs, load_ranges, new_jobs
+from mccfr.solvers.public.terminals.range_values import NOWHERE, Jobs, load_ranges, new_jobs
 from mccfr.solvers.regret import as_element
-from mccfr.trees.streets import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
+from mccfr.trees.street_trees import AT_DECISION, AT_EXIT, AT_FOLD, AT_SHOWDOWN, StreetTrees
 
 _GROUP_MEMBERS = 128  # members of last-street trees walked together: they fill the lanes and fit the cache
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit, types
-from mccfr.cards.listed import ListedCards, of_hands
+from mccfr.cards.card_lists import ListedCards, of_hands
 from mccfr.solvers.public.range_sums import Ranges
 from mccfr.solvers.public.terminals.lane_code import I64, Code, counting, swept
 from mccfr.solvers.regret import as_element

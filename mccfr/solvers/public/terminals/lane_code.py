@@ -218,7 +218,7 @@ def is_clear(builder, found, limit):
 def swept(builder, start, stop, carried, body):
     """Emit a loop over start to stop-1 that carries values in registers.
 
-    Body(k, carried) returns the new ones.
+    body  function of (k, carried) that returns the new values
     """
     before = builder.block
     head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))

@@ -1,15 +1,15 @@
 """Expected terminal values on one full board, for LANES pairs of ranges at a time.
 
 A range at a terminal is the player's range at the start of the street times the play since.  All hands of a bucket have
-this play in common.  So ranges are not stored by hand.  The *shares* of LANES lines lie side by side, `[bucket, lane]`,
-and are multiplied with a hand's weight when needed.  Lines of one street tree start with the same ranges; so must each
-pair of lanes, and weights are stored for each pair.
+this play in common.  So ranges are not stored by hand: the *shares* of LANES lines lie side by side, `[bucket, lane]`,
+and are multiplied with a hand's weight when needed.  Each pair of lanes must start with the same ranges, whose weights
+are stored once.
 
 As in `board_values`, hands are in order of strength, and a hand meets the total minus the hands that share a card with
-it.  Both players' ranges are known here, so each hand's value is weighted and added at once.
+it.  Each hand's value is weighted and added at once.
 
-Shares come as rows, `[row, bucket]`.  They are transposed by loads and shuffles; gather instructions in compiled loops
-measured three to four times slower.
+Shares come as rows, `[row, bucket]`, and are transposed by loads and shuffles; compiled loops took three to four times
+as long.
 """
 
 from typing import NamedTuple
@@ -216,11 +216,10 @@ def _row(builder, table, row):
 def _weigh(typing_context, tables, theirs, mine, lists, span):
     """Set won [LANES] to the expected chips of LANES lines; `total` must be zeros.
 
-    tables  (shares of the other player; the actor's after a call and after a fold; total; won)
-    theirs  (weights, cards, places) of the other player's hands
-    mine    (weights, cards, places) of the actor's hands
-    lists   (place of a hand's two cards in the other's list, phases of a showdown)
-    span    (number of phases, of the actor's hands, of the other's hands, row of `total` for no card)
+    tables        (shares of the other player; the actor's after a call and after a fold; total; won)
+    theirs, mine  (weights, cards, places) of hands: the other player's, the actor's
+    lists         (place of a hand's two cards in the other's list, phases of a showdown)
+    span          (numbers of phases, of the actor's hands, of the other's; row of `total` for no card)
     """
 
     def codegen(context, builder, signature, arguments):
@@ -244,10 +243,7 @@ def _weigh(typing_context, tables, theirs, mine, lists, span):
             return whole
 
         def weigh(p, carried):
-            """Emit a phase of a showdown: weaker hands count twice, equal ones once.
-
-            The whole is subtracted later.
-            """
+            """Emit a phase of a showdown: weaker hands count twice, equal ones once."""
             whole, won, counted = carried
             cell = builder.mul(p, I64(3))
             until, first, stop = (builder.load(builder.gep(steps, [builder.add(cell, I64(i))])) for i in range(3))

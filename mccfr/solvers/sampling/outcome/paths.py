@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import intrinsic, njit, part_njit, types
 from abstraction.kernels.prefetch import address_of, emit_prefetch
-from mccfr.solvers.sampling.common import HandRows, new_hand
+from mccfr.solvers.sampling.row_lookup import HandRows, new_hand
 
 _LOWER = np.uint64(0xFFFFFFFF)
 

@@ -24,13 +24,13 @@ import pytest
 from mutants import mutant
 from refusals import refusals
 
-from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
-from mccfr.config.solvers import DeepCfrConfig
+from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.solvers.deep import infosets as listing
-from mccfr.solvers.deep import learned, single_deep_cfr, traversals
-from mccfr.solvers.deep.averages import ListedAverages
+from mccfr.solvers.deep import single_deep_cfr, training_state, traversals
+from mccfr.solvers.deep.deep_averages import ListedAverages
 from mccfr.solvers.deep.infosets import list_infosets
 
 GAMES = {
@@ -252,7 +252,7 @@ def beyond_samples(module, fit):
             if name.startswith("memory") and not name.endswith("infoset"):
                 table[:] = poison
         cfr = single_deep_cfr.SingleDeepCfr(game, config, tables)
-        cfr.learned = module.Learned(game, config, tables)
+        cfr.learned = module.TrainingState(game, config, tables)
         cfr.iterate(2)
         strategies.append(cfr.sigma)
     return bool((strategies[0] == strategies[1]).all())
@@ -260,12 +260,12 @@ def beyond_samples(module, fit):
 
 @pytest.mark.parametrize("fit", ["table", "network"])
 def test_fits_see_samples_only(fit):
-    assert beyond_samples(learned, fit)
+    assert beyond_samples(training_state, fit)
 
 
 def test_training_on_unfilled_memory_is_caught():
     edit = ('min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))', "len(columns[-1])")
-    assert not beyond_samples(mutant(learned, edit), "table")
+    assert not beyond_samples(mutant(training_state, edit), "table")
 
 
 def averages_with(name, cell):

@@ -12,19 +12,19 @@ import numpy as np
 import pytest
 from mutants import mutant
 
-from mccfr.solvers.deep import memory
+from mccfr.solvers.deep import sample_memory
 
 WIDTH = 2
 
 
 def empty(room, dtype=np.float64):
-    return memory.Memory(np.zeros(room, np.int32), np.zeros(room, dtype), np.zeros((room, WIDTH), dtype))
+    return sample_memory.Memory(np.zeros(room, np.int32), np.zeros(room, dtype), np.zeros((room, WIDTH), dtype))
 
 
 def offered(count, first=0, weight=1.0):
     """Samples whose infoset is their number."""
     number = np.arange(first, first + count)
-    return memory.Memory(number, np.full(count, weight), np.stack([number, -number], axis=1).astype(np.float64))
+    return sample_memory.Memory(number, np.full(count, weight), np.stack([number, -number], axis=1).astype(np.float64))
 
 
 def inclusion(module, pieces, room=40, seeds=2000):
@@ -43,14 +43,14 @@ def inclusion(module, pieces, room=40, seeds=2000):
 
 def test_every_sample_stays_with_the_same_chance_also_across_a_resume():
     """99 degrees of freedom: 160 is beyond one in 10,000."""
-    whole, square = inclusion(memory, [100])
-    cut, _ = inclusion(memory, [37, 12, 51])
+    whole, square = inclusion(sample_memory, [100])
+    cut, _ = inclusion(sample_memory, [37, 12, 51])
     assert (whole == cut).all()
     assert 55 < square < 160
 
 
 def test_a_reservoir_that_takes_every_sample_is_caught():
-    wrong = mutant(memory, ("_UNIT * np.float64(seen + 1)", "_UNIT * 40.0"))
+    wrong = mutant(sample_memory, ("_UNIT * np.float64(seen + 1)", "_UNIT * 40.0"))
     assert inclusion(wrong, [100])[1] > 1000
 
 
@@ -59,9 +59,9 @@ def test_merged_samples_add_up():
     held, count = empty(60), 50
     held.infoset[:], held.weight[:] = random.integers(0, 7, 60), random.uniform(1, 2, 60)
     held.value[:] = random.normal(size=(60, WIDTH))
-    merged = memory.new_merged(9, WIDTH)
-    found, weights, squares = memory.merge(held, count, merged)
-    table = memory.means(held, count, merged)
+    merged = sample_memory.new_merged(9, WIDTH)
+    found, weights, squares = sample_memory.merge(held, count, merged)
+    table = sample_memory.means(held, count, merged)
     for infoset in range(9):
         here = held.infoset[:count] == infoset
         if here.any():
@@ -72,7 +72,7 @@ def test_merged_samples_add_up():
     assert found == len(np.unique(held.infoset[:count]))
     assert abs(weights - held.weight[:count].sum()) < 1e-12
     output = random.normal(size=(9, WIDTH))
-    error, explained = memory.squared_error(held, count, output, merged)
+    error, explained = sample_memory.squared_error(held, count, output, merged)
     left = held.weight[:count, None] * (held.value[:count] - output[held.infoset[:count]]) ** 2
     assert abs(error - left.sum() / weights) < 1e-12
     assert abs(explained - (1 - left.sum() / squares)) < 1e-12
@@ -80,10 +80,10 @@ def test_merged_samples_add_up():
 
 def test_minibatches_are_drawn_from_what_is_held():
     held = empty(50)
-    memory.insert(held, offered(30, weight=2.0), 0, 0, 0)
-    merged, walk, counts = memory.new_merged(50, WIDTH), memory.SampleOrder(30, 12345), np.zeros(50)
+    sample_memory.insert(held, offered(30, weight=2.0), 0, 0, 0)
+    merged, walk, counts = sample_memory.new_merged(50, WIDTH), sample_memory.SampleOrder(30, 12345), np.zeros(50)
     for _ in range(300):
-        found = memory.merge_some(held, walk.take(64), merged)
+        found = sample_memory.merge_some(held, walk.take(64), merged)
         assert merged.weight[:found].sum() == 128
         assert (merged.place == -1).all()
         counts[merged.row[:found]] += merged.weight[:found] / 2
@@ -93,7 +93,7 @@ def test_minibatches_are_drawn_from_what_is_held():
 
 @pytest.mark.parametrize("held", [1, 2, 3, 10, 89, 1000, 46368, 123457])
 def test_a_walk_comes_to_every_sample_before_any_again_and_never_far_from_evenly(held):
-    walk = memory.SampleOrder(held, 2**64 - 1)
+    walk = sample_memory.SampleOrder(held, 2**64 - 1)
     numbers = np.concatenate([walk.take(held // 3), walk.take(held - held // 3)])
     assert sorted(numbers.tolist()) == list(range(held))
     for stretch in (10, 300) if held > 10_000 else ():

@@ -20,14 +20,14 @@ from mutants import mutant
 from places import ROOT
 from refusals import refused
 
-from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame
-from mccfr.config.solvers import DeepCfrConfig
-from mccfr.games.catalogue import build_game
-from mccfr.rng import new_stream
+from mccfr.common.rng import new_stream
+from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
+from mccfr.config.solver_tables import DeepCfrConfig
+from mccfr.games.registry import build_game
 from mccfr.solvers.deep import fitting, network, output_layer
-from mccfr.solvers.deep.features import features
 from mccfr.solvers.deep.infosets import list_infosets
-from mccfr.solvers.deep.learned import make_network, match_regrets
+from mccfr.solvers.deep.network_inputs import features
+from mccfr.solvers.deep.training_state import make_network, match_regrets
 
 LEDUC = build_game(LeducGame(), None, None)
 ACTIONS = 3

@@ -9,10 +9,10 @@ import pyspiel
 import pytest
 from small_games import coin
 
-from mccfr.config.games import GoofspielGame, OpenSpielGame
+from mccfr.config.game_tables import GoofspielGame, OpenSpielGame
 from mccfr.games.goofspiel import goofspiel
-from mccfr.games.openspiel import import_openspiel
-from mccfr.solvers.histories.histories import best_response_value, expected_value
+from mccfr.games.openspiel_import import import_openspiel
+from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
 
 GOOFSPIEL = (

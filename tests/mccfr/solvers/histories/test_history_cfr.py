@@ -9,22 +9,22 @@ from expansion import original_strategy
 from refusals import refused
 from same import assert_same_arrays
 
-from mccfr.config.file import config_from
-from mccfr.config.games import GoofspielGame, KuhnGame, LeducGame, MatrixGame
-from mccfr.config.solvers import FullWidthConfig
+from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, MatrixGame
+from mccfr.config.solver_tables import FullWidthConfig
+from mccfr.config.toml_files import config_from
 from mccfr.gallery.cfr import Cfr, strategy, update
 from mccfr.gallery.cfr_br import CfrBestResponse
-from mccfr.gallery.ground import below
-from mccfr.games.expanded import expand
+from mccfr.gallery.history_game import below
 from mccfr.games.goofspiel import goofspiel
+from mccfr.games.history_tree import expand
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers.full_width import make_full_width, table_specs
-from mccfr.solvers.histories.histories import best_response_value, expected_value
 from mccfr.solvers.histories.history_cfr import BEST_RESPONSES, HistoryCfr
+from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, variant
-from mccfr.tables.layout import private_tables, table_name
+from mccfr.tables.table_layout import private_tables, table_name
 from mccfr.trees.compiled import TERMINAL
 
 LEDUC = expand(leduc(LeducGame(merge_suits=True))).game

@@ -4,15 +4,23 @@ import pytest
 from linear_program import solve_linear_program
 from small_games import coin
 
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.config.games import AkqGame, ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame, PokerGame
-from mccfr.games.expanded import expand
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.config.game_tables import (
+    AkqGame,
+    ClairvoyanceGame,
+    GoofspielGame,
+    KuhnGame,
+    LeducGame,
+    MatrixGame,
+    PokerGame,
+)
 from mccfr.games.game import Game
 from mccfr.games.goofspiel import goofspiel
+from mccfr.games.history_tree import expand
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
-from mccfr.solvers.histories.histories import best_response_value, expected_value
-from mccfr.trees.histories import Decision, build_history_tree
+from mccfr.solvers.histories.history_values import best_response_value, expected_value
+from mccfr.trees.history_compiler import Decision, build_history_tree
 
 LEDUC_VALUE = -0.08560642407800
 VALUES = {

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from strategies import random_strategy
 
-from mccfr.config.file import config_from
-from mccfr.config.spot import spot_document
-from mccfr.games.catalogue import build_game
+from mccfr.config.spot_table import spot_document
+from mccfr.config.toml_files import config_from
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.merged_rows import tree_by_rows
 from mccfr.solvers.public.public_tree import with_balances

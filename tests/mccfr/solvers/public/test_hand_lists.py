@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abstraction.evaluator import board_strengths
-from mccfr.cards.endgame import endgame_cards
-from mccfr.cards.held_columns import HeldColumns
-from mccfr.cards.listed import lossless_buckets
-from mccfr.cards.symmetry import suits_merged
-from mccfr.config.games import LeducGame
-from mccfr.games.catalogue import build_game
+from abstraction.hand_evaluator import board_strengths
+from mccfr.cards.card_lists import lossless_buckets
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.cards.range_columns import RangeColumns
+from mccfr.cards.suit_symmetry import suits_merged
+from mccfr.config.game_tables import LeducGame
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.hand_lists import NO_CARD, NOT_READ
 from mccfr.solvers.public.range_sums import make_ranges
 
@@ -82,7 +82,7 @@ def test_columns_of_held_hands_are_all_that_is_made():
     cards = endgame_cards([3, 7, 11, 14], spot().reach, 2)
     make_ranges(suits_merged(cards), np.ones(49, bool), merge=True)
     tables = [cards.strength, *cards.bucket]
-    assert all(isinstance(of, HeldColumns) and "whole" not in vars(of) for of in tables)
+    assert all(isinstance(of, RangeColumns) and "whole" not in vars(of) for of in tables)
     assert np.array_equal(cards.strength, [board_strengths(board.tolist()) for board in cards.board_cards[-1]])
     for street, boards in enumerate(cards.board_cards):
         assert np.array_equal(cards.bucket[street], lossless_buckets(cards.hand_masks(), cards.reach, boards))

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from mccfr.config.file import config_from
-from mccfr.config.spot import spot_document
+from mccfr.config.spot_table import spot_document
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact, prepared_tree
-from mccfr.games.catalogue import build_game
-from mccfr.runs.results import averages
-from mccfr.runs.results.averages import sums_average
-from mccfr.runs.session.plan import evaluation_bytes, planned_layout, planned_memory
+from mccfr.games.registry import build_game
+from mccfr.runs.results import average_strategies
+from mccfr.runs.results.average_strategies import sums_average
+from mccfr.runs.session.run_plan import evaluation_bytes, planned_layout, planned_memory
 from mccfr.solvers.public import best_response
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
-from mccfr.tables.layout import TableSet
+from mccfr.tables.table_layout import TableSet
 
 POT = 60
 
@@ -68,7 +68,7 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
     strategy = average(cfr)
     exact, hands = evaluate_exact(game, strategy), best_response.hand_values(game, strategy)
     strategy = average(cfr)
-    monkeypatch.setattr(averages, "_sums_outside", None)  # nor floats of cells of 16 bits
+    monkeypatch.setattr(average_strategies, "_sums_outside", None)  # nor floats of cells of 16 bits
     monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
     monkeypatch.setattr(best_response, "whole_rows", None)  # no table is made
     for prepared in (None, prepared_tree(game)):

@@ -18,11 +18,11 @@ from same import assert_same_arrays
 from small_games import shared_buckets
 
 from abstraction.cards import card_mask, parse_cards
-from mccfr.cards.endgame import endgame_cards
-from mccfr.cards.symmetry import alike_hands, lossless
-from mccfr.config.games import HoldemSubgame, LeducGame, Menu, PokerGame
-from mccfr.games.catalogue import build_game
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.cards.suit_symmetry import alike_hands, lossless
+from mccfr.config.game_tables import HoldemSubgame, LeducGame, Menu, PokerGame
 from mccfr.games.game import Game
+from mccfr.games.registry import build_game
 from mccfr.solvers.public import merged_rows, vector_cfr
 from mccfr.solvers.public.merged_rows import tree_by_rows
 from mccfr.solvers.public.public_tree import public_tree

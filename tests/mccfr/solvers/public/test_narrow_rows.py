@@ -20,21 +20,21 @@ from small_games import shared_buckets
 from strategies import some_locks
 
 from abstraction.kernels.jit import njit, uncached_njit
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame, Menu
+from mccfr.common.rounding import MOST_SCALE
+from mccfr.config.game_tables import HoldemSubgame, KuhnGame, LeducGame, Menu
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
-from mccfr.rounding import MOST_SCALE
-from mccfr.solvers.configured import configured_game
+from mccfr.games.registry import build_game
+from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.public import narrow_rows
 from mccfr.solvers.public.row_vectors import add_rows, average_rows, regret_rows, strategy_rows, times_rows
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory, table_specs
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.variants import variant
-from mccfr.tables.layout import TableSet
-from mccfr.tables.narrow import numbers, saturated
+from mccfr.tables.int16_cells import numbers, saturated
 from mccfr.tables.strategy import row_starts
+from mccfr.tables.table_layout import TableSet
 from storage.schema import ArraySpec
 
 RIVER = build_game(HoldemSubgame(file="games/river.txt"), RUNS)

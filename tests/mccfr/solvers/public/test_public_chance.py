@@ -17,15 +17,15 @@ from refusals import refused
 from small_games import DeckOfClasses
 
 from abstraction.cards import hand_cards
-from abstraction.evaluator import board_strengths
-from mccfr.cards import listed as listed_cards
+from abstraction.hand_evaluator import board_strengths
+from mccfr.cards import card_lists as listed_cards
 from mccfr.cards.deals import card_masks
-from mccfr.config.games import HoldemSubgame, KuhnGame, LeducGame, Menu
+from mccfr.config.game_tables import HoldemSubgame, KuhnGame, LeducGame, Menu
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
-from mccfr.solvers.public.public_chance.sampling import (
+from mccfr.games.registry import build_game
+from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
     PublicChanceState,
@@ -41,11 +41,11 @@ from mccfr.solvers.public.public_chance.traversal import (
     sampled_traversals,
 )
 from mccfr.solvers.public.sampled_board import BoardSource, from_cards, of_hands
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import TableSet, table_name
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION
-from mccfr.trees.streets import street_trees
+from mccfr.trees.street_trees import street_trees
 
 SUBGAME_3 = ENDGAMES / "subgame3.txt"
 RIVER, TURN = RUNS / "games/river.txt", RUNS / "games/turn.txt"

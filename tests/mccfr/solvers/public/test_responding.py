@@ -15,15 +15,20 @@ import numpy as np
 import pytest
 from small_games import deck_game
 
-from mccfr.config.file import config_from
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.solvers.public.public_chance.responding import OPTIONS, TRUNK, RespondedSampling, responding_specs
-from mccfr.solvers.public.public_chance.sampling import PublicChanceSampling, new_tables
+from mccfr.solvers.public.public_chance.public_chance_sampling import PublicChanceSampling, new_tables
+from mccfr.solvers.public.public_chance.sampled_board_responses import (
+    OPTIONS,
+    TRUNK,
+    RespondedSampling,
+    responding_specs,
+)
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.solvers.warm_start import begin_warm
-from mccfr.tables.layout import TableSet, private_tables, table_name
 from mccfr.tables.strategy import row_starts
+from mccfr.tables.table_layout import TableSet, private_tables, table_name
 from mccfr.trees.compiled import TERMINAL
 
 

@@ -17,17 +17,17 @@ from refusals import refused
 from small_games import shared_buckets
 from strategies import random_strategy, some_locks
 
+from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import card_masks
-from mccfr.cards.listed import ListedCards
-from mccfr.cards.nothing import NO_CARDS
-from mccfr.cards.small_deck import small_deck
-from mccfr.config.games import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.cards.no_cards import NO_CARDS
+from mccfr.cards.small_deck_cards import small_deck
+from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.betting import BettingRules, build_tree
-from mccfr.games.catalogue import build_game
 from mccfr.games.game import Game, Rake
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, hand_values, values
-from mccfr.solvers.public.public_chance.sampling import (
+from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
     new_tables,
@@ -35,7 +35,7 @@ from mccfr.solvers.public.public_chance.sampling import (
 )
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
-from mccfr.tables.discount import Schedule
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---

@@ -23,22 +23,22 @@ from small_games import shared_buckets
 from strategies import some_locks
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
-from mccfr.cards.endgame import endgame_cards
-from mccfr.cards.listed import ListedCards
-from mccfr.cards.symmetry import board_copies
-from mccfr.config.games import HoldemSubgame, KuhnGame, Menu, PokerGame
-from mccfr.games.catalogue import build_game
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.cards.suit_symmetry import board_copies
+from mccfr.config.game_tables import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.game import Game, Rake
+from mccfr.games.registry import build_game
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import Scope, train, value
 from mccfr.solvers.public.street_arrays import Views, new_scratch, no_tables, street_tables
 from mccfr.solvers.public.vector_cfr import VectorCfr, memory
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.solvers.variants import PRESETS, variant
-from mccfr.tables.layout import TableSet, table_name
 from mccfr.tables.strategy import average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION, Locks
-from mccfr.trees.streets import AT_EXIT
+from mccfr.trees.street_trees import AT_EXIT
 
 
 def build(config) -> Game:

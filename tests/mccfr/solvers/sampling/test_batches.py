@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mccfr.config.file import config_from
-from mccfr.games.catalogue import build_game
-from mccfr.runs.session.plan import planned_layout
+from mccfr.config.toml_files import config_from
+from mccfr.games.registry import build_game
+from mccfr.runs.session.run_plan import planned_layout
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER, deals_together
 from mccfr.solvers.sampling.sampled import BATCH_SHARE, batch_nodes
 from mccfr.solvers.solver import Share, WorkerState
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import private_tables
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import private_tables
 
 EXTERNAL = {"discount": "linear", "period_nodes": 1_000_000}
 OUTCOME = {**EXTERNAL, "algorithm": "outcome-sampling"}

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from places import ENDGAMES, RUNS
 
-from mccfr.config.file import config_from
-from mccfr.config.games import HoldemSubgame
-from mccfr.config.solvers import ExternalSamplingConfig
-from mccfr.config.tables import Config
+from mccfr.config.game_tables import HoldemSubgame
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
+from mccfr.games.registry import build_game
 from mccfr.runs.directory.run import EVALUATIONS, create_run
 from mccfr.runs.reporter import Silent
-from mccfr.runs.session.plan import planned_layout
-from mccfr.runs.session.session import train
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.training_session import train
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import make_layout, private_tables
 from mccfr.tables.strategy import average_strategy
+from mccfr.tables.table_layout import make_layout, private_tables
 
 SUBGAME_3 = ENDGAMES / "subgame3.txt"
 SEEDS = (1, 2)

@@ -25,9 +25,9 @@ from harness import (
 )
 from naive import exploitability
 
-from mccfr.config.games import AkqGame, ClairvoyanceGame, PokerGame
+from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, PokerGame
 from mccfr.games.poker import akq, clairvoyance, poker
-from mccfr.tables.discount import Schedule
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import uniform_strategy
 
 # Values of player 0 and where they come from: sequence-form linear programs of an independent implementation on

@@ -2,7 +2,7 @@
 
 Shows:
 
-* Packed and general kernels agree to the last bit (test_kernels_equal, test_rows)
+* Packed and general kernels agree to the last bit (test_kernels_equal, test_packed_rows)
 """
 
 from itertools import product
@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from harness import KUHN, LEDUC, PRODUCTION, Trainer, rows, same_tables
 
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import table_name
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import DECISION
 
 NO_LIMIT_TOY = poker(PokerGame(antes=(1, 1), stack=5))

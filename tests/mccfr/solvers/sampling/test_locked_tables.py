@@ -11,14 +11,14 @@ import pytest
 from places import RUNS
 from strategies import some_locks
 
-from mccfr.config.file import config_from
+from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.catalogue import build_game
 from mccfr.games.locks import Buckets, read_locks
+from mccfr.games.registry import build_game
 from mccfr.solvers.locked_tables import with_locked_rows
 from mccfr.solvers.registry import algorithm_of
-from mccfr.tables.layout import private_tables
 from mccfr.tables.strategy import uniform_strategy
+from mccfr.tables.table_layout import private_tables
 
 PERIOD = 20_000
 PRUNING = {"prune_after_nodes": 0, "floor_chips": 200, "prune_below_chips": 100}

@@ -44,17 +44,17 @@ from planted import (
     wrong_sweep,
 )
 
-from mccfr.config.games import KuhnGame
-from mccfr.config.solvers import ExternalSamplingConfig, OutcomeSamplingConfig
-from mccfr.config.tables import Config
-from mccfr.solvers.public.public_chance import sampling as public_chance
+from mccfr.config.game_tables import KuhnGame
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig, OutcomeSamplingConfig
+from mccfr.solvers.public.public_chance import public_chance_sampling as public_chance
 from mccfr.solvers.sampling import sampled
-from mccfr.solvers.sampling.external import algorithm as external_solver
-from mccfr.solvers.sampling.outcome import algorithm as outcome_solver
+from mccfr.solvers.sampling.external import external_algorithm as external_solver
+from mccfr.solvers.sampling.outcome import outcome_algorithm as outcome_solver
 from mccfr.solvers.solver import Share
-from mccfr.tables import discount
-from mccfr.tables.discount import Schedule
-from mccfr.tables.layout import make_layout, private_tables
+from mccfr.tables import linear_discounting
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import make_layout, private_tables
 
 STANDARD_ERRORS = 5.0  # over the 1,344 cells of Leduc with suits merged; production's largest is 4.3
 WIDE = {"regret_dtype": "float64", "sum_dtype": "float64"}
@@ -179,7 +179,7 @@ def assert_discounts(right_schedule, *, wrong, **options):
 def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twice):
     """Equal to a sweep within 1e-13 of a row's largest entry; weighted not at all or twice, off by 160 times it."""
     for new in (never, twice):
-        planted = mutant(discount, (old, new)).Schedule(kind, 10_000)
+        planted = mutant(linear_discounting, (old, new)).Schedule(kind, 10_000)
         assert_discounts(Schedule(kind, 10_000), wrong=0.5, schedule=planted)
 
 

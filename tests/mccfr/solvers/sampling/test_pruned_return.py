@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from harness import LEDUC, Trainer
 
-from mccfr.solvers.sampling.external.packed import PRUNED_SHARE, Pruning
-from mccfr.tables.discount import Schedule
+from mccfr.solvers.sampling.external.external_packed import PRUNED_SHARE, Pruning
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.trees.compiled import TERMINAL
 
 BELOW, FLOOR, PERIOD, SEEDS = 50.0, 55.0, 1_000, 16

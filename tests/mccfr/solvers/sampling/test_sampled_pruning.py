@@ -10,11 +10,11 @@ import pytest
 from harness import LEDUC, LEDUC_EXTERNAL_SHORT, Trainer, same_tables
 from planted import NO_FLOOR, SKIPS_IN_UNIFORM_PLAY, SKIPS_ON_THE_LAST_STREET, THRESHOLD_WITHOUT_WEIGHT, wrong_external
 
-from mccfr.config.games import PokerGame
+from mccfr.common.rng import uniform
+from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
-from mccfr.rng import uniform
-from mccfr.solvers.sampling.external.packed import NO_PRUNING, Pruning
-from mccfr.tables.discount import Schedule
+from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, Pruning
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.trees.compiled import DECISION, TERMINAL
 
 TOY = poker(PokerGame(antes=(1, 1), stack=5))

@@ -12,12 +12,12 @@ from expansion import expanded_strategy
 from harness import Trainer
 
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.config.games import PokerGame
+from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.expanded import expand
 from mccfr.games.game import Game
+from mccfr.games.history_tree import expand
 from mccfr.games.poker import poker
-from mccfr.tables.discount import Schedule
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import can_pack
 

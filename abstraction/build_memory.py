@@ -1,0 +1,97 @@
+"""Estimates the peak memory of an abstraction build before it starts.
+
+The estimate adds the largest arrays that exist at the same time.  The number of distinct points is scaled from builds
+of the default features, up to the street's number of suit-isomorphism classes.
+"""
+
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from abstraction.boards import BOARD_COUNTS, STREET_CARDS
+from abstraction.cards import COMBO_COUNT
+from abstraction.clustering.potential_aware import DIRECTIONS, VALUES
+from abstraction.histograms import COUNT_DTYPES
+from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
+from abstraction.street_features import BOARDS_AT_A_TIME, HAND_CLASSES
+
+_PROCESS = 400_000_000  # interpreter, compiled kernels, tables of boards and of the evaluator
+_DISTINCT = {
+    ("flop", "histogram"): (1_034_942, "bins", 50),
+    ("turn", "histogram"): (1_317_579, "bins", 50),
+    ("river", "ochs"): (19_289_412, "clusters", 8),
+}
+"""Measured number of distinct points, with the recipe's key and value to which it is proportional."""
+
+
+def _slots(cards: int) -> int:
+    return BOARD_COUNTS.get(cards, 1) * COMBO_COUNT
+
+
+def distinct_estimate(document: dict[str, Any]) -> int:
+    """Return an estimate of the number of distinct points of a street."""
+    street = document["street"]
+    most = HAND_CLASSES[STREET_CARDS[street]]
+    known = _DISTINCT.get((street, document["features"]))
+    if known is None:
+        return most
+    count, key, value = known
+    inside = 3 if document["public"] or document["nested"] else 1
+    return min(most, inside * max(count, count * document[key] // value))
+
+
+def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
+    cards = STREET_CARDS[document["street"]]
+    distinct = distinct_estimate(document)
+    if document["features"] == "histogram":
+        row, point = document["bins"] * np.dtype(COUNT_DTYPES[cards]).itemsize, 4 * document["bins"]
+    else:
+        row = point = 4 * (document["clusters"] if document["features"] == "ochs" else DIRECTIONS * VALUES)
+    ranges = 8 * workers * BOARDS_AT_A_TIME[cards] * COMBO_COUNT * row
+    hashes = 8 << (2 * distinct - 1).bit_length()
+    collecting = distinct * (row + 8) + 3 * hashes // 2 + ranges
+    sample = document["sample"]
+    chosen = distinct if sample == 0 else min(distinct, sample)
+    clustering = distinct * (point + 8 + 64) + chosen * (point + 8 + 40)
+    k = document["buckets"]
+    centres = 4 * k * point + 16 * k * workers + (k * point * workers)
+    kept = _slots(cards) * 4
+    return kept + max(collecting, clustering + centres) + _slots(cards) * 4
+
+
+def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
+    """Return the peak bytes of the process while the stage of a document (`stage_document`) is built."""
+    cards = STREET_CARDS[document["street"]]
+    strengths = _slots(5) * 2
+    # sums over run-outs, sums of squares, and one copy while they are compared or written
+    sums = 3 * 8 * _slots(cards) if cards in (3, 4) else 0
+    if document["features"] in CLUSTERED:
+        own = _clustered_bytes(document, workers)
+        if document["features"] == "potential":
+            own += _slots(cards + 1) * 4
+    else:
+        buckets = document.get("buckets", LOSSLESS_BUCKETS.get(document["street"], 0))
+        own = _slots(cards) * 8 + 64 * buckets
+        if "percentiles" in document:  # tables of all streets so far, as built and as look-up tables for deals
+            own += 4 * sum(_slots(known) for known in STREET_CARDS.values() if known <= cards)
+    return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter more for temporary copies and the allocator
+
+
+def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
+    """Return the peak bytes of the process while each street is built."""
+    documents = {street: stage_document(recipe, street) for street in recipe.streets}
+    if recipe.deck is not None:
+        return {street: _small_bytes(recipe.deck, document) for street, document in documents.items()}
+    return {street: stage_bytes(document, workers) for street, document in documents.items()}
+
+
+def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
+    """Return an upper bound of the peak bytes while a street of a small deck is built."""
+    cards, boards, hands = deck.ranks * deck.suits, 1, comb(deck.ranks * deck.suits, deck.hole_cards)
+    for street, dealt in enumerate(deck.board_cards):
+        boards *= comb(cards - sum(deck.board_cards[:street]), dealt)
+    numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0)}
+    description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
+    strengths = 10 * 8  # for each full board: sums, squares, and suit-isomorphism numbers
+    return _PROCESS + boards * hands * (strengths + 3 * description)

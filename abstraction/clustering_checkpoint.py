@@ -1,0 +1,59 @@
+"""Saves and restores the state of a running clustering on disk."""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from abstraction.clustering.progress_state import Arrays, StateSaver
+from storage import durable
+from storage.checkpoint import newest_valid, next_number
+from storage.checkpoint_writer import commit, sweep
+from storage.schema import ArraySpec
+
+SECONDS = 30.0
+"""Interval between two saved states.  A state of 4 million points takes about a second to write."""
+
+
+class FileStateSaver(StateSaver):
+    """Keeps the newest state in a directory.  A state saved under another identity is ignored."""
+
+    def __init__(self, root: Path, identity: dict[str, Any], seconds: float = SECONDS) -> None:
+        self._root, self._identity, self._seconds = root, identity, seconds
+        self._last = time.monotonic()
+        self._phase, self._arrays = self._read()
+
+    def _read(self) -> tuple[str, Arrays]:
+        sweep(self._root)
+        found, _ = newest_valid(self._root)
+        if found is None or found.identity != self._identity:
+            return "", {}
+        return str(found.state.get("phase")), {spec.name: found.read(spec.name) for spec in found.specs}
+
+    def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
+        """Return the last saved state if it belongs to this phase, else None."""
+        return self._arrays if self._phase == phase else None
+
+    def keep(self, phase: str, arrays: Callable[[], Arrays]) -> None:
+        """Save the state of a phase if the interval since the last save has passed."""
+        if time.monotonic() - self._last < self._seconds:
+            return
+        taken = {name: np.ascontiguousarray(array) for name, array in arrays().items()}
+        specs = [
+            ArraySpec(name, array.shape, array.dtype.name, tuple(f"axis{i}" for i in range(array.ndim)))
+            for name, array in taken.items()
+        ]
+        number = next_number(self._root)
+        commit(self._root, number, specs, taken, {"phase": phase}, self._identity, format="zarr", keep=1)
+        self._last = time.monotonic()
+
+    def discard(self) -> None:
+        """Remove all saved states; errors of the file system are ignored."""
+        self._phase, self._arrays = "", {}
+        durable.discard(self._root)
+        with suppress(OSError):
+            durable.fsync_dir(self._root.parent)

@@ -1,0 +1,169 @@
+"""Suit isomorphism: a perfect index of hands up to a permutation of suits.
+
+Source: Waugh, "A Fast and Optimal Hand Isomorphism Algorithm" (AAAI 2013 workshop).  Cards come in rounds, and the
+order within a round does not matter.  (2, 5) is two hole cards and an unordered board; (2, 3, 1, 1) is hole cards,
+flop, turn and river.  The classes of a shape are numbered 0, 1, ... without gaps.
+
+The cards of one suit are one rank set for each round, and each set avoids the ranks of the earlier rounds.  Closing
+those gaps and taking the set's colexicographic rank among sets of its size gives one digit for each round.  The digits
+form one number for the suit.
+
+The *configuration* of a hand is the multiset of its suits' card counts by round.  Suits are sorted by these counts.
+Suits with different counts are distinguishable, and their numbers are digits of the index. k suits with equal counts
+are interchangeable.  The multiset of their numbers x_0 ≤ x_1 ≤ ... is one digit, the sum of C(x_i + i, i + 1).
+
+Our change: one look-up gives the configuration and the order of the suits before any rank is read.  Each card adds a
+weight for its round and suit, and the sum identifies the counts.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from operator import index as as_integer
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.cards import CARD_COUNT
+from abstraction.kernels.jit import inline_njit, njit
+from abstraction.suit_isomorphism_tables import GROUP_SHIFT, RANK_SET, IsomorphismTables, isomorphism_tables
+
+MAX_CARDS = 7
+
+_NUMBER = (1 << GROUP_SHIFT) - 1
+
+# --- kernels ---
+#
+# Inlined into the calling loop, because passing ten arrays to a compiled function takes longer than the work itself.
+
+
+@inline_njit
+def _multisets(x, i):
+    """Return C(x + i, i + 1), the number of multisets of i + 1 numbers below x."""
+    if i == 0:
+        return x
+    if i == 1:
+        return x * (x + 1) // 2
+    if i == 2:
+        return x * (x + 1) * (x + 2) // 6
+    return x * (x + 1) * (x + 2) * (x + 3) // 24
+
+
+@inline_njit
+def index_hand(tables, cards):
+    """Return the class index (int64) of a hand: cards [N], round after round, numbers 0..51, unchecked."""
+    total = np.int64(0)
+    for i in range(tables.card_weight.shape[0]):
+        total += tables.card_weight[i, cards[i] & 3]
+    layout = tables.layout[total]
+    row = layout >> 32
+    used = np.int64(0)  # rank sets of the earlier rounds, 16 bits for each position
+    suits = tables.configurations
+    x0, x1, x2, x3 = suits.group[row, 0], suits.group[row, 1], suits.group[row, 2], suits.group[row, 3]
+    for r in range(tables.round_start.shape[0] - 1):
+        seen, closed = used, np.int64(0)
+        for i in range(tables.round_start[r], tables.round_start[r + 1]):
+            card = np.int64(cards[i])
+            rank = card >> 2
+            shift = (layout >> 8 * (card & 3)) & 63
+            below = (used >> shift) & ((1 << rank) - 1)
+            closed |= 1 << (shift + rank - tables.ranks.set_size[below])
+            seen |= 1 << (shift + rank)
+        used = seen
+        x0 += suits.radix[row, r, 0] * tables.ranks.set_number[closed & RANK_SET]
+        x1 += suits.radix[row, r, 1] * tables.ranks.set_number[closed >> 16 & RANK_SET]
+        x2 += suits.radix[row, r, 2] * tables.ranks.set_number[closed >> 32 & RANK_SET]
+        x3 += suits.radix[row, r, 3] * tables.ranks.set_number[closed >> 48 & RANK_SET]
+    # A sorting network. The group number in the high bits keeps groups apart.
+    x0, x1, x2, x3 = min(x0, x1), max(x0, x1), min(x2, x3), max(x2, x3)
+    x0, x2, x1, x3 = min(x0, x2), max(x0, x2), min(x1, x3), max(x1, x3)
+    x1, x2 = min(x1, x2), max(x1, x2)
+    index = suits.offset[row] + (x0 & _NUMBER)
+    index += suits.group_radix[row, 1] * _multisets(x1 & _NUMBER, suits.member[row, 1])
+    index += suits.group_radix[row, 2] * _multisets(x2 & _NUMBER, suits.member[row, 2])
+    index += suits.group_radix[row, 3] * _multisets(x3 & _NUMBER, suits.member[row, 3])
+    return index
+
+
+@njit
+def _fill_indices(tables, cards, out):
+    """Write the indices of hands [H, N] int8 into out [H] int64."""
+    for hand in range(cards.shape[0]):
+        out[hand] = index_hand(tables, cards[hand])
+
+
+@njit
+def _first_repeat(cards):
+    """Return the first row of cards [H, N] int8 that holds a card twice, or −1."""
+    for hand in range(cards.shape[0]):
+        seen = np.int64(0)
+        for card in cards[hand]:
+            if seen >> card & 1:
+                return hand
+            seen |= 1 << np.int64(card)
+    return -1
+
+
+# --- functions ---
+
+
+@dataclass(frozen=True)
+class Indexer:
+    """Numbers the hands of one shape up to suit isomorphism.  Created by `indexer`."""
+
+    cards_per_round: tuple[int, ...]
+    """number of cards in each round; their sum is N"""
+    sizes: tuple[int, ...]
+    """number of classes of the first 1, 2, ..., all rounds"""
+    tables: IsomorphismTables
+    """tables for the kernels"""
+
+    @property
+    def size(self) -> int:
+        """Number of classes; indices run from 0 to size − 1."""
+        return self.sizes[-1]
+
+    def index(self, cards: Sequence[int]) -> int:
+        """Return the index of one hand of N cards; `ValueError` as for `index_batch`."""
+        return int(self.index_batch(np.asarray(cards)[None])[0])
+
+    def index_batch(self, cards: ArrayLike) -> NDArray[np.int64]:
+        """Return the index of each row of cards [H, N] integer, round after round, as [H] int64.
+
+        The order within a round does not matter.  Raises `ValueError` for another shape or dtype, unknown cards, or a
+        card twice in a row.
+        """
+        given = np.asarray(cards)
+        if given.ndim != 2 or given.shape[1] != sum(self.cards_per_round) or not np.issubdtype(given.dtype, np.integer):
+            raise ValueError(
+                f"cards have shape {given.shape} and dtype {given.dtype}: rounds of {list(self.cards_per_round)} "
+                f"take rows of {sum(self.cards_per_round)} card numbers"
+            )
+        if given.size and not (given.min() >= 0 and given.max() < CARD_COUNT):
+            raise ValueError(f"cards range from {given.min()} to {given.max()}: they are numbered 0 (2c) to 51 (As)")
+        rows = np.array(given, np.int8, order="C")
+        repeat = _first_repeat(rows)
+        if repeat >= 0:
+            raise ValueError(f"row {repeat}, {rows[repeat].tolist()}, holds a card twice: a hand is of distinct cards")
+        out = np.empty(len(rows), np.int64)
+        _fill_indices(self.tables, rows, out)
+        return out
+
+
+@cache
+def _indexer(cards_per_round: tuple[int, ...]) -> Indexer:
+    tables = isomorphism_tables(cards_per_round)
+    earlier = _indexer(cards_per_round[:-1]).sizes if len(cards_per_round) > 1 else ()
+    return Indexer(cards_per_round, (*earlier, int(tables.configurations.offset[-1])), tables)
+
+
+def indexer(cards_per_round: Sequence[int]) -> Indexer:
+    """Return the indexer of a shape such as (2, 5) or (2, 3, 1, 1), built in milliseconds and shared.
+
+    Raises `TypeError` for numbers that are not integers, and `ValueError` unless rounds have at least one card each and
+    at most seven in all.
+    """
+    rounds = tuple(as_integer(cards) for cards in cards_per_round)
+    if not rounds or min(rounds) < 1 or sum(rounds) > MAX_CARDS:
+        raise ValueError(f"rounds of {list(rounds)} cards: each needs at least one, and all at most {MAX_CARDS}")
+    return _indexer(rounds)

@@ -1,0 +1,230 @@
+"""Starts, continues and reads runs in directories, as `mccfr solve` and `mccfr resume` do."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.api.api_types import Evaluation, Pathlike, Progress, evaluation_of, plain
+from mccfr.common.arguments import checked
+from mccfr.config import plugins
+from mccfr.config.examples import find_file, own_copy
+from mccfr.config.toml_files import config_from, ignored_keys, load_document, override
+from mccfr.evaluation.curve_svg import curve_svg
+from mccfr.games.game import Game
+from mccfr.runs import reporter as report
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.run_status import run_status
+from mccfr.runs.results.run_export import ExportOptions, export_run
+from mccfr.runs.session.start import Terms, prepare_run, start_run
+from mccfr.runs.session.train_and_export import limited, train_and_export
+
+_CURVE_STYLE = (
+    "<style>.curve{max-width:640px;font:12px sans-serif}.curve .rule{stroke:#ccc}.curve text{fill:currentColor}"
+    ".curve .line{fill:none;stroke:#3b6ea5;stroke-width:2}.curve circle{fill:#3b6ea5}</style>"
+)
+_LIMITS = ("nodes", "iterations", "seconds", "workers")
+
+
+class Run:
+    """A run directory of `mccfr solve`."""
+
+    @checked
+    def __init__(self, directory: Pathlike, *, abstraction: Pathlike | None = None) -> None:
+        """Open a run.
+
+        abstraction  path of the run's card abstraction, if it was moved
+
+        Raises `ValueError` or `OSError` if there is no run, or a damaged one.
+        """
+        self.directory = Path(directory)
+        self.abstraction = None if abstraction is None else Path(abstraction)
+        self._open()
+
+    def _open(self) -> rundir.Run:
+        return rundir.open_run(self.directory, self.abstraction)
+
+    def __repr__(self) -> str:
+        return f"mccfr.Run({str(self.directory)!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the curve of the last evaluation's method over iterations, for notebooks."""
+        opened = self._open()
+        lines = opened.read(rundir.EVALUATIONS)
+        drawn = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
+        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if drawn else ''}{drawn}"
+
+    def status(self) -> dict[str, Any]:
+        """Return the fields of `mccfr status --json`."""
+        return run_status(rundir.open_to_look(self.directory, self.abstraction))
+
+    def evaluations(self) -> list[Evaluation]:
+        """Return all evaluations of the run, in order."""
+        return [evaluation_of(record) for record in self._open().read(rundir.EVALUATIONS)]
+
+    @checked
+    def export(
+        self,
+        out: Pathlike,
+        *,
+        format: str = "policy",  # noqa: A002 - the name of the command's option
+        quantise: str = "uint16",
+        checkpoint: int | None = None,
+        purify: bool = False,
+        threshold: float = 0.0,
+        replace: bool = False,
+    ) -> Path:
+        """Write the average strategy of a checkpoint, or its tables, as `mccfr export`.
+
+        It replaces an earlier export of this run at `out`; with `replace`, of another run too.
+
+        checkpoint  number; None: the newest
+        """
+        opened = self._open()
+        options = ExportOptions(format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace)
+        return export_run(opened, opened.build_game(), Path(out), options)
+
+
+@checked
+def solve(
+    config: Pathlike | Mapping[str, Any],
+    run: Pathlike | None = None,
+    *,
+    nodes: int | None = None,
+    iterations: int | None = None,
+    seconds: float | None = None,
+    workers: int | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    force: bool = False,
+    replace: bool = False,
+    progress: Callable[[object], object] | None = None,
+) -> Run:
+    """Start the run of a configuration, or continue it, as `mccfr solve`.
+
+    config                      a TOML file; the name of an example, which is copied to runs/ first; or a dictionary of
+                                tables.  In a dictionary, files are relative to the current directory, and functions and
+                                classes may stand for their names
+    run                         run directory; None: runs/NAME for NAME.toml
+    nodes, iterations, seconds  limits as on the command line: totals of the run; seconds of training in this session
+    workers                     number of processes; 0: train in this process
+    overrides                   keys to change: `{"solver.seed": 3}`
+    force                       start even if memory or disk are too small
+    replace                     the final export may replace one of another run
+    progress                    called with messages and progress objects; `print` is sufficient
+
+    Returns when a limit is reached.  At a signal it writes a checkpoint for `mccfr.resume`, and raises
+    `KeyboardInterrupt` for Ctrl-C or `SystemExit(75)` for SIGHUP, SIGTERM and SIGUSR1.
+
+    Raises `ValueError` and `OSError` with one sentence, as the commands do, and `RuntimeError` if a worker dies.
+    """
+    require_main_thread()
+    terms = Terms(CallbackReporter(progress), force=force, replace=replace)
+
+    def started(document: dict[str, Any], source: str, base: Path, directory: Path) -> tuple[rundir.Run, Game]:
+        for key, value in (overrides or {}).items():
+            if "." not in key:
+                raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
+            override(document, key, plain(value), f"overrides = {key!r}")
+        settings = config_from(document, source, (base,))
+        limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
+        settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
+        return start_run(settings, base, directory, terms, ignored=ignored_keys(document))
+
+    if isinstance(config, Mapping):
+        if run is None:
+            raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
+        document = plain(config)
+        for (table, key), group in plugins.NAMED.items():
+            if key in (inside := document.get(table) or {}):
+                inside[key] = plugins.given(group, inside[key])
+        begun = started(document, "mccfr.solve", Path(), Path(run))
+    else:
+        with own_copy(find_file(Path(config))) as (path, _):
+            begun = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
+    return trained(*begun, terms)
+
+
+@checked
+def resume(
+    run: "Pathlike | Run",
+    *,
+    nodes: int | None = None,
+    iterations: int | None = None,
+    seconds: float | None = None,
+    workers: int | None = None,
+    abstraction: Pathlike | None = None,
+    force: bool = False,
+    replace: bool = False,
+    progress: Callable[[object], object] | None = None,
+) -> Run:
+    """Continue a run from its newest intact checkpoint, as `mccfr resume`.
+
+    Arguments and errors are those of `solve`.
+
+    abstraction  path of the run's card abstraction, if it was moved; a `Run` knows its own
+    """
+    require_main_thread()
+    opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
+    limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
+    opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
+    terms = Terms(CallbackReporter(progress), force=force, replace=replace)
+    return trained(*prepare_run(opened, terms), terms)
+
+
+def path_of(run: "Pathlike | Run") -> Path:
+    """Return the directory of a run."""
+    return run.directory if isinstance(run, Run) else Path(run)
+
+
+def place_of(run: object) -> Path | None:
+    """Return the path of the card abstraction that was given to a `Run`; None: the recorded one."""
+    return run.abstraction if isinstance(run, Run) else None
+
+
+def require_main_thread() -> None:
+    """Raise `ValueError` outside of the main thread, which alone receives signals."""
+    if threading.current_thread() is not threading.main_thread():
+        raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
+
+
+def trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
+    """Train a run to its limits and export it; raises as `solve`."""
+    outcome, exported = train_and_export(opened, made, terms.reporter, force=terms.force)
+    if exported is not None:
+        terms.reporter.message(f"exported to {exported}")
+    if outcome.signal == signal.SIGINT:
+        how = "before anything was trained" if outcome.checkpoint is None else "with a checkpoint"
+        raise KeyboardInterrupt(f"{outcome.directory} has stopped {how}: mccfr.resume goes on")
+    if outcome.signal is not None:
+        raise SystemExit(75)
+    return Run(outcome.directory, abstraction=opened.abstraction_path)
+
+
+class CallbackReporter(report.Silent):
+    """Passes messages, evaluations and, every ten seconds, progress of a run to a function."""
+
+    _SECONDS = 10.0
+
+    def __init__(self, callback: Callable[[object], object] | None) -> None:
+        self._callback = callback or (lambda text: None)
+        self._at = time.monotonic()
+
+    def message(self, text: str) -> None:
+        """Pass the text on."""
+        self._callback(text)
+
+    def progress(self, progress: report.SessionProgress) -> None:
+        """Pass the counters on, at most once every ten seconds."""
+        if time.monotonic() - self._at >= self._SECONDS:
+            self._at = time.monotonic()
+            share = 0.0 if progress.share_done is None else progress.share_done
+            self._callback(Progress(progress.iterations, progress.nodes, progress.training_seconds, share))
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Pass an `Evaluation` on."""
+        self._callback(evaluation_of(record))

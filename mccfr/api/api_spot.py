@@ -1,0 +1,64 @@
+"""Solves one hold'em spot, given by ranges, board, pot and stacks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mccfr.api.api_runs import CallbackReporter, require_main_thread, trained
+from mccfr.api.api_types import Pathlike, plain
+from mccfr.common.arguments import checked
+from mccfr.runs.results.line_spot import asked_spot
+from mccfr.runs.session.spot_run import SpotOptions, start_spot
+from mccfr.runs.session.start import Terms
+
+
+@checked
+def spot(
+    *,
+    board: str,
+    oop: str | Sequence[float] | None = None,
+    ip: str | Sequence[float] | None = None,
+    pot: float | None = None,
+    stack: float | None = None,
+    policy: Pathlike | None = None,
+    line: str | None = None,
+    bets: str | None = None,
+    raises: str | None = None,
+    menu: Mapping[str, Any] | None = None,
+    rake: float | None = None,
+    rake_cap: float | None = None,
+    locks: Mapping[str, str] | None = None,
+    to: float = 0.003,
+    run: Pathlike | None = None,
+    workers: int | None = None,
+    force: bool = False,
+    progress: Callable[[object], object] | None = None,
+) -> dict[str, Any]:
+    """Solve a spot as `mccfr spot`, and return its JSON answer.
+
+    board         three to five cards: "QsJh2h"
+    oop, ip       ranges of the players out of and in position: a text, "@FILE", 169 or 1,326 numbers
+    pot, stack    chips in the pot, and chips behind of each player
+    policy, line  in place of these four: a policy or run, and its line to the start of a street: "r300c/"
+    bets, raises  bet sizes, streets separated by "/": "0.33p,0.75p/0.5p"; None: "0.5p", or those of the policy
+    menu          further keys of `[game.menu]`
+    rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
+    locks         node locks: a fixed strategy for each line: {"cr184": "f 40%; c 60%"}
+    to            stop at an exploitability of this share of the pot
+    run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
+    workers       number of threads; None: one for each processor
+    force         start even if memory or disk are too small
+    progress      called with messages and progress objects
+
+    docs/files.md lists the fields of the result.  Raises and ends at signals as `mccfr.solve`.
+    """
+    require_main_thread()
+    reporter = CallbackReporter(progress)
+    typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
+    given, own = asked_spot(board, typed, None if policy is None else Path(policy), line)
+    others = {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
+    given |= {key: value for key, value in others.items() if value is not None}
+    asked = SpotOptions(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
+    terms = Terms(reporter, force=force)
+    started = start_spot(given, asked, terms)
+    return started.answer(trained(started.run, started.game, terms).directory)

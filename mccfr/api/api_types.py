@@ -1,0 +1,132 @@
+"""Result types of the Python interface, and helpers for its arguments."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from mccfr.evaluation.methods import record_text
+from mccfr.matches.match_series import match_text
+
+Pathlike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Progress of a solver; its text is one line.
+
+    iterations, nodes_touched, seconds  totals of the solver; seconds of training
+    share_done                          share of the limit given to `run` that is done, 0 to 1
+    """
+
+    iterations: int
+    nodes_touched: int
+    seconds: float
+    share_done: float
+
+    def __str__(self) -> str:
+        speed = self.nodes_touched / self.seconds if self.seconds else 0.0
+        return (
+            f"{self.iterations:,} iterations, {self.nodes_touched:,} nodes, {speed / 1e6:.1f} M nodes/s, "
+            f"{self.share_done:.0%}"
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Result of an evaluation, with the fields of `mccfr evaluate --json`.
+
+    A field is None if the method does not give it.
+
+    method, bound         name of the method, and its result's kind: "exact", "lower", "upper" or "estimate"
+    value_chips           mean winnings of player 0; with an opponent: those of the evaluated strategy
+    exploitability_chips  mean over both players of the gain of a best response
+    exploitability_mbb    the same in thousandths of a big blind
+    best_response_chips   value of a best response for each player
+    ci95_chips            95 % interval of `value_chips`
+    against, boards, seed the opponent, the number of sampled boards and their seed
+    seconds               wall time, without compilation
+    iterations, nodes_touched, checkpoint   of the evaluated strategy
+    record                all fields, including those of a user's method
+    """
+
+    method: str
+    bound: str
+    value_chips: float
+    exploitability_chips: float | None
+    exploitability_mbb: float | None
+    best_response_chips: tuple[float, float] | None
+    ci95_chips: tuple[float, float] | None
+    against: str | None
+    boards: int | None
+    seed: int | None
+    seconds: float
+    iterations: int | None
+    nodes_touched: int | None
+    checkpoint: int | None
+    record: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return record_text(self.record, f"{self.seconds:.3g} s")
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """Result of a match: mean winnings of A per hand, with the fields of `mccfr match --json`.
+
+    Amounts are chips, or thousandths of a big blind (`mbb`; None without big blind).
+
+    a, b, hands, seed, seconds   names, number of hands, seed of the deals, duration
+    mean, ci95                   winnings, and their 95 % interval
+    allin_...                    with all-in pots replaced by their expected value
+    aivat_...                    with the AIVAT correction for luck
+    record                       all fields
+    """
+
+    a: str
+    b: str
+    hands: int
+    seed: int
+    seconds: float
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+    mean_mbb: float | None
+    ci95_mbb: tuple[float, float] | None
+    allin_mean_chips: float
+    allin_ci95_chips: tuple[float, float]
+    aivat_mean_chips: float
+    aivat_ci95_chips: tuple[float, float]
+    aivat_mean_mbb: float | None
+    aivat_ci95_mbb: tuple[float, float] | None
+    record: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        return match_text(self.record)
+
+
+def _filled(kind: type[Any], record: Mapping[str, Any]) -> Any:
+    """Return a record as an instance of a class: missing fields become None, lists become tuples."""
+    found = {field.name: record.get(field.name) for field in fields(kind)}
+    pairs = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+    return kind(**{**found, **pairs, "record": dict(record)})
+
+
+def match_of(record: Mapping[str, Any]) -> MatchResult:
+    """Return the record of `play_match` as a `MatchResult`."""
+    made: MatchResult = _filled(MatchResult, record)
+    return made
+
+
+def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
+    """Return a line of evaluations.jsonl as an `Evaluation`."""
+    made: Evaluation = _filled(Evaluation, record)
+    return made
+
+
+def plain(value: Any) -> Any:
+    """Return a value as TOML would have it, with paths as text."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return os.fspath(value) if isinstance(value, os.PathLike) else value

@@ -1,0 +1,149 @@
+"""Evaluates a run's checkpoint, a policy or an open strategy once, and returns the record."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccfr.config.run_tables import AUTO
+from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
+from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
+from mccfr.evaluation.methods.lbr_method import LocalBestResponseMethod
+from mccfr.evaluation.methods.sampled_br_method import SampledBestResponseMethod
+from mccfr.games.game import Game
+from mccfr.matches.preregistration import Declaration, Declare
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.phases import naming_phases, naming_steps
+from mccfr.runs.reporter import EVALUATING, Reporter, Silent
+from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent, plain_target
+
+UNIFORM_PLAY = Reference(Path(UNIFORM))
+"""Default opponent."""
+
+
+def evaluate_target(
+    target: Path,
+    method: str,
+    number: int | None = None,
+    *,
+    abstraction: Path | None = None,
+    average: str | None = None,
+    against: Reference = UNIFORM_PLAY,
+    strategy: str | None = None,
+    reporter: Reporter | None = None,
+    declare: Declare | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the evaluation record of a run's checkpoint or a policy.
+
+    target, number, abstraction, average  as for `Reference`; the record names the average
+    method    "auto": as `evaluate_found`
+    against   head-to-head: the other strategy
+    strategy  one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record names it
+    reporter  receives phases
+    declare   a declaration, in place of a seed
+    options   of the method (`mccfr.evaluation.methods.measure`)
+
+    Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
+    opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
+    `module:Class` is searched for in the current directory first.
+    """
+    named = Reference(target, number, abstraction, average)
+    with naming_phases(reporter or Silent()) as phases:
+        phases.phase(f"reading {named.path}")
+        found = open_target(named, on_deals=method == HeadToHeadMethod.name)
+        chosen = {} if named.average is None else {"average": named.average}
+        if strategy is not None:
+            found, chosen = plain_target(found, strategy), {**chosen, "strategy": strategy}
+        load_method(method, (Path(),))
+
+        def other() -> tuple[Profile, str]:
+            phases.phase(f"reading {against.path}")
+            return opponent(found, against), str(against.path)
+
+        given = None if against == UNIFORM_PLAY else other
+        return evaluate_found(found, method, given, reporter=phases, declare=declare, **options) | chosen
+
+
+def evaluate_found(
+    found: Target,
+    method: str,
+    against: Callable[[], tuple[Profile, str]] | None = None,
+    *,
+    reporter: Reporter | None = None,
+    declare: Declare | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Return the evaluation record of an open strategy.
+
+    method    "auto": head-to-head if there is an opponent, otherwise exact. In games too large for it, a lower bound:
+              lbr, or sampled-br if `boards` is given
+    against   returns the opponent's strategy and name; None: uniform play, if the method needs an opponent
+    reporter  receives phases
+    options   of the method (`mccfr.evaluation.methods.measure`)
+
+    Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
+    """
+    reporter, side = reporter or Silent(), Profile(found.game, found.strategy)
+    if method == AUTO:
+        method = _decided(
+            found.game, against is not None, {name for name, value in options.items() if value is not None}
+        )
+    other, name = _opponent_of(found, check_method(found.game, method), against)
+    given = {key: value for key, value in options.items() if value is not None}
+    said = None if declare is None else _declared(declare, method, (side, other), name, given)
+    if said is not None:
+        reporter.message(f"declared {said.digest}")
+        options["seed"] = said.seed
+    reporter.phase(EVALUATING)
+    with naming_steps(reporter), nullcontext() if said is None else said.ended():
+        record = measure(method, side, other, name, **options) | found.counts
+    if said is not None:
+        record |= said.judged(_figures(record, found.game.big_blind_chips))
+    return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
+
+
+def _declared(
+    declare: Declare, method: str, sides: Sequence[Profile | None], name: str | None, options: Mapping[str, Any]
+) -> Declaration:
+    """Return the declaration of an evaluation: strategy hashes, and options that affect the result."""
+    if "seed" in options or any(key.startswith("budget") for key in options):
+        raise ValueError("what is declared draws by the declaration, and says how much: leave --seed and --budget out")
+    what = {key: str(value) for key, value in options.items() if key not in ("keep", "workers", "threads")}
+    hashes = [None if side is None else side.fingerprint() for side in sides]
+    declared = {"command": "evaluate", "method": method, "strategies": hashes, "against": name, "options": what}
+    return Declaration(declare, declared, ("exploitability", "value"), "mbb/g; chips of games without a big blind")
+
+
+def _figures(record: Mapping[str, Any], big_blind: float | None) -> dict[str, Any]:
+    """Return the figures of a record that may be declared, in mbb/g if there is a big blind."""
+    scale = 1000 / big_blind if big_blind else 1.0
+    found = {key: record.get(f"{key}_chips") for key in ("exploitability", "value")}
+    ends = record.get("ci95_chips")
+    one = np.array(ends, np.float64).ravel() if ends is not None else np.zeros(0)
+    interval = (float(one[0]) * scale, float(one[-1]) * scale) if len(one) == 2 else None
+    return {key: (value * scale, interval) for key, value in found.items() if isinstance(value, int | float)}
+
+
+def _decided(game: Game, opposed: bool, given: set[str]) -> str:
+    """Return the method for "auto" in a command; for a run's `[evaluation]`, `method_for` decides."""
+    if opposed:
+        return HeadToHeadMethod.name
+    chosen = method_for(game, AUTO)
+    if not isinstance(chosen, HeadToHeadMethod):
+        return chosen.name
+    takes_boards = given <= set(SampledBestResponseMethod.options.__struct_fields__) and "boards" in given
+    return SampledBestResponseMethod.name if takes_boards else LocalBestResponseMethod.name
+
+
+def _opponent_of(
+    found: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
+) -> tuple[Profile | None, str | None]:
+    """Return the opponent and its name, as for `evaluate_found`; None for methods without one."""
+    if method.meets:
+        return against() if against is not None else (opponent(found, UNIFORM_PLAY), UNIFORM)
+    if against is not None:
+        raise ValueError(f"the method {method.name} meets no opponent: leave --against out, or take head-to-head")
+    return None, None

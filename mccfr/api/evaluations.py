@@ -1,0 +1,155 @@
+"""Evaluations, matches and policies of solvers and runs."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from mccfr.api.api_runs import Run, path_of, place_of
+from mccfr.api.api_types import Evaluation, MatchResult, Pathlike, evaluation_of, match_of
+from mccfr.api.evaluating import evaluate_found
+from mccfr.api.in_process_solver import Solver
+from mccfr.common.arguments import checked
+from mccfr.common.user_code import function_name
+from mccfr.config import plugins
+from mccfr.config.run_tables import AUTO
+from mccfr.evaluation.methods import Method, load_method
+from mccfr.evaluation.samples import Effort
+from mccfr.matches.match import Contender
+from mccfr.matches.match_series import play_opened
+from mccfr.matches.players import OpenedPlayer, PlayManner, open_player
+from mccfr.matches.programs import ProgramSpec
+from mccfr.play.player import Program
+from mccfr.policy import Policy, Profile
+from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent
+
+Strategic = Solver | Run | Policy | str | os.PathLike[str]
+
+
+@checked
+def evaluate(
+    target: Strategic,
+    method: str | type[Method] | Callable[[Profile], float] = AUTO,
+    *,
+    against: Strategic = UNIFORM,
+    boards: int | None = None,
+    seed: int | None = None,
+    checkpoint: int | None = None,
+    **options: Any,
+) -> Evaluation:
+    """Evaluate the strategy of a solver, of a run's checkpoint, or of a policy.
+
+    target        a `Solver`, a `Run`, a `Policy`, or the path of a run or policy
+    method        name as in `mccfr evaluate` or "auto"; `module:Class`; name of an entry point; a class derived from
+                  `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
+    against       opponent, if the method has one: "uniform", "always-call", or as `target`
+    boards, seed  number and seed of samples, if the method samples; None: the method's default
+    checkpoint    number of a run's checkpoint; None: the newest
+    options       of the method, as in `mccfr evaluate`: `setting` and `hands` of lbr, `nodes` of trained-br
+
+    Raises `ValueError` if the method is unknown, does not suit the game, or has no such option.  Raises it too for an
+    opponent that the method does not use, and a `checkpoint` of a solver or policy.
+    """
+    if not isinstance(method, str | type):
+        method = _method_of(method)
+    method = plugins.given(plugins.METHODS, method)
+    load_method(method)
+    found = _target(target, checkpoint)
+
+    def other() -> tuple[Profile, str]:
+        if not isinstance(against, Solver | Policy):
+            return opponent(found, Reference(path_of(against), abstraction=place_of(against))), _name(against)
+        meets = _target(against)
+        return Profile(meets.game, meets.strategy), _name(against)
+
+    named = None if against == UNIFORM else other
+    return evaluation_of(evaluate_found(found, method, named, boards=boards, seed=seed, **options))
+
+
+def _method_of(function: Callable[[Profile], float]) -> type[Method]:
+    """Return a `Method` whose value is the result of a function."""
+
+    def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
+        return {"value_chips": function(side)}
+
+    find.__module__, find.__qualname__ = function_name(function).split(":")
+    return type(getattr(function, "__name__", "function"), (Method,), {"find": find, "__doc__": function.__doc__})
+
+
+@checked
+def match(
+    a: Strategic | type[Program],
+    b: Strategic | type[Program],
+    hands: int = 2_000,
+    *,
+    seed: int = 0,
+    purify: bool = False,
+    threshold: float = 0.0,
+    against_purify: bool = False,
+    against_threshold: float = 0.0,
+    workers: int = 1,
+    log: Pathlike | None = None,
+) -> MatchResult:
+    """Play a match between A and B, each deal in both seats, as `mccfr match`.
+
+    a, b                             a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a program,
+                                     or a class derived from `mccfr.play.Program`
+    hands                            number of hands, at least 200, rounded up to pairs
+    seed                             of deals and sampled actions
+    purify, threshold                A plays its likeliest action only; or no action below this probability
+    against_purify, against_threshold  the same for B
+    workers                          processes that share the hands
+    log                              a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
+
+    Raises `ValueError` for an unknown name, different games, two programs, or too few hands.
+    """
+    players = _player(a, PlayManner(purify, threshold)), _player(b, PlayManner(against_purify, against_threshold))
+    file = None if log is None else Path(log)
+    return match_of(play_opened(players, hands, seed, effort=Effort(workers), log=file))
+
+
+def _player(given: Strategic | type[Program], manner: PlayManner) -> OpenedPlayer:
+    """Return a player for a match from any form that `match` accepts."""
+    if isinstance(given, type):
+        return OpenedPlayer(Contender(given.__name__, ProgramSpec(given)), None)
+    if isinstance(given, Policy):
+        contender = Contender(str(given.path), manner.spec(given), Profile(given.game, given.strategy()))
+        return OpenedPlayer(contender, given.meta["game"])
+    if isinstance(given, Solver | Run):
+        found = _target(given)
+        source = Profile(found.game, found.strategy)
+        return OpenedPlayer(Contender(_name(given), manner.spec(source), Profile(found.game, found.strategy)), None)
+    return open_player(os.fspath(given), manner, ())
+
+
+def _target(given: Strategic, checkpoint: int | None = None) -> Target:
+    if checkpoint is not None and isinstance(given, Solver | Policy):
+        raise ValueError(f"checkpoint = {checkpoint}: {_name(given)} has none to choose from; leave it out")
+    if isinstance(given, Solver):
+        counts = {"nodes_touched": given.nodes_touched, "iterations": given.iterations, "checkpoint": None}
+        return Target(given.game, given.strategy(), counts)
+    if isinstance(given, Policy):
+        origin = given.meta["provenance"]
+        counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
+        return Target(given.game, given.strategy(), counts)
+    return open_target(Reference(path_of(given), checkpoint, place_of(given)))
+
+
+def _name(given: Strategic) -> str:
+    """Return the name of a strategy in a record."""
+    if isinstance(given, Solver):
+        return f"a solver of {given.iterations:,} iterations"
+    return str(given.path if isinstance(given, Policy) else path_of(given))
+
+
+@checked
+def load_policy(path: Pathlike, *, check: bool = True) -> Policy:
+    """Open a policy directory.
+
+    check  True: compare length and checksum of every file, and the sum of every row.  False: compare only the parts
+           that a look-up reads, so that opening a large policy is fast
+
+    A policy holds its game as arrays, so that the code of a user's game is not imported.  Raises `FileNotFoundError`,
+    `OSError` or `ValueError` if there is no policy, or a damaged one.
+    """
+    return Policy.open(Path(path), check=check)

@@ -1,0 +1,257 @@
+"""Interface of a game's cards: dealing, buckets, texts, and the arrays that a policy stores.
+
+Implementations: `mccfr.cards.no_cards` (chance is in the tree), `mccfr.cards.card_lists` (all hands and boards are
+listed: small games, endgames) and `mccfr.cards.full_deck` (full hold'em, boards drawn from the deck). The last two also
+implement `mccfr.cards.card_index`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.deals import Deals, new_deals
+
+if TYPE_CHECKING:
+    from mccfr.cards.card_index import IndexedCards
+    from mccfr.cards.card_lists import ListedCards
+
+BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
+"""Iterator of pairs: buckets of some hands on a street, and their buckets on the street before."""
+HeldBuckets = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
+"""Buckets [n] of hands, and the weight [n] of each hand."""
+HELD_DEALS = 1 << 19
+"""Number of sampled deals from which `Cards.held` takes its hands if hands are not listed."""
+HELD_WORKER = 1 << 33
+"""Worker number of the stream for `Cards.held`; no worker or trained responder has this number."""
+Difference = tuple[str, Any, Any]
+"""Name of a property in which two games differ, and its value in each."""
+Narrow = Callable[[int], np.dtype[Any]]
+"""Maps a number of buckets to a dtype whose largest value is no bucket and marks impossible hands."""
+
+
+class Dealer(Protocol):
+    """Draws deals; the deal of an iteration is a function of (seed, worker, iteration) alone."""
+
+    def draw(self, first: int, count: int, deals: Deals) -> None:
+        """Write the deals of iterations first..first+count-1 into entries 0..count-1 of `deals`.
+
+        Raises `ValueError` if no two disjoint hands of the ranges were found.
+        """
+
+
+class BoardHands(NamedTuple):
+    """Hands on a full board, for `mccfr.solvers.public.sampled_board`. S streets, H hands.
+
+    live      2 × [n] int64      hands in each player's range that share no card with the board, ascending
+    weight    2 × [n] float64    their weights in that player's range
+    bucket    [S, 2, H] int32    buckets of all hands on this board and the boards before it
+    strength  [H]                showdown order, higher wins
+    cards     [H, 2] int16       cards of each hand, -1 where it has fewer
+    """
+
+    live: list[npt.NDArray[np.int64]]
+    weight: list[npt.NDArray[np.float64]]
+    bucket: npt.NDArray[np.int32]
+    strength: npt.NDArray[np.integer]
+    cards: npt.NDArray[np.int16]
+
+
+class Cards(ABC):
+    """Cards dealt beside a game's betting tree. S streets."""
+
+    dealt: ClassVar[bool] = True
+    """False if all chance is in the tree and no cards are dealt beside it."""
+    source: ClassVar[str]
+    """Phrase for messages: what the cards are dealt from, such as "the whole deck"."""
+    stem: ClassVar[str] = ""
+    """Prefix of the names of a policy's arrays that describe the cards."""
+    buckets: npt.NDArray[np.int64]
+    """[S, 2] number of buckets of each street and player."""
+
+    @property
+    def streets(self) -> int:
+        """Number of streets."""
+        return len(self.buckets)
+
+    # --- deals ---
+
+    @abstractmethod
+    def cards_on(self, street: int) -> int:
+        """Return the number of board cards dealt up to and including `street`."""
+
+    @property
+    @abstractmethod
+    def boards(self) -> int | None:
+        """Number of full boards if boards are listed, None if they are drawn from the deck."""
+
+    @property
+    @abstractmethod
+    def deck_size(self) -> int:
+        """Number of cards in the deck that hands can hold, at least 1."""
+
+    @property
+    @abstractmethod
+    def most_hands(self) -> int:
+        """Largest number of hands in a player's range on any board, at least 1."""
+
+    @abstractmethod
+    def dealer(self, seed: int, worker: int) -> Dealer:
+        """Return the dealer of one worker's training deals."""
+
+    @abstractmethod
+    def board_hands(self, board: Any) -> BoardHands:
+        """Return the hands on a full board.
+
+        board  index of a listed board, or its cards in order of dealing
+
+        Raises `ValueError` if there is no such board, or if the game has no boards.
+        """
+
+    @abstractmethod
+    def bucket_pairs(self, street: int, player: int) -> BucketPairs:
+        """Yield buckets on `street` and on the street before, for all hands in range, a few boards at a time."""
+
+    def held(self) -> Iterator[HeldBuckets]:
+        """Yield (buckets, weights) of the hands in the player's range, for each block 2·street + player.
+
+        Hands and their order do not depend on the buckets, so that two abstractions of the same cards can be compared
+        hand by hand. If hands are not listed, they come from `HELD_DEALS` sampled deals, each with weight 1.
+        """
+        dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets)
+        dealer.draw(0, HELD_DEALS, deals)
+        for buckets in deals.bucket.T:
+            yield buckets, np.ones(HELD_DEALS)
+
+    @property
+    def can_list(self) -> bool:
+        """True if `listed` is possible."""
+        return True
+
+    @property
+    def listing_bytes(self) -> int:
+        """Additional bytes that an exact evaluation needs to list all boards."""
+        return 0
+
+    @abstractmethod
+    def listed(self) -> "ListedCards":
+        """Return the same cards with all hands and boards listed; `ValueError` if impossible."""
+
+    @abstractmethod
+    def after(self, street: int, board: Any) -> "ListedCards":
+        """Return the listed cards of the subgame that begins once `board` is dealt on `street`.
+
+        board  index of a listed board of the street, or its cards in order of dealing
+
+        The lists hold this board, its predecessors, and all boards that can follow. Hands that share a card with it get
+        weight 0. Raises `ValueError` if there is no such board.
+        """
+
+    def seated(self, other: "Cards") -> "Cards":
+        """Return cards in which player 0 has these buckets and player 1 those of `other`.
+
+        Raises `ValueError` if `other` deals different cards or none.
+        """
+        raise self.apart(other)
+
+    def apart(self, other: "Cards") -> ValueError:
+        """Return the error that `seated` raises for cards that cannot be dealt together."""
+        return ValueError(f"cards dealt from {self.source} and from {other.source} cannot be dealt in one game")
+
+    @property
+    def shared_bytes(self) -> int:
+        """Size in bytes of the tables that all processes of a run share (`in_memory`)."""
+        return 0
+
+    def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> Self:
+        """Return the cards with their tables in `memory` [shared_bytes].
+
+        fill  True: write the tables there; False: another process has already written them
+        """
+        return self
+
+    def at_table(self) -> "IndexedCards":
+        """Return the cards with the interface for tables and ranges; `ValueError` if none are dealt."""
+        raise ValueError("the game keeps its chance in the tree: a table deals cards beside it")
+
+    def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
+        """Return each street's buckets [canonical boards, 1326], indexed as in `abstraction.boards`.
+
+        Raises `ValueError` for cards that have no such tables.
+        """
+        raise ValueError(f"cards dealt from {self.source} have no tables of buckets by canonical board")
+
+    # --- texts ---
+
+    @abstractmethod
+    def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
+        """Return the bucket of a hand on a board for a player, from their texts.
+
+        Raises `ValueError` if hand or board is invalid, they share a card, the hand is outside the player's range, or
+        the text matches several infosets. The message lists valid texts.
+        """
+
+    @abstractmethod
+    def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
+        """Return {hand: bucket} of the player's range on a board; `ValueError` as in `hand_bucket`."""
+
+    @abstractmethod
+    def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
+        """Return (bucket, hand, board) for every possible bucket, ascending, with its first hand."""
+
+    @property
+    def card_texts(self) -> dict[int, str]:
+        """Text of each card that a hand can hold, by card number; empty if hands have no cards."""
+        return {}
+
+    # --- arrays of a policy ---
+
+    @property
+    def drawn(self) -> Sequence[int] | None:
+        """Board cards dealt on each street if boards are drawn from the deck; None if they are listed."""
+        return None
+
+    def bucket_table(self, street: int) -> str | None:
+        """Return the name of a street's bucket table in `arrays`, or None if there is none."""
+        return None
+
+    def in_table(self, street: int) -> int:
+        """Return the number of buckets in a street's table."""
+        return int(self.buckets[street].max())
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Yield (name, array) of everything a policy stores, with bucket tables in the dtype from `narrow`."""
+        yield from ()
+
+    def texts(self) -> dict[str, list[str]]:
+        """Return all lists of text that a policy stores, by name."""
+        return {}
+
+    @property
+    def fits_policies(self) -> bool:
+        """True if `arrays` and `texts` suffice to find the bucket of any hand."""
+        return True
+
+    def same_tables(self, other: "Cards") -> bool:
+        """Return True if policies with these and the other cards can share bucket tables."""
+        return False
+
+    # --- differences ---
+
+    def differences(self, other: "Cards") -> Iterator[Difference]:
+        """Yield every difference visible to the players of the two games, buckets excluded."""
+        yield from unequal("what cards are dealt from", self.source, other.source)
+
+
+def unequal(what: str, one: Any, other: Any) -> Iterator[Difference]:
+    """Yield a difference named `what` if two values are unequal."""
+    if one != other:
+        yield what, one, other
+
+
+def unlike(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
+    """Yield (index, value, other value) for each cell in which two arrays of one shape differ."""
+    for place in np.argwhere(np.asarray(one) != np.asarray(other)).tolist():
+        yield tuple(place), one[tuple(place)].item(), other[tuple(place)].item()

@@ -1,0 +1,319 @@
+"""Partitions the boards of the second street into strata, which are trained separately.
+
+After the first street every table row belongs to one stratum. Isomorphic boards stay in one stratum. From the second
+street on, a bucket becomes a (stratum, bucket) pair, numbered stratum by stratum. So a stratum trains one contiguous
+range of rows in every table. Tables do not grow if buckets already differ from board to board, as in games without an
+abstraction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, singledispatch
+from itertools import combinations
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import (
+    _PERMUTATION_BITS,
+    PREFLOP_CLASSES,
+    board_classes,
+    canonical_boards,
+    hole_permutations,
+    suit_permutations,
+    used_slots,
+)
+from abstraction.buckets import bucket_dtype, unused
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.lookup import NO_BUCKET, BucketLayout, board_rows
+from abstraction.recipe import LOSSLESS_BUCKETS
+from mccfr.cards.base import BucketPairs, Cards, Dealer
+from mccfr.cards.card_lists import ListedCards, deal_arrays
+from mccfr.cards.deals import card_masks
+from mccfr.cards.full_deck import STREET_NAMES, WholeDeck
+from mccfr.cards.strata_deals import DeckStratumDealer, ListedStratumDealer, drawn_boards
+from mccfr.cards.suit_symmetry import alike_boards
+
+_MOST_COMBOS = 12  # combinations of the largest class of hole cards, such as AKo
+_BOARDS_AT_A_TIME = 512
+_SHARE_BITS = 40  # resolution of shares that are not integer multiples of the lightest board's weight
+
+
+@dataclass(frozen=True)
+class Strata:
+    """A partition of a game's deals. N strata, S streets.
+
+    shares   [N] int64          probability of each stratum, up to a common factor
+    first    [N+1, S, 2] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
+    boards   N × [F]            boards of the second street, canonical ones for the full deck
+    weights  N × [F] float64    probability of each board, up to a common factor
+    hottest  float              largest probability of one bucket of the first street, over buckets and players
+    """
+
+    shares: npt.NDArray[np.int64]
+    first: npt.NDArray[np.int64]
+    boards: Sequence[npt.NDArray[np.int64]]
+    weights: Sequence[npt.NDArray[np.float64]]
+    hottest: float
+
+    @property
+    def count(self) -> int:
+        """Number of strata."""
+        return len(self.shares)
+
+
+@singledispatch
+def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
+    """Return the cards with buckets numbered by stratum from the second street on, and the strata.
+
+    Raises `ValueError` for cards that cannot be partitioned, or not into `count` strata.
+    """
+    del count
+    raise ValueError(f"run.strata needs cards beside the tree, and here they are dealt from {cards.source}")
+
+
+@singledispatch
+def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
+    """Return a dealer for each stratum; a deal is a function of (seed, stratum, number).
+
+    cards   the first result of `in_strata`
+    """
+    del strata, seed
+    raise ValueError(f"cards dealt from {cards.source} have no strata")
+
+
+# --- shares ---
+
+
+def _share_out(weights: npt.NDArray[np.float64], count: int, what: str) -> npt.NDArray[np.int64]:
+    """Return [F] the stratum of each of F groups of boards, ascending, with weights as even as possible."""
+    if not 1 <= count <= len(weights):
+        raise ValueError(
+            f"run.strata = {count} is not allowed: it must be from 1 to {len(weights):,}, the {what} that differ by "
+            "more than a renaming of suits"
+        )
+    ends = np.searchsorted(np.cumsum(weights), weights.sum() * np.arange(1, count) / count * (1 - 1e-12)) + 1
+    for stratum in range(len(ends)):  # leave at least one board for each later stratum
+        least = ends[stratum - 1] + 1 if stratum else 1
+        ends[stratum] = min(max(least, ends[stratum]), len(weights) - (count - 1 - stratum))
+    return np.searchsorted(ends, np.arange(len(weights)), side="right").astype(np.int64)
+
+
+def _shares(weights: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]:
+    """Return [N] int64 shares of the strata, up to a common factor.
+
+    They are exact if all weights are integer multiples of the smallest one.
+    """
+    whole = np.concatenate(weights) / min(part.min() for part in weights)
+    if np.all(np.abs(whole - np.rint(whole)) < 1e-9) and whole.sum() < 2.0**_SHARE_BITS:
+        lightest = min(part.min() for part in weights)
+        return np.array([int(np.rint(part / lightest).sum()) for part in weights], np.int64)
+    totals = np.array([part.sum() for part in weights])
+    return np.rint(totals / totals.sum() * 2.0**_SHARE_BITS).astype(np.int64)
+
+
+def _renumbered(
+    bucket: npt.NDArray[np.integer], held: npt.NDArray[np.bool_], stratum: npt.NDArray[np.int64], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Number the (stratum, bucket) pairs that occur, stratum by stratum.
+
+    bucket   [F, H], of which the cells `held` [F, H] are numbered
+    stratum  [F] stratum of each board
+
+    Returns the numbers [.] of the held cells, and the first number of each stratum [count+1].
+    """
+    size = int(bucket[held].max(initial=0)) + 1
+    keys = (stratum[:, None] * size + bucket.astype(np.int64))[held]
+    found, number = np.unique(keys, return_inverse=True)
+    return number, np.searchsorted(found, size * np.arange(count + 1))
+
+
+# --- listed cards ---
+
+
+@in_strata.register
+def _(cards: ListedCards, count: int) -> tuple[Cards, Strata]:
+    if cards.streets < 2 or len(cards.board_cards[0]) != 1:
+        raise ValueError("run.strata needs a game of several streets that begins with one board for all deals")
+    alike = alike_boards(cards, 1)
+    groups, group = np.unique(alike, return_inverse=True)
+    weight = _board_weights(cards, groups)[group]
+    totals = np.bincount(group, weight).astype(np.float64)
+    stratum = _share_out(totals, count, "boards of the second street")[group]
+    first, buckets = np.zeros((count + 1, cards.streets, 2), np.int64), cards.buckets.copy()
+    numbered, above = [cards.bucket[0]], stratum
+    for street in range(1, cards.streets):
+        above = stratum if street == 1 else above[cards.board_parent[street]]
+        numbered.append(np.full_like(cards.bucket[street], NO_BUCKET))
+        for player in range(2):
+            known = cards.bucket[street][player]
+            held = known != NO_BUCKET
+            numbers, first[:, street, player] = _renumbered(known, held, above, count)
+            numbered[street][player][held] = numbers
+            buckets[street, player] = first[-1, street, player]
+    boards = [np.flatnonzero((stratum == s) & (weight > 0)) for s in range(count)]
+    weights = [weight[part] for part in boards]
+    hottest = max(
+        float((np.bincount(held[live], reach[live]) / reach[live].sum()).max())
+        for held, reach in zip(cards.bucket[0][:, 0], cards.reach, strict=True)
+        for live in [(held != NO_BUCKET) & (reach > 0)]
+    )
+    shared = Strata(_shares(weights), first, boards, weights, hottest)
+    return replace(cards, bucket=numbered, buckets=buckets), shared
+
+
+def _board_weights(cards: ListedCards, boards: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Return [n] the probability of some boards of the second street, up to a common factor.
+
+    Boards are drawn after the hands, uniformly among the disjoint ones. So a board's probability is proportional to the
+    weight of the pairs disjoint from it, if each pair fits equally many boards. Raises `ValueError` if not.
+    """
+    masks = cards.hand_masks()
+    apart = (masks[:, None] & masks[None, :]) == 0
+    free = (masks[:, None] & card_masks(cards.board_cards[1])[None, :]) == 0
+    played = apart & (cards.reach[0][:, None] > 0) & (cards.reach[1][None, :] > 0)
+    left = (free.astype(np.float32) @ free.T.astype(np.float32))[played]
+    if not len(left) or left.min() != left.max():
+        raise ValueError("run.strata needs hands that leave equally many boards of the second street each")
+    return np.array([(cards.reach[0] * free[:, b]) @ apart @ (cards.reach[1] * free[:, b]) for b in boards.tolist()])
+
+
+@stratum_dealers.register
+def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
+    arrays, before = deal_arrays(cards), len(cards.board_cards[0])  # indices into the list of all streets' boards
+    chosen = zip(strata.boards, strata.weights, strict=True)
+    return [
+        ListedStratumDealer(arrays, drawn_boards(boards + before, weights), seed, stratum)
+        for stratum, (boards, weights) in enumerate(chosen)
+    ]
+
+
+# --- the whole deck ---
+
+
+@dataclass(frozen=True)
+class StratifiedDeck(WholeDeck):
+    """A full deck in strata: buckets from the second street on depend on the stratum of the flop.
+
+    stratum  [canonical boards of the second street] int64
+    plain    [S] number of buckets of each street in the unstratified tables
+    """
+
+    stratum: npt.NDArray[np.int64] | None = None
+    plain: tuple[int, ...] = ()
+
+    @property
+    def layout(self) -> BucketLayout:
+        """Memory layout of the tables: stratified buckets on the second street, unstratified ones after it."""
+        known = tuple(self.cards_on(street) for street in range(self.streets))
+        counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
+        return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in counts))
+
+    def strata_of(self, boards: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Return [N] the stratum of boards [N, n] of the second street, cards in any order."""
+        assert self.stratum is not None
+        rank = sum(_choose(place)[cards] for place, cards in enumerate(np.sort(boards, axis=1).T, 1))
+        return self.stratum[board_classes(boards.shape[1]).location[rank] >> _PERMUTATION_BITS]
+
+    def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """Return [1326] the stratified buckets on a board, its cards in order of dealing."""
+        row = super().board_row(street, board)
+        if street < 2:
+            return row
+        stratum = int(self.strata_of(np.array([list(board)[: self.cards_on(1)]]))[0])
+        return np.where(row == NO_BUCKET, row, row + stratum * self.plain[street]).astype(np.int32)
+
+    def bucket_pairs(self, street: int, player: int) -> BucketPairs:
+        """Yield buckets on `street` and the street before, for all canonical boards in every dealing order."""
+        if street < 2:
+            yield from super().bucket_pairs(street, player)
+            return
+        boards, known, flop = canonical_boards(self.cards_on(street)), self.cards_on(street - 1), self.cards_on(1)
+        for first in range(0, len(boards), _BOARDS_AT_A_TIME):
+            some = boards[first : first + _BOARDS_AT_A_TIME]
+            bucket = board_rows(self.lookup, some)
+            held = bucket >= 0
+            for dealt in combinations(range(some.shape[1]), known):
+                before = board_rows(self.lookup, some[:, dealt])
+                for under in combinations(dealt, flop):
+                    stratum = self.strata_of(some[:, under])[:, None]
+                    above = before if street == 2 else before + stratum * self.plain[street - 1]
+                    yield (bucket + stratum * self.plain[street])[held], above[held]
+
+    @property
+    def fits_policies(self) -> bool:
+        """True for two streets: a policy's turn and river tables cannot depend on the flop."""
+        return self.streets == 2
+
+
+@cache
+def _choose(cards: int) -> npt.NDArray[np.int64]:
+    """Return [52] the number of ways to choose `cards` cards from those below each card."""
+    return np.array([comb(card, cards) for card in range(CARD_COUNT)], np.int64)
+
+
+@in_strata.register
+def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
+    if cards.streets < 2 or cards.cards_on(0):
+        raise ValueError("run.strata needs a game of several streets that begins without a board")
+    if cards.histories is not None:
+        raise ValueError("run.strata needs buckets by board, and those of a nested recipe remember the flop")
+    known = cards.cards_on(1)
+    weight = board_classes(known).multiplicity.astype(np.float64)
+    stratum = _share_out(weight, count, "flops" if known == 3 else "boards of the second street")
+    plain = tuple(int(number) for number in cards.buckets[:, 0])
+    first = np.zeros((count + 1, cards.streets, 2), np.int64)
+    first[:, 1:] = np.arange(count + 1)[:, None, None] * cards.buckets[None, 1:]
+    apart = plain[1] == LOSSLESS_BUCKETS[STREET_NAMES[known]]
+    if apart:  # each board has buckets of its own
+        classes = np.bincount(stratum, _hole_classes(known), minlength=count)
+        first[1:, 1] = np.cumsum(classes).astype(np.int64)[:, None]
+
+    def load() -> list[npt.NDArray[Any]]:
+        tables = list(cards.load())
+        held = tables[1] != unused(tables[1].dtype)
+        dtype = bucket_dtype(int(first[-1, 1, 0]))
+        numbered = np.full(tables[1].shape, unused(dtype), dtype)
+        if apart:
+            numbered[held] = _renumbered(tables[1], held, stratum, count)[0]
+        else:
+            numbered[held] = (tables[1].astype(np.int64) + stratum[:, None] * plain[1])[held]
+        return [tables[0], numbered, *tables[2:]]
+
+    boards = [np.flatnonzero(stratum == s) for s in range(count)]
+    weights = [weight[part] for part in boards]
+    hottest = max(1 / plain[0], _MOST_COMBOS / COMBO_COUNT if plain[0] <= PREFLOP_CLASSES else 0.0)
+    buckets = cards.buckets.copy()
+    buckets[1:] = first[-1, 1:]
+    made = StratifiedDeck(cards.board_cards, buckets, load, stratum=stratum, plain=plain)
+    return made, Strata(_shares(weights), first, boards, weights, hottest)
+
+
+def _hole_classes(cards: int) -> npt.NDArray[np.int64]:
+    """Return [canonical boards] the number of hole-card classes on each board of so many cards.
+
+    A class is an orbit of the suit permutations that fix the board. By Burnside's lemma, the number of orbits is the
+    mean number of hands that such a permutation fixes.
+    """
+    boards, combos = canonical_boards(cards), np.arange(COMBO_COUNT)
+    renamed = (boards & ~3)[None] | suit_permutations()[:, boards & 3]
+    fixes = (np.sort(renamed, axis=2) == np.sort(boards, axis=1)).all(axis=2)
+    stay = (hole_permutations() == combos).astype(np.float32)
+    found = []
+    for first in range(0, len(boards), _BOARDS_AT_A_TIME):
+        part = slice(first, first + _BOARDS_AT_A_TIME)
+        left = used_slots(boards[part]).astype(np.float32) @ stay.T
+        found.append((left.T * fixes[:, part]).sum(axis=0) / fixes[:, part].sum(axis=0))
+    return np.rint(np.concatenate(found)).astype(np.int64)
+
+
+@stratum_dealers.register
+def _(cards: StratifiedDeck, strata: Strata, seed: int) -> list[Dealer]:
+    plain = np.array([0, 0, *cards.plain[2:]], np.int32)
+    chosen = zip(strata.boards, strata.weights, strict=True)
+    return [
+        DeckStratumDealer(cards.lookup, drawn_boards(boards, weights), np.repeat(stratum * plain, 2), seed, stratum)
+        for stratum, (boards, weights) in enumerate(chosen)
+    ]

@@ -1,0 +1,446 @@
+"""Cards whose hands and boards are all listed: Kuhn, Leduc, small decks, hold'em endgames.
+
+`mccfr.cards.card_list_text` parses their texts.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise, product
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
+from mccfr.cards.card_index import DEALT, Board, Deal
+from mccfr.cards.card_list_text import NamedCards, card_names, find_boards, find_hands, meanings
+from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
+from mccfr.cards.range_columns import columns
+from mccfr.common.rng import EVALUATION, new_stream, uniform
+
+_KEPT = 64  # number of boards whose following full boards are cached
+
+
+@dataclass(frozen=True)
+class ListedCards(NamedCards):
+    """Hands, ranges and boards of a game.
+
+    H hands (one list for both players), S streets, B_s boards on street s.
+
+    hand_cards     [H, 2] int16    cards of each hand, -1 where it has fewer than two
+    hand_names     [H]             text of each hand: "K", "AsKh"
+    reach          [2, H] float64  range weights; the joint weight of a disjoint pair is the product
+    board_cards    S × [B_s, n]    all board cards dealt up to and including street s, in order of dealing
+    board_parent   S × [B_s] int32 index of the board on the street before (0 on street 0)
+    strength       [B_last, H] int32   showdown order on each last-street board, higher wins; -1: they share a card
+    bucket         S × [2, B_s, H] int32  bucket of a player's hand on a board; NO_BUCKET if impossible
+    buckets        [S, 2] int64    number of buckets of each street and player
+    """
+
+    source: ClassVar[str] = "a list of boards"
+    stem: ClassVar[str] = "cards_"
+
+    hand_cards: npt.NDArray[np.int16]
+    hand_names: Sequence[str]
+    reach: npt.NDArray[np.float64]
+    board_cards: Sequence[npt.NDArray[np.int16]]
+    board_parent: Sequence[npt.NDArray[np.int32]]
+    strength: npt.NDArray[np.int32]
+    bucket: Sequence[npt.NDArray[np.int32]]
+    buckets: npt.NDArray[np.int64]
+
+    @cached_property
+    def board_masks(self) -> list[npt.NDArray[np.uint64]]:
+        """S × [B_s] uint64 bit masks of the boards' cards."""
+        return [card_masks(boards) for boards in self.board_cards]
+
+    def cards_on(self, street: int) -> int:
+        """Return the number of board cards on `street`."""
+        return self.board_cards[street].shape[1]
+
+    @property
+    def boards(self) -> int | None:
+        """Number of full boards."""
+        return len(self.board_cards[-1])
+
+    @property
+    def deck_size(self) -> int:
+        """Largest card number in a hand plus 1, at least 1."""
+        return max(1, int(self.hand_cards.max()) + 1)
+
+    @property
+    def most_hands(self) -> int:
+        """Size of the larger range, at least 1."""
+        return max(1, int((self.reach > 0).sum(axis=1).max()))
+
+    def listed(self) -> "ListedCards":
+        """Return these cards."""
+        return self
+
+    def after(self, street: int, board: Any) -> "ListedCards":
+        """Return the cards of the subgame after board index `board` of `street`."""
+        if not 0 <= board < len(self.board_cards[street]):
+            raise ValueError(
+                f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
+            )
+        kept = [np.array([board])]
+        for here in range(street, 0, -1):
+            kept.insert(0, self.board_parent[here][kept[0]])
+        for here in range(street + 1, self.streets):
+            kept.append(np.flatnonzero(np.isin(self.board_parent[here], kept[-1])))
+        parent = [np.zeros(1, np.int32)]
+        parent += [
+            np.searchsorted(above, self.board_parent[here][boards]).astype(np.int32)
+            for here, (above, boards) in enumerate(pairwise(kept), 1)
+        ]
+        return replace(
+            self,
+            reach=np.where(self.live(street, board), self.reach, 0),
+            board_cards=[cards[boards] for cards, boards in zip(self.board_cards, kept, strict=True)],
+            board_parent=parent,
+            strength=self.strength[kept[-1]],
+            bucket=[bucket[:, boards] for bucket, boards in zip(self.bucket, kept, strict=True)],
+        )
+
+    def dealer(self, seed: int, worker: int) -> Dealer:
+        """Return a worker's dealer."""
+        return ListedDealer(deal_arrays(self), seed, worker)
+
+    def seated(self, other: Cards) -> "ListedCards":
+        """Return the cards with player 1's buckets from `other`."""
+        if not isinstance(other, ListedCards):
+            raise self.apart(other)
+        sides = zip(self.bucket, other.bucket, strict=True)
+        return replace(
+            self,
+            bucket=[np.stack([own[0], others[1]]) for own, others in sides],
+            buckets=np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1),
+        )
+
+    def board_hands(self, board: Any) -> BoardHands:
+        """Return the hands on board index `board` of the last street."""
+        if not isinstance(board, int | np.integer):
+            raise ValueError(f"board {board}: boards are listed, give the number of one")
+        if not 0 <= board < len(self.board_cards[-1]):
+            raise ValueError(f"last_board = {board}: it must be from 0 to {len(self.board_cards[-1]) - 1}")
+        last = self.streets - 1
+        bucket = np.stack([found[:, at] for found, at in zip(self.bucket, self.path(last, int(board)), strict=True)])
+        live = [np.flatnonzero(self.live(last, board) & (self.reach[player] > 0)) for player in range(2)]
+        for player, hands in enumerate(live):
+            missing = (bucket[:, player, hands] < 0).any(axis=0)
+            if missing.any():
+                name = self.hand_names[hands[np.argmax(missing)]]
+                raise ValueError(f"hand {name} can be dealt but has no bucket on board {board}")
+        weight = [self.reach[player, hands] for player, hands in enumerate(live)]
+        return BoardHands(live, weight, bucket, self.strength[board], self.hand_cards)
+
+    def bucket_pairs(self, street: int, player: int) -> BucketPairs:
+        """Yield buckets on `street` and the street before, by board."""
+        live = self.reach[player] > 0
+        for board, over in enumerate(self.board_parent[street].tolist()):
+            bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, over]
+            held = live & (bucket >= 0)
+            yield bucket[held], before[held]
+
+    def held(self) -> Iterator[HeldBuckets]:
+        """Yield (buckets, range weights) of all hands on all boards."""
+        for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
+            possible = (bucket >= 0) & (reach > 0)
+            yield bucket[possible], np.broadcast_to(reach, bucket.shape)[possible]
+
+    # --- deals ---
+
+    @cached_property
+    def _first_chance(self) -> npt.NDArray[np.float64]:
+        """[H] cumulative weights with which player 0 is dealt each hand."""
+        return np.cumsum(self.reach[0] * self.disjoint_weight(self.reach[1]))
+
+    def deal(self, seed: int, number: int) -> Deal:
+        """Return deal `number` of a seed."""
+        state, masks = new_stream(seed, DEALT, EVALUATION, number), self.hand_masks()
+        first = _drawn(self._first_chance, uniform(state))
+        second = _drawn(np.cumsum(np.where(masks & masks[first], 0, self.reach[1])), uniform(state))
+        free = np.flatnonzero((self.board_masks[-1] & (masks[first] | masks[second])) == 0)
+        return Deal((first, second), self.path(self.streets - 1, int(free[int(uniform(state) * len(free))])))
+
+    def all_deals(self) -> list[tuple[Deal, float]]:
+        """Return every possible deal with its probability."""
+        found, masks, last = list[tuple[Deal, float]](), self.hand_masks(), self.streets - 1
+        for first in np.flatnonzero(self.reach[0]).tolist():
+            for second in np.flatnonzero((self.reach[1] > 0) & ((masks & masks[first]) == 0)).tolist():
+                free = np.flatnonzero((self.board_masks[-1] & (masks[first] | masks[second])) == 0).tolist()
+                weight = float(self.reach[0, first] * self.reach[1, second]) / len(free)
+                found.extend((Deal((first, second), self.path(last, board)), weight) for board in free)
+        total = sum(weight for _, weight in found)
+        return [(deal, weight / total) for deal, weight in found]
+
+    def path(self, street: int, board: Board) -> tuple[Board, ...]:
+        """Return the board indices that lead to `board`, itself last."""
+        found = [board]
+        for parents in self.board_parent[street:0:-1]:
+            found.append(int(parents[found[-1]]))
+        return tuple(found[::-1])
+
+    def boards_after(self, street: int, board: Board) -> list[Board]:
+        """Return the next street's board indices after `board`."""
+        if street < 0:
+            return list(range(self.first_boards))
+        found: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
+        return found
+
+    @property
+    def first_boards(self) -> int:
+        """Number of boards of the first street."""
+        return len(self.board_cards[0])
+
+    @cached_property
+    def _kept(self) -> dict[tuple[int, Board], tuple[npt.NDArray[np.int64], int]]:
+        return {}
+
+    def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
+        """Return the last-street boards after `board`, and how many of them fit any one pair of hands."""
+        found = self._kept.get((street, board))
+        if found is None:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            found = self._kept[street, board] = self._find_last_boards(street, board)
+        return found
+
+    def _find_last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
+        last: npt.NDArray[np.int64] = np.arange(len(self.board_cards[-1]))
+        if street >= 0:
+            above: npt.NDArray[np.integer] = last
+            for parents in self.board_parent[:street:-1]:
+                above = parents[above]
+            last = last[above == board]
+        live, masks = np.ones(self.hand_count, bool) if street < 0 else self.live(street, board), self.hand_masks()
+        for first in np.flatnonzero(live & (self.reach[0] > 0)).tolist():
+            others = np.flatnonzero(live & (self.reach[1] > 0) & ((masks & masks[first]) == 0))
+            if len(others):
+                return last, int(((self.board_masks[-1][last] & (masks[first] | masks[others[0]])) == 0).sum())
+        raise ValueError("no two hands of the game's ranges can be dealt together on a board")
+
+    def full_boards(
+        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+    ) -> tuple[list[Board], float]:
+        """Return indices of full boards without the cards `taken`, and the factor for means."""
+        last, each = self._last_boards(street, board)
+        held = np.uint64(sum(1 << card for card in taken))
+        last = last[(self.board_masks[-1][last] & held) == 0]
+        drawn = last if len(last) <= most else rng.choice(last, most)
+        return drawn.tolist(), len(last) / each
+
+    def board_mask(self, street: int, board: Board) -> np.uint64:
+        """Return a board's cards as bits."""
+        return np.uint64(self.board_masks[street][board])
+
+    def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
+        """Return [H] the player's buckets on a board."""
+        return self.bucket[street][player, board]
+
+    def strengths(self, full: Board) -> npt.NDArray[np.integer]:
+        """Return [H] strengths on a full board."""
+        return self.strength[full]
+
+    # --- texts ---
+
+    def hand_text(self, hand: int) -> str:
+        """Return a hand's text."""
+        return self.hand_names[hand]
+
+    def find_hands(self, text: str) -> npt.NDArray[np.int64]:
+        """Return the hands that a text matches."""
+        return find_hands(self, text)
+
+    def board_text(self, street: int, board: Board) -> str:
+        """Return a board's text in order of dealing."""
+        return "".join(self.card_texts[int(card)] for card in self.board_cards[street][board])
+
+    def read_board(self, street: int, text: str | None) -> Board:
+        """Return the index of the first board that matches a text."""
+        return int(find_boards(self, street, text or None)[0])
+
+    def board_deck(self) -> list[str]:
+        """Return the texts of all board cards, ascending."""
+        return [self.card_texts[card] for card in np.unique(self.board_cards[-1]).tolist() if card in self.card_texts]
+
+    def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
+        """Return the bucket of a hand on a board."""
+        hands, boards = find_hands(self, hand), find_boards(self, street, board)
+        disjoint = (self.hand_masks()[hands] & self.board_masks[street][boards][:, None]) == 0
+        if not disjoint.any():
+            raise ValueError(f"hand {hand!r} shares a card with the board")
+        bucket = self.bucket[street][player][np.ix_(boards, hands)]
+        live = disjoint & (bucket != NO_BUCKET) & (self.reach[player][hands] > 0)
+        if not live.any():
+            raise ValueError(
+                f"hand {hand!r} is not in the range of player {player} (its reach is 0): a hand such as "
+                f"{self.hand_names[int(np.argmax(self.reach[player]))]} is"
+            )
+        found = np.unique(bucket[live])
+        if len(found) > 1:
+            several = meanings(self, street, product(boards, hands), live.ravel())
+            raise ValueError(f"hand {hand!r}, board {board or ''!r} may mean {several}, which differ: give the suits")
+        return int(found[0])
+
+    def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
+        """Return {hand: bucket} of the player's range on a board."""
+        bucket = self.bucket[street][player][find_boards(self, street, board)]
+        live = (bucket != NO_BUCKET) & (self.reach[player] > 0)
+        found = {}
+        for hand in np.flatnonzero(live.any(axis=0)).tolist():
+            numbers = np.unique(bucket[live[:, hand], hand])
+            if len(numbers) > 1:
+                raise ValueError(f"board {board!r} may mean several boards, which differ: give the suits")
+            found[self.hand_names[hand]] = int(numbers[0])
+        return found
+
+    def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
+        """Return (bucket, first hand, board) of every bucket."""
+        bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
+        found, first = np.unique(bucket, return_index=True)
+        places = [divmod(int(place), bucket.shape[1]) for place in first]
+        return [
+            (number, self.hand_names[hand], self.board_text(street, board))
+            for number, (board, hand) in zip(found.tolist(), places, strict=True)
+            if number != NO_BUCKET
+        ]
+
+    @cached_property
+    def card_texts(self) -> dict[int, str]:
+        """Texts of all hand cards, by number."""
+        return card_names(self)
+
+    def bucket_table(self, street: int) -> str | None:
+        """Return the name of a street's bucket table in `arrays`."""
+        return f"{self.stem}bucket_street{street}"
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Yield (name, array); bucket tables mark impossible hands by the maximum of their dtype."""
+        for name in ("hand_cards", "reach", "strength", "buckets"):
+            yield f"{self.stem}{name}", getattr(self, name)
+        for street, bucket in enumerate(self.bucket):
+            yield f"{self.stem}board_cards_street{street}", self.board_cards[street]
+            yield f"{self.stem}board_parent_street{street}", self.board_parent[street]
+            marked = bucket.astype(narrow(int(self.buckets[street].max())))
+            marked[bucket == NO_BUCKET] = np.iinfo(marked.dtype).max
+            yield f"{self.stem}bucket_street{street}", marked
+
+    def texts(self) -> dict[str, list[str]]:
+        """Return the names of the hands."""
+        return {f"{self.stem}hand_names": list(self.hand_names)}
+
+    def differences(self, other: Cards) -> Iterator[Difference]:
+        """Yield differences in hands, ranges, boards and strengths."""
+        if isinstance(other, ListedCards):
+            yield from _differences(self, other)
+        else:
+            yield from super().differences(other)
+
+
+def lossless_buckets(
+    masks: npt.NDArray[np.uint64], reach: npt.NDArray[np.float64], boards: npt.NDArray[np.int16]
+) -> npt.NDArray[np.int32]:
+    """Return [2, B, H] int32 a bucket for each (board, hand) in a player's range, otherwise NO_BUCKET.
+
+    masks   [H] uint64 cards of each hand as bits
+    reach   [2, H] range weights
+    boards  [B, n] boards of one street
+
+    Buckets are numbered board by board.
+    """
+    disjoint = (masks[None, :] & card_masks(boards)[:, None]) == 0
+    live = disjoint[None] & (reach > 0)[:, None]
+    found = np.full(live.shape, NO_BUCKET, np.int32)
+    for numbers, own in zip(found, live, strict=True):
+        numbers[own] = np.arange(own.sum(), dtype=np.int32)
+    return found
+
+
+def deal_arrays(cards: ListedCards) -> DealArrays:
+    """Return the deal kernel's arrays of listed cards.
+
+    Raises `ValueError` if the boards of a street are not in the order of their parents, equally many for each.
+    """
+    masks = cards.board_masks
+    first = np.concatenate([[0], np.cumsum([len(mask) for mask in masks])])
+    child, children = [], [len(masks[0])]
+    for street in range(1, cards.streets):
+        starts = np.searchsorted(cards.board_parent[street], np.arange(len(masks[street - 1]) + 1))
+        if len(set(np.diff(starts))) != 1:
+            raise ValueError(
+                f"boards of street {street} do not follow evenly and in order from those of the street before"
+            )
+        child.append(first[street] + starts[:-1])
+        children.append(int(starts[1] - starts[0]))
+    child.append(np.full(len(masks[-1]), -1))
+    tables = [alias_table(cards.reach[player]) for player in range(2)]
+    return DealArrays(
+        np.array([table[0] for table in tables]),
+        np.array([table[1] for table in tables]),
+        cards.hand_masks(),
+        np.concatenate(masks),
+        np.concatenate(child).astype(np.int64),
+        np.array(children, np.int64),
+        np.concatenate([np.ascontiguousarray(b.transpose(1, 0, 2)) for b in cards.bucket]).astype(np.int32),
+        np.ascontiguousarray(cards.strength, np.int32),
+        first[-2:-1].astype(np.int64),
+    )
+
+
+def of_hands(cards: ListedCards, hands: npt.NDArray[np.integer]) -> ListedCards:
+    """Return the cards restricted to the hands [n], given in ascending order."""
+    return replace(
+        cards,
+        hand_cards=cards.hand_cards[hands],
+        hand_names=[cards.hand_names[hand] for hand in hands.tolist()],
+        reach=cards.reach[:, hands],
+        strength=columns(cards.strength, hands),
+        bucket=[columns(bucket, hands) for bucket in cards.bucket],
+    )
+
+
+def live_hands(cards: ListedCards) -> Iterator[npt.NDArray[np.bool_]]:
+    """Yield [2, B, H] for each street: True for hands in the player's range that fit the board."""
+    masks = cards.hand_masks()
+    for boards in cards.board_masks:
+        yield (cards.reach > 0)[:, None] & ((boards[:, None] & masks) == 0)
+
+
+def joint_weight(cards: ListedCards) -> float:
+    """Return the sum of reach[0, i]·reach[1, j] over disjoint pairs, which normalises expected values."""
+    masks, live_0, live_1 = cards.hand_masks(), cards.reach[0] > 0, cards.reach[1] > 0
+    disjoint = (masks[live_0][:, None] & masks[live_1][None, :]) == 0
+    return float(cards.reach[0][live_0] @ disjoint @ cards.reach[1][live_1])
+
+
+def _drawn(sums: npt.NDArray[np.float64], share: float) -> int:
+    """Return the index at a fraction `share` in [0, 1) of the cumulative weights; never one of weight 0."""
+    place = int(np.searchsorted(sums, share * sums[-1], side="right"))
+    return min(place, int(np.searchsorted(sums, sums[-1])))
+
+
+# --- comparison ---
+
+
+def _differences(first: ListedCards, second: ListedCards) -> Iterator[Difference]:
+    yield from unequal("the number of hands", len(first.hand_names), len(second.hand_names))
+    hands = first.hand_names
+    for hand, (name, instead) in enumerate(zip(hands, second.hand_names, strict=True)):
+        yield from unequal(f"the name of hand {hand}", name, instead)
+    for (hand, _), _, _ in unlike(first.hand_cards, second.hand_cards):
+        yield f"the cards of hand {hands[hand]}", first.hand_cards[hand].tolist(), second.hand_cards[hand].tolist()
+    for (player, hand), weight, instead in unlike(first.reach, second.reach):
+        yield f"the weight of {hands[hand]} in the range of player {player}", weight, instead
+    for street, (boards, others) in enumerate(zip(first.board_cards, second.board_cards, strict=True)):
+        yield from unequal(f"the number of board cards on street {street}", boards.shape[1], others.shape[1])
+        yield from unequal(f"the number of boards of street {street}", len(boards), len(others))
+        for (board, _), _, _ in unlike(boards, others):
+            shown = [cards.board_text(street, board) for cards in (first, second)]
+            yield f"board {board} of street {street}", shown[0], shown[1]
+        parents = first.board_parent[street], second.board_parent[street]
+        for (board,), parent, instead in unlike(*parents):
+            yield f"the board before board {board} of street {street}", parent, instead
+    for (board, hand), strength, instead in unlike(first.strength, second.strength):
+        yield f"the strength of {hands[hand]} on the board {first.board_text(-1, board)}", strength, instead

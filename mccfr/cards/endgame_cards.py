@@ -1,0 +1,54 @@
+"""Cards of a hold'em endgame: one board, two ranges and all boards that can follow."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_mask, combo_masks, combo_text, hand_cards
+from abstraction.hand_evaluator import evaluator_tables, fill_on_boards
+from mccfr.cards.card_lists import ListedCards, lossless_buckets
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.range_columns import RangeColumns, spread
+
+
+def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets: int) -> ListedCards:
+    """Return listed cards with all 1,326 hands, the given board, and all boards of the later streets.
+
+    board    cards on the first street
+    ranges   [2, 1326] weights of each player's hands; hands that share a card with the board get 0
+    streets  number of streets, the first included; each later street deals one card
+
+    The buckets are lossless: one for each (board, hand) pair in the player's range.
+    """
+    boards, parents = [np.array([board], np.int16)], [np.zeros(1, np.int32)]
+    for _ in range(streets - 1):
+        above = boards[-1].tolist()
+        below = [(*known, card) for known in above for card in range(CARD_COUNT) if card not in known]
+        boards.append(np.array(below, np.int16))
+        parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
+    hits = (combo_masks() & np.uint64(card_mask(board))) != 0
+    reach = np.where(hits, 0.0, ranges)
+    held, last = np.flatnonzero(reach.any(axis=0)), boards[-1]
+    bucket = [lossless_buckets(combo_masks()[held], reach[:, held], street_boards) for street_boards in boards]
+    every = partial(_strengths, last, np.arange(COMBO_COUNT))
+    strength = RangeColumns(_strengths(last, held), held, COMBO_COUNT, every)
+    return ListedCards(
+        hand_cards(CARD_COUNT, 2),
+        [combo_text(index) for index in range(COMBO_COUNT)],
+        reach,
+        boards,
+        parents,
+        cast(npt.NDArray[np.int32], strength),
+        [spread(numbers, held, COMBO_COUNT, NO_BUCKET) for numbers in bucket],
+        np.array([numbers.max(axis=(1, 2), initial=NO_BUCKET) + 1 for numbers in bucket], np.int64),
+    )
+
+
+def _strengths(boards: npt.NDArray[np.int16], hands: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
+    """Return the strengths [B, n] int32 of hands [n] on boards [B, 5], -1 if they share a card."""
+    found, room = np.empty((len(boards), len(hands)), np.int32), np.empty(COMBO_COUNT, np.int16)
+    fill_on_boards(evaluator_tables(), boards.astype(np.int8), hands, room, found)
+    return found

@@ -1,0 +1,456 @@
+"""Cards of full hold'em: 52 cards, all hands in range, buckets of a card abstraction.
+
+A deal is nine cards, and buckets are looked up by canonical board. Both players have the same buckets. Only games that
+end on the flop can be listed, which an exact best response requires.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import combinations
+from math import comb
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import (
+    PREFLOP_CLASSES,
+    board_classes,
+    canonical_boards,
+    check_board,
+    hole_permutations,
+    used_slots,
+)
+from abstraction.buckets import bucket_dtype
+from abstraction.cards import (
+    CARD_COUNT,
+    COMBO_COUNT,
+    card_mask,
+    card_text,
+    cards_text,
+    combo_cards,
+    combo_index,
+    combo_text,
+    hand_cards,
+    parse_cards,
+    plain_text,
+)
+from abstraction.hand_evaluator import board_strengths, strengths
+from abstraction.lookup import DEAL_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
+from abstraction.range_notation import parse_range
+from abstraction.recall_buckets import Histories, remembered
+from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
+from mccfr.cards.card_index import DEALT, Board, Deal, IndexedCards
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.full_deck_deals import DeckDealer, PerPlayerDealer, draw_cards
+from mccfr.cards.per_player import PerPlayerDeck
+from mccfr.common.rng import EVALUATION
+
+MOST_LISTED_CARDS = 3
+_MOST_BOARDS = 512  # canonical boards looked up at a time
+_MARKED_BOARDS = 256  # boards whose used slots are computed at a time
+LISTED_BYTES = 1_700_000_000
+"""Bytes of an exact evaluation with all flops listed, without the strategies.
+
+This holds if isomorphic hands share buckets, so that isomorphic flops are walked once. Flop Hold'em with 2 GB of sums
+took 3.05 GB in total.
+"""
+STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
+"""Names of streets by the number of cards on the board."""
+HISTORY = "history_street"
+"""Prefix of the names of a policy's arrays for `WholeDeck.histories`."""
+_CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
+
+
+@dataclass(frozen=True)
+class WholeDeck(IndexedCards):
+    """Cards dealt beside the betting tree of a full hold'em game. S streets.
+
+    board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
+    buckets      [S, 2] int64 number of buckets of each street and player
+    load         returns each street's bucket table [canonical boards, 1326], as in `abstraction.buckets`; called at the
+                 first lookup, so that sizes are known before an abstraction is built
+    memory       [layout.length_bytes] uint8 with bucket tables already written, or None
+    histories    maps table buckets to buckets that remember earlier streets (nested recipes), or None
+    """
+
+    source: ClassVar[str] = "the whole deck"
+    stem: ClassVar[str] = "deck_"
+
+    board_cards: tuple[int, ...]
+    buckets: npt.NDArray[np.int64]
+    load: Callable[[], Sequence[npt.NDArray[Any]]]
+    memory: npt.NDArray[np.uint8] | None = None
+    histories: Histories | None = None
+    hand_cards: npt.NDArray[np.int16] = field(default_factory=lambda: hand_cards(CARD_COUNT, 2), init=False, repr=False)
+    reach: npt.NDArray[np.float64] = field(default_factory=lambda: np.ones((2, COMBO_COUNT)), init=False, repr=False)
+
+    def cards_on(self, street: int) -> int:
+        """Return the number of board cards on `street`."""
+        return sum(self.board_cards[: street + 1])
+
+    @property
+    def boards(self) -> int | None:
+        """None: boards are drawn from the deck."""
+        return None
+
+    @property
+    def deck_size(self) -> int:
+        """Number of cards in the deck, 52."""
+        return CARD_COUNT
+
+    @property
+    def most_hands(self) -> int:
+        """Number of two-card hands, 1,326."""
+        return COMBO_COUNT
+
+    def dealer(self, seed: int, worker: int) -> Dealer:
+        """Return a worker's dealer."""
+        return DeckDealer(self.lookup, seed, worker, self.histories)
+
+    def seated(self, other: Cards) -> Cards:
+        """Return the cards with player 1's buckets from `other`."""
+        if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
+            raise self.apart(other)
+        buckets = np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1)
+        return PerPlayerDeck((self, other), buckets, partial(_seated_dealer, (self, other)))
+
+    @property
+    def layout(self) -> BucketLayout:
+        """Memory layout of the bucket tables."""
+        known = tuple(self.cards_on(street) for street in range(self.streets))
+        return BucketLayout(known, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets)))
+
+    @property
+    def shared_bytes(self) -> int:
+        """Size in bytes of the bucket tables."""
+        return self.layout.length_bytes
+
+    def in_memory(self, memory: npt.NDArray[np.uint8], *, fill: bool) -> "WholeDeck":
+        """Return the cards with their bucket tables in `memory`; `fill` raises the errors of `load`."""
+        if fill:
+            bucket_tables(self.load(), self.layout.board_cards, memory)
+        return replace(self, memory=memory)
+
+    @cached_property
+    def lookup(self) -> BucketTables:
+        """Bucket tables of the lookup kernels; `ValueError` if the abstraction does not fit."""
+        if self.memory is not None:
+            return self.layout.tables(self.memory)
+        return bucket_tables(self.load(), self.layout.board_cards)
+
+    @property
+    def can_list(self) -> bool:
+        """True if all boards can be listed: games that end on the flop."""
+        return sum(self.board_cards) <= MOST_LISTED_CARDS
+
+    @property
+    def listing_bytes(self) -> int:
+        """Bytes needed to list all boards."""
+        return LISTED_BYTES if self.can_list else 0
+
+    def listed(self) -> ListedCards:
+        """Return the cards with all boards listed; 22,100 flops take about 1 GB."""
+        if not self.can_list:
+            raise ValueError(
+                f"boards of {sum(self.board_cards)} cards are too many to list them: this works for small games and "
+                "endgames only"
+            )
+        boards = [
+            np.array(list(combinations(range(CARD_COUNT), self.cards_on(street))), np.int16).reshape(
+                comb(CARD_COUNT, self.cards_on(street)), -1
+            )
+            for street in range(self.streets)
+        ]
+        rows = [board_rows(self.lookup, known) for known in boards]
+        if self.histories is not None:
+            rows = remembered(self.histories.tables, rows)
+        parents = [np.zeros(len(known), np.int32) for known in boards]
+        return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
+
+    def _lists(
+        self,
+        reach: npt.NDArray[np.float64],
+        boards: Sequence[npt.NDArray[np.int16]],
+        parents: Sequence[npt.NDArray[np.int32]],
+        rows: Sequence[npt.NDArray[np.int32]],
+    ) -> ListedCards:
+        """Return listed cards of some boards, with each street's buckets [boards, 1326]."""
+        strength: dict[tuple[int, ...], list[int]] = {}  # by sorted cards: the order of dealing does not matter
+        for board in boards[-1].tolist():
+            strength.setdefault(tuple(sorted(board)), board)
+        found = {key: board_strengths(board) for key, board in strength.items()}
+        return ListedCards(
+            self.hand_cards,
+            [combo_text(combo) for combo in range(COMBO_COUNT)],
+            np.stack([reach, reach]),
+            boards,
+            parents,
+            np.array([found[tuple(sorted(board))] for board in boards[-1].tolist()], np.int32),
+            [np.stack([row, row]) for row in rows],
+            self.buckets,
+        )
+
+    def after(self, street: int, board: Any) -> ListedCards:
+        """Return the cards of the subgame after `board`.
+
+        48 rivers can follow a turn, 2,352 turns and rivers a flop.
+        """
+        cards = [int(card) for card in board]
+        check_board(cards, (self.cards_on(street),))
+        boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street + 1)]
+        parents = [np.zeros(1, np.int32) for _ in boards]
+        for here in range(street + 1, self.streets):
+            dealt, above = [], []
+            for number, known in enumerate(boards[-1].tolist()):
+                left = [card for card in range(CARD_COUNT) if card not in known]
+                more = list(combinations(left, self.board_cards[here]))
+                dealt += [known + list(new) for new in more]
+                above += [number] * len(more)
+            boards.append(np.array(dealt, np.int16))
+            parents.append(np.array(above, np.int32))
+        rows = [
+            np.array([self.bucket_row(here, 0, known) for known in some.tolist()], np.int32)
+            for here, some in enumerate(boards)
+        ]
+        return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
+
+    def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
+        """Return [1326] both players' buckets on a board."""
+        needed = self.cards_on(street)
+        if len(board) != needed:
+            raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
+        return self.board_row(street, board) if self.histories is None else self._path_rows(street, board)[-1]
+
+    def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
+        """Return `bucket_row` for each street up to `street`."""
+        rows = [self.board_row(each, known) for each, known in enumerate(self.path(street, board))]
+        return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
+
+    def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """Return [1326] the table's buckets on a board; `ValueError` for cards that are no board."""
+        del street
+        return board_row(self.lookup, board)
+
+    def board_buckets(self, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """Return [S, 1326] the buckets on each street of a full board."""
+        check_board(board, (self.cards_on(self.streets - 1),))
+        return np.stack(self._path_rows(self.streets - 1, tuple(board)))
+
+    def board_hands(self, board: Sequence[int]) -> BoardHands:
+        """Return the hands on a full board, each with weight 1."""
+        cards = [int(card) for card in board]
+        shared = self.board_buckets(cards)
+        hands = np.flatnonzero(self.live(self.streets - 1, cards))
+        weight, bucket = np.ones(len(hands)), np.stack([shared, shared], axis=1)
+        return BoardHands([hands, hands], [weight, weight], bucket, board_strengths(cards), self.hand_cards)
+
+    def bucket_pairs(self, street: int, player: int) -> BucketPairs:
+        """Yield buckets on `street` and the street before, for all canonical boards in every dealing order.
+
+        Batches begin small: if hands of a bucket differ, the first few boards show it.
+        """
+        history = None if self.histories is None else self.histories.tables[street]
+        if history is not None:
+            yield history, np.broadcast_to(np.arange(len(history))[:, None], history.shape)
+            return
+        boards, known = canonical_boards(self.cards_on(street)), self.cards_on(street - 1)
+        first, count = 0, 1
+        while first < len(boards):
+            some = boards[first : first + count]
+            bucket = board_rows(self.lookup, some)
+            for dealt in combinations(range(some.shape[1]), known):
+                before = board_rows(self.lookup, some[:, dealt])
+                held = bucket >= 0
+                yield bucket[held], before[held]
+            first, count = first + count, min(2 * count, _MOST_BOARDS)
+
+    # --- deals ---
+
+    def deal(self, seed: int, number: int) -> Deal:
+        """Return deal `number` of a seed."""
+        cards = np.empty((1, DEAL_CARDS), np.int8)
+        keys = np.uint64(seed), np.uint64(DEALT), EVALUATION, np.int64(number), np.int64(1)
+        draw_cards(*keys, np.zeros(4, np.uint64), cards)
+        dealt = cards[0].tolist()
+        hands = combo_index(dealt[0], dealt[1]), combo_index(dealt[2], dealt[3])
+        return Deal(hands, self.path(self.streets - 1, dealt[4:]))
+
+    def path(self, street: int, board: Board) -> tuple[Board, ...]:
+        """Return the boards of streets 0 to `street`, as prefixes of `board`."""
+        return tuple(tuple(board[: self.cards_on(each)]) for each in range(street + 1))
+
+    def boards_after(self, street: int, board: Board) -> list[Board]:
+        """Return the next street's boards after `board`, new cards in one order only."""
+        before = () if street < 0 else tuple(board)
+        left = [card for card in range(CARD_COUNT) if card not in before]
+        return [(*before, *more) for more in combinations(left, self.board_cards[street + 1])]
+
+    @property
+    def first_boards(self) -> int:
+        """Number of boards of the first street."""
+        return comb(CARD_COUNT, self.board_cards[0])
+
+    def full_boards(
+        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+    ) -> tuple[list[Board], float]:
+        """Return full boards after `board` without the cards `taken`, and the factor for means."""
+        before = () if street < 0 else tuple(board)
+        left = [card for card in range(CARD_COUNT) if card not in before and card not in taken]
+        more = sum(self.board_cards) - len(before)
+        count = comb(len(left), more)
+        factor = count / comb(CARD_COUNT - len(before) - 4, more)
+        if count <= most:
+            return [(*before, *cards) for cards in combinations(left, more)], factor
+        drawn = np.argsort(rng.random((most, len(left))), axis=1)[:, :more]
+        return [(*before, *cards) for cards in np.array(left)[drawn].tolist()], factor
+
+    def board_mask(self, street: int, board: Board) -> np.uint64:
+        """Return a board's cards as bits."""
+        return np.uint64(card_mask(board))
+
+    def strengths(self, full: Board) -> npt.NDArray[np.integer]:
+        """Return [1326] strengths on a full board."""
+        return board_strengths(full)
+
+    def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
+        """Return [K] showdowns of two hands on full boards, ranking only these two hands."""
+        own, others = (strengths(np.array([(*combo_cards(hand), *board) for board in full])) for hand in hands)
+        return np.sign(own.astype(np.float64) - others)
+
+    # --- texts ---
+
+    def hand_text(self, hand: int) -> str:
+        """Return a hand's text, such as "AsKh"."""
+        return combo_text(hand)
+
+    def board_text(self, street: int, board: Board) -> str:
+        """Return a board's text in order of dealing."""
+        return cards_text(board)
+
+    def board_deck(self) -> list[str]:
+        """Return the texts of all 52 cards."""
+        return [card_text(card) for card in range(CARD_COUNT)]
+
+    def read_board(self, street: int, text: str | None) -> Board:
+        """Return the cards of a board's text."""
+        board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
+        if len(board) != needed:
+            wanted = (
+                f"give {needed} board cards, such as {'Qs7h2d3c4c'[: 2 * needed]}" if needed else "leave the board out"
+            )
+            raise ValueError(f"board {text or ''!r} has {len(board)} cards: on the {STREET_NAMES[needed]} {wanted}")
+        if board:
+            check_board(board)
+        return board
+
+    def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
+        """Return the bucket of a hand, or preflop of a class (AKs, 72o, QQ)."""
+        cards, hands = self.read_board(street, board), self.find_hands(hand)
+        row = self.bucket_row(street, player, cards)[hands]
+        live = row[row != NO_BUCKET]
+        if not len(live):
+            raise ValueError(f"hand {hand!r} shares a card with the board {cards_text(cards)}")
+        if len(set(live.tolist())) > 1:
+            raise ValueError(f"hand {hand!r} means several hands on the board {cards_text(cards)}: give both suits")
+        return int(live[0])
+
+    def find_hands(self, text: str) -> npt.NDArray[np.int64]:
+        """Return the hands of one combination (`AsKh`) or a class (`AKs`, `72o`, `QQ`)."""
+        plain = plain_text(text)
+        if _CLASS.fullmatch(plain):
+            return np.flatnonzero(parse_range(plain) > 0)
+        cards = parse_cards(plain) if len(plain) == 4 else ()
+        if len(cards) != 2 or cards[0] == cards[1]:
+            raise ValueError(f"hand {text!r}: two different cards are needed, such as AsKh, or a class such as AKs")
+        low, high = sorted(cards)
+        return np.array([high * (high - 1) // 2 + low])
+
+    def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
+        """Return {hand: bucket} of all hands, or preflop of all classes (AA, AKs, 72o)."""
+        row = self.bucket_row(street, player, self.read_board(street, board))
+        if not self.cards_on(street):
+            return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
+        return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
+
+    def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
+        """Return (bucket, text, "") for every bucket.
+
+        The text is the class of hole cards if each class has its own bucket, otherwise the bucket's number.
+        """
+        count = int(self.buckets[street, player])
+        if self.cards_on(street) or count != PREFLOP_CLASSES:
+            return [(bucket, f"bucket {bucket}", "") for bucket in range(count)]
+        return sorted((bucket, hand, "") for hand, bucket in self.hand_buckets(street, player, None).items())
+
+    @property
+    def card_texts(self) -> dict[int, str]:
+        """Texts of all 52 cards, by card number."""
+        return {card: card_text(card) for card in range(CARD_COUNT)}
+
+    @property
+    def drawn(self) -> Sequence[int] | None:
+        """Cards dealt to the board on each street."""
+        return self.board_cards
+
+    def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
+        """Return each street's bucket table [canonical boards, 1326]; `ValueError` for nested recipes."""
+        if self.histories is not None:
+            raise ValueError("buckets that remember the streets before have no tables by canonical board")
+        return self.load()
+
+    def in_table(self, street: int) -> int:
+        """Return the number of buckets in a street's table, before `histories` is applied."""
+        return super().in_table(street) if self.histories is None else self.histories.in_tables[street]
+
+    def bucket_table(self, street: int) -> str | None:
+        """Return the name of a street's bucket table in `arrays`."""
+        return f"{self.stem}buckets_street{street}"
+
+    def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+        """Yield each street's bucket table and the arrays to look a hand up in it."""
+        for street, table in enumerate(self.load()):
+            cards, dtype = self.cards_on(street), narrow(self.in_table(street))
+            yield f"{self.stem}buckets_street{street}", _marked(table, cards, dtype)
+            if cards:
+                yield f"{self.stem}location_{cards}", board_classes(cards).location
+        yield f"{self.stem}hole_permutation", hole_permutations()
+        for street, history in enumerate([] if self.histories is None else self.histories.tables):
+            if history is not None:
+                yield f"{HISTORY}{street}", history
+
+    def same_tables(self, other: Cards) -> bool:
+        """Return True if both deal the same number of board cards on each street."""
+        return self.drawn == other.drawn
+
+    def differences(self, other: Cards) -> Iterator[Difference]:
+        """Yield a difference in the number of board cards, or in the kind of cards."""
+        if isinstance(other, WholeDeck):
+            yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
+        else:
+            yield from super().differences(other)
+
+
+def _seated_dealer(decks: tuple[WholeDeck, WholeDeck], seed: int, worker: int) -> Dealer:
+    """Return a dealer whose deals hold each player's buckets; the bucket tables are loaded here."""
+    return PerPlayerDealer([deck.lookup for deck in decks], [deck.histories for deck in decks], seed, worker)
+
+
+def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Return [boards, 1326] buckets as `dtype`, its maximum where a hand shares a card with the board."""
+    if not cards:
+        return table.astype(dtype)
+    boards, out = canonical_boards(cards), np.full(table.shape, np.iinfo(dtype).max, dtype)
+    for first in range(0, len(boards), _MARKED_BOARDS):
+        piece = slice(first, first + _MARKED_BOARDS)
+        np.copyto(out[piece], table[piece], casting="unsafe", where=used_slots(boards[piece]))
+    return out
+
+
+def class_text(combo: int) -> str:
+    """Return the class of hole cards of a combination: AA, AKs, 72o."""
+    text = combo_text(combo)
+    high, low = sorted((text[0], text[2]), key="23456789TJQKA".index, reverse=True)
+    return high + low + ("" if high == low else "s" if text[1] == text[3] else "o")

@@ -1,0 +1,82 @@
+"""Compresses per-hand tables to the hands with non-zero range weight (often about 50 of 1,326)."""
+
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+
+class RangeColumns(NDArrayOperatorsMixin):
+    """Array [.., H] of which only some columns are stored; `columns` reads these without expanding it.
+
+    Any other use of it as an array computes the full array once, by `make`.
+
+    kept   [.., n] columns of the hands `held` [n], ascending
+    shape  shape of the full array
+    """
+
+    def __init__(
+        self, kept: npt.NDArray[Any], held: npt.NDArray[np.integer], hands: int, make: Callable[[], npt.NDArray[Any]]
+    ) -> None:
+        self.kept, self.held, self.shape, self._make = kept, held, (*kept.shape[:-1], hands), make
+
+    @cached_property
+    def whole(self) -> npt.NDArray[Any]:
+        """The full array [.., H]."""
+        return self._make()
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.whole, dtype, copy=copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(*(np.asarray(one) for one in inputs), **options)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.whole[at]
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.whole, name)
+
+
+def spread(
+    kept: npt.NDArray[np.int32], held: npt.NDArray[np.integer], hands: int, nothing: int
+) -> npt.NDArray[np.int32]:
+    """Return an array [.., hands] with the columns `kept` at `held` and `nothing` elsewhere.
+
+    The result is a `RangeColumns`, or `kept` itself if all hands are held.
+    """
+    if len(held) == hands:
+        return kept
+    return cast(npt.NDArray[np.int32], RangeColumns(kept, held, hands, partial(_filled, kept, held, hands, nothing)))
+
+
+def _filled(
+    kept: npt.NDArray[np.int32], held: npt.NDArray[np.integer], hands: int, nothing: int
+) -> npt.NDArray[np.int32]:
+    found = np.full((*kept.shape[:-1], hands), nothing, kept.dtype)
+    found[..., held] = kept
+    return found
+
+
+def kept_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], npt.NDArray[Any]]:
+    """Return the hands [n] whose columns are stored (all hands for an ordinary array), and these [.., n]."""
+    if isinstance(table, RangeColumns):
+        return table.held, table.kept
+    return np.arange(table.shape[-1]), table
+
+
+def columns(table: npt.NDArray[Any], hands: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
+    """Return the columns [.., n] of some hands, given in ascending order."""
+    if isinstance(table, RangeColumns):
+        place = np.searchsorted(table.held, hands)
+        if np.array_equal(table.held.take(place, mode="clip"), hands):
+            return table.kept[..., place]
+    return np.asarray(table)[..., hands]

@@ -1,0 +1,38 @@
+"""Cards of games with a small deck: all hands and boards, with or without suit isomorphism."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from abstraction.small_deck_hands import DeckListing
+from mccfr.cards.card_lists import ListedCards
+
+
+def small_deck(
+    ranks: int,
+    suits: int,
+    hole_cards: int,
+    board_cards: Sequence[int],
+    *,
+    merge_suits: bool = False,
+    names: str | None = None,
+) -> ListedCards:
+    """Return listed cards of a small deck (card = rank·suits + suit) with uniform ranges.
+
+    merge_suits  True: isomorphic (hand, board) pairs share a bucket
+    names        letters of the ranks, lowest first
+
+    Raises `ValueError` if the deck is too small for the deal, or the game too large to list.
+    """
+    deck = DeckListing(ranks, suits, hole_cards, tuple(board_cards))
+    bucket = [deck.numbers(street, merge_suits=merge_suits) for street in range(deck.streets)]
+    return ListedCards(
+        deck.hands,
+        deck.hand_names(names),
+        np.ones((2, len(deck.hands))),
+        list(deck.boards),
+        list(deck.parents),
+        deck.strength,
+        [np.stack([b, b]) for b in bucket],
+        np.array([[b.max() + 1] * 2 for b in bucket], np.int64),
+    )

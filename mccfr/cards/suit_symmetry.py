@@ -1,0 +1,353 @@
+"""Suit isomorphism: finds boards that are equal up to a permutation of suits.
+
+A suit permutation is a *symmetry* if it maps hands to hands of equal weight for both players, and boards to boards. It
+must also preserve buckets and showdowns. Symmetries that fix a board map the boards below it to boards of equal value,
+because strategies depend on buckets only. For one given strategy, equal action probabilities (to the last bit) suffice
+instead of equal buckets. Lossless games number hands anew on each board; they have no symmetry except for given
+strategies.
+
+Suit permutations: Waugh 2013, "A fast and optimal hand isomorphism algorithm".
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_lists import ListedCards, of_hands
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.cards.range_columns import columns, kept_columns, spread
+
+_SUITS = (4, 3, 2)  # card = rank·suits + suit; a wrong number is harmless: each permutation is checked
+_CODES = 64  # an upper bound of the number of cards in a deck
+_AT_A_TIME = 256  # boards compared at a time, to bound the memory of permuted copies
+_ROW_CELLS = 1 << 22  # strategy cells compared at a time: 32 MB
+
+Strategies = Sequence[npt.NDArray[np.float64]]
+"""Action probabilities [buckets, slots] by block 2·street + player."""
+
+
+class BoardCopies(NamedTuple):
+    """Boards to walk, and the isomorphic boards that each one represents. T boards, S streets, H hands.
+
+    first     [S, T+1] int64  entries first[s, t] .. first[s, t+1]-1 of `renaming`: the boards that board t represents
+                              when it is dealt after a board of street s-1 (s = 0: at the start). No entries: skip it.
+                              On streets after s: all streets from s on are dealt at once, as in a run-out
+    renaming  [.] int32       index of the permutation that maps the board to that board; 0, the identity, for itself
+    hand      [G, H] int32    image of each hand under each permutation
+    times     [T] float64     number of boards represented, with those of the boards above multiplied; 0: skipped
+    """
+
+    first: npt.NDArray[np.int64]
+    renaming: npt.NDArray[np.int32]
+    hand: npt.NDArray[np.int32]
+    times: npt.NDArray[np.float64]
+
+
+class _Renaming(NamedTuple):
+    """Images of the hands [H] and, for each street, of the boards [B_s] under one permutation."""
+
+    hand: npt.NDArray[np.int64]
+    boards: list[npt.NDArray[np.int64]]
+
+
+def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> BoardCopies:
+    """Find the boards to walk: the first board of each isomorphism class.
+
+    strategies  if given, permutations must map hands to hands with equal action probabilities; otherwise, to hands
+                with equal buckets, which is valid for every strategy
+    """
+    renamings = _renamings(cards, strategies)
+    sizes = [len(boards) for boards in cards.board_cards]
+    start = np.concatenate([[0], np.cumsum(sizes)])
+    first = np.zeros((cards.streets, start[-1] + 1), np.int64)
+    lists: list[npt.NDArray[np.int64]] = []
+    for row in range(cards.streets):
+        for street in range(cards.streets):
+            counts, here = _copies(cards, renamings, row - 1, street)
+            first[row, start[street] + 1 : start[street + 1] + 1] = counts
+            lists.append(here)
+    first[:, 1:] = np.cumsum(first[:, 1:]).reshape(first.shape[0], -1)
+    first[1:, 0] = first[:-1, -1]
+    times = np.ones(start[-1])
+    for street, parents in enumerate(cards.board_parent):
+        part = slice(start[street], start[street + 1])
+        times[part] = np.diff(first[street])[part]
+        if street:
+            times[part] *= times[start[street - 1] + parents]
+    hand = np.array([renaming.hand for renaming in renamings], np.int32)
+    return BoardCopies(first, np.concatenate(lists).astype(np.int32), hand, times)
+
+
+def lossless(cards: ListedCards) -> ListedCards:
+    """Return the cards with one bucket for each (board, hand) up to suit isomorphism (perfect recall).
+
+    Symmetries must preserve the buckets of `cards` too. So hands in one new bucket have equal values against any
+    strategy on the old buckets.
+    """
+    renamings, some = _renamings(cards, None), np.flatnonzero(_with_buckets(cards))
+    buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
+    for street, every in enumerate(cards.bucket):
+        known = columns(every, some)
+        pair, found = np.full(known.shape[1:], np.iinfo(np.int64).max), np.full_like(known, NO_BUCKET)
+        for renaming in renamings:
+            hand = np.searchsorted(some, renaming.hand[some])  # index within `some`
+            np.minimum(pair, renaming.boards[street][:, None] * len(hand) + hand, out=pair)
+        for player in range(2):
+            held, there = known[player] != NO_BUCKET, np.zeros(pair.size, bool)
+            there[pair[held]] = True
+            counts[street, player] = there.sum()
+            number = np.zeros(pair.size, np.int32)
+            number[there] = np.arange(counts[street, player])
+            found[player, held] = number[pair[held]]
+        buckets.append(spread(found, some, len(cards.hand_cards), NO_BUCKET))
+    return replace(cards, bucket=buckets, buckets=counts)
+
+
+def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
+    """Return [H] bool: True if either player has a bucket for the hand on any board."""
+    found = np.zeros(len(cards.hand_cards), bool)
+    for bucket in cards.bucket:
+        held, numbers = kept_columns(bucket)
+        found[held] |= (numbers != NO_BUCKET).any(axis=(0, 1))
+    return found
+
+
+def suits_merged(cards: ListedCards, weights: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
+    """Return lossless cards with isomorphic hands merged, ignoring the buckets of `cards`.
+
+    weights  [.., H] further weights of hands, such as those of locks, that symmetries must preserve
+    """
+    reach = np.concatenate([cards.reach, *weights])
+    return replace(lossless(_blind(replace(cards, reach=reach))), reach=cards.reach)
+
+
+def _blind(cards: ListedCards) -> ListedCards:
+    """Return the cards with a single bucket 0 for every possible hand."""
+    kept = [kept_columns(bucket) for bucket in cards.bucket]
+    hands = len(cards.hand_cards)
+    return replace(cards, bucket=[spread(np.minimum(numbers, 0), held, hands, NO_BUCKET) for held, numbers in kept])
+
+
+def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
+    """Return [B] the first isomorphic board of each board of a street, ignoring buckets."""
+    return np.array([renaming.boards[street] for renaming in _renamings(_blind(cards), None)]).min(axis=0)
+
+
+def alike_hands(
+    cards: ListedCards, boards: Sequence[npt.NDArray[np.integer]], *, swaps: bool = False
+) -> list[npt.NDArray[np.int32]]:
+    """Return, for each of S streets, [N, H] the first equivalent hand of each hand on boards [N].
+
+    Hands that have buckets are equivalent if a symmetry that fixes the board maps one to the other. With `swaps`,
+    exchanges of two cards also count: without flushes, any two cards of one rank.
+    """
+    renamings, found = _renamings(cards, None) + (_swaps(cards) if swaps else []), []
+    some = np.flatnonzero(_with_buckets(cards))
+    for street, numbers in enumerate(boards):
+        first = np.tile(np.arange(len(some)), (len(numbers), 1))
+        before = np.full_like(first, -1)
+        while not np.array_equal(first, before):
+            before = first.copy()
+            for renaming in renamings:
+                fixed = np.flatnonzero(renaming.boards[street][numbers] == numbers)
+                first[fixed] = np.minimum(first[fixed], first[fixed][:, np.searchsorted(some, renaming.hand[some])])
+        every = np.tile(np.arange(len(cards.hand_cards), dtype=np.int32), (len(numbers), 1))
+        every[:, some] = some[first]
+        found.append(every)
+    return found
+
+
+def _copies(
+    cards: ListedCards, renamings: list[_Renaming], above: int, street: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the number of boards [B] that each board of a street represents, and their permutations [.].
+
+    Boards represented by another board have none. Only permutations that fix the board's ancestor on street `above` are
+    used (-1: all). Streets not after `above` have no entries.
+    """
+    boards = np.arange(len(cards.board_cards[street]))
+    ancestor: npt.NDArray[np.integer] = boards
+    if street <= above:
+        return np.zeros(len(boards), np.int64), boards[:0]
+    if len(renamings) == 1:
+        return np.ones(len(boards), np.int64), np.zeros(len(boards), np.int64)
+    for parents in cards.board_parent[street:above:-1] if above >= 0 else ():
+        ancestor = parents[ancestor]
+    images = np.array([renaming.boards[street] for renaming in renamings])
+    if above >= 0:
+        fixes = np.array([renaming.boards[above][ancestor] == ancestor for renaming in renamings])
+        images = np.where(fixes, images, boards)
+    walked = images.min(axis=0) == boards
+    images = images[:, walked]
+    order = np.argsort(images, axis=0, kind="stable")  # stable: of equal images the first permutation comes first
+    images = np.take_along_axis(images, order, axis=0)
+    fresh = np.ones(images.shape, bool)
+    fresh[1:] = images[1:] != images[:-1]
+    counts = np.zeros(len(boards), np.int64)
+    counts[walked] = fresh.sum(axis=0)
+    return counts, order.T[fresh.T]
+
+
+# --- symmetries ---
+
+
+def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renaming]:
+    """Return all suit permutations that are symmetries, the identity first."""
+    hand_of, hands = _hand_of(cards), len(cards.hand_cards)
+    some, deck = _with_buckets(cards), len(hand_of) - 1
+    few = of_hands(cards, np.flatnonzero(some))
+    number = np.arange(deck)
+    for suits in _SUITS if deck else ():
+        known: dict[tuple[int, ...], _Renaming] = {}
+        for order in permutations(range(suits)) if deck % suits == 0 else ():
+            if order not in known:  # permutations already known are products of known symmetries
+                card = number // suits * suits + np.array(order)[number % suits]
+                made = _renaming(cards, (some, few), hand_of, card, strategies)
+                if made is not None:
+                    known[order] = made
+                    _close(known)
+        if len(known) > 1:
+            return [known[order] for order in sorted(known)]
+    return [_Renaming(np.arange(hands), [np.arange(len(boards)) for boards in cards.board_cards])]
+
+
+def _hand_of(cards: ListedCards) -> npt.NDArray[np.int64]:
+    """Return [deck+1, deck+1] the hand that holds two cards; -1 if there is none.
+
+    The last row and column stand for "no card". If two hands hold the same cards, the result is [1, 1].
+    """
+    deck, hands = 1 + int(cards.hand_cards.max(initial=-1)), len(cards.hand_cards)
+    hand_of = np.full((deck + 1, deck + 1), -1)
+    first, second = cards.hand_cards.T
+    hand_of[first, second] = hand_of[second, first] = np.arange(hands)
+    return hand_of if len(np.unique(hand_of[first, second])) == hands else hand_of[-1:, -1:]
+
+
+def _swaps(cards: ListedCards) -> list[_Renaming]:
+    """Return all exchanges of two cards that are symmetries, for card numbers less than four apart."""
+    hand_of, some, found = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
+    few = of_hands(cards, np.flatnonzero(some))
+    for first in range(len(hand_of) - 1):
+        for second in range(first + 1, min(first + max(_SUITS), len(hand_of) - 1)):
+            card = np.arange(len(hand_of) - 1)
+            card[[first, second]] = second, first
+            made = _renaming(cards, (some, few), hand_of, card, None)
+            found += [] if made is None else [made]
+    return found
+
+
+def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
+    """Add all products of permutations to `known`, in place; keys are the images of the suits."""
+    todo = list(known)
+    for first in todo:  # `todo` grows during the loop.
+        for second in list(known):
+            for one, other in ((first, second), (second, first)):
+                order = tuple(other[suit] for suit in one)
+                if order not in known:
+                    hand = known[other].hand[known[one].hand]
+                    boards = zip(known[one].boards, known[other].boards, strict=True)
+                    known[order] = _Renaming(hand, [after[before] for before, after in boards])
+                    todo.append(order)
+
+
+def _renaming(
+    cards: ListedCards,
+    compared: tuple[npt.NDArray[np.bool_], ListedCards],
+    hand_of: npt.NDArray[np.int64],
+    card: npt.NDArray[np.int64],
+    strategies: Strategies | None,
+) -> _Renaming | None:
+    """Return the images of hands and boards if card c becomes card[c], or None if it is no symmetry.
+
+    compared  ([H] bool hands that have buckets, the cards restricted to these hands)
+    """
+    card = np.append(card, -1)  # -1 stays -1: the missing card of hands with fewer cards
+    renamed = card[cards.hand_cards]
+    hand = hand_of[renamed[:, 0], renamed[:, 1]]
+    if np.any(hand < 0) or not np.array_equal(cards.reach[:, hand], cards.reach):
+        return None
+    boards: list[npt.NDArray[np.int64]] = []
+    known, above = 0, np.zeros(1, np.int64)
+    for dealt, parents in zip(cards.board_cards, cards.board_parent, strict=True):
+        new = dealt[:, known:]
+        if new.size and card.size <= new.max() + 1:
+            return None  # a board card that no hand can hold: an unknown kind of deck
+        place = _places(new, card[new], parents, above[parents])
+        if place is None:
+            return None
+        boards.append(place)
+        known, above = dealt.shape[1], place
+    some, few = compared
+    if not some[hand[some]].all():
+        return None
+    here = (np.cumsum(some) - 1)[hand[some]]
+    if not _same_showdowns(few, boards[-1], here):
+        return None
+    for street, (place, bucket) in enumerate(zip(boards, few.bucket, strict=True)):
+        for player in range(2):
+            if not _same_buckets(bucket[player], place, here, strategies, 2 * street + player):
+                return None
+    return _Renaming(hand, boards)
+
+
+def _same_showdowns(cards: ListedCards, place: npt.NDArray[np.int64], hand: npt.NDArray[np.int64]) -> bool:
+    """Return True if a permutation preserves strengths of all hands that have a bucket."""
+    strength, bucket = cards.strength, cards.bucket[-1]
+    for first in range(0, len(strength), _AT_A_TIME):
+        part = slice(first, first + _AT_A_TIME)
+        differs = np.take(strength[place[part]], hand, axis=1) != strength[part]
+        if np.any(differs & (bucket[:, part] != NO_BUCKET).any(axis=0)):
+            return False
+    return True
+
+
+def _same_buckets(
+    bucket: npt.NDArray[np.int32],
+    place: npt.NDArray[np.int64],
+    hand: npt.NDArray[np.int64],
+    strategies: Strategies | None,
+    block: int,
+) -> bool:
+    """Return True if a permutation preserves a block's buckets [B, H], or their rows of `strategies`."""
+    for first in range(0, len(bucket), _AT_A_TIME):
+        part = slice(first, first + _AT_A_TIME)
+        before, after = bucket[part], np.take(bucket[place[part]], hand, axis=1)
+        differs = before != after
+        if not differs.any():
+            continue
+        one, other = before[differs], after[differs]
+        if strategies is None or np.any((one == NO_BUCKET) | (other == NO_BUCKET)):
+            return False
+        rows = strategies[block]  # a sequence that may compute a block when it is indexed
+        step = max(1, _ROW_CELLS // max(1, rows.shape[1]))
+        for start in range(0, len(one), step):
+            if np.any(rows[one[start : start + step]] != rows[other[start : start + step]]):
+                return False
+    return True
+
+
+def _places(
+    dealt: npt.NDArray[np.integer],
+    renamed: npt.NDArray[np.int64],
+    parents: npt.NDArray[np.integer],
+    renamed_parents: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64] | None:
+    """Return [N] the index of each board's image below its parent's image; None if not one-to-one.
+
+    dealt    [N, n] cards that each board adds to its parent
+    renamed  [N, n] images of these cards
+    """
+    sides = (dealt, parents), (renamed, renamed_parents)
+    codes = [(np.sort(np.asarray(cards, np.int64), axis=1), above) for cards, above in sides]
+    before, after = (
+        code @ _CODES ** np.arange(code.shape[1]) + _CODES ** code.shape[1] * above for code, above in codes
+    )
+    order = np.argsort(before, kind="stable")
+    place = order[np.minimum(np.searchsorted(before[order], after), len(order) - 1)]
+    if not np.array_equal(before[place], after) or len(np.unique(place)) != len(place):
+        return None
+    return place

@@ -1,0 +1,119 @@
+"""Commands on card abstractions: build, info, bucket, strength."""
+
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.progress_display import reporter
+from mccfr.cli.shared_options import answer, json_option, own_file, path_type
+from storage.free_space import bytes_text
+
+
+@click.group()
+def abstraction() -> None:
+    """Card abstractions for full hold'em: build them, look into them, ask for a hand's bucket or strength."""
+
+
+@abstraction.command()
+@click.argument("recipe", type=path_type)
+@click.option("--out", type=path_type, help="Directory; default: beside the recipe, named like it.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Threads.")
+@click.option("--replace", is_flag=True, help="Replace buckets of another recipe; runs on them cannot go on.")
+def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
+    """Build the abstraction that RECIPE describes; streets that are there already are left alone.
+
+    RECIPE is a TOML file, or the name of an example (quick, standard, fine, large), which is copied to
+    runs/abstractions.
+
+    May be killed and started again at any time: finished streets stay, and a long clustering goes on where it stood.
+    The same recipe gives the same buckets, whatever the number of workers. What it needs of memory is said first.
+
+    Example: mccfr abstraction build runs/abstractions/quick.toml
+    """
+    from abstraction.build import Builder
+    from abstraction.build_memory import recipe_bytes
+    from abstraction.recipe import load_recipe
+    from mccfr.config.examples import RECIPES
+    from mccfr.runs.directory.run_status import runs_on
+    from mccfr.runs.phases import naming_stages
+
+    with own_file(recipe, RECIPES) as file:
+        target, loaded = out or file.with_suffix(""), load_recipe(file)
+    peak = max(recipe_bytes(loaded, workers).values())
+    click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
+    with reporter() as report, naming_stages(report) as progress:
+        made = Builder(loaded, target, workers, progress)
+        if others := made.replaced():
+            trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
+            told = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
+            if not replace:
+                raise FileExistsError(f"{told}: choose another directory with --out, or replace them with --replace")
+            report.message(f"{told}: replacing them")
+        built = made.build(replace=replace)
+    click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
+
+
+@abstraction.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--against", metavar="DIR", type=path_type, help="Another abstraction: how alike the buckets are.")
+@json_option
+def info(directory: Path, against: Path | None, as_json: bool) -> None:
+    """What the abstraction in DIR was made from, and how good its buckets are.
+
+    Example: mccfr abstraction info runs/abstractions/quick --against runs/abstractions/standard
+    """
+    from abstraction.buckets import Abstraction
+
+    opened = Abstraction(directory)
+    found = opened.info()
+    if against is not None:
+        from abstraction.comparison import agreement
+
+        for street, index in agreement(opened, Abstraction(against)).items():
+            found[street]["adjusted_rand_index"] = index
+    answer(found, as_json, lambda found: "\n".join(_facts_text(*street) for street in found.items()))
+
+
+def _facts_text(street: str, facts: dict[str, Any]) -> str:
+    """Return the report on one street as text."""
+    lines = [f"{street}: {facts['buckets']:,} buckets from {facts['recipe']['features']}"]
+    if "explained" in facts:
+        lines.append(
+            f"    {facts['explained']:.2%} of the features' variance explained; equity spread within a bucket "
+            f"{facts['equity_spread']:.4f}; hands in a bucket {facts['smallest_bucket_hands']:,} to "
+            f"{facts['largest_bucket_hands']:,}, median {facts['median_bucket_hands']:,.0f}; "
+            f"{facts['empty_buckets']} empty"
+        )
+    if "adjusted_rand_index" in facts:
+        lines.append(f"    adjusted Rand index {facts['adjusted_rand_index']:.4f}")
+    return "\n".join(lines)
+
+
+@abstraction.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--hand", required=True, help="Two cards: AsKd.")
+@click.option("--board", default="", help="0, 3, 4 or 5 cards: Qs7h2d.")
+@json_option
+def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
+    """The bucket of a hand on a board."""
+    from abstraction.buckets import Abstraction
+
+    found = Abstraction(directory).bucket_of_text(hand, board)
+    answer(found, as_json, "{0[street]}: bucket {0[bucket]} ({0[features]})".format)
+
+
+@abstraction.command()
+@click.option("--hand", required=True, help="Two cards: AsKd.")
+@click.option("--board", default="", help="0, 3, 4 or 5 cards: Qs7h2d.")
+@json_option
+def strength(hand: str, board: str, as_json: bool) -> None:
+    """Exact strength of a hand against a random one: mean over all run-outs, and mean square."""
+    from abstraction.strength import hand_strength
+
+    found = hand_strength(hand, board)
+    text = "{0[street]}: E[HS] {0[ehs]:.6f}, E[HS²] {0[ehs2]:.6f}, {0[runouts]:,} run-outs"
+    answer(found, as_json, text.format)
+
+
+COMMANDS = (abstraction,)

@@ -1,0 +1,312 @@
+"""Commands in which policies play outside of matches: bot, dealer, play."""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from mccfr.cli.shared_options import (
+    Count,
+    Duration,
+    answer,
+    code_option,
+    declare_options,
+    json_option,
+    manner_options,
+    path_type,
+)
+
+if TYPE_CHECKING:
+    from mccfr.matches.bot_sessions import ServerPlayer
+    from mccfr.matches.players import PlayManner
+
+_seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."
+)
+_silence_option = click.option(
+    "--silence",
+    type=Duration(),
+    default="10m",
+    show_default=True,
+    help="Silent for so long, a server is given up.",
+)
+_log_option = click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE",
+    help="The hands in the ACPC form; FILE.phhs: PHH; FILE.stars.txt: PokerStars' text.",
+)
+_hands_option = click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
+_resolve_option = click.option(
+    "--resolve",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+    help="Solve hands again from the flop, turn or river on; docs/resolving.md has the methods.",
+)
+_REPORT_HANDS = 100
+
+
+def _manner(options: Mapping[str, Any]) -> "PlayManner":
+    """Return from a command's options how a policy is played."""
+    from mccfr.matches.players import PlayManner
+    from mccfr.play.resolving.resolving_table import settings_of
+
+    resolve = None if options["resolve"] is None else settings_of(options["resolve"])
+    return PlayManner(options["purify"], options["threshold"], resolve)
+
+
+@click.group("bot")
+def bot() -> None:
+    """Have a policy, a run or a program play at a server."""
+
+
+def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of all bots after the command's own."""
+    shared = code_option, manner_options, _resolve_option, _seed_option, _log_option, _silence_option
+    for option in reversed((*shared, declare_options, json_option)):
+        command = option(command)
+    return command
+
+
+def _have_play(
+    policy: str,
+    options: Mapping[str, Any],
+    what: Mapping[str, Any],
+    play: Callable[["ServerPlayer"], dict[str, Any]],
+    names: tuple[str, ...] = ("chips",),
+) -> None:
+    """Play a policy at a server, with a declaration before if given, and print the result.
+
+    what   command, server and number of hands, for the declaration
+    play   plays the hands of a guest and returns fields of the record
+    names  figures that the declaration may use
+    """
+    from mccfr.matches.bot_sessions import declared_bot, guest, record_text
+    from mccfr.matches.preregistration import declare_of
+
+    said = declare_of(options["declare"], options["expect"], options["seed"])
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None, say=_say)
+    with declared_bot(said, player, what, names) as record:
+        record.update(play(player))
+    answer(record, options["as_json"], record_text)
+
+
+@bot.command("acpc")
+@click.argument("policy", metavar="POLICY")
+@click.argument("host")
+@click.argument("port", type=click.IntRange(1, 65535))
+@click.option(
+    "--patience", type=Duration(), default="60s", show_default=True, help="So long it tries to connect, also again."
+)
+@_bot_options
+def acpc(policy: str, host: str, port: int, **options: Any) -> None:
+    """Play a match at a server that speaks the ACPC protocol 2.0.0, until it hangs up.
+
+    No-limit hold'em with the policy's stacks and blinds. Where the line is cut, the bot connects again.
+
+    Example: mccfr bot acpc hunl-quick-policy localhost 20000
+    """
+    from mccfr.matches.bot_sessions import run_acpc_bot
+
+    how = {name: options[name] for name in ("log", "patience", "silence")}
+    what = {"command": "bot acpc", "host": host, "port": port}
+    _have_play(policy, options, what, lambda player: run_acpc_bot(player, host, port, say=_say, **how))
+
+
+@bot.command("slumbot")
+@click.argument("policy", metavar="POLICY")
+@click.option("--url", required=True, metavar="URL", help="Below which /new_hand and /act lie: https://HOST/api.")
+@_hands_option
+@click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
+@_bot_options
+def slumbot(policy: str, url: str, hands: int, user: str | None, **options: Any) -> None:
+    """Play hands at a server with Slumbot's interface: stacks of 20,000, blinds 50/100.
+
+    Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
+    """
+    from mccfr.matches.bot_sessions import run_slumbot
+
+    login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
+    how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": _progress(hands)}
+    what = {"command": "bot slumbot", "url": url, "hands": hands}
+    _have_play(policy, options, what, lambda player: run_slumbot(player, url, hands, **how))
+
+
+@bot.command("gtowizard")
+@click.argument("policy", metavar="POLICY")
+@click.option("--url", required=True, metavar="URL", help="Below which /hands lies: https://HOST.")
+@click.option("--key-file", type=path_type, required=True, metavar="FILE", help="That holds the server's key.")
+@_hands_option
+@_bot_options
+def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any) -> None:
+    """Play hands at the GTO Wizard researcher server, five at once: stacks of 20,000, blinds 50/100.
+
+    Example: mccfr bot gtowizard hunl-quick-policy --url https://researcher.gtowizard.com --key-file key
+    """
+    from mccfr.matches.bot_sessions import run_gtowizard
+
+    how = {"log": options["log"], "silence": options["silence"], "say": _say, "progress": _progress(hands)}
+    what = {"command": "bot gtowizard", "url": url, "hands": hands}
+    _have_play(
+        policy, options, what, lambda player: run_gtowizard(player, url, key_file, hands, **how), ("chips", "aivat")
+    )
+
+
+def _progress(hands: int) -> Callable[[int], None]:
+    """Return a function that prints the number of played hands, every 100."""
+
+    def progress(done: int) -> None:
+        if done % _REPORT_HANDS == 0:
+            _say(f"{done:,} of {hands:,} hands")
+
+    return progress
+
+
+@click.command("dealer")
+@click.option("--players", type=click.IntRange(2, 2), default=2, help="Two, which is what there is.")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="Of the match.")
+@click.option("--duplicate", is_flag=True, help="Deal the second half as the first, with seats exchanged.")
+@click.option("--stack", type=click.FloatRange(min=1), help="Chips of each player in every hand; 20000.")
+@click.option("--blinds", type=float, nargs=2, metavar="SMALL BIG", help="50 100.")
+@click.option(
+    "--with",
+    "guests",
+    multiple=True,
+    metavar="NAME",
+    help="A policy, run or program that plays in this process; twice for both players.",
+)
+@click.option("--names", metavar="A,B", help="Of the players in the log; those of --with come first.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option(
+    "--port",
+    "ports",
+    type=click.IntRange(0, 65535),
+    multiple=True,
+    help="Where players connect; 0: any that is free. Twice: one for each. Default: 20000.",
+)
+@click.option("--wait", type=Duration(), default="10m", show_default=True, help="Players must come within this time.")
+@click.option("--response", type=Duration(), default="10m", show_default=True, help="For one decision, at most.")
+@click.option(
+    "--per-hand", type=Duration(), default="7s", show_default=True, help="And this for each hand of all, in sum."
+)
+@code_option
+@manner_options
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the deals, and of guests.")
+@click.option("--log", type=path_type, metavar="FILE", help="The match in the ACPC form; from it, it goes on.")
+@click.option(
+    "--phhs", type=path_type, metavar="FILE", help="The hands at the end, PHH; FILE.stars.txt: PokerStars' text."
+)
+@json_option
+def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
+    """Deal a match of no-limit hold'em between two players who connect and speak the ACPC protocol 2.0.0.
+
+    It listens on this machine alone, unless --host says otherwise. What is not legal becomes the nearest that is, and
+    is told of; a player whose line is cut may come back while his time runs. With --log the same command goes on with
+    a match that was stopped.
+
+    Example: mccfr dealer --hands 3000 --duplicate --port 20000 --log match.log
+    """
+    from mccfr.config.game_tables import HoldemGame
+    from mccfr.matches.bot_sessions import guest, record_text, run_dealer
+    from mccfr.matches.dealer import Clock, MatchPlan
+    from mccfr.matches.players import AS_WRITTEN, PlayManner
+
+    names = options["guests"]
+    if len(names) > 2:
+        raise click.BadParameter("--with may be given twice at most: there are two players")
+    asked = options["stack"] is not None or options["blinds"] is not None
+    given = HoldemGame(stack=options["stack"] or 20_000.0, blinds=options["blinds"] or (50.0, 100.0)) if asked else None
+    manner = PlayManner(options["purify"], options["threshold"])
+    players, table = [], given
+    for which, name in enumerate(names):
+        players.append(
+            guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table, say=_say)
+        )
+        table = players[-1].game
+    table = table or HoldemGame()
+    plan = MatchPlan(
+        table.stack,
+        (table.blinds[0], table.blinds[1]),
+        hands,
+        options["seed"],
+        duplicate,
+        _names(options["names"], names),
+    )
+    _, record = run_dealer(
+        plan,
+        players,
+        host=options["host"],
+        ports=options["ports"] or (20_000,),
+        clock=Clock(options["response"], options["per_hand"]),
+        wait=options["wait"],
+        log=options["log"],
+        phhs=options["phhs"],
+        say=_say,
+        warn=_say,
+    )
+    answer(record, as_json, record_text)
+
+
+@click.command("play")
+@click.argument("policy", metavar="POLICY")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="At most: q stops before.")
+@code_option
+@manner_options
+@_resolve_option
+@click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")
+@click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE.phhs",
+    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+)
+def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
+    """Play hands against a policy or a run, here in the terminal; ? helps, q stops.
+
+    You sit in either seat in turn. At the end all hands are told, with the cards of both.
+
+    Example: mccfr play hunl-quick-policy
+    """
+    from random import SystemRandom
+
+    from mccfr.matches.bot_sessions import run_person
+
+    run_person(
+        policy,
+        hands,
+        _manner(manner),
+        SystemRandom().randrange(1 << 31) if seed is None else seed,
+        log=log,
+        ask=_asked,
+        tell=click.echo,
+    )
+
+
+def _asked(prompt: str) -> str:
+    """Return the user's input at the terminal; `EOFError` at its end."""
+    try:
+        return str(click.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
+    except click.Abort:
+        click.echo()
+        raise EOFError from None
+
+
+def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
+    """Return the names of both players: the given ones, or those of the guests."""
+    from mccfr.matches.players import distinct_names, table_names
+
+    if given is None:
+        return table_names([*guests, "player-1", "player-2"][:2])
+    found = [name.strip() for name in given.split(",")]
+    if len(found) != 2:
+        raise click.BadParameter(f"--names {given}: write two names with a comma between them")
+    return distinct_names(found[0], found[1])
+
+
+def _say(text: str) -> None:
+    print(f"mccfr: {text}", file=sys.stderr, flush=True)
+
+
+COMMANDS = (bot, dealer, play)
+"""Commands that the group adds."""

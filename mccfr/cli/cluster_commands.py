@@ -1,0 +1,320 @@
+"""Commands for one run on several machines: cluster plan, local, solve, resume, status."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from mccfr.cli.progress_display import reporter
+from mccfr.cli.run_commands import reopened, report_beginning, report_end, run_place, started
+from mccfr.cli.shared_options import (
+    Amount,
+    Amounts,
+    abstraction_option,
+    answer,
+    code_option,
+    force_option,
+    json_option,
+    limit_options,
+    path_type,
+    replace_option,
+)
+from mccfr.cli.stopping import goes_on, is_begun
+from mccfr.common.signals import EXIT_RESUMABLE
+from mccfr.runs.reporter import duration_text
+from storage.free_space import bytes_text
+
+if TYPE_CHECKING:
+    from mccfr.cluster.launch import Launch
+    from mccfr.games.game import Game
+    from mccfr.runs.directory.run import Run
+    from mccfr.runs.reporter import Reporter
+    from mccfr.runs.session.start import Room, Terms
+
+    Prepare = Callable[[Reporter], tuple[Run, Game]]
+
+_RESUME = "mccfr cluster resume {}"
+_run_option = click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME.")
+_set_option = click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key.")
+_hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines by ssh, this one first.")
+
+
+@click.group()
+def cluster() -> None:
+    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/machines.md.
+
+    Needs the extra cluster. Inside srun or mpiexec, solve and resume use the machines they were started on.
+    """
+
+
+@cluster.command()
+@click.argument("config", type=path_type)
+@click.option("--machines", type=click.IntRange(1, 1024), required=True, help="How many.")
+@click.option("--memory", type=Amounts("B"), default=(), help="Of each machine: 256GB, or 256GB,128GB.")
+@click.option("--network", type=Amount("bit"), default="1Gbit", show_default=True, help="Between machines: 10Gbit.")
+@_set_option
+@json_option
+def plan(
+    config: Path,
+    machines: int,
+    memory: tuple[float, ...],
+    network: float,
+    overrides: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Bytes on each machine, and the seconds of a barrier and of a checkpoint; nothing is created.
+
+    Example: mccfr cluster plan hunl-large --machines 8 --memory 256GB --network 10Gbit --set run.strata=64
+    """
+    from mccfr.cluster.cluster_plan import plan_cluster
+    from mccfr.config.examples import find_file
+    from mccfr.config.toml_files import load_config
+
+    config = find_file(config)
+    found = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
+    answer(found, as_json, _plan_text)
+
+
+def _plan_text(found: Mapping[str, Any]) -> str:
+    return (
+        f"machines     {found['machines']} of {found['workers_per_machine']} workers, {found['strata']} strata; the "
+        f"busiest has {found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
+        f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
+        f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
+        f"{bytes_text(found['largest_stratum_bytes'])}\n"
+        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s{_interval_text(found)}\n"
+        f"checkpoint   {bytes_text(found['checkpoint_bytes'])} from the busiest machine, "
+        f"{duration_text(found['checkpoint_seconds'])} to write them"
+    )
+
+
+def _interval_text(found: Mapping[str, Any]) -> str:
+    """Return the barriers' share of time at the end of a run as text; "" for a run without limit."""
+    seconds = found["last_interval_seconds"]
+    if seconds is None:
+        return ""
+    share = found["barrier_seconds"] / (found["barrier_seconds"] + seconds)
+    return f", {share:.1%} of the time where the run ends ({seconds:.2g} s of training between two): see run.interval"
+
+
+@cluster.command()
+@click.argument("config", type=path_type)
+@click.option("--machines", type=click.IntRange(1, 64), default=2, show_default=True, help="How many.")
+@_run_option
+@code_option
+@limit_options
+@_set_option
+@force_option
+@replace_option
+@goes_on(lambda config, directory, **_: config if is_begun(config) else run_place(config, directory), _RESUME)
+def local(config: Path, machines: int, **given: Any) -> None:
+    """Start the run that CONFIG describes, or continue it, on machines that are processes of this one.
+
+    CONFIG may be a run's directory, too.
+
+    For trying out what several machines do; each has run.workers of its own. A machine that dies is gone: the others
+    go on from the last checkpoint.
+
+    Example: mccfr cluster local leduc --machines 3 --set game.ranks=12 --set run.strata=6
+    """
+    from mccfr.runs.directory.run import is_run
+
+    if is_run(config) and (given["directory"] is not None or given["overrides"]):
+        raise ValueError(f"{config} is a run already: leave --run and --set out")
+    job = _resuming(config, None, given) if is_run(config) else _solving(config, given, machines)
+    _launch(*job, machines, None, force=given["force"])
+
+
+@cluster.command()
+@click.argument("config", type=path_type)
+@_run_option
+@_hosts_option
+@code_option
+@limit_options
+@_set_option
+@force_option
+@replace_option
+@goes_on(lambda config, directory, **_: run_place(config, directory), _RESUME)
+def solve(config: Path, hosts: str | None, **given: Any) -> None:
+    """Start the run that CONFIG describes, or continue it, on the machines of this job, or on --hosts.
+
+    Example: srun mccfr cluster solve blueprint.toml
+    """
+    job = _solving(config, given, None if hosts is None else len(_named(hosts)))
+    _launch_or_take_part(run_place(config, given["directory"]), *job, hosts, force=given["force"])
+
+
+@cluster.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@_hosts_option
+@code_option
+@limit_options
+@abstraction_option
+@force_option
+@replace_option
+@goes_on(lambda directory, **_: directory, _RESUME)
+def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
+    """Continue the run in DIR on the machines of this job, or on --hosts: any number of them, the bits are the same.
+
+    Example: srun mccfr cluster resume runs/blueprint
+    """
+    _launch_or_take_part(directory, *_resuming(directory, abstraction, given), hosts, force=given["force"])
+
+
+@cluster.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@json_option
+def status(directory: Path, as_json: bool) -> None:
+    """Where strata were trained until the machines rested last, how fast, and how long machines waited at barriers."""
+    from mccfr.cluster.cluster_status import cluster_status
+    from mccfr.runs.directory.run import open_run
+
+    found = cluster_status(open_run(directory))
+    answer(found, as_json, _status_text)
+
+
+def _status_text(found: Mapping[str, Any]) -> str:
+    ranks = [
+        f"\nmachine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
+        f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
+        for rank in found["ranks"]
+    ]
+    return (
+        f"{found['nodes_touched']:,} nodes; since the rest before: {found['barriers']:,} barriers, "
+        f"{bytes_text(found['sent_bytes'])} sent and {bytes_text(found['received_bytes'])} received by the "
+        f"coordinator, {found['moved_strata']} strata moved{''.join(ranks)}"
+    )
+
+
+def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
+    """Return the function that starts or opens a configuration's run, and the command of each rank.
+
+    machines  number of machines; None: those of the job in which this process runs
+    """
+    from mccfr.cluster.capacity import coordinator_problem
+
+    room = partial(coordinator_problem, machines=machines)
+    where = run_place(config, given["directory"]), given["overrides"]
+    limits, terms = _limits(given), _terms(given, room)
+    return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_again(given)]
+
+
+def _resuming(directory: Path, abstraction: Path | None, given: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
+    """Return the function that opens a run's directory, and the command of each rank."""
+    from mccfr.cluster.capacity import coordinator_problem
+
+    moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
+    limits, terms = _limits(given), _terms(given, coordinator_problem)
+    arguments = ["resume", str(directory), *moved, *_again(given)]
+    return lambda report: reopened(directory, abstraction, limits, terms(report)), arguments
+
+
+def _limits(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: given[key] for key in ("nodes", "iterations", "seconds", "workers")}
+
+
+def _terms(given: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Terms]":
+    from mccfr.runs.session.start import Terms
+
+    return partial(Terms, force=given["force"], replace=given["replace"], room=room)
+
+
+def _again(given: Mapping[str, Any]) -> list[str]:
+    """Return the given options as arguments for the command of each rank."""
+    options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
+    options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
+    told = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
+    return [*told, *(f"--{flag}" for flag in ("force", "replace") if given[flag])]
+
+
+def _launch_or_take_part(
+    directory: Path, prepare: "Prepare", arguments: list[str], hosts: str | None, *, force: bool
+) -> None:
+    from mccfr.cluster.mpi import is_inside_mpi
+
+    if is_inside_mpi():
+        _take_part(directory, prepare, force=force)
+        return
+    if hosts is None:
+        raise ValueError(
+            "there are no machines: start this inside srun or mpiexec, or name --hosts; mccfr cluster local tries it "
+            "on this machine"
+        )
+    named = _named(hosts)
+    _launch(prepare, arguments, len(named), named, force=force)
+
+
+def _named(hosts: str) -> list[str]:
+    return [host for host in hosts.split(",") if host]
+
+
+def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
+    """Run this rank's part of a session of the run in `directory`."""
+    from mccfr.cluster.startup_signals import heed
+
+    heed(status_of=lambda number: EXIT_RESUMABLE if is_begun(directory) else 128 + number)
+    from mccfr.cluster.cluster_session import take_part
+    from mccfr.cluster.mpi import World
+    from mccfr.runs.session.errors import AbandonedError
+
+    world = World()
+    with reporter() as report:
+
+        def prepared() -> "tuple[Run, Game]":
+            run, game = prepare(report)
+            report_beginning(run, game, report)
+            return run, game
+
+        try:
+            ended = take_part(world, prepared, report, force=force)
+        except AbandonedError:
+            raise  # the other ranks do not answer, so `leave` would never return
+        except BaseException:
+            if world.rank == 0:  # it has released the others; another rank that fails ends the job
+                world.leave()
+            raise
+        world.leave()
+        if ended is not None:
+            report_end(*ended, report)
+
+
+def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
+    """Check the run, start its machines, and end with their coordinator's exit status."""
+    from mccfr.cluster.capacity import check_cluster
+    from mccfr.cluster.launch import answering, check_answering, hosts_launch, local_launch, see_through
+    from mccfr.runs.directory.run import lock
+
+    with reporter() as report:
+        run, _ = prepare(report)
+        check_cluster(run.config, machines)
+        settings, least = run.config.cluster, run.config.cluster.machines[0]
+        with lock(run):  # fails if the run is locked; the coordinator locks it later
+            pass
+        workers = run.config.run.workers
+
+        def left(count: int) -> int:
+            if hosts is None:
+                return max(least, count - 1)
+            hosts[:] = answering(hosts)
+            if len(hosts) < least:
+                raise RuntimeError(f"{len(hosts)} machines answer, and cluster.machines needs {least}")
+            return len(hosts)
+
+        def start(count: int) -> "Launch":
+            return local_launch(count, workers) if hosts is None else hosts_launch(hosts, workers, settings)
+
+        start(machines)
+        if hosts is not None:
+            check_answering(hosts)
+    status = see_through(run, start, left, ["cluster", *arguments], machines, _say)
+    if status:
+        raise click.exceptions.Exit(status)
+
+
+def _say(text: str) -> None:
+    click.echo(f"mccfr: {text}", err=True)
+
+
+COMMANDS = (cluster,)

@@ -1,0 +1,60 @@
+"""Runs a command as one rank of a cluster, started by `mccfr.cluster.launch`.
+
+MPI launchers replace exit statuses, so the coordinator writes its process id and status into a file.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from mccfr.cli import main
+
+_LOOK_SECONDS = 0.5
+
+
+def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
+    """Execute a command line as one rank.
+
+    The coordinator writes its status to a file, and ends when the launching process has ended.
+
+    ended      file of the coordinator's process id and status
+    launcher   process id of the launching process
+    text       number of the open file for stderr; "-": the one that MPI provides
+    arguments  of the command
+    """
+    from mccfr.cluster.launch import write_end
+    from mccfr.cluster.mpi import end_the_others
+    from mccfr.cluster.startup_signals import coordinates, heed
+
+    if text != "-":
+        os.dup2(int(text), sys.stderr.fileno())
+    pid = os.getpid()
+    heed(lambda status: write_end(ended, pid=pid, status=status))
+    if coordinates():
+        write_end(ended, pid=pid)
+        threading.Thread(target=_die_with, args=(launcher,), daemon=True).start()
+    try:
+        main(arguments)
+    except SystemExit as end:
+        if coordinates():
+            write_end(ended, pid=pid, status=end.code if isinstance(end.code, int) else 1)
+    except Exception:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        end_the_others()
+
+
+def _die_with(launcher: int) -> None:
+    """Kill this process once the launching process has ended; MPI then ends all ranks."""
+    while Path(f"/proc/{launcher}").exists():
+        time.sleep(_LOOK_SECONDS)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:])

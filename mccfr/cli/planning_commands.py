@@ -1,0 +1,167 @@
+"""Commands before a run: init, games, plan."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.shared_options import answer, json_option, path_type, print_json
+from mccfr.runs.reporter import duration_text
+from storage.free_space import bytes_text
+
+_MEASURE_SECONDS = 1.0  # duration of each trial training
+
+
+@click.command()
+@click.argument("name", required=False)
+@json_option
+def games(name: str | None, as_json: bool) -> None:
+    """The games, or the one called NAME: parameters with defaults, and the counts of an example."""
+    from mccfr.games.registry import catalogue
+
+    found = catalogue(name)
+    if as_json:
+        print_json(found)
+        return
+    for game in found:
+        click.secho(game["name"], bold=True, nl=False)
+        click.echo(f"  {game['description']}")
+        for key, default in game["parameters"].items():
+            click.echo(f"    {key} = {'(required)' if key in game['required'] else _toml(default)}")
+        if game["counts"]:
+            counts = game["counts"]
+            example = ", ".join(f"{key} = {_toml(value)}" for key, value in game["example"].items()) or "as is"
+            click.echo(
+                f"    example ({example}): {counts['nodes']:,} nodes, {counts['decision_nodes']:,} decisions, "
+                f"{counts['infosets']:,} infosets"
+            )
+
+
+def _toml(value: Any) -> str:
+    """Return a parameter as it is written in a configuration."""
+    if value is None:
+        return "(none)"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} = {_toml(item)}" for key, item in value.items() if item is not None) + "}"
+    return json.dumps(value)
+
+
+@click.command()
+@click.argument("directory", metavar="[DIR]", type=path_type, default="runs")
+def init(directory: Path) -> None:
+    """Copy the example runs, experiments and recipes of abstractions to DIR (default: runs), to be read and changed.
+
+    Files that are there already stay as they are; where one of them is another than the example, nothing is copied.
+    """
+    from mccfr.config.examples import copy_examples, example_files
+
+    copied = copy_examples(directory, example_files())
+    click.echo(f"mccfr: {directory}: {len(copied)} files; next: mccfr solve {directory / 'leduc.toml'}", err=True)
+
+
+@click.command()
+@click.argument("config", type=path_type)
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
+@click.option("--measure", is_flag=True, help="Train for some seconds to see how fast, on tables thrown away.")
+@json_option
+def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool) -> None:
+    """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created.
+
+    CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...).
+
+    Example: mccfr plan hunl-standard --set run.nodes=1e11
+    """
+    from mccfr.config.examples import find_file
+    from mccfr.config.toml_files import load_config
+    from mccfr.runs.session.run_plan import make_plan
+
+    config = find_file(config)
+    found = make_plan(load_config(config, overrides), config.parent, seconds=_MEASURE_SECONDS if measure else 0.0)
+    answer(found, as_json, _plan_text)
+
+
+def _plan_text(plan: dict[str, Any]) -> str:
+    lines = [
+        f"game         {plan['game']}",
+        f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
+        f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
+        f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
+        f"tables       {bytes_text(plan['table_bytes'])} (by street "
+        f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
+        *_strata_lines(plan),
+        f"memory       {bytes_text(plan['memory_bytes'])}, {bytes_text(plan['least_memory_bytes'])} at least ("
+        f"{bytes_text(plan['memory_available_bytes'])} available): tables, bucket tables "
+        f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "
+        f"of evaluations {bytes_text(plan['evaluation_bytes'])}, processes",
+        *_page_lines(plan["huge_pages"]),
+        f"disk         {bytes_text(plan['disk_bytes'])} at most",
+        f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} before compression, about "
+        f"{duration_text(plan['checkpoint_seconds'])} beside the workers, who rest for "
+        f"{duration_text(plan['checkpoint_pause_seconds'])}",
+    ]
+    if "seconds_per_iteration" in plan:
+        lines.append(
+            f"learning     memories {bytes_text(plan['memories_bytes'])}, networks "
+            f"{bytes_text(plan['networks_bytes'])} ({plan['parameters']:,} parameters each); an iteration about "
+            f"{duration_text(plan['seconds_per_iteration'])} of one processor"
+        )
+    if plan["nodes_per_iteration"] is not None:
+        lines.append(
+            f"iteration    about {plan['nodes_per_iteration']:,.0f} nodes; {plan['iterations_per_second']:,.0f} "
+            "iterations a second"
+        )
+    if plan["visits_per_infoset_per_street"] is not None:
+        visits = ", ".join(f"{count:,.3g}" for count in plan["visits_per_infoset_per_street"])
+        lines.append(f"visits       {visits} to an infoset on average, by street")
+    if plan["seconds"] is not None:
+        by_nodes = "seconds_per_iteration" not in plan
+        speed = f"{plan['nodes_per_second_assumed'] / 1e6:.0f} M nodes/s"
+        known = f", at {speed} as measured" if plan["measured"] else f", if the machine does {speed}"
+        assumed = known if by_nodes else " of training"
+        lines.append(f"time         about {duration_text(plan['seconds'])}{assumed}")
+    return "\n".join(lines)
+
+
+def _page_lines(pages: dict[str, Any]) -> list[str]:
+    """Return lines on whether the tables get huge pages, and on how to enable them."""
+    if pages["given"]:
+        return ["huge pages   asked for, and given where memory is not in too small pieces"]
+    return [f"huge pages   none: {pages['advice']}"] if pages["advice"] else []
+
+
+def _strata_lines(plan: dict[str, Any]) -> list[str]:
+    if "strata" not in plan:
+        return []
+    idle = f"; {plan['idle_workers']} workers would have none" if plan["idle_workers"] else ""
+    return [
+        f"strata       {plan['strata']}: {bytes_text(plan['shared_bytes'])} shared, "
+        f"{bytes_text(plan['largest_stratum_bytes'])} of the largest{idle}",
+        *_turn_lines(plan),
+    ]
+
+
+def _turn_lines(plan: dict[str, Any]) -> list[str]:
+    if "blocks" not in plan:
+        return []
+    moving, training = plan["cycle_moving_seconds"], plan["cycle_training_seconds"]
+    trained = "" if training is None else f", training takes {duration_text(training)}"
+    disk = "all blocks in memory, none moves"
+    if moving:
+        disk = (
+            f"moving blocks takes {duration_text(moving)} (disk: {plan['disk_write_bytes_per_second'] / 1e6:,.0f} MB a "
+            f"second written, {plan['disk_read_bytes_per_second'] / 1e6:,.0f} read)"
+        )
+    lines = [
+        f"in turn      {plan['blocks']} blocks, {bytes_text(plan['largest_block_bytes'])} the largest; "
+        f"{bytes_text(plan['resident_bytes'])} in memory",
+        f"cycle        {plan['cycle_iterations']:,} iterations: {disk}{trained}",
+    ]
+    if plan["proposed_cycle_iterations"] is not None:
+        lines.append(f"proposed     {plan['proposed_cycle_iterations']:,} iterations, in which the disk keeps up")
+    if plan["cycles"] is not None:
+        lines.append(f"cycles       {plan['cycles']:,.1f}, which write {bytes_text(plan['written_bytes'])}")
+    return [*lines, *(f"warning      {sentence}" for sentence in plan["turn_warnings"])]
+
+
+COMMANDS = (init, games, plan)

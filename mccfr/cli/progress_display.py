@@ -1,0 +1,188 @@
+"""Shows the progress of a run on stderr: a progress bar on a terminal, else lines."""
+
+import re
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, duration_text
+
+_LINE_SECONDS = 10.0
+_LATE_SECONDS = 2.0  # shorter phases are not printed
+
+
+def evaluation_text(record: Mapping[str, Any]) -> str:
+    """Return an evaluation as one line of text."""
+    from mccfr.evaluation.methods import record_text
+
+    where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
+    return where + record_text(record, duration_text(record["seconds"]))
+
+
+def progress_text(progress: SessionProgress, phase: str = TRAINING) -> str:
+    """Return the counters as one line of text.
+
+    A phase beside training comes first, because narrow terminals cut the end off.
+    """
+    parts = [
+        *([] if phase == TRAINING else [phase]),
+        f"{progress.nodes:,} nodes",
+        f"{progress.nodes_per_second / 1e6:.1f} M nodes/s",
+        f"{progress.iterations:,} iterations",
+        f"period {progress.period:,}",
+    ]
+    if progress.share_done is not None:
+        left = "" if progress.seconds_left is None else f", {duration_text(progress.seconds_left)} left"
+        parts.append(f"{progress.share_done:.0%}{left}")
+    return " · ".join(parts)
+
+
+def _without_numbers(text: str) -> str:
+    return re.sub(r"[\d,]+", "", text)
+
+
+def _print(text: str) -> None:
+    """Print a line on stderr; a closed terminal or pipe raises no error."""
+    with suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+class DelayedLine:
+    """Prints a line on stderr if no other text replaces it within two seconds."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+        self.text = ""  # callers may change it until it is printed
+
+    def say(self, text: str | None) -> None:
+        """Print the text after two seconds unless another one, or None, replaces it."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if text is not None:
+            self.text = text
+            self._timer = threading.Timer(_LATE_SECONDS, self._print)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _print(self) -> None:
+        _print(self.text)
+
+
+class HistoryCounts:
+    """Prints the number of histories of a game during a long compilation, every ten seconds."""
+
+    def __init__(self) -> None:
+        self._name, self._next = "", 0.0
+
+    def __call__(self, name: str, histories: int, allowed: int) -> None:
+        """Print the count if two seconds have passed since the start, or ten since the last line."""
+        now = time.monotonic()
+        if name != self._name:
+            self._name, self._next = name, now + _LATE_SECONDS
+        elif now >= self._next:
+            self._next = now + _LINE_SECONDS
+            text = f"mccfr: {name}: {histories:,} histories so far, at most {allowed:,} are allowed"
+            print(text, file=sys.stderr, flush=True)
+
+
+class PlainReporter:
+    """Prints progress as lines on stderr: messages at once, counters every ten seconds, long phases."""
+
+    def __init__(self) -> None:
+        self._last = self._counted = time.monotonic()
+        self._phase, self._late = TRAINING, DelayedLine()
+
+    def phase(self, text: str, share: float | None = None) -> None:
+        """Print a phase if it takes long; one that changes only its numbers, every ten seconds."""
+        counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
+        if not counts_on:
+            self._counted = time.monotonic()
+            self._late.say(None if text == TRAINING else text)
+        elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of counters name it too
+            self._last = time.monotonic()
+            _print(text)
+        else:
+            self._late.text = text
+
+    def close(self) -> None:
+        """Cancel a line that is not yet printed."""
+        self._late.say(None)
+
+    def message(self, text: str) -> None:
+        """Print the text."""
+        _print(f"mccfr: {text}")
+
+    def progress(self, progress: SessionProgress) -> None:
+        """Print the counters if ten seconds have passed since the last line."""
+        if time.monotonic() - self._last >= _LINE_SECONDS:
+            self._last = time.monotonic()
+            _print(progress_text(progress, self._phase))
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Print the evaluation as one line."""
+        _print(evaluation_text(record))
+
+
+class LiveReporter:
+    """Shows a progress bar at the bottom of the terminal; messages and evaluations scroll above it."""
+
+    def __init__(self, bar: Any, task: Any) -> None:
+        self._bar, self._task = bar, task
+        self._exploitability, self._phase = "", TRAINING
+        self._progress: SessionProgress | None = None
+
+    def message(self, text: str) -> None:
+        """Print the text above the bar."""
+        self._print(f"mccfr: {text}")
+
+    def _print(self, text: str) -> None:
+        with suppress(OSError):  # a closed terminal raises no error
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def phase(self, text: str, share: float | None = None) -> None:
+        """Show the phase beside the bar."""
+        self._phase = text
+        if self._progress is None:
+            self._bar.update(self._task, completed=share or 0.0, total=None if share is None else 1.0, text=text)
+        else:
+            self.progress(self._progress)
+
+    def progress(self, progress: SessionProgress) -> None:
+        """Update the bar."""
+        self._progress, done = progress, progress.share_done
+        text = progress_text(progress, self._phase) + self._exploitability
+        self._bar.update(self._task, completed=done or 0.0, total=None if done is None else 1.0, text=text)
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Print the evaluation above the bar, and keep its exploitability beside it.
+
+        Winnings against another strategy are not kept there, because they mean little without their interval.
+        """
+        from mccfr.evaluation.methods import method_named
+
+        method = method_named(record["method"])
+        self._exploitability = "" if method.meets else f" · {method.short(record)}"
+        self._print(evaluation_text(record))
+
+
+@contextmanager
+def reporter() -> Iterator[Reporter]:
+    """Yield a progress bar if stderr is a terminal, else a reporter of lines."""
+    if not sys.stderr.isatty():
+        plain = PlainReporter()
+        try:
+            yield plain
+        finally:
+            plain.close()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        yield LiveReporter(bar, bar.add_task("", total=None, text="starting"))

@@ -1,0 +1,317 @@
+"""Commands that evaluate, export and query strategies: evaluate, export, query."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import rich_click as click
+
+from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction, taken_by_methods
+from mccfr.cli.progress_display import evaluation_text, reporter
+from mccfr.cli.shared_options import (
+    MethodName,
+    abstraction_option,
+    answer,
+    code_option,
+    declare_options,
+    json_option,
+    manner_options,
+    path_type,
+    replace_option,
+)
+from storage.free_space import bytes_text
+
+
+@click.command(cls=EvaluateCommand)
+@click.argument("target", metavar="DIR-or-POLICY", type=path_type)
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    type=MethodName(),
+    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response wins, on sampled "
+    "boards; lbr: what local best response wins; trained-br: what a trained opponent wins; bounds: these three; "
+    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: head-to-head with "
+    "--against, else exact or, of whole hold'em, lbr (sampled-br with --boards); or module:Class.",
+)
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
+@click.option(
+    "--against",
+    default="uniform",
+    show_default=True,
+    metavar="POLICY",
+    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction and menu may be others.",
+)
+@click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
+@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
+@click.option("--against-average", help="The same of the run in --against.")
+@code_option
+@abstraction_option
+@click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
+@click.option(
+    "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
+)
+@declare_options
+@json_option
+def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
+    """Value and exploitability of a run's checkpoint or of an exported policy.
+
+    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Of whole
+    hold'em it takes hours, or --flops for an estimate; lbr gives a lower bound. Head-to-head plays two strategies
+    against each other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with
+    a 95 % interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
+    all else their games must be the same.
+
+    Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
+    """
+    from mccfr.api.evaluating import evaluate_target
+    from mccfr.matches.preregistration import declare_of, declared_text
+    from mccfr.runs.results.targets import Reference
+
+    name_responder_abstraction(target, method, options)
+    with reporter() as report:
+        record = evaluate_target(
+            target,
+            method,
+            checkpoint,
+            abstraction=options["abstraction"],
+            average=options["average"],
+            against=Reference(
+                Path(options["against"]),
+                options["against_checkpoint"],
+                options["against_abstraction"],
+                options["against_average"],
+            ),
+            strategy=options["strategy"],
+            reporter=report,
+            declare=declare_of(options["declare"], options["expect"], options["seed"]),
+            **taken_by_methods(options),
+        )
+    answer(record, as_json, lambda record: evaluation_text(record) + declared_text(record) + _gets_text(record))
+
+
+def _gets_text(record: dict[str, Any]) -> str:
+    """Return the values of best responses as a further line; "" if there are none."""
+    best = record["best_response_chips"]
+    if best is None:
+        return ""
+    who = "a best response" if record["bound"] == "exact" else "the responder"
+    blind, roles = record["big_blind_chips"], record["roles"]
+    bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
+    gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
+    return f"\n{who} gets {' and '.join(gets)}"
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("out", type=path_type)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["policy", "networks", "zarr", "hdf5", "csv", "parquet", "openspiel"]),
+    help="policy (default): plain files that any language can map; networks: the default of deep-cfr; openspiel: a "
+    "table that OpenSpiel can score.",
+)
+@click.option("--tabulate", is_flag=True, help="Of networks: evaluate them everywhere, and write an ordinary policy.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
+@click.option(
+    "--quantise",
+    type=click.Choice(["uint8", "uint16"]),
+    help="Round to 255ths or 65,535ths, and say what that costs; uint16 by default.",
+)
+@code_option
+@manner_options
+@click.option(
+    "--cost-boards",
+    type=click.IntRange(min=2),
+    default=100,
+    show_default=True,
+    help="On which the cost of --quantise, --purify and --threshold is measured.",
+)
+@click.option("--values", is_flag=True, help="With what each bucket wins where a street begins, for re-solving.")
+@click.option(
+    "--values-boards",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="That --values draws in whole hold'em; other games are walked whole.",
+)
+@click.option(
+    "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
+)
+@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
+@click.option("--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: what rows are of.")
+@click.option("--board", help="--by hand: rows on this board, and on its beginnings on streets before.")
+@abstraction_option
+@replace_option
+def export(
+    directory: Path,
+    out: Path,
+    format_name: str | None,
+    checkpoint: int | None,
+    best: str | None,
+    by: str,
+    board: str | None,
+    **how: Any,
+) -> None:
+    """Write the average strategy of the run in DIR to OUT, in place of an earlier export of the same run.
+
+    A policy beside others of the same card abstraction shares its bucket tables with them (by hard links). Asked for
+    --quantise, --purify or --threshold, it says what the policy loses by it to the average as it is, head-to-head.
+
+    DIR may be a policy: it is written as csv, parquet or openspiel.
+
+    Example: mccfr export runs/leduc leduc-policy
+    """
+    from mccfr.policy import is_policy
+    from mccfr.runs.directory.run import open_run
+    from mccfr.runs.results.checkpoints import best_checkpoint
+    from mccfr.runs.results.run_export import ExportOptions, export_run
+
+    tabulate, quantise = how["tabulate"], how["quantise"]
+    if best is not None and checkpoint is not None:
+        raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
+    if tabulate and format_name == "networks":
+        raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
+    board = _board_of_rows(by, board, format_name)
+    if is_policy(directory):
+        _export_policy(directory, out, format_name or "policy", board, replace=how["replace"])
+        return
+    run = open_run(directory, how["abstraction"])
+    changed = quantise or how["purify"] or how["threshold"]
+    networks = run.algorithm.averages.keeps_networks and not (changed or tabulate)
+    format_name = format_name or ("networks" if networks else "policy")
+    if best is not None:
+        checkpoint = best_checkpoint(run, best)
+        click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
+    if quantise and format_name != "policy":
+        raise click.BadParameter(f"--quantise rounds a policy, and {format_name} is not rounded: leave it out")
+    with reporter() as report:
+        options = ExportOptions(
+            format_name,
+            quantise or "uint16",
+            checkpoint,
+            how["average"],
+            purify=how["purify"],
+            threshold=how["threshold"],
+            cost_boards=how["cost_boards"] if changed else 0,
+            value_boards=how["values_boards"] if how["values"] else 0,
+            board=board,
+            replace=how["replace"],
+        )
+        written = export_run(run, run.build_game(), out, options, report)
+    _tell_written(written, format_name)
+
+
+def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
+    """Return the board for rows of hands ("" for no board); None for rows of buckets."""
+    from mccfr.policy.export import BY_HAND
+
+    if by == "bucket":
+        if board is not None:
+            raise click.BadParameter("--board is of rows of hands: add --by hand")
+        return None
+    if format_name not in BY_HAND:
+        raise click.BadParameter("--by hand has a row for each hand: choose csv or parquet by --format")
+    return board or ""
+
+
+def _tell_written(written: Path, format_name: str) -> None:
+    from storage.free_space import tree_bytes
+
+    size = bytes_text(tree_bytes(written))
+    click.echo(f"wrote {written}, {size}{_NEXT.get(format_name, '').format(written)}", err=True)
+
+
+def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
+    """Export a policy in another format; `click.BadParameter` for an option that is for runs."""
+    from mccfr.policy import Policy
+
+    context = click.get_current_context()
+    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = name.replace("_", "-")
+            raise click.BadParameter(f"--{option} is for runs, and {directory} is a policy: leave it out")
+    _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
+
+
+_NEXT = {
+    "networks": '; next: mccfr query {} ""',
+    "policy": '; next: mccfr query {} ""',
+    "zarr": '; next: zarr.open("{}") in Python, with the tree under tree/',
+    "hdf5": '; next: h5py.File("{}") in Python, with the tree under tree/',
+    "openspiel": "; next: pyspiel.TabularPolicy, as docs/policies.md has it",
+}
+"""Advice on using an export, by format."""
+
+
+@click.command()
+@click.argument("policy", metavar="POLICY-or-DIR", type=path_type)
+@click.argument("line")
+@click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
+@click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
+@click.option("--sample", type=click.IntRange(min=0), metavar="SEED", help="Of networks: the one that plays this hand.")
+@code_option
+@abstraction_option
+@json_option
+def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
+    """What a policy, or the run in DIR, does after the betting LINE: c, f, rN (to N chips in the whole hand), in
+    no-limit hold'em also 3bb, 50% or allin, / between streets; "" is the first decision.
+
+    Example: mccfr query kuhn-policy cb --hand Q
+    """
+    from mccfr.policy.network_query import query_networks
+    from mccfr.policy.query import query as look_up
+    from mccfr.runs.results.targets import Reference, open_networks, open_source
+
+    named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
+    asked = open_networks(named)
+    if asked is not None:
+        found = query_networks(asked, line, hand, board, sample)
+    elif sample is not None:
+        raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
+    else:
+        found = look_up(open_source(named), line, hand, board)
+    answer(found, as_json, _query_text)
+
+
+def _query_text(found: dict[str, Any]) -> str:
+    """Return the answer as text, with one line for each action or each hand."""
+    pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
+    if found["pot_chips"] is not None and found["big_blind_chips"] is not None:
+        pot += f" = {found['pot_chips'] / found['big_blind_chips']:g} big blinds"
+    who = f"player {found['player']} ({found['role']})"
+    lines = [f"{who} to act on street {found['street']} after {found['line']!r}{pot}"]
+    for reading in found.get("readings", ()):
+        call = "" if reading["after_call"] is None else f", and for {reading['after_call']!r} once it is called,"
+        lines.append(
+            f"not in the tree: taken for {reading['line']!r}{call} with probability {reading['probability']:.3f}"
+        )
+    if "infoset" in found:
+        lines.append(f"who knows {found['infoset']!r}")
+    names = [action["action"] for action in found["actions"]]
+    if "hands" in found:
+        lines.append("hand    " + "".join(f"{name:>10}" for name in names))
+        for hand, row in found["hands"].items():
+            flag = "  (never reached: uniform)" if hand in found["unreached"] else ""
+            flag += _locked_text(found.get("locked", {}).get(hand, ()))
+            lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
+        return "\n".join(lines)
+    for action in found["actions"]:
+        lines.append(f"{action['action']:>10}  {action['probability']:.4f}  {action.get('name', '')}".rstrip())
+    lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
+    lines[-1] += _locked_text(found.get("locked", ()))
+    if "sampled_iteration" in found:
+        lines.append(f"played by the network of iteration {found['sampled_iteration']}")
+    elif "networks" in found:
+        lines.append(f"average of {found['networks']} networks")
+    return "\n".join(lines)
+
+
+def _locked_text(actions: Sequence[str]) -> str:
+    return f"  (locked: {', '.join(actions)})" if actions else ""
+
+
+COMMANDS = (evaluate, export, query)

@@ -1,0 +1,269 @@
+"""Commands that train and check runs: solve, resume, verify."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from mccfr.cli.progress_display import evaluation_text, reporter
+from mccfr.cli.shared_options import (
+    abstraction_option,
+    aside_options,
+    code_option,
+    force_option,
+    limit_options,
+    own_file,
+    path_type,
+    replace_option,
+    workers_text,
+)
+from mccfr.cli.stopping import goes_on
+from mccfr.common.signals import SignalInterrupt
+from storage.free_space import bytes_text
+
+if TYPE_CHECKING:
+    from mccfr.games.game import Game
+    from mccfr.runs.directory.run import Run
+    from mccfr.runs.reporter import Reporter
+    from mccfr.runs.session.start import Terms
+    from mccfr.runs.session.training_session import Outcome
+
+
+@click.command()
+@click.argument("config", type=path_type)
+@click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME for NAME.toml.")
+@code_option
+@limit_options
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
+@force_option
+@replace_option
+@aside_options
+@goes_on(lambda config, directory, **_: run_place(config, directory))
+def solve(
+    config: Path,
+    directory: Path | None,
+    overrides: tuple[str, ...],
+    force: bool,
+    replace: bool,
+    aside: tuple[int, ...],
+    from_scratch: bool,
+    **limits: Any,
+) -> None:
+    """Start the run that CONFIG describes, or continue it where it stands.
+
+    CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...), which is copied to runs/
+    first. Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGHUP,
+    SIGTERM and SIGUSR1 stop it with a checkpoint (exit status 75; 128 + N before there is a run), and leave evaluations
+    and the export that are due to the next session. A second signal, a second later or more, ends it without a
+    checkpoint. A run that would find too little memory or disk is refused, and one whose export would replace that of
+    another run.
+
+    Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
+    """
+    from mccfr.runs.session.start import Terms
+
+    directory = run_place(config, directory)
+    with reporter() as report:
+        run, game = started(config, directory, overrides, limits, Terms(report, force=force, replace=replace))
+        _train(run, game, report, force=force, aside=None if from_scratch else aside)
+
+
+def run_place(config: Path, directory: Path | None) -> Path:
+    """Return the run directory of a configuration: the given one, or runs/NAME for NAME.toml."""
+    return directory or Path("runs") / config.stem
+
+
+def started(
+    config: Path, directory: Path, overrides: tuple[str, ...], limits: Mapping[str, Any], terms: "Terms"
+) -> "tuple[Run, Game]":
+    """Start or open the run of a configuration with this session's limits; return run and game."""
+    from msgspec import structs
+
+    from mccfr.config.toml_files import config_from, ignored_keys, load_document
+    from mccfr.runs.directory.run import is_run
+    from mccfr.runs.session.start import start_run
+    from mccfr.runs.session.train_and_export import limited
+
+    if is_run(config):
+        raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
+    with own_file(config) as file:
+        document = load_document(file, overrides)
+        settings, ignored = config_from(document, str(file), (file.parent,)), ignored_keys(document)
+        settings = structs.replace(settings, run=limited(settings.run, limits))
+        return start_run(settings, file.parent, directory, terms, ignored=ignored)
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@limit_options
+@code_option
+@abstraction_option
+@force_option
+@replace_option
+@aside_options
+@goes_on(lambda directory, **_: directory)
+def resume(
+    directory: Path,
+    abstraction: Path | None,
+    force: bool,
+    replace: bool,
+    aside: tuple[int, ...],
+    from_scratch: bool,
+    **limits: Any,
+) -> None:
+    """Continue the run in DIR from its newest checkpoint.
+
+    Limits are totals of the run, except --time; without any, those of the run's own config hold. Refused, as by solve,
+    where memory or disk are too small.
+
+    Example: mccfr resume runs/leduc --nodes 2e8
+    """
+    from mccfr.runs.session.start import Terms
+
+    with reporter() as report:
+        terms = Terms(report, force=force, replace=replace)
+        run, game = reopened(directory, abstraction, limits, terms)
+        _train(run, game, report, force=force, aside=None if from_scratch else aside)
+
+
+def reopened(
+    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], terms: "Terms"
+) -> "tuple[Run, Game]":
+    """Open the run in a directory with this session's limits; return run and game."""
+    from mccfr.runs.directory.run import open_run, with_settings
+    from mccfr.runs.session.start import prepare_run
+    from mccfr.runs.session.train_and_export import limited
+
+    run = open_run(directory, abstraction)
+    return prepare_run(with_settings(run, run=limited(run.config.run, limits)), terms)
+
+
+def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:
+    """Train a run, export it, and end the process with status 75 after a signal.
+
+    aside  numbers of checkpoints to move away before; None: all
+    """
+    from mccfr.runs.session.restoring import put_aside
+    from mccfr.runs.session.train_and_export import train_and_export
+
+    if aside != ():
+        put_aside(run, aside, report)
+    report_beginning(run, game, report)
+    report_end(run, *train_and_export(run, game, report, force=force), report)
+
+
+def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
+    """Report the run's size and limits before training."""
+    from mccfr.solvers.out_of_core import turns_of
+
+    settings = run.config.run
+    if settings.nodes is None and settings.iterations is None and settings.seconds is None:
+        report.message("no limit is set: the run goes on until Ctrl-C stops it (with a checkpoint)")
+    elif run.config.tables.memory_budget is not None and settings.seconds is None:
+        cycle, expected = turns_of(run.config)[1], run.algorithm.forecast(game)
+        nodes = "" if expected is None else f", about {float(f'{cycle * expected.nodes:.3g}'):,.0f} nodes"
+        report.message(f"limits hold where a cycle of blocks ends: every {cycle:,} iterations{nodes}")
+    report.message(
+        f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
+        f"{bytes_text(run.layout(game).nbytes)} of tables, {workers_text(settings.workers)}"
+    )
+
+
+def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "Reporter") -> None:
+    """Report how the session ended; raise `SignalInterrupt` (status 75) after a signal."""
+    from dataclasses import replace
+
+    from storage.free_space import tree_bytes
+
+    run = replace(run, directory=outcome.directory)
+    if outcome.evaluation is not None and not outcome.evaluated:
+        report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
+    if exported is not None:
+        report.message(f"exported to {exported}, {bytes_text(tree_bytes(exported))}")
+    for line in _measured_lines(run) if outcome.signal is None else ():
+        report.message(line)
+    if outcome.signal is not None:
+        for what, verb in _left(run, outcome):
+            report.message(f"{what} is left to the next session; without training: mccfr {verb}")
+        raise SignalInterrupt(outcome.signal, _stopped_at(outcome), run.directory)
+    counts, directory = _counts(outcome), run.directory
+    report.message(f"done: {counts}; next: mccfr evaluate {directory}, or mccfr export {directory} OUT")
+
+
+def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
+    """Return (work, command) for the evaluation and export that a signal has prevented."""
+    found = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
+    if outcome.at_limit and run.config.export is not None:
+        found.append(("the export", f"export {run.directory} OUT"))
+    return found
+
+
+def _measured_lines(run: "Run") -> list[str]:
+    """Return lines on the exploitability of the kept checkpoints, if there are several.
+
+    They name the command that exports a better one than the last.
+    """
+    from mccfr.config.game_tables import HoldemGame
+    from mccfr.runs.results.checkpoints import best_checkpoint, measured_checkpoints
+
+    found, game = measured_checkpoints(run), run.config.game
+    if len(found) < 2:
+        return []
+    folding = ""
+    if isinstance(game, HoldemGame):
+        folding = f" (always folding loses {1000 * (sum(game.blinds) / 2 + game.ante) / game.blinds[1]:g} mbb/g)"
+    lines = [f"exploitability of the checkpoints that are kept{folding}:"]
+    for number, records in found.items():
+        texts = [f"{name} {_figure(record)}" for name, record in records.items()]
+        nodes = next(iter(records.values()))["nodes_touched"]
+        lines.append(f"  checkpoint {number}, {nodes:,} nodes: {', '.join(texts)}")
+    *_, last = found
+    for method in found[last]:
+        if (best := best_checkpoint(run, method)) != last:
+            lines.append(f"by {method} checkpoint {best} is the best: mccfr export {run.directory} OUT --best {method}")
+    return lines
+
+
+def _figure(record: Mapping[str, Any]) -> str:
+    """Return exploitability as text, with a sign for bounds and estimates."""
+    mbb = record["exploitability_mbb"]
+    if record.get("bound") == "lower" and record["exploitability_chips"] < 0:
+        return "no bound"
+    text = f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+    return _SIGNS.get(str(record.get("bound")), "") + text
+
+
+_SIGNS = {"exact": "", "lower": ">= ", "upper": "<= ", "estimate": "~ "}
+"""Signs before figures, by kind of bound."""
+
+
+def _counts(outcome: "Outcome") -> str:
+    return f"{outcome.totals.nodes:,} nodes, {outcome.totals.iterations:,} iterations, checkpoint {outcome.checkpoint}"
+
+
+def _stopped_at(outcome: "Outcome") -> str:
+    """Return how far the session was when a signal ended it."""
+    return "before anything was trained" if outcome.checkpoint is None else f"at {_counts(outcome)}"
+
+
+@click.command()
+@click.argument("path", type=path_type)
+@abstraction_option
+def verify(path: Path, abstraction: Path | None) -> None:
+    """Check every byte of a run and its abstraction, a checkpoint, an abstraction, a policy or networks.
+
+    Prints what is wrong, one line each, and exits with 1; prints "sound" and exits with 0 where nothing is.
+    """
+    from mccfr.runs.directory.verification import problems_of
+
+    with reporter() as report:
+        problems = problems_of(path, report, abstraction)
+    for problem in problems:
+        click.echo(problem)
+    if problems:
+        raise click.exceptions.Exit(1)
+    click.echo(f"{path}: sound")
+
+
+COMMANDS = (solve, resume, verify)

@@ -1,0 +1,261 @@
+"""Options that several commands share, their value types, and helpers for output."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import rich_click as click
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hour", "hours"), 3600),
+    **dict.fromkeys(("d", "day", "days"), 86400),
+}
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+
+
+class Duration(click.ParamType[float]):
+    """Duration in seconds: 90, 90s, 10m, 5min, 1.5h, 2h30m, 7d."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return seconds; the error names valid forms."""
+        from mccfr.config.value_limits import MOST_NUMBER, shown
+
+        text = str(value).strip().lower()
+        if re.fullmatch(r"\d+(?:\.\d+)?", text):
+            text += "s"
+        parts = _PART.findall(text)
+        if not parts or _PART.sub("", text) or not all(unit in _UNITS for _, unit in parts):
+            allowed = "write 90, 90s, 5min, 1.5h, 2h30m or 7d"
+            raise click.BadParameter(f"{shown(value)} is not a length of time; {allowed}", ctx, param)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        if seconds > MOST_NUMBER:
+            raise click.BadParameter(f"{shown(value)} is too long; at most {MOST_NUMBER:g} s are allowed", ctx, param)
+        return seconds
+
+
+class MethodName(click.ParamType[str]):
+    """Name of an evaluation method, which the command itself checks."""
+
+    name = "method"
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """Return the names of all methods, separated by "|"."""
+        from mccfr.config.run_tables import METHODS
+
+        return "|".join(METHODS)
+
+
+class Count(click.ParamType[int]):
+    """Integer from 0 to 10^18, also written 1e7 or 10_000_000."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the integer; the error names valid forms."""
+        from mccfr.config.value_limits import MOST_COUNT, shown
+
+        try:
+            number = float(value) if re.search("[eE.]", str(value)) else int(str(value))
+        except ValueError:
+            number = -1
+        if not 0 <= number <= MOST_COUNT or number != int(number):
+            text = f"{shown(value)} is not a whole number from 0 to 10^18, such as 1000000, 1_000_000 or 1e6"
+            raise click.BadParameter(text, ctx, param)
+        return int(number)
+
+
+class Amount(click.ParamType[float]):
+    """Number of bytes or bits with a decimal prefix: 256GB, 10Gbit."""
+
+    name = "amount"
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return bytes or bits; the error names valid forms."""
+        from mccfr.config.value_limits import shown
+
+        found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*([kMGT]?){self._unit}(?:/s)?", str(value).strip())
+        if found is None or float(found[1]) == 0:
+            text = f"{shown(value)} is not an amount above 0, such as 100M{self._unit} or 1.5G{self._unit}"
+            raise click.BadParameter(text, ctx, param)
+        return float(found[1]) * 1000.0 ** " kMGT".index(found[2] or " ")
+
+
+class Amounts(click.ParamType[tuple[float, ...]]):
+    """One or several amounts, separated by commas."""
+
+    name = "amounts"
+
+    def __init__(self, unit: str) -> None:
+        self._one = Amount(unit)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        """Return the amounts; the error names valid forms."""
+        if isinstance(value, tuple):
+            return value
+        return tuple(self._one.convert(part, param, ctx) for part in str(value).split(","))
+
+
+class Share(click.ParamType[float]):
+    """Share from 0 to 1: 0.3% or 0.003."""
+
+    name = "share"
+
+    def __init__(self, *, zero: bool = False) -> None:
+        """Allow 0 if `zero`."""
+        self._zero = zero
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the share; the error names valid forms."""
+        from mccfr.config.value_limits import shown
+
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", str(value).strip())
+        share = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+        if not 0 <= share <= 1 or not (share or self._zero):
+            above = "from 0 to 1" if self._zero else "above 0"
+            raise click.BadParameter(f"{shown(value)} is no share {above}, such as 0.3% or 0.003", ctx, param)
+        return share
+
+
+path_type = click.Path(path_type=Path)
+force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
+replace_option = click.option("--replace", is_flag=True, help="Replace an export of another run, too.")
+abstraction_option = click.option(
+    "--abstraction", metavar="DIR", type=path_type, help="Where the run's card abstraction lies, if it was moved."
+)
+
+
+def _allow(_context: click.Context, _option: click.Parameter, folders: tuple[Path, ...]) -> None:
+    from mccfr.config.plugins import allow
+
+    allow(folders)
+
+
+code_option = click.option(
+    "--code",
+    metavar="DIR",
+    type=path_type,
+    multiple=True,
+    expose_value=False,
+    callback=_allow,
+    help="Where modules lie that the run, or networks, name as module:object: they are run.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+
+
+def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --purify and --threshold, which change how a policy is played."""
+    return _manner_options(command, "", "")
+
+
+def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --against-purify and --against-threshold, for the second of two players."""
+    return _manner_options(command, "against-", ", of B")
+
+
+def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Callable[..., Any]:
+    share = click.FloatRange(0, 1)
+    for option in (
+        click.option(
+            f"--{prefix}threshold",
+            type=share,
+            default=0.0,
+            metavar="SHARE",
+            help=f"Never play what has less probability{whose}.",
+        ),
+        click.option(f"--{prefix}purify", is_flag=True, help=f"Always play the likeliest action{whose}."),
+    ):
+        command = option(command)
+    return command
+
+
+def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --declare and --expect, which write a hypothesis to a file before a match or evaluation."""
+    for option in (
+        click.option("--expect", metavar="TEXT", help="By --declare: aivat low > -50."),
+        click.option("--declare", type=path_type, metavar="FILE", help="Where --expect is written before."),
+    ):
+        command = option(command)
+    return command
+
+
+def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --nodes, --iterations, --time and --workers, which override the configuration."""
+    for option in (
+        click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes; 0: in this process."),
+        click.option("--time", "seconds", type=Duration(), help="Train so long in this session: 90s, 10m, 2h, 7d."),
+        click.option("--iterations", type=Count(), help="Stop when the run has so many iterations in all."),
+        click.option("--nodes", type=Count(), help="Stop when the run has touched so many nodes in all."),
+    ):
+        command = option(command)
+    return command
+
+
+def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --set-aside and --from-scratch, which move checkpoints away so that the run ignores them."""
+    for option in (
+        click.option("--from-scratch", is_flag=True, help="Train from 0; old checkpoints stay in set-aside/."),
+        click.option(
+            "--set-aside",
+            "aside",
+            type=click.IntRange(0),
+            multiple=True,
+            metavar="NUMBER",
+            help="Keep a checkpoint that cannot be read in set-aside/.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+NOT_REACHED = 3
+"""Exit status of a command that has finished without reaching the exploitability of --to."""
+
+
+def end_unreached(to: float, reached: str, more: str) -> NoReturn:
+    """End a command with status `NOT_REACHED` and a message.
+
+    to       share of the pot that was not reached
+    reached  share that was reached, as text
+    more     advice
+    """
+    click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {more}", err=True)
+    raise click.exceptions.Exit(NOT_REACHED)
+
+
+@contextmanager
+def own_file(given: Path, folder: str = "") -> Iterator[Path]:
+    """Yield the file of an argument; an example is first copied to runs/, with a message."""
+    from mccfr.config.examples import find_file, own_copy
+
+    with own_copy(find_file(given, folder)) as (path, copied):
+        yield path
+    if copied:
+        click.echo(f"mccfr: copied the example to {path}", err=True)
+
+
+def print_json(value: Mapping[str, Any] | list[Any]) -> None:
+    """Print one JSON object on stdout."""
+    click.echo(json.dumps(value, allow_nan=False))
+
+
+def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
+    """Print a result as JSON, or as the text that `text` returns."""
+    if as_json:
+        print_json(found)
+    else:
+        click.echo(text(found))
+
+
+def workers_text(workers: int) -> str:
+    """Return a number of workers as text."""
+    return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"

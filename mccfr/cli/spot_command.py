@@ -1,0 +1,194 @@
+"""The command that solves a hold'em spot from ranges, board, pot and stacks: spot."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from mccfr.cli.progress_display import reporter
+from mccfr.cli.shared_options import Duration, Share, answer, end_unreached, force_option, json_option, path_type
+from mccfr.cli.stopping import end_resumable, goes_on
+from mccfr.common.signals import SignalInterrupt
+from mccfr.runs.reporter import duration_text
+from storage.free_space import bytes_text
+
+if TYPE_CHECKING:
+    from mccfr.runs.reporter import Reporter
+    from mccfr.runs.session.spot_run import SpotRun
+
+_AS_A_RULE = 200  # iterations that a spot usually takes
+_NAMES = "out of position", "in position"
+_COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
+
+
+@click.command()
+@click.argument("board", required=False)
+@click.option("--oop", metavar="RANGE", help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers.")
+@click.option("--ip", metavar="RANGE", help="Of who acts last.")
+@click.option("--pot", metavar="CHIPS", type=float, help="Chips in the pot.")
+@click.option("--stack", metavar="CHIPS", type=float, help="Chips that each has behind.")
+@click.option("--policy", type=path_type, help="A policy or run: ranges, pot and stacks are those after --line.")
+@click.option("--line", help="Of the policy, to where a street begins: r300c/.")
+@click.option("--board", "other_board", metavar="BOARD", help="Another place for BOARD.")
+@click.option("--bets", metavar="SIZES", help="Of first bets, streets apart by /; default: 0.5p, a policy's own.")
+@click.option("--raises", metavar="SIZES", help="Of raises: 0.45p, 3x, 2e, allin; default: as bets.")
+@click.option("--donk", metavar="SIZES", help="Of a first bet into who bet last; default: as --bets.")
+@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="All-in where X pots or fewer would be left.")
+@click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
+@click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
+@click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
+@click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
+@click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
+@click.option("--lock", multiple=True, metavar="LINE=WHAT", help='What is played there, not learnt: "cr184=c 60%".')
+@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
+@click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
+@click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
+@click.option("--run", "directory", type=path_type, help="Run directory; default: one of the spot's own in runs/.")
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override a key of the config.")
+@force_option
+@json_option
+@goes_on(lambda directory, **_: directory)
+def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
+    """Solve a spot of hold'em: what each player does first on BOARD, and what every hand is worth.
+
+    Stops at a share of the pot, and keeps a run, which goes on where it stands when the same is asked again, and
+    which view, query, export and resume take. Sizes: 0.5p or 50% of the pot, 3x, 2.5bb, 300 chips, e, 2e, allin;
+    several by commas, streets by "/", the last goes on. EV counts the pot, as players do.
+
+    Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
+    """
+    from mccfr.runs.results.line_spot import TYPED, asked_spot
+    from mccfr.runs.session.spot_run import SpotOptions, start_spot
+    from mccfr.runs.session.start import Terms
+
+    board = _one_board(board, options.pop("other_board"))
+    typed = {name: options.pop(name) for name in TYPED}
+    game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
+    others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
+    others["locks"] = _locks(options.pop("lock")) or None
+    game |= {key: value for key, value in others.items() if value is not None}
+    menu = _menu(options)
+    with reporter() as report:
+        started = start_spot(game, SpotOptions(menu=menu, own=own, **options), Terms(report, force=force))
+        try:
+            found = _solved(started, report, options["to"], force=force)
+        except SignalInterrupt as stop:
+            end_resumable(stop, started.run.directory)
+    answer(found, as_json, _text)
+    if not found["reached"]:
+        reached = f"{found['exploitability_pot']:.3%} of the pot after {found['iterations']:,} iterations"
+        end_unreached(found["to_pot"], reached, _nearer(options["seconds"]))
+
+
+def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -> dict[str, Any]:
+    """Train a spot's run and return its answer."""
+    from mccfr.runs.session.train_and_export import train_and_export
+
+    report.message(_beginning(started, to))
+    outcome, _ = train_and_export(started.run, started.game, report, force=force)
+    if outcome.signal is not None:
+        raise SignalInterrupt(outcome.signal, directory=outcome.directory)
+    report.phase("what hands are worth")
+    return started.answer(outcome.directory)
+
+
+def _locks(given: Sequence[str]) -> dict[str, str]:
+    """Return the locks by line; several of one line are joined."""
+    found: dict[str, str] = {}
+    for text in given:
+        line, equals, what = text.partition("=")
+        if not equals:
+            raise click.BadParameter(f"{text!r} is no line, =, and what is played there, as in 'cr184=c 60%'")
+        found[line.strip()] = "; ".join(filter(None, (found.get(line.strip()), what.strip())))
+    return found
+
+
+def _one_board(board: str | None, other: str | None) -> str | None:
+    if board is not None and other is not None:
+        raise ValueError(f"BOARD = {board} and --board = {other} are both given: they are the same, so drop one")
+    return other if board is None else board
+
+
+def _menu(options: dict[str, Any]) -> dict[str, Any]:
+    """Remove the keys of `[game.menu]` from the options and return them."""
+    found = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
+    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in found.items() if value}}
+    if (donk := options.pop("donk")) is not None:
+        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
+    return {key: value for key, value in menu.items() if value is not None}
+
+
+def _beginning(started: Any, to: float) -> str:
+    """Return a message on the spot's size and the expected time."""
+    game, each = started.game, started.seconds_an_iteration
+    size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
+    if _AS_A_RULE * each < 1:
+        return f"{started.run.directory}: {size}; some seconds to {to:.2%} of the pot"
+    return (
+        f"{started.run.directory}: {size}; about {duration_text(each)} an iteration, and "
+        f"{duration_text(_AS_A_RULE * each)} for {_AS_A_RULE}, which is what {to:.2%} of the pot takes as a rule"
+    )
+
+
+def _text(answer: Mapping[str, Any]) -> str:
+    """Return the answer as text."""
+    lines = [
+        f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
+        f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
+        *([] if answer["unlocked_gain_chips"] is None else [_unlocked(answer)]),
+        "",
+        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
+    ]
+    for name, *found in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
+        cells = zip(found, _COLUMNS.values(), strict=True)
+        lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
+    for key, title in (
+        ("actions", "first, out of position (EV of the hands that do it)"),
+        ("ip_actions", "then, in position after a check"),
+    ):
+        if answer[key]:
+            lines += ["", f"{title}: " + ", ".join(_action(one) for one in answer[key])]
+    for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
+        lines += ["", *_table(name, answer["classes"][key], [_name(one) for one in actions])]
+    return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
+
+
+def _nearer(seconds: float | None) -> str:
+    """Return the advice for reaching a lower exploitability."""
+    if seconds is not None:
+        return "call it again with a longer --time: it goes on where it stands"
+    return "give more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"
+
+
+def _unlocked(answer: Mapping[str, Any]) -> str:
+    gains = answer["unlocked_gain_chips"]
+    told = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
+    return f"if locked hands might answer too a best response would gain, in chips: {told}"
+
+
+def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:
+    heads = "".join(f"{action:>10}" for action in actions)
+    lines = [f"{name:18}{'of range':>9}{'equity':>9}{'EV':>10}{'EQR':>8}{heads}"]
+    for one in classes:
+        told = "".join(_number(share, "10.1%") for share in one["frequencies"])
+        worth = f"{one['equity']:9.1%}{one['ev_chips']:10.2f}{_number(one['eqr'], '8.3f')}"
+        lines.append(f"{one['class']:18}{one['share']:9.1%}{worth}{told}")
+    return lines
+
+
+def _number(value: float | None, form: str) -> str:
+    """Return a number as text, or a dash of the same width for None."""
+    return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else format(value, form)
+
+
+def _name(action: Mapping[str, Any]) -> str:
+    return "check" if action["bet_chips"] is None else f"bet {action['bet_chips']:g}"
+
+
+def _action(action: Mapping[str, Any]) -> str:
+    ev = "" if action["ev_chips"] is None else f" (EV {action['ev_chips']:.2f})"
+    return f"{_name(action)} {_number(action['frequency'], '.1%').strip()}{ev}"
+
+
+COMMANDS = (spot,)
+"""Commands that the group adds."""

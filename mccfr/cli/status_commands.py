@@ -1,0 +1,311 @@
+"""Commands that show, stop or plot runs of other processes: status, stop, tensorboard."""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import rich_click as click
+
+from mccfr.cli.shared_options import (
+    Duration,
+    abstraction_option,
+    code_option,
+    json_option,
+    path_type,
+    print_json,
+    workers_text,
+)
+from mccfr.runs.reporter import duration_text
+from storage.free_space import bytes_text
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--watch", is_flag=True, help="Follow until no process works on it any more; Ctrl-C ends that.")
+@click.option("--every", default="2s", show_default=True, type=Duration(), help="How often --watch looks.")
+@abstraction_option
+@json_option
+def status(directory: Path, watch: bool, every: float, abstraction: Path | None, as_json: bool) -> None:
+    """How far the run in DIR is, and whether it is running; or, for a folder of runs, a line for each of them.
+
+    State: running, stopped (by a signal), finished (a limit was reached), failed (by an error, which is said),
+    interrupted (its process was killed). The last three go on with resume. Exit status 1: a run of the folder cannot be
+    read.
+
+    Example: mccfr status runs --watch
+    """
+    with _shown(watch and not as_json) as show:
+        while True:
+            found = _look(directory, abstraction)
+            if as_json:
+                print_json(found)
+            else:
+                show(_list_text(found) if isinstance(found, list) else _run_text(found))
+            rows = found if isinstance(found, list) else [found]
+            if not watch or all(row.get("state") != "running" for row in rows):
+                break
+            time.sleep(max(0.1, every))
+    if unreadable := [row["run"] for row in rows if "problem" in row]:
+        click.echo(f"mccfr: {directory}: {', '.join(unreadable)} cannot be read: the status above says why", err=True)
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@json_option
+def stop(directory: Path, as_json: bool) -> None:
+    """Stop the run in DIR as Ctrl-C would: its process writes a checkpoint and ends. Waits for that, and says how.
+
+    Given once more, a second later or more, the process ends without a checkpoint. A run on another machine has to be
+    stopped there.
+
+    Example: mccfr stop runs/leduc
+    """
+    from mccfr.runs.directory.run import open_to_look
+    from mccfr.runs.directory.run_status import run_status
+    from mccfr.runs.directory.stop import stop_run
+
+    run = open_to_look(directory)
+    stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
+    found = run_status(run)
+    if as_json:
+        print_json(found)
+    else:
+        reason = "" if found["failure"] is None else f" ({found['failure']})"
+        checkpoint = "no checkpoint" if found["checkpoint"] is None else f"checkpoint {found['checkpoint']}"
+        click.echo(
+            f"{found['state']}{reason} at {found['nodes_touched']:,} nodes, {found['iterations']:,} iterations, "
+            f"{checkpoint}; continue with: mccfr resume {directory}"
+        )
+    if found["state"] in ("failed", "interrupted"):
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=path_type)
+@click.argument("out", type=path_type)
+@click.option("--watch", is_flag=True, help="Go on until no process works on a run any more; Ctrl-C ends that.")
+@click.option("--every", default="30s", show_default=True, type=Duration(), help="How often --watch writes.")
+@code_option
+@abstraction_option
+def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
+    """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
+
+    Speeds, trends and evaluations over nodes touched. A second time only what is new is added. TensorBoard itself is
+    not needed for it: tensorboard --logdir OUT shows them wherever it is installed.
+
+    Example: mccfr tensorboard runs curves --watch
+    """
+    from mccfr.runs.directory.run import is_locked, is_run, open_run
+    from mccfr.runs.directory.run_status import runs_in
+    from mccfr.runs.results.tensorboard import write_events
+
+    one = is_run(directory) or not directory.is_dir()
+    if abstraction is not None and not one:
+        raise _of_one_run(directory)
+    paths = [directory] if one else runs_in(directory)
+    runs = [open_run(path, abstraction) for path in paths]
+    if not runs:
+        raise ValueError(f"{directory} is not a run directory, and there is none in it")
+    with _shown(watch=False):
+        while True:
+            running = any(map(is_locked, runs))
+            events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
+            if not (watch and running):
+                break
+            time.sleep(max(1.0, every))
+    count = f"{events:,} events of {len(runs)} run{'s' * (len(runs) != 1)}"
+    click.echo(f"wrote {out}: {count}; next: tensorboard --logdir {out}", err=True)
+
+
+def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
+    """Return the status of a run, or of all runs in a folder; `ValueError` if it is neither."""
+    from mccfr.runs.directory.run import is_run, open_to_look
+    from mccfr.runs.directory.run_status import run_list, run_status
+
+    if not is_run(directory) and directory.is_dir() and (rows := run_list(directory)):
+        if abstraction is not None:
+            raise _of_one_run(directory)
+        return rows
+    return run_status(open_to_look(directory, abstraction))
+
+
+def _of_one_run(directory: Path) -> ValueError:
+    return ValueError(f"{directory} is a folder of runs: --abstraction is for one of them")
+
+
+class _Show(Protocol):
+    def __call__(self, text: str) -> None: ...
+
+
+@contextmanager
+def _shown(watch: bool) -> Iterator[_Show]:
+    """Yield a function that prints texts; on a watched terminal each replaces the previous one."""
+    if not (watch and sys.stdout.isatty()):
+        yield _Below()
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(auto_refresh=False) as live:
+        yield lambda text: live.update(Text(text), refresh=True)
+
+
+class _Below:
+    """Prints texts below each other, separated by a blank line."""
+
+    def __init__(self) -> None:
+        self._first = True
+
+    def __call__(self, text: str) -> None:
+        click.echo(text if self._first else f"\n{text}")
+        self._first = False
+
+
+def _list_text(rows: Sequence[dict[str, Any]]) -> str:
+    """Return a table of runs."""
+    from mccfr.evaluation.methods import method_named
+
+    lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
+    for row in rows:
+        if "problem" in row:
+            lines.append((row["run"], "", "", "unreadable", "", "", "", row["problem"]))
+            continue
+        last = row["last_evaluation"]
+        lines.append(
+            (
+                row["run"],
+                row["game"],
+                row["algorithm"],
+                row["phase"] or row["state"],
+                f"{row['nodes_touched']:,}",
+                duration_text(row["training_seconds"]),
+                "" if row["checkpoint"] is None else str(row["checkpoint"]),
+                "" if last is None else method_named(last["method"]).short(last),
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    right = (4, 5, 6)
+    table = [
+        "  ".join(
+            text.rjust(width) if column in right else text.ljust(width)
+            for column, (text, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    for row in rows:
+        table += [f"{row['run']}: {row[key]}" for key in ("failure", "abstraction_problem") if row.get(key)]
+    return "\n".join(table)
+
+
+def _run_text(found: dict[str, Any]) -> str:
+    """Return the status of one run as text."""
+    from mccfr.cli.progress_display import evaluation_text
+
+    lines = [
+        f"state        {found['state']}" + (f": {said}" if (said := found["phase"] or found["failure"]) else ""),
+        *([f"process      {found['process']} on {found['machine']}"] if found["process"] else []),
+        f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
+        f"iterations   {found['iterations']:,}",
+        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
+        + _speeds_text(found),
+        f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
+        f"tables       {_bytes_text(found['tables_bytes'])}{_memory_text(found)}",
+        *([f"abstraction  {found['abstraction_problem']}"] if found["abstraction_problem"] else []),
+        f"trained      {duration_text(found['training_seconds'])}",
+        *(
+            f"silent       worker {silent['worker']} for {duration_text(silent['seconds'])}: {silent['why']}"
+            for silent in found["silent_workers"]
+        ),
+        *_trend_lines(found),
+    ]
+    lines += _bound_lines(found["bounds"])
+    last = found["last_evaluation"]
+    if last and last["exploitability_chips"] is None:
+        lines.append(f"evaluation   {evaluation_text(last)}")
+    return "\n".join(lines)
+
+
+def _bytes_text(count: int | None) -> str:
+    return "unknown" if count is None else bytes_text(count)
+
+
+def _memory_text(found: dict[str, Any]) -> str:
+    """Return the folder of a running run's tables, and their size in huge pages; else ""."""
+    where = f" in {found['live_dir']}" if found["live_dir"] else ""
+    return where + (f", {bytes_text(found['huge_bytes'])} of it in huge pages" if found["huge_bytes"] else "")
+
+
+def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
+    """Return lines on the bounds of exploitability, and on any that have risen."""
+    from mccfr.cli.progress_display import evaluation_text
+
+    lines = []
+    for pair in bounds:
+        now, before = pair["now"], pair["before"]
+        lines.append(f"evaluation   {evaluation_text(now)}")
+        if before is not None and now["exploitability_chips"] > before["exploitability_chips"]:
+            least = (now.get("ci95_chips") or [now["exploitability_chips"]])[0]
+            most = (before.get("ci95_chips") or [before["exploitability_chips"]])[-1]
+            sure = "" if least > most else ", within the intervals"
+            lines.append(
+                f"             risen from {before['exploitability_chips']:.4g} chips at {before['nodes_touched']:,} "
+                f"nodes{sure}"
+            )
+    return lines
+
+
+def _speeds_text(found: dict[str, Any]) -> str:
+    """Return the current and recent speed from the latest metrics."""
+    now, recent = found["nodes_per_second_now"], found["nodes_per_second_recent"]
+    return "" if now is None else f"; now {now:,.0f}, over the last minutes {recent:,.0f}"
+
+
+def _trend_lines(found: dict[str, Any]) -> list[str]:
+    """Return lines on the trends of the newest checkpoint."""
+    lines, never, lost = [], found["never_reached_per_street"], found["lost_updates"]
+    if never is not None:
+        shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
+        lines.append(f"never seen   {shares} of the rows, by street")
+    if lost is not None:
+        later = ", ".join(
+            share_text(share, error)
+            for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
+        )
+        first = share_text(lost["first_decisions"], lost["first_decisions_error"])
+        lines.append(f"lost         of updates at first decisions: {first}; at later ones, by street: {later}")
+    if found["preflop_change"] is not None:
+        lines.append(
+            f"change       {found['preflop_change']:.2%} of the first street's average strategy in a checkpoint"
+        )
+    if found["saturated_cells"] is not None:
+        lines.append(f"saturated    {found['saturated_cells']:,} of the tables' 16-bit cells")
+    if (disk := found["disk"]) is not None:
+        lines.append(
+            f"blocks       {bytes_text(disk['moved_bytes'])} moved in {duration_text(disk['moving_seconds'])}, "
+            f"{duration_text(disk['waiting_seconds'])} waited for them"
+        )
+    return lines
+
+
+def share_text(share: float | None, error: float | None) -> str:
+    """Return a small share as text: "about 1 in 31,000", or "less than 1 in 5,000" if it is uncertain."""
+    if share is None:
+        return "unknown"
+    doubt = 2 * (error or 0.0)
+    if share > doubt:
+        return f"about 1 in {_two_digits(1 / share):,}"
+    most = max(share, 0.0) + doubt
+    return "none" if most == 0 else f"less than 1 in {_two_digits(1 / most):,}"
+
+
+def _two_digits(number: float) -> int:
+    """Return a number rounded to two significant digits, at least 1."""
+    size = 10 ** max(0, len(str(int(number))) - 2)
+    return max(1, round(number / size) * size)
+
+
+COMMANDS = (status, stop, tensorboard)

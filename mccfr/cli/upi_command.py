@@ -1,0 +1,20 @@
+"""The command that speaks PioSOLVER's text protocol: upi."""
+
+import sys
+
+import rich_click as click
+
+
+@click.command("upi")
+def upi() -> None:
+    """Speak PioSOLVER's text protocol (UPI) on stdin and stdout: spots are built, solved and walked by its clients.
+
+    Example: printf 'set_range OOP AA' | mccfr upi
+    """
+    from mccfr.upi import serve
+
+    serve(sys.stdin, sys.stdout)
+
+
+COMMANDS = (upi,)
+"""Commands that the group adds."""

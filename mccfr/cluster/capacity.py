@@ -1,0 +1,99 @@
+"""Memory that a run in strata needs on each of several machines, and checks that it is available."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cluster.assignment import MachineCapacity
+from mccfr.cluster.engine import Place
+from mccfr.config.run_tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.session.run_plan import beside_bytes, room_problem
+from mccfr.runs.session.strata.block_slots import first_specs
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata_training import FIRST_STREET, stratum_buckets
+from mccfr.tables.table_layout import TableLayout
+
+_CELL_BYTES = 8
+_COPIES = 3  # of the first street on each rank: its copy, the order and the answer
+
+
+def check_cluster(config: Config, machines: int) -> None:
+    """Raise `ValueError` if a configuration cannot be trained on a number of machines."""
+    least, most = config.cluster.machines
+    strata, ranks = config.run.strata, machines * max(1, config.run.workers)
+    if (problem := algorithm_of(config).problem()) is not None:
+        raise ValueError(problem)
+    if strata is None:
+        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
+    if config.tables.memory_budget is not None:
+        raise ValueError("several machines keep all strata in memory: leave tables.memory_budget out, or take one")
+    if not least <= machines <= most:
+        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
+    if ranks > strata:
+        raise ValueError(
+            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
+            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
+        )
+
+
+def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
+    """Return the bytes of each stratum's rows, [N] int64."""
+    assert game.strata is not None
+    found = np.zeros(game.strata.count, np.int64)
+    for spec in layout.specs:
+        if FIRST_STREET not in spec.name:
+            found += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
+    return found
+
+
+def first_street_bytes(layout: TableLayout) -> int:
+    """Return the bytes of the first street in a message."""
+    kinds = ("regret/", "strategy_sum/")
+    shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
+    return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
+
+
+def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
+    """Return a machine's memory besides the rows of its strata: bucket tables, processes, first streets."""
+    return beside_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
+
+
+def places_memory(config: Config, game: Game, layout: TableLayout, places: Sequence[Place]) -> MachineCapacity:
+    """Return the memory that the machines of some ranks have for strata, after their fixed needs."""
+    machines = dict(sorted((place.machine, place) for place in places)).values()
+    free = np.array([place.memory_bytes for place in machines]) - fixed_bytes(config, game, layout)
+    return MachineCapacity(strata_bytes(game, layout), np.array([place.machine for place in places]), free)
+
+
+def ranks_problem(
+    config: Config, game: Game, layout: TableLayout, places: Sequence[Place], owner: npt.NDArray[np.int64]
+) -> str | None:
+    """Return a sentence on the first machine with too little memory for its strata; None if all fit.
+
+    places  locations of the ranks
+    owner   [N] rank of each stratum, the best placement found
+    """
+    memory, fixed = places_memory(config, game, layout, places), fixed_bytes(config, game, layout)
+    taken, names = memory.taken(owner), {place.machine: place.host for place in places}
+    for machine in np.flatnonzero(taken > memory.free).tolist():
+        return (
+            f"{names[machine]} needs {taken[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
+            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}, and no other placement fits all machines: "
+            "take more machines or more strata, or a smaller abstraction"
+        )
+    return None
+
+
+def coordinator_problem(
+    config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
+) -> str | None:
+    """Return `mccfr.runs.session.run_plan.room_problem` for a coordinator, which holds only the first street.
+
+    machines  number of machines, if known in advance: then raises as `check_cluster`
+    """
+    if machines is not None:
+        check_cluster(config, machines)
+    return room_problem(config, game, layout, directory, live=first_specs(layout))

@@ -1,0 +1,82 @@
+"""Estimates the memory, network traffic and time of a run on several machines."""
+
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mccfr.cluster.assignment import shared_out
+from mccfr.cluster.capacity import check_cluster, first_street_bytes, fixed_bytes, places_memory, ranks_problem
+from mccfr.cluster.engine import Place
+from mccfr.config.run_tables import Config
+from mccfr.games.game import Game
+from mccfr.runs.session.run_plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout
+from mccfr.solvers.game_from_config import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.strata_training import interval_iterations
+
+
+def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
+    """Return the iterations and seconds of the last interval before the run's limit, at an assumed speed.
+
+    Both are None if the run has no such limit.
+    """
+    limits, expected = config.run, algorithm_of(config).forecast(game)
+    assert game.strata is not None
+    iterations = limits.iterations
+    if limits.nodes is not None and expected is not None:
+        iterations = round(limits.nodes / expected.nodes)
+    if iterations is None or expected is None:
+        return {"last_interval_iterations": None, "last_interval_seconds": None}
+    last = interval_iterations(iterations, game.strata.hottest, limits.interval)
+    seconds = last * expected.nodes / (NODES_PER_SECOND * ranks)
+    return {"last_interval_iterations": last, "last_interval_seconds": seconds}
+
+
+def plan_cluster(
+    config: Config, base: Path, machines: int, memory_bytes: Sequence[float], network_bits: float
+) -> dict[str, Any]:
+    """Return the bytes and seconds of a run on several machines; files are relative to `base`.
+
+    memory_bytes  memory of each machine. One number is for all machines; none means unlimited
+    network_bits  bandwidth in bits per second
+
+    Raises `ValueError` for more ranks than strata, too little memory, other settings that forbid several machines, and
+    the wrong number of `memory_bytes`.
+    """
+    check_cluster(config, machines)
+    if len(memory_bytes) not in (0, 1, machines):
+        raise ValueError(f"--memory names {len(memory_bytes)} amounts and --machines {machines}: one for all, or each")
+    game = configured_game(config, base)
+    assert game.strata is not None
+    layout, workers = planned_layout(config, game), max(1, config.run.workers)
+    first, fixed = first_street_bytes(layout), fixed_bytes(config, game, layout)
+    each = list(memory_bytes) * machines if len(memory_bytes) == 1 else list(memory_bytes) or [inf] * machines
+    names = [f"machine {machine} of {machines}" for machine in range(machines)]
+    places = [Place(machine, names[machine], 0, each[machine]) for machine in range(machines) for _ in range(workers)]
+    memory = places_memory(config, game, layout, places)
+    owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
+    problem = ranks_problem(config, game, layout, places, owner)
+    if problem is not None:
+        raise ValueError(problem)
+    busiest = int(memory.taken(owner).max())
+    shares = np.bincount(memory.machine[owner], game.strata.shares)
+    ranks, written = machines * workers, COMMIT_BYTES_PER_SECOND[(config.tables.format, "none")]
+    return {
+        "machines": machines,
+        "workers_per_machine": workers,
+        "strata": game.strata.count,
+        "table_bytes": layout.nbytes,
+        "largest_stratum_bytes": int(memory.sizes.max()),
+        "machine_bytes": busiest + fixed,
+        "coordinator_bytes": first + fixed,
+        "barrier_bytes": 2 * first * ranks,
+        "barrier_seconds": 2 * first * ranks * 8 / network_bits,
+        **_last_interval(config, game, ranks),
+        "checkpoint_bytes": busiest,
+        "checkpoint_seconds": busiest / min(written, network_bits / 8),
+        "idle_workers": max(0, ranks - game.strata.count),
+        "unevenness": float(shares.max() * machines / shares.sum()),
+    }

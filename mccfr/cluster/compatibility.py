@@ -1,0 +1,132 @@
+"""Checks that the machines of a run have the same software, run and processor features.
+
+It compares the versions of all computing packages, the run's identity, its abstraction, and the processor features that
+compiled code uses. A difference in any of them could change the tables of a stratum from machine to machine.
+"""
+
+import platform
+import secrets
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from mccfr import __version__
+from mccfr.runs.directory.run import Run
+from storage import durable
+from storage.damage import UnreadableError, reading
+from storage.held_directory import HeldDirectory
+from storage.manifest import content_hash
+
+TOKEN = "cluster.token"
+"""File of the run directory that the coordinator rewrites for each session; every machine must see it."""
+_FEATURES = ("avx", "avx2", "avx512f", "avx512dq", "avx512vl", "fma")
+_SEEN_SECONDS = 10.0  # network file systems show a new file with a delay
+
+_COMPARED = {
+    "mccfr": "mccfr {}",
+    "python": "Python {}",
+    "numpy": "numpy {}",
+    "numba": "numba {}",
+    "identity": "a run of the identity {}",
+    "abstraction": "the abstraction {}",
+    "processor": "a processor with {}",
+}
+
+
+def processor_features() -> str:
+    """Return the architecture and the available processor features that vector code is compiled for."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    flags = next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())
+    return " ".join([platform.machine(), *(name for name in _FEATURES if name in flags)])
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Return the facts that a machine reports about itself and an opened run."""
+    hashes = run.manifest["identity_document"].get("abstraction")
+    return {
+        "host": socket.gethostname(),
+        "mccfr": __version__,
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "numba": version("numba"),
+        "identity": run.manifest["identity"][:12],
+        "abstraction": None if hashes is None else content_hash(hashes)[:12],
+        "processor": processor_features(),
+    }
+
+
+def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return a sentence on why machines cannot train together, or None.
+
+    facts  of each machine, as `facts_of`; the coordinator's first. A machine that could not open the run has `host` and
+           `problem`
+    """
+    for other in facts[1:]:
+        if "problem" in other:
+            return f"{other['host']} cannot take part: {other['problem']}"
+        for key, text in _COMPARED.items():
+            if other[key] != facts[0][key]:
+                here, there = text.format(facts[0][key]), text.format(other[key])
+                return (
+                    f"{facts[0]['host']} has {here} and {other['host']} has {there}: machines of one run must agree, "
+                    "or its bits would depend on them"
+                )
+    return None
+
+
+def new_token(run: Run) -> str:
+    """Write a new random token into the run directory, and return it."""
+    token = secrets.token_hex(16)
+    run.path(TOKEN).unlink(missing_ok=True)
+    durable.write_file(run.path(TOKEN), token.encode())
+    return token
+
+
+def _holding(directory: Path, token: str) -> HeldDirectory | None:
+    """Open a directory that contains `token`; None if it does not, or is absent."""
+    with reading(directory / TOKEN):
+        try:
+            held = HeldDirectory(directory)
+        except FileNotFoundError:
+            return None
+        try:
+            if (held.path / TOKEN).read_text() == token:
+                return held
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            held.close()
+            raise
+        held.close()
+        return None
+
+
+def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> HeldDirectory:
+    """Open the run directory into which the coordinator has written `token`; the caller closes it.
+
+    seconds  time to wait until the token is visible
+
+    Raises `ValueError` if the directory is absent or another one on this machine, and `UnreadableError` if the system
+    cannot read the token during that time.
+    """
+    end = time.monotonic() + seconds
+    while True:
+        over = time.monotonic() >= end
+        try:
+            if (held := _holding(directory, token)) is not None:
+                return held
+        except UnreadableError:
+            if over:
+                raise
+        if time.monotonic() >= end:
+            raise ValueError(
+                f"{directory} is not the coordinator's (its {TOKEN} is not there): put the run on a file system that "
+                "all machines share, under the same path"
+            )
+        time.sleep(0.1)

@@ -1,0 +1,304 @@
+"""The coordinator: a session's pool whose workers are ranks on several machines.
+
+It holds only the tables of the first street. A checkpoint is the first street and a list of versions of the strata's
+rows, each written by the rank that trains the stratum. The loss of a rank ends the session. The run then continues from
+its last checkpoint with the same bits, on any remaining machines.
+"""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cluster.assignment import LEAST_SECONDS, moved_by_speed, shared_out
+from mccfr.cluster.capacity import places_memory
+from mccfr.cluster.engine import Engine
+from mccfr.cluster.messages import (
+    ANSWERED,
+    BUSY_NANOSECONDS,
+    CHECKPOINT,
+    COMMAND,
+    COPY,
+    EPOCH,
+    NODES,
+    OVERFLOW,
+    READ,
+    RESTORE,
+    RUN,
+    SCALE,
+    TRAINED_NODES,
+    WRITE,
+    RankAnswer,
+    version_cells,
+    version_of,
+)
+from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import CHECKPOINTS, LIVE, Run, lock
+from mccfr.runs.reporter import Reporter
+from mccfr.runs.session import control
+from mccfr.runs.session.pools import PoolOpener
+from mccfr.runs.session.stalled_workers import SILENT_SECONDS, StalledWorker
+from mccfr.runs.session.strata.block_slots import first_specs
+from mccfr.runs.session.strata.strata_pool import IntervalPool, Intervals
+from mccfr.runs.session.worker import map_tables
+from mccfr.runs.session.worker_pool import KeepsAllWorkers
+from mccfr.solvers.solver import WorkerState
+from storage import durable
+from storage.block_tables import BLOCKS
+from storage.checkpoint import Checkpoint, list_checkpoints
+from storage.cleanup import closed_after
+from storage.live_tables import LiveTables, create_live
+
+RECORDS = "cluster.jsonl"
+"""Journal with a line each time the ranks pause; for people, never read to resume."""
+_NAP_SECONDS = 0.0005
+
+
+class ClusterPool(IntervalPool, KeepsAllWorkers):
+    """Implements `mccfr.runs.session.worker_pool.Pool` with the ranks of an engine."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
+        assert game.strata is not None
+        self._run, self._engine, self._strata = run, engine, game.strata
+        self.game, self.warning = game, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self._intervals = Intervals(run, game, self.tables)
+        self._store = stratum_store(run, game)
+        self._memory = places_memory(run.config, game, run.layout(game), engine.places)
+        shapes = first_street_shapes(run, game)
+        self._order = new_order(run, game)
+        self._first = self._order.totals(shapes)
+        ranks = len(engine.places)
+        self._waiting: set[int] = set()  # ranks that have not answered the present order
+        self._changes = np.zeros(self._intervals.cells, np.int64)
+        self._fits, self._saved = True, False  # _saved: a checkpoint contains the strata as they are
+        self._busy = np.zeros(ranks)  # training seconds in this session
+        self._since = np.zeros((3, ranks))  # seconds trained, seconds waited and nodes, since the last pause
+        self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were last moved
+        self._answered_at = np.zeros(ranks)
+        self._barriers, self._moved, self._noted_bytes = 0, 0, (0, 0)
+        self._abandoned = False
+        self._ordered_at, self._longest = time.monotonic(), 0.0  # _longest: seconds of an interval
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Resume; the checkpoint names versions of the strata's rows, or contains the rows itself."""
+        in_versions = checkpoint is not None and BLOCKS in checkpoint.state
+        self._store.go_on(checkpoint if in_versions else None)
+        self._order.head[CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
+        for stratum, version in self._store.versions.items():
+            self._order.versions[stratum] = version_cells(version)
+
+    def extra_state(self) -> "ClusterPool":
+        """Return this pool, whose ranks write the rows of the strata."""
+        return self
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        self._intervals.begin(np.zeros((self._strata.count, control.COLUMNS), np.int64), states)
+        self._order.owner[:] = -1
+        nodes = self._intervals.rows[:, control.NODES].copy()
+        self._nodes_before = nodes
+        # Nodes per iteration differ between strata; before the first interval they are unknown.
+        loads, even = nodes if nodes.all() else self._strata.shares, [1.0] * len(self._engine.places)
+        owner = shared_out(loads, even, self._memory)
+        # Fall back to the shares, with which the machines were checked for memory.
+        self._move(owner if self._memory.holds(owner) else shared_out(self._strata.shares, even, self._memory))
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._move_by_speed()
+        super().release(stop_nodes, stop_iterations)
+
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.resting() and time.monotonic() < end:
+            if self._intervals.interval is not None:
+                self._take_answers()
+            if self._waiting:
+                time.sleep(_NAP_SECONDS)
+            else:
+                self._advance()
+
+    def _take_answers(self) -> None:
+        for rank in sorted(self._waiting):
+            answer = self._engine.answer(rank)
+            if answer is not None and answer.head[ANSWERED] == self._order.head[EPOCH]:  # late answers are dropped
+                self._waiting.remove(rank)
+                self._add(rank, answer)
+
+    def _add(self, rank: int, answer: RankAnswer) -> None:
+        """Record a rank's results for the present interval."""
+        mine = self._order.owner == rank
+        self._intervals.rows[mine] = answer.rows[mine]
+        self._changes += answer.changes
+        self._fits &= not answer.head[OVERFLOW]
+        busy = answer.head[BUSY_NANOSECONDS] * 1e-9
+        self._busy[rank] += busy
+        self._since[0, rank] += busy
+        self._since[2, rank] += answer.head[TRAINED_NODES]
+        self._answered_at[rank] = now = time.monotonic()
+        self._longest = max(self._longest, now - self._ordered_at)
+
+    def _advance(self) -> None:
+        """End the interval that the ranks have trained, and begin the next one, if any.
+
+        Call it only while all ranks are idle.
+        """
+        intervals = self._intervals
+        if intervals.interval is not None:
+            self._since[1] += time.monotonic() - self._answered_at
+            intervals.end(self._changes[None], fits=self._fits)
+            self._barriers += 1
+            if intervals.over():
+                self._note()
+        if intervals.over():
+            return
+        interval = intervals.start()
+        self._order.head[NODES] = interval.nodes
+        self._order.head[SCALE] = np.float64(interval.scale).view(np.int64)
+        for name, totals in self._first.items():
+            totals[...] = self.tables[name]
+        self._changes[:], self._fits, self._saved = 0, True, False
+        self._waiting = set(range(len(self._engine.places)))
+        self._say(RUN)
+        self._ordered_at = time.monotonic()
+        self._engine.run(self._order)
+
+    def _say(self, command: int) -> None:
+        """Prepare the order: its command, a new epoch, the states of the strata."""
+        self._order.head[COMMAND] = command
+        self._order.head[EPOCH] += 1
+        self._order.rows[:] = self._intervals.rows
+
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Make the ranks write their strata, as `mccfr.runs.session.worker_pool.ExtraState`."""
+        self._say(WRITE)
+        self._order.versions[:] = self._engine.write(self._order)
+        found = enumerate(map(version_of, self._order.versions))
+        self._store.versions = {stratum: version for stratum, version in found if version is not None}
+        return self._store.state(), self._store.names()
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def settle(self) -> None:
+        """After a commit, remove unnamed versions and have the checkpoint copied; strata may now be moved."""
+        self._store.settle()
+        self._saved = True
+        if self._run.config.cluster.directory is not None:
+            machines = np.array([place.machine for place in self._engine.places])
+            self._order.keeper[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
+            self._order.head[CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
+            self._say(COPY)
+            self._engine.obey(self._order)
+
+    def _move_by_speed(self) -> None:
+        """Move strata to faster ranks, if a checkpoint contains the strata as they are."""
+        if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
+            return
+        speeds = (self._measured[1] / self._measured[0]).tolist()
+        nodes = self._intervals.rows[:, control.NODES].copy()
+        loads, self._nodes_before = nodes - self._nodes_before, nodes
+        self._measured[:] = 0
+        owner = moved_by_speed(loads, self._order.owner, speeds, self._memory)
+        if not self._memory.holds(owner):
+            return
+        self._moved = int((owner != self._order.owner).sum())
+        if self._moved:
+            self._move(owner)
+
+    def _move(self, owner: npt.NDArray[np.int64]) -> None:
+        """Give strata to new ranks, which read them from files."""
+        self._order.moved[:] = owner != self._order.owner
+        self._order.owner[:] = owner
+        self._say(READ)
+        self._engine.obey(self._order)
+
+    def _note(self) -> None:
+        """Append a line on the ranks' work since the last pause."""
+        if not self._since[2].all():
+            return  # the speed of some ranks is unknown
+        self._measured += self._since[[0, 2]]
+        engine, noted = self._engine, self._noted_bytes
+        self._noted_bytes = (engine.sent_bytes, engine.received_bytes)
+        trained, waited, nodes = self._since
+        record = {
+            "nodes_touched": self._intervals.totals()[0],
+            "barriers": self._barriers,
+            "sent_bytes": engine.sent_bytes - noted[0],
+            "received_bytes": engine.received_bytes - noted[1],
+            "moved_strata": self._moved,
+            "ranks": [
+                {
+                    "machine": place.machine,
+                    "host": place.host,
+                    "pid": place.pid,
+                    "strata": np.flatnonzero(self._order.owner == rank).tolist(),
+                    "nodes_per_second": round(float(nodes[rank] / trained[rank])),
+                    "waiting_share": round(float(waited[rank] / (trained[rank] + waited[rank])), 4),
+                }
+                for rank, place in enumerate(engine.places)
+            ],
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._barriers, self._moved = 0, 0
+        self._since[:] = 0
+        with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
+            self._run.check_lock()
+            durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
+
+    def busy_seconds(self) -> float:
+        return float(self._busy.max())
+
+    def silent(self) -> list[StalledWorker]:
+        seconds, why = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"
+        if seconds < SILENT_SECONDS + 2 * self._longest:
+            return []
+        return [StalledWorker(rank, seconds, why) for rank in sorted(self._waiting)]
+
+    def kill(self) -> None:
+        self._abandoned = True  # ranks that do not answer are not waited for
+
+    def close(self) -> None:
+        """Wait for the present interval, which is short, and make the ranks end."""
+        if self._abandoned:
+            return
+        while self._waiting:
+            self._take_answers()
+            time.sleep(_NAP_SECONDS)
+        self._engine.close()
+
+
+def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:
+    """Restore damaged or missing files of a run from copies on other machines, before a session begins.
+
+    Raises `OSError` if a disk is full, and as `mccfr.runs.directory.run.lock`.
+    """
+    if run.config.cluster.directory is None:
+        return
+    order = new_order(run, game)
+    order.head[COMMAND] = RESTORE
+    with lock(run):
+        for machine in range(1 + max(place.machine for place in engine.places)):
+            order.head[CHECKPOINT] = machine
+            for name in engine.obey(order):
+                reporter.message(f"{name} was damaged or gone: restored from its copy on machine {machine}")
+
+
+def on_engine(engine: Engine) -> PoolOpener:
+    """Return a function that opens the pool of a run on an engine whose ranks have opened the run."""
+
+    @contextlib.contextmanager
+    def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:
+        tables, specs = run.config.tables, first_specs(run.layout(game))
+        with create_live(
+            specs, format=tables.format, live_dir=tables.live_dir, link=run.path(LIVE), force=force
+        ) as live:
+            pool = ClusterPool(run, game, live, engine)
+            with closed_after(pool.close):
+                yield pool
+
+    return open_cluster

@@ -1,0 +1,50 @@
+"""Handles signals before a session starts: they end the coordinator; training ranks ignore them.
+
+The coordinator ends the training ranks. A signal sent to all processes of a job is therefore meant for it.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from mccfr.cluster.mpi import end_the_others
+from mccfr.common.signals import EXIT_RESUMABLE, SIGNALS, is_taken, take
+
+_LOSS_SECONDS = 3.0  # gforker sends SIGINT when a rank has died, and SIGQUIT, which ends this process, a second later
+_RANK_NAMES = ("PMI_RANK", "PMIX_RANK")
+
+
+def coordinates() -> bool:
+    """Return whether this process is the coordinator, according to the launcher's environment variables."""
+    return next((os.environ[name] for name in _RANK_NAMES if name in os.environ), "0") == "0"
+
+
+def heed(
+    ending: Callable[[int], None] = lambda _: None, status_of: Callable[[int], int] = lambda _: EXIT_RESUMABLE
+) -> None:
+    """Make signals end the coordinator, and with it the job; training ranks ignore them.
+
+    ending     receives the exit status before the process ends
+    status_of  returns the exit status for a signal
+
+    A second call does nothing.
+    """
+    if is_taken():
+        return
+
+    def end(number: int, _: FrameType | None) -> None:
+        take(signal.SIG_IGN)
+        if number == signal.SIGINT:
+            time.sleep(_LOSS_SECONDS)
+        status = status_of(number)
+        ending(status)
+        # Not by an exception, which would have to leave imports, and MPI calls that wait for other ranks.
+        os.write(sys.stderr.fileno(), f"mccfr: stopped by signal {number}\n".encode())
+        end_the_others(status)
+        os._exit(status)
+
+    take(end if coordinates() else signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

@@ -1,0 +1,50 @@
+"""Tolerances below which a difference of sums counts as a rounding error and becomes 0.
+
+Regret matching ignores scale.  If all regrets of a row should be 0, rounding errors would turn a uniform strategy into
+a pure one.  Differences below a share of a reference quantity are therefore set to 0:
+
+| share                                  | float32 | float64 | reference quantity                                      |
+|----------------------------------------|---------|---------|---------------------------------------------------------|
+| `CARD_REMOVAL`                         | 1e-6    | 1e-13   | total weight of the opponent's range                    |
+| `GAIN`                                 | 1e-6    | 1e-12   | value of the current strategy                           |
+| `SETTLED`                              |         | 1e-12   | sum of the absolute terms of a pruning catch-up         |
+
+* `CARD_REMOVAL`: total of a range minus the hands that share a card, if those are the whole range.  Each of some
+  thousand additions rounds by up to 1e-16 (float64) or 6e-8 (float32) of the total.
+* `GAIN`: gain of an action if all actions have the same value, for example against an opponent who folds every hand.
+  The tolerance is a few times the largest error observed.
+* `SETTLED`: regret-based pruning subtracts sums over a whole interval of iterations, in float64 only.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from abstraction.kernels.jit import intrinsic, types
+
+CARD_REMOVAL = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-13}
+GAIN = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+SETTLED = 1e-12
+
+
+def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
+    """Return type and code of an intrinsic that gives the tolerance for an array's dtype as a constant."""
+    share = table[np.dtype(str(array.dtype))]
+
+    def codegen(context, builder, signature, arguments):
+        return context.get_constant(types.float64, share)
+
+    return types.float64(array), codegen
+
+
+@intrinsic
+def card_removal_share(typing_context, array):
+    """Return `CARD_REMOVAL` for the dtype of an array, as a constant of the kernel."""
+    return _share(CARD_REMOVAL, array)
+
+
+@intrinsic
+def gain_share(typing_context, array):
+    """Return `GAIN` for the dtype of an array, as a constant of the kernel."""
+    return _share(GAIN, array)

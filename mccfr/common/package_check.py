@@ -1,0 +1,28 @@
+"""Checks that the imported `abstraction` and `storage` packages are this project's."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+NEIGHBOURS = ("abstraction", "storage")
+_HOME = Path(__file__).resolve().parent.parent
+
+
+def check_neighbours() -> None:
+    """Raise `ImportError` if one of the two packages is missing or hidden by another of its name.
+
+    It imports nothing.  Without the check the import fails later, at a module that the other package lacks.
+    """
+    for name in NEIGHBOURS:
+        try:
+            spec = find_spec(name)
+        except ValueError:  # a module of that name without a spec is in sys.modules
+            spec = None
+        origin = spec.origin if spec is not None else None
+        found = None if origin is None else Path(origin).resolve().parent
+        if found != _HOME / name:
+            where = "no package" if found is None else f"the package in {found}"
+            raise ImportError(
+                f"mccfr needs its own package {name!r} in {_HOME} and finds {where}: rename or move what has its name, "
+                "or start Python elsewhere",
+                name=name,
+            )

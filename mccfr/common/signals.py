@@ -1,0 +1,288 @@
+"""Handles the signals that end the program: handlers, exception and exit statuses.
+
+The first signal ends the current work.  Further signals within a second count as the same request, later ones as a
+second request.  Contexts in other threads than the main one do nothing, because Python runs handlers there only.  The
+module imports only the standard library, because handlers must be set before other imports.
+"""
+
+import _thread
+import os
+import resource
+import select
+import signal
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from math import inf
+from pathlib import Path
+from types import FrameType
+from typing import Any, TextIO
+
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+EXIT_RESUMABLE = 75
+"""Exit status if a signal has stopped the training of a run that can be resumed; used for nothing else."""
+SAME_REQUEST_SECONDS = 1.0
+UNAWAITED = "unawaited"
+"""Name of threads that the process does not wait for at its end, although they may be running a kernel."""
+_AGAIN_SECONDS = 0.02  # delay before an exception is raised again that Python could only print
+_Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+
+_contexts = 0  # number of nested contexts that handle signals now
+_heeded_at = -inf  # time of the last signal that was a new request
+_taken = False  # True after `take`: the command line sets no handlers any more
+
+
+class SignalInterrupt(KeyboardInterrupt):
+    """Raised when a signal ends the command.
+
+    number     of the signal
+    when       end of the message, on the moment of the signal
+    directory  of the run that can be resumed, if it differs from the command's because it was moved meanwhile
+    """
+
+    def __init__(self, number: int, when: str = "", directory: Path | None = None) -> None:
+        super().__init__(f"stopped by signal {number} {when}".rstrip())
+        self.number, self.directory = number, directory
+
+    @property
+    def exit_status(self) -> int:
+        """Return the exit status of a command that leaves nothing to resume."""
+        return 128 + self.number
+
+
+def _is_main() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
+    """Within the context, call `heed` with the number of each signal that is a new request.
+
+    It does nothing outside of the main thread.  An ignored SIGHUP stays ignored, as `nohup` needs it.
+    """
+    global _contexts, _heeded_at  # noqa: PLW0603 - signals belong to the process
+    if not _is_main():
+        yield
+        return
+
+    def handle(number: int, _: FrameType | None) -> None:
+        global _heeded_at  # noqa: PLW0603
+        if number == signal.SIGHUP:
+            leave_closed_terminal()
+        if time.monotonic() - _heeded_at >= SAME_REQUEST_SECONDS:
+            _heeded_at = time.monotonic()
+            heed(number)
+
+    if _contexts == 0:
+        _heeded_at = -inf
+    _contexts += 1
+    before = _exchange(handle)
+    try:
+        yield
+    finally:
+        _contexts -= 1
+        for number, earlier in before.items():
+            if signal.getsignal(number) is handle:  # else `take` or `end` has replaced it
+                signal.signal(number, earlier)
+
+
+def _exchange(handler: _Handler) -> dict[int, Any]:
+    """Set the handler of all signals but an ignored SIGHUP; return the previous handlers by number."""
+    numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in numbers}
+
+
+def take(handler: _Handler) -> None:
+    """Give all signals but an ignored SIGHUP to a handler until the process ends.
+
+    `command_line` then sets no handlers.  A session calls it with its handler for training.
+    """
+    global _taken  # noqa: PLW0603
+    _taken = True
+    _exchange(handler)
+
+
+def is_taken() -> bool:
+    """Return whether `take` was called."""
+    return _taken
+
+
+@contextmanager
+def signals_noted(*, spared: float) -> Iterator[list[int]]:
+    """Within the context, append signals to the list; raise `SignalInterrupt` after the first `spared`."""
+    seen: list[int] = []
+
+    def note(number: int) -> None:
+        seen.append(number)
+        if len(seen) > spared:
+            raise SignalInterrupt(number)
+
+    with signals_to(note):
+        yield seen
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Within the context, hold the first signal back; at the end pass it to the previous handler."""
+    if not _is_main():
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    before = _exchange(lambda *what: came.append(what))
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+    for number, frame in came[:1]:
+        if callable(handler := before[number]):
+            handler(number, frame)
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Within the context, block all signals; processes started in it inherit the blocking."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class _Program:
+    """Signal handling of the command line: raises `SignalInterrupt`, or waits while `waits` is True.
+
+    pending  number of the waiting signal, 0 for none
+    """
+
+    def __init__(self) -> None:
+        self.waits, self.pending = True, 0
+
+    def heed(self, number: int) -> None:
+        """Raise `SignalInterrupt`, or store the signal while `waits`; `RuntimeError` for one of OpenBLAS."""
+        if _is_openblas(number):
+            raise RuntimeError(no_threads_text())
+        if not self.waits:
+            raise SignalInterrupt(number)
+        self.pending = number
+
+
+_program = _Program()
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """Within the context, the command line handles signals; in the main thread only.
+
+    They wait until `release`, and again after `settle`.
+    """
+    global _program
+    if not _is_main():
+        yield
+        return
+    _program, hook = _Program(), sys.unraisablehook
+
+    def raise_again(unraisable: Any) -> None:
+        """Raise a `SignalInterrupt` again that Python could only print, as in an importer's callback."""
+        if not isinstance(unraisable.exc_value, SignalInterrupt):
+            hook(unraisable)
+            return
+        lost = unraisable.exc_value
+        signal.signal(signal.SIGALRM, lambda *_: _raise(lost))
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+
+    sys.unraisablehook = raise_again
+    try:
+        with nullcontext() if _taken else signals_to(_program.heed):
+            yield
+    finally:
+        sys.unraisablehook = hook
+
+
+def _raise(error: BaseException) -> None:
+    raise error
+
+
+def release() -> None:
+    """Raise `SignalInterrupt` for signals from now on, and at once for one that has waited."""
+    if not _is_main():
+        return
+    _program.waits, pending = False, _program.pending
+    _program.pending = 0
+    if pending:
+        raise SignalInterrupt(pending)
+
+
+def settle() -> None:
+    """Ignore signals from now on, because the exit status is decided."""
+    if _is_main():
+        _program.waits = True
+
+
+def is_unread(stream: TextIO) -> bool:
+    """Return whether the reader of a stream has closed its pipe, as `head` does: that is no error."""
+    poll = select.poll()
+    try:
+        poll.register(stream.fileno(), 0)
+    except (OSError, ValueError):  # it is no file, or closed
+        return False
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
+def end(status: int) -> None:
+    """End the process with a status, in spite of further signals or a closed output."""
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed when the process started
+        try:
+            stream.flush()
+        except (OSError, ValueError) as error:
+            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                status = status or 1
+                with suppress(OSError, ValueError):
+                    print(f"mccfr: standard output: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+            with suppress(OSError, ValueError):  # else Python flushes again at exit and ends with status 120
+                _to_nothing(stream.fileno())
+    if any(thread.name == UNAWAITED for thread in threading.enumerate()):
+        os._exit(status)  # a normal exit would free memory that these threads still use
+    sys.exit(status)
+
+
+def leave_closed_terminal() -> None:
+    """Redirect output to /dev/null if its terminal is closed, because every line would raise an error."""
+    for descriptor in range(3):
+        with suppress(OSError):
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
+                _to_nothing(descriptor)
+
+
+def _to_nothing(descriptor: int) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, descriptor)
+    os.close(null)
+
+
+def _is_openblas(number: int) -> bool:
+    """Return whether OpenBLAS raised the SIGINT, because it cannot start threads during numpy's import."""
+    spec = getattr(sys.modules.get("numpy"), "__spec__", None)
+    if number != signal.SIGINT or not getattr(spec, "_initializing", False):
+        return False
+    try:
+        _thread.start_new_thread(int, ())  # not by `threading`, whose lock the interrupted code may hold
+    except RuntimeError:
+        return True
+    return False
+
+
+def no_threads_text() -> str:
+    """Return a message with the limits that prevent new threads."""
+    limits = {"ulimit -u": resource.RLIMIT_NPROC, "ulimit -v": resource.RLIMIT_AS}
+    known = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
+    told = ", ".join(f"{name}: {value}" for name, value in known.items() if value != resource.RLIM_INFINITY)
+    return (
+        f"no thread can be started: the limit on processes and threads or on memory is too small "
+        f"({told or 'ulimit -u, or that of the control group'}); raise it and run the command again"
+    )

@@ -1,0 +1,209 @@
+"""The `[game]` table of each game, as frozen structs with the defaults of all keys."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal
+
+from mccfr.config.table_base import Check, Table
+
+
+class GameConfig(Table, frozen=True, tag_field="name"):
+    """A `[game]` table; `name` selects one of the following structs (see `GAMES`)."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ()
+    """Keys that name files, relative to the configuration; a run keeps copies of the files."""
+
+
+class OpaqueGame(GameConfig, frozen=True, tag="opaque"):
+    """A game of user code that was not imported; `named` is its name in the configuration."""
+
+    named: str = ""
+
+
+class KuhnGame(GameConfig, frozen=True, tag="kuhn"):
+    """Kuhn poker: three cards, ante 1, one bet of 1."""
+
+
+class LeducGame(GameConfig, frozen=True, tag="leduc"):
+    """Leduc poker: one hole card, one board card, two rounds; a raise adds one of the round's sizes."""
+
+    ranks: int = 3
+    suits: int = 2
+    raises: int = 2  # most bets and raises in a round
+    bets: Sequence[Sequence[float]] = ((2.0,), (4.0,))  # sizes of a raise in chips, for each of the two rounds
+    merge_suits: bool = False  # True: isomorphic hands share an infoset (288 instead of 936)
+
+
+class GoofspielGame(GameConfig, frozen=True, tag="goofspiel"):
+    """Goofspiel: prizes in known order, equal bids split the prize, payoff = difference of the totals."""
+
+    cards: int = 5
+    order: Literal["ascending", "descending"] = "ascending"
+    reveal: Literal["bids", "result"] = "bids"  # shown after a round: both bids, or only the winner
+
+
+class MatrixGame(GameConfig, frozen=True, tag="matrix"):
+    """A two-player zero-sum matrix game with simultaneous moves."""
+
+    payoffs: Sequence[Sequence[float]]  # payoffs of player 0, the row player, one list for each row
+
+
+class PlayerMenu(Table, frozen=True):
+    """Bet sizes of one player on one street: `[game.menu.STREET.button]`. Absent keys: the street's."""
+
+    first: Sequence[str] | None = None  # sizes of a street's first bet; preflop, of the first raise
+    later: Sequence[str] | None = None  # sizes of later raises
+    sizes: Sequence[Sequence[str]] | None = None  # instead: sizes after no bet, one bet, ...; the last also later
+    max_bets: int | None = None  # most bets on a street that are not all-in, the big blind included; None: any number
+    allin_threshold: float | None = None  # sizes above this share of the stack become all-in; None: none do
+    allin_spr: float | None = None  # sizes that leave at most this stack-to-pot ratio after a call become all-in
+    donk: Sequence[str] | None = None  # first bet into the last bettor of the street before; None: as any first bet
+
+
+class StreetMenu(PlayerMenu, frozen=True):
+    """Bet sizes on one street: `[game.menu.STREET]`. Absent keys: the menu's."""
+
+    big_blind: PlayerMenu | None = None  # position 0: first to act postflop
+    button: PlayerMenu | None = None
+
+
+class Menu(PlayerMenu, frozen=True):
+    """Action abstraction `[game.menu]`: the amounts to raise to. Sizes are defined in mccfr/games/menu.py."""
+
+    first: Sequence[str] = ("0.5p", "1p", "allin")
+    later: Sequence[str] = ("1p", "allin")
+    add: Sequence[str] = ()  # lines ending in a bet that the sizes lack, such as "r300c/r700"
+    remove: Sequence[str] = ()  # lines whose last bet is left out
+    limp: bool = True  # False: the button's first action preflop cannot be a call
+    preflop: StreetMenu | None = None
+    flop: StreetMenu | None = None
+    turn: StreetMenu | None = None
+    river: StreetMenu | None = None
+
+
+class PokerGame(GameConfig, frozen=True, tag="poker"):
+    """Poker on a small deck with the ACPC dealer's rules: limit, or no-limit with all sizes or a menu."""
+
+    ranks: int = 3
+    suits: int = 2
+    hole_cards: Literal[1, 2] = 1
+    board_cards: Sequence[int] = (0, 1)  # cards dealt to the board on each street
+    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; give either blinds or antes
+    antes: Sequence[float] = ()
+    stack: float = 5.0
+    limit: bool = False
+    raise_sizes: Sequence[float] = ()  # limit only: size of a raise on each street
+    max_raises: Sequence[int] = ()  # most raises on each street; required for limit; no-limit without it: any number
+    menu: Menu | None = None  # no-limit: bet sizes; None: every whole amount
+    first_player: Sequence[int] = ()  # seat (1 or 2) to act first on each street; default 1 everywhere
+    merge_suits: bool = False
+
+
+class AkqGame(GameConfig, frozen=True, tag="akq"):
+    """Half-street AKQ game: three cards; the first player bets or checks, the second answers a bet."""
+
+
+class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
+    """Clairvoyance: the bettor knows who wins and may bet a fixed fraction of the pot on each street."""
+
+    streets: int = 1
+    bet: float = 1.0  # fraction of the pot
+    probability: float = 0.5  # probability that the bettor holds the nuts
+
+
+class SpotRanges(Table, frozen=True):
+    """Ranges of both players: texts such as "QQ+,AKs:0.5", "@FILE", or 169 or 1,326 numbers."""
+
+    oop: str | Sequence[float]  # out of position, first to act
+    ip: str | Sequence[float]
+
+
+class HoldemTable(GameConfig, frozen=True):
+    """Keys shared by the hold'em games with a menu."""
+
+    locks: Mapping[str, str] | None = None  # node locks: fixed strategies by line (mccfr/games/locks.py)
+
+
+class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
+    """A postflop no-limit hold'em spot: board, ranges, pot, stacks; or a LibratusEndgames file."""
+
+    file_keys: ClassVar[tuple[str, ...]] = ("file",)
+
+    file: str | None = None
+    stack: float | None = None  # with file: chips of each player in the whole hand, half the pot included; None: 20000
+    board: str | None = None  # "QsJh2h": three to five cards
+    ranges: SpotRanges | None = None
+    pot: float | None = None  # chips, half of them from each player
+    effective_stack: float | None = None  # chips that each player has left to bet
+    big_blind: float | None = None  # chips; the minimum bet; None: 1, with a file 100
+    rake: float = 0.0  # share of the pot taken from its winner
+    rake_cap: float | None = None  # chips; the most taken from one pot; None: unlimited
+    menu: Menu = Menu()  # sizes of the discounting paper, any number of bets
+
+    def checks(self) -> list[Check]:
+        """Return the checks of the keys of a spot or file."""
+        spot = ("board", "ranges", "pot", "effective_stack")
+        typed = any(getattr(self, key) is not None for key in spot)
+        known, behind = self.file is not None, "left out beside game.board: effective_stack counts chips behind"
+        return [
+            ("file", not (known and typed), "left out where game.board, ranges, pot or effective_stack is given"),
+            ("stack", self.stack is None or not typed, behind),
+            *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
+            *((key, (getattr(self, key) or 1) > 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
+            *((key, getattr(self, key) != 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
+            ("rake", 0 <= self.rake < 1, "at least 0, and below 1"),
+            ("rake_cap", self.rake_cap is None or self.rake_cap > 0, "above 0"),
+            ("rake_cap", self.rake_cap is None or self.rake > 0, "left out without game.rake, which it limits"),
+        ]
+
+
+class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
+    """Full heads-up no-limit hold'em: four streets, 52 cards, with an `[abstraction]`."""
+
+    stack: float = 20000.0  # chips of each player
+    blinds: Sequence[float] = (50.0, 100.0)  # small blind (the button's) and big blind
+    ante: float = 0.0  # of each player
+    menu: Menu = Menu()
+
+
+class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):
+    """Heads-up limit hold'em: four bets a street, small ones preflop and on the flop; `[abstraction]`."""
+
+    blinds: Sequence[float] = (5.0, 10.0)  # small blind (the button's) and big blind, which is the small bet
+
+
+class FlopHoldemGame(GameConfig, frozen=True, tag="flop-holdem"):
+    """Hold'em that ends after the flop, blinds 50 and 100, lossless without an `[abstraction]`.
+
+    The game of the Deep CFR papers.
+    """
+
+    bet: float | Literal["pot"] = 100.0  # size of every bet and raise in chips; "pot": the pot after a call
+    limp: bool = True  # False: the button's first action preflop cannot be a call
+    max_raises: int | Sequence[int] = 3  # most bets and raises on a street, without blinds; or one number for each
+    board_cards: Literal[3, 5] = 3  # cards of the second street; 5: the whole board at once
+
+
+class OpenSpielGame(GameConfig, frozen=True, tag="openspiel"):
+    """A game imported from OpenSpiel: two players, zero sum, turn-based, perfect recall."""
+
+    game: str
+
+
+GAMES: dict[str, type[GameConfig]] = {
+    str(kind.__struct_config__.tag): kind
+    for kind in (
+        KuhnGame,
+        LeducGame,
+        GoofspielGame,
+        MatrixGame,
+        PokerGame,
+        AkqGame,
+        ClairvoyanceGame,
+        HoldemSubgame,
+        HoldemGame,
+        LimitHoldemGame,
+        FlopHoldemGame,
+        OpenSpielGame,
+    )
+}
+"""The `[game]` struct of each built-in game; `mccfr.config.plugin_tables` has those of users' games."""

@@ -1,0 +1,101 @@
+"""Builds the `[game]` and `[solver]` structs of users' games and algorithms."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast, get_type_hints
+
+import msgspec
+
+from mccfr.config import plugins
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.solver_tables import SolverConfig
+
+_MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
+
+
+def made_options(group: str, name: str) -> Any:
+    """Return the struct of a user's game or algorithm by name, or None if it is unknown.
+
+    Raises `ValueError`, with one sentence, if the object is no game or no algorithm.
+    """
+    found = plugins.find(group, name)
+    if found is None:
+        return None
+    key = group, name
+    if key not in _MADE or _MADE[key][0] is not found:
+        make = game_options if group == plugins.GAMES else _algorithm_options
+        _MADE[key] = found, make(found, name)
+    return _MADE[key][1]
+
+
+def loaded_options(group: str) -> list[Any]:
+    """Return the structs of all loaded objects of a group; invalid ones are skipped."""
+    found = []
+    for name in plugins.loaded(group):
+        with suppress(ValueError):
+            found.append(made_options(group, name))
+    return found
+
+
+def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
+    """Return the `[game]` struct of a function: its parameters are the keys, their annotations the types.
+
+    A parameter annotated as `Path` names a file. Raises `ValueError` for a parameter without an annotation, or of a
+    type that TOML does not have.
+    """
+    if not callable(function) or isinstance(function, type):
+        raise ValueError(f"game.name = {name!r} is no function that makes a game")
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as error:  # names in text annotations that cannot be resolved
+        raise ValueError(f"game.name = {name!r}: its annotations cannot be read: {error}") from error
+    fields: list[Any] = []
+    for key, parameter in inspect.signature(function).parameters.items():
+        if key not in hints or parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise ValueError(f"game.name = {name!r}: its parameter {key!r} needs an annotation: it is a key of [game]")
+        if key == "name":
+            raise ValueError(f"game.name = {name!r}: its parameter 'name' is what chooses the game: rename it")
+        kind = str if hints[key] is Path else hints[key]
+        default = parameter.default
+        fields.append((key, kind) if default is parameter.empty else (key, kind, _plain(default)))
+    files = tuple(key for key, hint in hints.items() if hint is Path and key != "return")
+    namespace = {"__doc__": inspect.getdoc(function) or "", "file_keys": files}
+    try:
+        made = msgspec.defstruct(
+            function.__name__,
+            fields,
+            bases=(GameConfig,),
+            namespace=namespace,
+            module=function.__module__,
+            frozen=True,
+            kw_only=True,
+            tag=name,
+        )
+        msgspec.convert({"name": name} | {field[0]: field[2] for field in fields if len(field) > 2}, made, strict=False)
+    except msgspec.ValidationError:
+        pass  # a key without default
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"game.name = {name!r}: its parameters are no keys that TOML can say: {error}") from error
+    return cast(type[GameConfig], made)
+
+
+def _plain(default: Any) -> Any:
+    """Return a default as the struct stores it: lists as tuples, so as not to share them; paths as text."""
+    if isinstance(default, Path):
+        return str(default)
+    return tuple(map(_plain, default)) if isinstance(default, list | tuple) else default
+
+
+def _algorithm_options(algorithm: Any, name: str) -> type[SolverConfig]:
+    """Return the `[solver]` struct of an algorithm: its class's `options`, with this name as tag."""
+    options = getattr(algorithm, "options", None)
+    if not isinstance(options, type) or not issubclass(options, SolverConfig):
+        raise ValueError(
+            f"solver.algorithm = {name!r} is no algorithm: a class derived from mccfr.solvers.solver.Algorithm is "
+            "needed, whose `options` is the struct of its keys"
+        )
+    namespace = {"__doc__": options.__doc__}
+    made = msgspec.defstruct(options.__name__, [], bases=(options,), namespace=namespace, frozen=True, tag=name)
+    return cast(type[SolverConfig], made)

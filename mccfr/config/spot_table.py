@@ -1,0 +1,117 @@
+"""Prepares a spot's `[game]` table for validation: reads range files and unifies position names."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from abstraction.range_notation import read_range
+from mccfr.config.value_limits import MOST_TEXT, shown
+from storage.damage import DamagedError, reading
+
+SUBGAME = "holdem-subgame"
+_POSITIONS = {"oop": "big_blind", "ip": "button"}
+_MAX_BYTES = 1 << 20
+STREETS = ("preflop", "flop", "turn", "river")
+
+
+def spot_table(table: Any, beside: Sequence[Path]) -> Any:
+    """Return a `[game]` table with position names unified in menus, and ranges "@FILE" read.
+
+    Raises `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
+    """
+    if not isinstance(table, Mapping) or not isinstance(table.get("menu", {}), Mapping):
+        return table
+    table = dict(table)
+    if "menu" in table:
+        table["menu"] = {key: _positions(key, value) for key, value in table["menu"].items()}
+    if table.get("name") != SUBGAME:
+        return table
+    if isinstance(table.get("ranges"), Mapping):
+        folder = beside[0] if beside else Path()
+        table["ranges"] = {key: _short(key, _read(key, value, folder)) for key, value in table["ranges"].items()}
+    return table
+
+
+def _positions(street: str, menu: Any) -> Any:
+    """Return a street's menu with `oop` and `ip` replaced by the names that the rules use."""
+    if street not in STREETS or not isinstance(menu, Mapping):
+        return menu
+    for name, other in _POSITIONS.items():
+        if name in menu and other in menu:
+            raise ValueError(f"game.menu.{street}.{name} and {other} are the same position: give one of them")
+    return {_POSITIONS.get(key, key): value for key, value in menu.items()}
+
+
+def _read(key: str, value: Any, folder: Path) -> Any:
+    """Return a range, read from its file if it is "@FILE"."""
+    if not isinstance(value, str) or not value.strip().startswith("@"):
+        return value
+    path = folder / value.strip()[1:]
+    try:
+        with reading(path), path.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise ValueError(f"game.ranges.{key}: {path} is larger than {_MAX_BYTES} bytes, so no range")
+        return " ".join(data.decode("utf-8").split())
+    except (FileNotFoundError, DamagedError, UnicodeDecodeError) as error:
+        raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None
+
+
+def _short(key: str, value: Any) -> Any:
+    """Return a range, as 1,326 numbers if its text is too long for a configuration."""
+    if not isinstance(value, str) or len(value) <= MOST_TEXT:
+        return value
+    try:
+        return read_range(value).tolist()
+    except ValueError as error:
+        raise ValueError(f"game.ranges.{key}: {error}") from None
+
+
+MOST_ITERATIONS = 5_000
+"""Most iterations of a spot that does not reach its target exploitability."""
+AVERAGING_POWER = 4.0
+"""Averaging power for spots: 0.83 to 1 of the iterations that 2, the value of `dcfr`, takes.
+
+Measured in docs/measured/spots.md.
+"""
+
+
+def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: float | None = None) -> dict[str, Any]:
+    """Return a configuration that solves a spot by full-width CFR in float32.
+
+    game  keys of `[game]` without its name; keys of value None are left out
+    to    exploitability, as a share of the pot, at which to stop
+
+    Evaluations become rarer as the run proceeds.
+    """
+    points, at = [], 10
+    while at < MOST_ITERATIONS:
+        points.append(at)
+        at += max(10, at // 10)  # an evaluation takes no longer than an iteration
+    run = {"workers": workers, "iterations": MOST_ITERATIONS, "exploitability_pot": to}
+    return {
+        "game": {"name": SUBGAME, **{key: value for key, value in game.items() if value is not None}},
+        "solver": {"algorithm": "cfr", "variant": "dcfr", "averaging_power": AVERAGING_POWER, "dtype": "float32"},
+        "run": run if seconds is None else {**run, "seconds": seconds},
+        "evaluation": {"at_iterations": points, "every_checkpoint": False},
+    }
+
+
+def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
+    """Return a menu from typed sizes, such as "50%,100%/75%".
+
+    Streets are separated by "/", the last one also applies to later streets; sizes of a street are separated by commas.
+
+    bets, raises  sizes of first bets and of later raises
+    first_street  of the spot: 1 for the flop
+
+    Raises `ValueError` for more streets than the spot has.
+    """
+    names, menu = STREETS[first_street:], dict[str, Any]()
+    for option, text, key in (("bets", bets, "first"), ("raises", raises, "later")):
+        given = [[size.strip() for size in part.split(",") if size.strip()] for part in text.split("/")]
+        if len(given) > len(names):
+            raise ValueError(f"{option} = {shown(text)} has {len(given)} streets, where the spot has {len(names)}")
+        for number, name in enumerate(names):
+            menu.setdefault(name, {})[key] = given[min(number, len(given) - 1)]
+    return menu

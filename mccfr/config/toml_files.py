@@ -1,0 +1,282 @@
+"""Reads run configurations from TOML files, applies overrides, validates, and writes them back.
+
+A configuration error is a `ValueError` of one sentence that names the file, the key, the value and the allowed values.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.config import plugins
+from mccfr.config.game_tables import GAMES, OpaqueGame
+from mccfr.config.plugin_tables import loaded_options, made_options
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import OPTIONS, OpaqueSolver, SolverConfig
+from mccfr.config.spelling import did_you_mean
+from mccfr.config.spot_table import spot_table
+from mccfr.config.table_base import Check, Table, fields_of, first_refused
+from mccfr.config.value_limits import limit_problems, shown
+from storage.damage import DamagedError, reading
+
+DEFAULT_ALGORITHM = "external-sampling"
+"""Algorithm of a `[solver]` table that names none."""
+_TAGGED: dict[str, tuple[Mapping[str, Any], str, str | None]] = {
+    "game": (GAMES, "name", None),
+    "solver": (OPTIONS, "algorithm", DEFAULT_ALGORITHM),
+}
+"""Tables whose struct depends on a key: structs by name, the key, and its default."""
+
+
+def parse_override(text: str) -> tuple[str, Any]:
+    """Split `table.key=value` into path and value; `ValueError` if it has another form.
+
+    The value is TOML; a bare word is a string.
+    """
+    path, sign, value = text.partition("=")
+    if not sign or "." not in path:
+        raise ValueError(f"--set {text}: expected table.key=value, for example --set solver.seed=3")
+    try:
+        found = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return path.strip(), value.strip()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--set {path}={shown(value)}: not a value of TOML: {error}") from None
+    return path.strip(), found
+
+
+def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
+    """Read a run's TOML file and apply `--set` overrides, without validation.
+
+    Raises `ValueError` for an invalid TOML file, `UnreadableError` if the system cannot read it.
+    """
+    try:
+        with reading(path):
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(
+            f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"
+        ) from None
+    except RecursionError:
+        raise ValueError(f"{path}: lists or tables are nested too deep") from None
+    except (ValueError, DamagedError) as error:  # bad TOML, bad UTF-8, numbers of thousands of digits
+        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    for text in overrides:
+        override(document, *parse_override(text), f"--set {text}")
+    return document
+
+
+def override(document: dict[str, Any], path: str, value: Any, source: str) -> None:
+    """Set `table.key` of a document, in place; `source` names the origin in errors (`ValueError`)."""
+    *tables, last = path.split(".")
+    table = document
+    for key in tables:
+        table = table.setdefault(key, {})
+        if not isinstance(table, dict):
+            raise ValueError(f"{source}: {key!r} is not a table")
+    table[last] = value
+
+
+def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
+    """Read and validate a run's TOML file with `--set` overrides; `ValueError` if it is invalid."""
+    return config_from(load_document(path, overrides), str(path), (path.parent,))
+
+
+def config_from(
+    document: Mapping[str, Any],
+    source: str,
+    beside: Sequence[Path] | None = None,
+    kept: plugins.NamedCode | None = None,
+) -> Config:
+    """Convert parsed TOML to a validated `Config`.
+
+    source  names the document in errors (`ValueError`)
+    beside  for the user's own document, whose code is executed: directories searched first for modules, and for files
+    kept    for an artefact's document: what it says of its code (`mccfr.config.plugins`)
+    """
+    kinds = {field.encode_name: field.type for field in fields_of(Config)}
+    try:
+        plugins.load_named(document, beside, kept)
+        tables = _whole_numbers(document)
+        tables["game"] = spot_table(tables.get("game"), beside or ())
+        for key in set(tables) - set(kinds):
+            near = did_you_mean(key, kinds)
+            raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}{near}")
+        if tables["game"] is None:
+            raise ValueError("the top level needs the key 'game'")
+        config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
+        if problem := next(limit_problems(config), None) or first_refused(config, _checks(config)):
+            raise ValueError(problem)
+    except (OverflowError, RecursionError) as error:
+        raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    return config
+
+
+def opaque_config(document: Mapping[str, Any], source: str) -> Config:
+    """Convert the document of an artefact that names user code to a `Config`, without importing the code.
+
+    Tables defined by user code keep their name only (`OpaqueGame`, `OpaqueSolver`). Raises as `config_from`.
+    """
+    guests, tables = plugins.guests(document), dict(document)
+    for table, kind in (("game", OpaqueGame), ("solver", OpaqueSolver)):
+        named = [key for where, key in guests if where == table]
+        if named:
+            tables[table] = kind(named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
+    if ("evaluation", "method") in guests:
+        tables["evaluation"] = {key: value for key, value in tables["evaluation"].items() if key != "method"}
+    kinds = {field.encode_name: field.type for field in fields_of(Config)}
+    try:
+        known: dict[str, Any] = {
+            key: table for key, table in tables.items() if isinstance(table, OpaqueGame | OpaqueSolver)
+        }
+        rest = _whole_numbers({key: table for key, table in tables.items() if key not in known})
+        return Config(**known, **{key: _converted(table, key, kinds[key]) for key, table in rest.items()})
+    except (OverflowError, RecursionError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{source}: {error}") from None
+
+
+def _converted(table: Any, key: str, kind: Any) -> Any:
+    """Convert a table of the document to its struct; `ValueError` with key, value and allowed values."""
+    if key in _TAGGED:
+        kind, table = _chosen(table, key)
+    try:
+        return msgspec.convert(table, kind)
+    except msgspec.ValidationError as error:
+        raise ValueError(_explain(str(error), table, key, kind)) from None
+
+
+def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
+    """Return the struct that `[game]` or `[solver]` selects, and the table without other algorithms' keys."""
+    kinds, field, default = _TAGGED[key]
+    if not isinstance(table, Mapping):
+        raise ValueError(f"{key} = {shown(table)}: expected a table")
+    name = table.get(field, default)
+    if name is None:
+        raise ValueError(f"{key} needs the key {field!r}")
+    kind = options_named(key, name) if isinstance(name, str) else None
+    if kind is None:
+        known = [*kinds, *plugins.installed(plugins.NAMED[key, field])]
+        near = did_you_mean(name, known)
+        raise ValueError(
+            f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
+        )
+    foreign = ignored_keys({key: table}) if key == "solver" else []
+    if "variant" in foreign and plugins.is_reference(table["variant"]):
+        raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
+    own = {inside: value for inside, value in table.items() if inside not in foreign}
+    return kind, {**own, field: name}
+
+
+def options_named(table: str, name: str) -> Any:
+    """Return the struct of a `[game]` or `[solver]` table by its name, or None if it is unknown.
+
+    User code must be loaded already.
+    """
+    kinds, field, _ = _TAGGED[table]
+    return kinds.get(name) or made_options(plugins.NAMED[table, field], name)
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Convert whole floats such as 2e10 to integers, everywhere in a document; float keys accept both."""
+    if isinstance(value, Mapping):
+        return {key: _whole_numbers(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_numbers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def to_document(config: Config) -> dict[str, Any]:
+    """Convert a config to a plain dictionary with all defaults, for run directories and identities."""
+    return msgspec.to_builtins(config)
+
+
+def _plain(value: Any) -> Any:
+    """Convert a value to lists and dictionaries; tuples become lists."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
+
+
+def ignored_keys(document: Mapping[str, Any]) -> list[str]:
+    """Return the keys of a document's `[solver]` that belong to another algorithm."""
+    table = document.get("solver", {})
+    algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
+    options = options_named("solver", algorithm) or SolverConfig
+    kinds = (*OPTIONS.values(), *loaded_options(plugins.ALGORITHMS))
+    known = {key for kind in kinds for key in kind.__struct_fields__}
+    own = set(options.__struct_fields__)
+    return sorted((set(table) & known) - own)
+
+
+def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
+    """Convert a table to a plain dictionary as `to_document` does, without keys at their default."""
+    document: dict[str, Any] = {}
+    tag = table.__struct_config__.tag
+    if tag is not None and tag != DEFAULT_ALGORITHM:
+        document[str(table.__struct_config__.tag_field)] = tag
+    for field in fields_of(type(table)):
+        value = getattr(table, field.name)
+        if isinstance(value, msgspec.Struct):
+            if (inside := changed_keys(value)) or not isinstance(field.default, msgspec.Struct):
+                document[field.encode_name] = inside
+        elif (given := _plain(value)) != _plain(field.default):
+            document[field.encode_name] = given
+    return document
+
+
+def _explain(message: str, table: Any, name: str, kind: Any) -> str:
+    """Convert msgspec's message to one with the key's dotted path, its value and the allowed values.
+
+    table  the table of the document that was converted
+    name   its key in the document
+    kind   its struct
+    """
+    text, _, where = message.partition(" - at `$")
+    inside = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
+    value = table
+    for step in inside:
+        if step.startswith("["):
+            value = value[int(step[1:-1])] if step[1:-1].isdigit() and isinstance(value, list) else value
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+            kind = _fields(kind).get(step)
+    key = ".".join([name, *inside]).replace(".[", "[")
+    if "unknown field" in text:
+        unknown, known = text.split("`")[1], sorted(_fields(kind))
+        near = did_you_mean(unknown, known)
+        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(known) or 'none'}{near}"
+    if "Invalid enum value" in text or "Invalid value" in text:
+        names = _choices(kind)
+        return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, names))}{did_you_mean(value, names)}"
+    if "missing required field" in text:
+        return f"{key} needs the key {text.split('`')[1]!r}"
+    return f"{key} = {shown(value)}: {text[0].lower()}{text[1:].replace('`', '')}"
+
+
+def _choices(kind: Any) -> list[str]:
+    """Return the allowed texts of a `Literal`, alone or in a union."""
+    inside = [name for part in getattr(kind, "__args__", ()) for name in getattr(part, "__args__", (part,))]
+    return [name for name in inside if isinstance(name, str)]
+
+
+def _fields(kind: Any) -> dict[str, Any]:
+    """Return the field types of a struct, alone or in a union."""
+    kinds = [k for k in (kind, *getattr(kind, "__args__", ())) if hasattr(k, "__struct_fields__")]
+    if not kinds:
+        return {}
+    fields = {field.encode_name: field.type for field in fields_of(kinds[0])}
+    if kinds[0].__struct_config__.tag is not None:
+        fields[str(kinds[0].__struct_config__.tag_field)] = str
+    return fields
+
+
+def _checks(config: Config) -> Iterator[Check]:
+    """Yield the checks of every table, with dotted keys."""
+    for field in fields_of(Config):
+        table = getattr(config, field.name)
+        if isinstance(table, Table):
+            yield from ((f"{field.name}.{key}", good, allowed) for key, good, allowed in table.checks())

@@ -1,0 +1,27 @@
+"""Progress callbacks of evaluations, local to a thread or context."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+StepCallback = Callable[[str, int, int], None]
+"""Called with the name of a step ("board"), the number done and the total."""
+
+_callback: ContextVar[StepCallback | None] = ContextVar("steps_reported", default=None)
+
+
+@contextmanager
+def steps_reported(callback: StepCallback) -> Iterator[None]:
+    """Call `callback` at each step of the evaluations in this thread."""
+    token = _callback.set(callback)
+    try:
+        yield
+    finally:
+        _callback.reset(token)
+
+
+def report_step(what: str, done: int, total: int) -> None:
+    """Report that `done` of `total` steps are finished; a `Method` may call it at any time."""
+    callback = _callback.get()
+    if callback is not None:
+        callback(what, done, total)

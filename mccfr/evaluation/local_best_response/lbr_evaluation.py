@@ -1,0 +1,253 @@
+"""Computes LBR's chips against a policy: over all deals of a small game, or over drawn deals."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import COMBO_COUNT
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream, uniform
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
+from mccfr.evaluation.local_best_response.resolved_policy import OpponentRanges, RangeResponder
+from mccfr.evaluation.local_best_response.responder_deals import DeckHand, DeckTable, Floats, ListedTable, drawn
+from mccfr.evaluation.local_best_response.settings import (
+    SOLVED_SIZES,
+    ResponderBetting,
+    check_setting,
+    streets_that_look,
+)
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.games.identity_translation import IdentityTranslation
+from mccfr.games.translation import Translation, real_betting
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_table import STREETS, Resolver, Settings
+from mccfr.policy.strategy_profile import Profile
+
+DEFAULT_HANDS = 10_000
+LEAST_HANDS = 100
+"""Least number of deals: with fewer the interval is unreliable, as few hands win or lose whole stacks."""
+LEAST_BOARDS, DEFAULT_BOARDS = 20, 100
+"""The same in boards for a re-solving policy, where all hands are played on each board."""
+MOST_ENUMERATED = 3_000
+"""Largest number of (hand, board) pairs of both seats for which all deals are enumerated."""
+POLICY_DRAWS = 1  # worker number of the random stream for lines against a re-solving policy
+
+STEP = 1 / 2
+"""Share of the initial pot: stakes for which one line is drawn at the start of a street, against re-solving."""
+FOLLOWED = 2 / 3
+"""Share of the initial pot: actions of the policy with larger stakes are all followed, not sampled."""
+
+
+@dataclass(frozen=True)
+class LocalBestResponse:
+    """Result of LBR.
+
+    mean_chips  the responder's chips per hand, the mean over both seats
+    ci95_chips  95 % interval of it by Student's t over deals; of zero width if it is exact
+    seat_chips  chips per hand in each seat
+    gain_chips  reduction of the responder's chips by the policy's re-solving, on the same deals, and its 95 %
+                interval; None without re-solving
+    hands       deals drawn, each played from both seats; None if all were enumerated
+    units       the same, or the number of (hand, board) pairs if all were enumerated
+    seed        of the deals
+    """
+
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+    seat_chips: tuple[float, float]
+    hands: int | None
+    units: int
+    seed: int
+    gain_chips: tuple[float, tuple[float, float]] | None = None
+
+
+def local_best_response(
+    side: Profile,
+    setting: str = "2",
+    hands: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    betting: Translation | IdentityTranslation | None = None,
+    resolve: Settings | None = None,
+) -> LocalBestResponse:
+    """Return the chips per hand that local best response wins from a policy.
+
+    setting   actions that the responder may take, one of SETTINGS
+    hands     deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
+              otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with
+              LEAST_BOARDS and DEFAULT_BOARDS
+    progress  called after each deal with the number done and the total
+    betting   that the responder plays. None: real bets in full-deck hold'em, the tree's bets for listed cards, as in
+              exact exploitability
+    resolve   re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving
+              is played on the same boards, for comparison
+
+    Raises `ValueError` for an unknown setting, too few hands, or a game without cards beside its tree; also raises
+    as `play_units`.
+    """
+    check_setting(setting)
+    least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
+    if hands is not None and hands < least:
+        raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
+    # STREETS lists the last street first.
+    solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
+    lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
+    deals = listed_deals(side)
+    if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
+        seats = enumerated(side, lines, rows)
+        mean = (seats[0] + seats[1]) / 2
+        return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
+    what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
+    units: _DeckUnits | _ListedUnits
+    if resolve is None:
+        units = (_DeckUnits if side.game.cards.boards is None else _ListedUnits)(side, lines, rows, seed)
+    else:
+        units = _ResolvedUnits(side, lines, rows, seed, resolve)
+        what |= {"resolve": repr(resolve), "step": STEP, "stream": POLICY_DRAWS}
+        if lines.solved_sizes:
+            what["sizes"] = SOLVED_SIZES
+    count = count if hands is None else hands
+    if effort.seconds is not None:
+        count = units_in(units, effort.seconds, effort.workers, least=least, most=hands)
+    found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
+    chips, beside, gain = found[:, :2], found[:, 2:], None
+    if resolve is None:
+        chips = without_luck(chips, beside)
+    else:
+        gain = ratio95((beside - chips).mean(axis=1), np.ones(count))
+    mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
+    by_seat = chips.mean(axis=0)
+    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed, gain)
+
+
+def without_luck(chips: Floats, luck: Floats) -> Floats:
+    """Return [n, 2] chips of each seat with luck [n, 2 or 0] of known mean 0 as a control variate.
+
+    The factor is fitted on every other sample and applied to the rest, both ways. Fitting on the same samples would
+    bias the mean.
+    """
+    found = chips.copy()
+    for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
+        for seat in range(luck.shape[1]):
+            there = luck[other, seat] - luck[other, seat].mean()
+            slope = there @ (chips[other, seat] - chips[other, seat].mean()) / (there @ there)
+            found[half, seat] -= slope * luck[half, seat]
+    return found
+
+
+def _betting(side: Profile) -> Translation | IdentityTranslation:
+    """Return the default betting of the responder."""
+    real = real_betting(side.game)  # raises for games without cards
+    return real if side.game.cards.boards is None else IdentityTranslation(side.game.tree)
+
+
+def listed_deals(side: Profile) -> int:
+    """Return the number of (hand, full board) pairs of both seats; 0 if boards are not listed."""
+    cards = side.game.cards
+    if cards.boards is None:
+        return 0
+    listed = cards.listed()
+    return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
+
+
+def enumerated(side: Profile, lines: ResponderBetting, rows: PolicyRows) -> tuple[float, float]:
+    """Return the responder's exact chips in each seat, over all deals and all actions of the policy."""
+    table = ListedTable(side.game.cards.listed())
+    found = [0.0, 0.0]
+    for seat in range(2):
+        responder = Responder(lines, rows, seat, all_of_them)
+        weights = table.weights(seat)
+        for hand in np.flatnonzero(weights).tolist():
+            found[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.begun(seat, hand))
+    return float(found[0]), float(found[1])
+
+
+def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
+    """Return (action, factor) of all actions with stakes above `large`, and of one drawn for the rest.
+
+    The rest is drawn in proportion to stakes, and the factor makes it unbiased.
+    """
+    followed = [(number, 1.0) for number, stake in enumerate(stakes) if stake > large]
+    small = [(number, stake) for number, stake in enumerate(stakes) if stake <= large]
+    if not small:
+        return followed
+    total = sum(stake for _, stake in small)
+    draw, ends = float(uniform(state)) * total, np.cumsum([stake for _, stake in small])
+    number, stake = small[min(int(np.searchsorted(ends, draw, side="right")), len(small) - 1)]
+    return [*followed, (number, total / stake)]
+
+
+class _DeckUnits(SampledWork):
+    """Samples from the full deck: the responder's chips in each seat, and the luck in each seat."""
+
+    fields = 4
+
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
+        self._lines, self._rows = lines, rows
+        looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
+        self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
+
+    def play(self, unit: int) -> Floats:
+        """Return one deal's [4] chips and luck by seat."""
+        board, hands, state = self._table.unit(unit)
+        found = np.zeros(4)
+        choose = partial(drawn_actions, state, self._large)
+        for seat, hand in enumerate(hands):
+            dealt = DeckHand(board, hand)
+            found[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
+            found[2 + seat] = board.luck(hand)
+        return found
+
+
+class _ResolvedUnits(_DeckUnits):
+    """Boards of the full deck against a re-solving policy, and against the same policy without re-solving.
+
+    A sample has [2, 2] chips of the responder by variant and seat, the mean over all its hands. Lines for both
+    variants are drawn with the same random numbers.
+    """
+
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
+        super().__init__(side, lines, rows, seed)
+        self._resolver, self._seed = Resolver(Seat(side), settings), seed
+        self._step = STEP * side.game.pot_chips
+
+    def play(self, unit: int) -> Floats:
+        """Return one board's [4] chips: with re-solving by seat, then without."""
+        board, _, _ = self._table.unit(unit)
+        streets = [OpponentRanges(board, street, unit) for street in range(len(self._table.known))]
+        found, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
+        for seat in range(2):
+            for number, resolver in enumerate((self._resolver, None)):
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, unit)
+                responder = RangeResponder(self._lines, self._rows, seat, resolver, draws, self._step)
+                found[number, seat] = responder.play_all(streets, own)
+        return found.ravel()
+
+
+class _ListedUnits(SampledWork):
+    """Deals of listed cards: chips in each seat; both seats draw boards with the same random numbers."""
+
+    fields = 2
+
+    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
+        self._lines, self._rows, self._seed = lines, rows, seed
+        self._table = ListedTable(side.game.cards.listed())
+        self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
+
+    def play(self, unit: int) -> Floats:
+        """Return one deal's [2] chips by seat."""
+        state, table = new_stream(self._seed, 0, EVALUATION, unit), self._table
+        first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
+        beside = np.cumsum(table.prior(0, first))
+        second = int(np.searchsorted(beside, uniform(state) * beside[-1], side="right"))
+        draws = drawn(state, table.cards.streets)
+        found = np.zeros(2)
+        for seat, hand in enumerate((first, second)):
+            responder = Responder(self._lines, self._rows, seat, partial(drawn_actions, state, self._large))
+            found[seat] = sum(responder.play(*begun) for begun in table.begun(seat, hand, draws))
+        return found

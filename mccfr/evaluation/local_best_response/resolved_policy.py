@@ -1,0 +1,252 @@
+"""Local best response to a policy that re-solves from some street on (`mccfr.play.resolving`).
+
+Before that street the policy's place in its tree is a distribution, as usual. From that street on, its play depends
+only on public information and its hand, so all places merge into one public state.
+
+Re-solving is expensive and depends only on board and betting. On each board the responder therefore plays all its
+hands at once, each as if alone. Only betting lines are drawn, at the start of each street.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from math import comb
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from mccfr.cards.card_index import IndexedCards
+from mccfr.common.rng import uniform
+from mccfr.evaluation.local_best_response.hand import PolicyRows, Ranges, Responder, all_of_them
+from mccfr.evaluation.local_best_response.responder_deals import RUN_OUTS, DeckBoard, Floats
+from mccfr.evaluation.local_best_response.settings import ResponderBetting
+from mccfr.games.line_lookup import OVER
+from mccfr.play.resolving.resolving_table import Acted, PublicState, Resolver
+from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
+
+ENUMERATED = 2_000
+"""Largest number of run-outs that are all enumerated."""
+
+
+class OpponentRanges:
+    """All hands of both players on a sample's board, up to a street."""
+
+    def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
+        """Take the board and street; `seed` draws the boards that settle an all-in before the flop."""
+        self._board, self.street, self._seed = board, street, seed
+        self._cards: IndexedCards = board.table.cards
+        self.known = tuple(board.cards[: board.table.known[street]])
+        self.live = ~board.hits(0, len(self.known)).astype(bool)
+        left = CARD_COUNT - len(self.known)
+        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # probability of a pair of hands
+
+    def buckets(self) -> npt.NDArray[np.int32]:
+        """Return [1326] the policy's bucket of each hand."""
+        return self._board.buckets(self.street)
+
+    def met(self, weight: Floats) -> Floats:
+        """Return [1326] for each responder hand the weight of the policy's hands that share no card with it.
+
+        weight  [1326] of the policy's hands
+        """
+        return np.maximum(self._cards.disjoint_weight(weight), 0)
+
+    def _run_outs(self, most: int, seed: int) -> RunOuts:
+        return run_outs(self._cards, self.street, self.known, (), most, np.random.default_rng(seed))
+
+    @cached_property
+    def _looked(self) -> RunOuts:
+        return self._run_outs(ENUMERATED, 0) if self.known else self._board.table.looked_run_outs
+
+    @cached_property
+    def _settling(self) -> RunOuts:
+        return self._looked if self.known else self._run_outs(RUN_OUTS, self._seed)
+
+    def won(self, weight: Floats) -> Floats:
+        """Return [1326] the policy's weight that each responder hand beats minus loses to, for decisions."""
+        return win_minus_lose(self._cards, self._looked, weight)
+
+    def settled(self, weight: Floats) -> Floats:
+        """Return [1326] the same for payoffs: unbiased over the boards drawn for it."""
+        return win_minus_lose(self._cards, self._settling, weight)
+
+
+class _Line(NamedTuple):
+    """A betting line that has reached the next street.
+
+    stake   expected stakes, which determine the probability of drawing the line
+    state   of the real betting
+    acted   all real actions so far
+    ranges  returns the policy's ranges after the line
+    own     [1326] the responder's hands that take it
+    factor  importance weight from earlier draws
+    """
+
+    stake: float
+    state: Any
+    acted: Sequence[Acted]
+    ranges: Callable[[], Ranges]
+    own: Any
+    factor: float
+
+
+class RangeResponder(Responder):
+    """Local best response in one seat with all hands at once; `own` [1326] is 0 for impossible hands."""
+
+    def __init__(
+        self,
+        lines: ResponderBetting,
+        rows: PolicyRows,
+        seat: int,
+        resolver: Resolver | None,
+        draws: npt.NDArray[np.uint64] | None,
+        step: float,
+    ) -> None:
+        """Take the arguments of `Responder` and:
+
+        resolver  of the policy; None for a policy without re-solving
+        draws     random state for drawing lines; None: all lines are followed
+        step      stakes in chips for which one line is drawn
+        """
+        super().__init__(lines, rows, seat, all_of_them)
+        self._resolver, self._draws, self._step = resolver, draws, step
+        self._lines_on: list[_Line] = []
+        self._acted: list[Acted] = []
+        self._known: list[tuple[int, ...]] = []
+
+    @staticmethod
+    def weight(ranges: Any) -> Floats:
+        """Return [1326] weights of hands, summed over places."""
+        return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
+
+    def play_all(self, streets: Sequence[OpponentRanges], own: Any) -> float:
+        """Return the responder's chips per hand on a board, the mean over its hands `own`."""
+        (state, readings), value = self._lines.betting.start(), 0.0
+        self._known = [here.known for here in streets]
+        begun: Ranges = {(node, closed): np.ones(COMBO_COUNT) for node, _, closed in readings}
+        self._lines_on = [_Line(1.0, state, (), lambda: begun, own, 1.0)]
+        for here in streets:
+            lines, self._lines_on = self._lines_on, []
+            for number, factor in self._drawn([line.stake for line in lines], here.street):
+                line = lines[number]
+                self._acted = list(line.acted)
+                ranges = _left(line.ranges(), here)
+                if self._resolver is not None and here.street == self._resolver.street:
+                    solved = self._resolver.begin(1 - self._seat, self._acted, line.state, here.known)
+                    ranges = {solved: self.weight(ranges)}
+                own = _left(line.own, here)
+                if here.street > 1:
+                    value -= line.factor * factor * self._checked_down(line.state, self.weight(ranges), own, here)
+                value += self._from(line.state, ranges, own, here, line.factor * factor)
+        return value
+
+    def _checked_down(self, state: Any, weight: Floats, own: Any, here: OpponentRanges) -> float:
+        """Return chips if both players only check and call from here on; 0 if all lines are followed.
+
+        A control variate over all boards to come. It is added at the end of a street for every line, and subtracted
+        at the next start for drawn lines.
+        """
+        if self._draws is None:
+            return 0.0
+        return float(self._lines.checked_down(state)[1] * (self.weight(own) @ here.won(weight)) * here.share)
+
+    def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
+        """Return (line, factor) of the lines to follow, by systematic sampling.
+
+        A line's probability is its stake divided by the step, at most 1; the factor is its inverse.
+        """
+        if self._draws is None or street == 0:
+            return all_of_them(stakes)
+        ends = np.cumsum([min(stake / self._step, 1.0) for stake in stakes])
+        marks = np.floor(np.array([0.0, *ends]) + float(uniform(self._draws)))
+        return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
+
+    def _from(self, state: Any, ranges: Any, own: Any, here: OpponentRanges, factor: float) -> float:
+        """Return chips from a decision on that end on its street, times pair probability and factor.
+
+        Lines that reach the next street are added to the list of lines.
+        """
+        value = 0.0
+        for action, mine, weight, following in self._branches(state, ranges, own, here):
+            beside = here.met(weight)
+            owned = self.weight(mine)
+            pairs = float(owned @ beside) * here.share
+            if pairs <= 0:
+                continue
+            after = self._lines.apply(state, action)
+            if after == OVER:
+                fixed, showdown = self._lines.settled(state, action)
+                value += factor * self._sign * fixed * pairs
+                if showdown:
+                    value += factor * showdown * float(owned @ here.settled(weight)) * here.share
+                continue
+            self._acted.append((state, action, here.known))
+            if after.street == state.street:
+                value += self._from(after, following(), mine, here, factor)
+            else:
+                stake = pairs * after.to_call * factor
+                if here.street:  # before the flop equities are not exact
+                    value += factor * self._checked_down(after, weight, mine, here)
+                self._lines_on.append(_Line(stake, after, tuple(self._acted), following, mine, factor))
+            self._acted.pop()
+        return value
+
+    def _branches(
+        self, state: Any, ranges: Any, own: Any, here: OpponentRanges
+    ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
+        """Return for each action: the responder's hands, the policy's weights, and its later ranges."""
+        whole = self.weight(ranges)
+        if state.player == self._seat:
+            taken = partial(self.taken_for, ranges, state)
+            chosen = self._chosen(state, ranges, own, here)
+            return [(action, mine, whole, partial(taken, action)) for action, mine in chosen]
+        if not public(ranges):
+            answers = self.answers(state, ranges, here)  # type: ignore[arg-type]
+            return [(action, own, self.weight(found), partial(dict, found)) for action, found in answers.items()]
+        ((place, weight),) = ranges.items()
+        shares = zip(place.actions, weight * place.played(), strict=True)
+        return [(action, own, share, partial(self._entered, place, action, share)) for action, share in shares]
+
+    def _entered(self, place: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
+        """Return the ranges after an action at a public state."""
+        return {place.after(action, self._known[min(place.state.street + 1, len(self._known) - 1)]): weight}
+
+    def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
+        """Return the ranges after the responder's action; after re-solving there is no translation."""
+        if not public(ranges):
+            return super().taken_for(ranges, state, action)
+        ((place, weight),) = ranges.items()
+        return self._entered(place, action, weight)  # type: ignore[arg-type]
+
+    def _chosen(self, state: Any, ranges: Any, own: Floats, here: OpponentRanges) -> list[tuple[str, Floats]]:
+        """Return (action, `own` of the hands whose best action it is) for each action."""
+        legal = self._lines.actions(state)
+        if len(legal) == 1:
+            return [(str(legal[0]), own)]
+        best, chosen = np.full(len(own), -np.inf), np.zeros(len(own), np.int64)
+        for number, (_, value, apart) in enumerate(self.values(state, ranges, here)):
+            better = value > best + apart
+            best, chosen = np.where(better, value, best), np.where(better, number, chosen)
+        return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
+
+    def _folding(self, state: Any, action: str, ranges: Any, dealt: Any, known: dict[Any, tuple[Any, Any]]) -> Any:
+        """Return the folding weight and its showdown balance for each hand; see `Responder._folding`."""
+        if not public(ranges):
+            return super()._folding(state, action, ranges, dealt, known)
+        ((place, weight),) = ranges.items()
+        (answering,) = self._entered(place, action, weight)
+        share = weight * answering.played()[answering.actions.index("f")]
+        return dealt.met(share), dealt.won(share)
+
+
+def _left(ranges: Any, here: OpponentRanges) -> Any:
+    """Return the ranges without hands that share a card with the street's board."""
+    if isinstance(ranges, dict):
+        return {place: weight * here.live for place, weight in ranges.items()}
+    return ranges * here.live
+
+
+def public(ranges: Any) -> bool:
+    """Return whether the places are public states of re-solving."""
+    return isinstance(next(iter(ranges)), PublicState)

@@ -1,0 +1,327 @@
+"""Cards of one LBR hand: the responder's hand, the weights of the policy's hands, and the board.
+
+The policy's hand is never drawn; every possible hand has a weight. The board is drawn from the cards the responder
+does not hold. A policy hand that shares a card with the board gets weight 0. The other weights are multiplied by the
+ratio of the board's probability given that hand to its probability without it. Sums of weights are then unbiased,
+and exact if every board is enumerated.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_index
+from abstraction.hand_evaluator import evaluator_tables
+from mccfr.cards.card_index import IndexedCards
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.deals import card_masks
+from mccfr.common.rng import EVALUATION, new_stream, uniform
+from mccfr.evaluation.local_best_response.range_kernels import draw_boards, fill_run_outs, meet_all
+from mccfr.play.showdown_values import RunOuts
+from mccfr.policy.policy_deck import holds_card
+
+RUN_OUTS = 32
+"""Number of drawn boards that settle an all-in before the turn if the responder does not enumerate them."""
+LOOKED_BOARDS = 4096
+"""Number of full boards for the responder's preflop equity; always the same boards."""
+_MOST_ENUMERATED = 2
+"""Most cards to come for which all run-outs are enumerated (1,176 on the flop)."""
+Floats = npt.NDArray[np.float64]
+_DECK = np.arange(CARD_COUNT, dtype=np.int8)
+
+
+class ResponderDeal(ABC):
+    """One hand of the responder, dealt up to `street`. H hands of the policy.
+
+    street  of the current board
+    """
+
+    street: int
+
+    @abstractmethod
+    def buckets(self) -> npt.NDArray[np.int32]:
+        """Return [H] the policy's bucket of each hand; arbitrary for impossible hands."""
+
+    @property
+    @abstractmethod
+    def equity(self) -> Floats:
+        """[H] probability of the responder to win minus to lose against each hand, for its decisions."""
+
+    @property
+    def settlement(self) -> Floats:
+        """[H] the same for payoffs: unbiased over the boards drawn for it."""
+        return self.equity
+
+    @staticmethod
+    def met(weight: Floats) -> float:
+        """Return the sum of the weights [H] of the policy's hands."""
+        return float(weight.sum())
+
+    def won(self, weight: Floats) -> float:
+        """Return the weight [H] of hands that the responder beats minus those that beat it, for decisions."""
+        return float(weight @ self.equity)
+
+    @property
+    @abstractmethod
+    def following(self) -> Sequence[tuple["ResponderDeal", Floats]]:
+        """Deals of the next street, each with factors [H] for the weights of the policy's hands."""
+
+
+def _balance(strength: npt.NDArray[np.int16], hand: int) -> tuple[Floats, Floats]:
+    """Compare a hand with all others on boards of strengths [R, H].
+
+    Returns [H] boards won minus boards lost, and [H] boards that share no card with either hand.
+    """
+    balance, live_boards = np.empty((2, strength.shape[1]), np.int32)
+    meet_all(strength, hand, balance, live_boards)
+    return balance.astype(np.float64), live_boards.astype(np.float64)
+
+
+# --- listed hands and boards ---
+
+
+class ListedTable:
+    """Deals from listed cards."""
+
+    def __init__(self, cards: ListedCards) -> None:
+        """Precompute which hands and boards share no cards."""
+        self.cards = cards
+        masks = cards.hand_masks()
+        self.disjoint = (masks[:, None] & masks) == 0
+        self.leaves = [(card_masks(boards)[:, None] & masks) == 0 for boards in cards.board_cards]
+        known, numbers = np.unique(cards.strength, return_inverse=True)  # kernels take int16
+        self.strength = (numbers.reshape(cards.strength.shape) - (known[0] < 0)).astype(np.int16)
+        self._below: list[npt.NDArray[np.integer]] = [np.arange(len(self.strength))]
+        for parents in cards.board_parent[:0:-1]:
+            self._below.insert(0, parents[self._below[0]])
+
+    def last_boards(self, street: int, board: int) -> npt.NDArray[np.int64]:
+        """Return the last street's boards that follow a board."""
+        return np.flatnonzero(self._below[street] == board)
+
+    def weights(self, seat: int) -> Floats:
+        """Return [H] probability of each hand of the responder."""
+        own, other = self.cards.reach[seat], self.cards.reach[1 - seat]
+        found = own * (self.disjoint @ other)
+        return found / found.sum()
+
+    def prior(self, seat: int, hand: int) -> Floats:
+        """Return [H] probability of each hand of the policy, given the responder's hand."""
+        found = self.cards.reach[1 - seat] * self.disjoint[hand]
+        return found / found.sum()
+
+    def begun(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
+        """Return the first boards of a hand, each with the weights of the policy's hands.
+
+        draws  [S] uniform numbers that choose one board on each street; None: all boards
+        """
+        prior = self.prior(seat, hand)
+        return [
+            (ListedHand(self, seat, hand, 0, board, draws), prior * factor)
+            for board, factor in self.next_boards(hand, 0, range(len(self.leaves[0])), draws)
+        ]
+
+    def next_boards(
+        self, hand: int, street: int, boards: Sequence[int], draws: Floats | None
+    ) -> Iterator[tuple[int, Floats]]:
+        """Yield the possible next boards given the responder's hand, each with factors [H] for the weights."""
+        leaves = self.leaves[street]
+        free = [board for board in boards if leaves[board, hand]]
+        beside = leaves[free].sum(axis=0)  # boards compatible with both hands
+        share = np.divide(1.0, beside, out=np.zeros(len(beside)), where=beside > 0)
+        if draws is not None:
+            share *= len(free)
+            free = [free[int(draws[street] * len(free))]]
+        for board in free:
+            yield board, share * leaves[board]
+
+
+class ListedHand(ResponderDeal):
+    """A hand of the responder on a listed board."""
+
+    def __init__(self, table: ListedTable, seat: int, hand: int, street: int, board: int, draws: Floats | None) -> None:
+        """Take the position; `draws` [S] choose the boards to come, None: all of them are followed."""
+        self._table, self._seat, self._hand, self._draws = table, seat, hand, draws
+        self.street, self._board = street, board
+
+    def buckets(self) -> npt.NDArray[np.int32]:
+        """Return [H] the policy's buckets on the board."""
+        return np.maximum(self._table.cards.bucket[self.street][1 - self._seat, self._board], 0)
+
+    @cached_property
+    def equity(self) -> Floats:
+        """[H] equity over all boards to come."""
+        boards = self._table.last_boards(self.street, self._board)
+        balance, live_boards = _balance(self._table.strength[boards], self._hand)
+        return balance / np.maximum(live_boards, 1)
+
+    @cached_property
+    def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
+        """Deals on the boards of the next street."""
+        street = self.street + 1
+        boards = np.flatnonzero(self._table.cards.board_parent[street] == self._board).tolist()
+        return [
+            (ListedHand(self._table, self._seat, self._hand, street, board, self._draws), factor)
+            for board, factor in self._table.next_boards(self._hand, street, boards, self._draws)
+        ]
+
+
+# --- full deck ---
+
+
+class DeckTable:
+    """Deals from the full deck: for each sample both seats' hands and a board, without common cards."""
+
+    def __init__(self, cards: IndexedCards, seed: int, looks: set[int]) -> None:
+        """Take the cards and the seed; `looks` are the streets on which the responder decides by equity."""
+        self.cards, self._seed, self.looks = cards, seed, looks
+        self.known = [cards.cards_on(street) for street in range(cards.streets)]
+        self.holds = holds_card()
+        self._looked: dict[int, Floats] = {}
+
+    def unit(self, number: int) -> tuple["DeckBoard", tuple[int, int], npt.NDArray[np.uint64]]:
+        """Return a sample's board, hands by seat, and random state [4] uint64 for all other draws."""
+        state = new_stream(self._seed, 0, EVALUATION, number)
+        dealt = np.zeros((1, 4 + self.known[-1]), np.int8)
+        draw_boards(state, _DECK.copy(), 0, dealt)
+        cards = dealt[0].tolist()
+        hands = [combo_index(*cards[place : place + 2]) for place in (0, 2)]
+        return DeckBoard(self, cards[4:], state), (hands[0], hands[1]), state
+
+    def left(self, cards: Sequence[int]) -> npt.NDArray[np.int8]:
+        """Return the deck without some cards."""
+        return np.delete(_DECK, cards)
+
+    def strengths(self, boards: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+        """Return [R, 1326] strengths on full boards [R, n]."""
+        strength = np.empty((len(boards), COMBO_COUNT), np.int16)
+        fill_run_outs(evaluator_tables(), boards, strength)
+        return strength
+
+    @cached_property
+    def _looked_boards(self) -> npt.NDArray[np.int16]:
+        boards = np.zeros((LOOKED_BOARDS, self.known[-1]), np.int8)
+        draw_boards(new_stream(0, 0, EVALUATION), _DECK.copy(), 0, boards)
+        return self.strengths(boards)
+
+    @cached_property
+    def looked_run_outs(self) -> RunOuts:
+        """The `LOOKED_BOARDS` boards, for all hands at once."""
+        last = self.known[-1]
+        return RunOuts.of(self._looked_boards, comb(CARD_COUNT, last) / comb(CARD_COUNT - 4, last))
+
+    def looked(self, hand: int) -> Floats:
+        """Return [1326] `ResponderDeal.equity` of a hand before the flop, on `LOOKED_BOARDS` boards."""
+        if hand not in self._looked:
+            balance, live_boards = _balance(self._looked_boards, hand)
+            self._looked[hand] = balance / np.maximum(live_boards, 1)
+        return self._looked[hand]
+
+
+class DeckBoard:
+    """The board of a sample, with buckets and strengths that both seats share."""
+
+    def __init__(self, table: DeckTable, cards: Sequence[int], state: npt.NDArray[np.uint64]) -> None:
+        """Take the cards in order of dealing, and the random state for drawing run-outs."""
+        self.table, self.state = table, state
+        self.cards = list(cards)
+        self._buckets: dict[int, npt.NDArray[np.int32]] = {}
+        self._run_outs: dict[int, npt.NDArray[np.int16]] = {}
+
+    def buckets(self, street: int) -> npt.NDArray[np.int32]:
+        """Return [1326] the policy's bucket of each hand; arbitrary for hands that the board excludes."""
+        if street not in self._buckets:
+            board = self.cards[: self.table.known[street]]
+            self._buckets[street] = np.maximum(self.table.cards.bucket_row(street, 0, board), 0)
+        return self._buckets[street]
+
+    def hits(self, first: int, last: int) -> npt.NDArray[np.bool_]:
+        """Return [1326] which hands share a card with board cards first .. last - 1."""
+        return np.logical_or.reduce(self.table.holds[self.cards[first:last]], axis=0)
+
+    def luck(self, hand: int) -> float:
+        """Return the probability to win minus to lose against a random hand on the full board.
+
+        Over all deals its mean is 0 by symmetry.
+        """
+        balance, live_boards = _balance(self.run_outs(len(self.table.known) - 1), hand)
+        live_boards[self.table.holds[self.table.holds[:, hand]].any(axis=0)] = 0
+        return float(balance @ live_boards / live_boards.sum())
+
+    def run_outs(self, street: int) -> npt.NDArray[np.int16]:
+        """Return [R, 1326] strengths on all full boards that contain a street's board."""
+        if street not in self._run_outs:
+            known, last = self.table.known[street], self.table.known[-1]
+            left = self.table.left(self.cards[:known])
+            boards = np.zeros((comb(len(left), last - known), last), np.int8)
+            boards[:, :known] = self.cards[:known]
+            if last > known:
+                boards[:, known:] = list(combinations(left.tolist(), last - known))
+            self._run_outs[street] = self.table.strengths(boards)
+        return self._run_outs[street]
+
+
+class DeckHand(ResponderDeal):
+    """A hand of the responder on a sample's board."""
+
+    def __init__(self, board: DeckBoard, hand: int, street: int = 0) -> None:
+        """Take the board, the combination index of the hand, and the street."""
+        self._board, self._hand, self.street = board, hand, street
+        self._known = board.table.known[street]
+        self._own = np.flatnonzero(board.table.holds[:, hand]).tolist()
+
+    def prior(self) -> Floats:
+        """Return [1326] probability of each hand of the policy before any betting."""
+        table = self._board.table
+        free = ~(table.holds[self._own].any(axis=0) | self._board.hits(0, table.known[0]))
+        return free / free.sum()
+
+    def buckets(self) -> npt.NDArray[np.int32]:
+        """Return [1326] the policy's buckets on the board."""
+        return self._board.buckets(self.street)
+
+    @property
+    def _to_come(self) -> int:
+        return self._board.table.known[-1] - self._known
+
+    @cached_property
+    def equity(self) -> Floats:
+        """[1326] equity over all boards to come from the flop on, and over fixed drawn boards before it."""
+        if self._to_come > _MOST_ENUMERATED:
+            return self._board.table.looked(self._hand)
+        balance, live_boards = _balance(self._board.run_outs(self.street), self._hand)
+        return balance / np.maximum(live_boards, 1)
+
+    @cached_property
+    def settlement(self) -> Floats:
+        """[1326] payoffs at showdown: over some drawn run-outs if exact equity is unavailable or too slow."""
+        looked_at = self._to_come == _MOST_ENUMERATED and self.street in self._board.table.looks
+        if self._to_come < _MOST_ENUMERATED or looked_at:
+            return self.equity
+        board, table = self._board, self._board.table
+        left = table.left([*self._own, *board.cards[: self._known]])
+        boards = np.zeros((RUN_OUTS, table.known[-1]), np.int8)
+        boards[:, : self._known] = board.cards[: self._known]
+        draw_boards(board.state, left, self._known, boards)
+        # Dividing by the expected number of compatible boards is unbiased; the actual number is so in the limit only.
+        leaving = comb(len(left) - 2, self._to_come) / comb(len(left), self._to_come)
+        return _balance(table.strengths(boards), self._hand)[0] / (RUN_OUTS * leaving)
+
+    @cached_property
+    def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
+        """The next street on the sample's board."""
+        street, known = self.street + 1, self._board.table.known
+        left, dealt = CARD_COUNT - 2 - self._known, known[street] - self._known
+        likelier = comb(left, dealt) / comb(left - 2, dealt)  # probability with a policy hand over that without
+        factor = np.where(self._board.hits(self._known, known[street]), 0.0, likelier)
+        return [(DeckHand(self._board, self._hand, street), factor)]
+
+
+def drawn(state: npt.NDArray[np.uint64], count: int) -> Floats:
+    """Return [count] uniform random numbers."""
+    return np.array([uniform(state) for _ in range(count)])

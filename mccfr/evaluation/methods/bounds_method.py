@@ -1,0 +1,104 @@
+"""The method `bounds`: all lower bounds on exploitability of a game, one after the other."""
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mccfr.evaluation.evaluation_progress import report_step
+from mccfr.evaluation.methods.lbr_method import LocalBestResponseMethod
+from mccfr.evaluation.methods.measuring import measure_by
+from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
+from mccfr.evaluation.methods.option_structs import BUDGET, SEED, WORKERS, MethodOptions
+from mccfr.evaluation.methods.sampled_br_method import SampledBestResponseMethod
+from mccfr.evaluation.methods.sampled_methods import LowerBoundLine, LowerBoundMethod, exploitability_text, folding_mbb
+from mccfr.evaluation.methods.trained_br_method import TrainedBestResponseMethod
+
+if TYPE_CHECKING:
+    from mccfr.games.game import Game
+    from mccfr.policy.strategy_profile import Profile
+
+_DEFAULT_SECONDS = 600.0
+"""Default time budget of all bounds together, for full-deck hold'em."""
+_KEPT = ("method", "setting", "from", "exploitability_chips", "exploitability_mbb", "ci95_chips", "ci95_mbb", "seconds")
+
+
+class BoundsOptions(MethodOptions, frozen=True):
+    """Options of `bounds`; the budget is for all bounds together."""
+
+    seed: Annotated[int, SEED] = 0
+    workers: Annotated[int, WORKERS] = 1
+    budget_seconds: Annotated[float | None, BUDGET] = None
+
+
+class BoundsLine(LowerBoundLine):
+    """Record of the method `bounds`."""
+
+    bounds: list[dict[str, Any]]
+    folding_mbb: float | None
+
+
+class BoundsMethod(LowerBoundMethod):
+    """All lower bounds of a game, each from a different responder; the result is the largest."""
+
+    name: ClassVar[str] = "bounds"
+    line: ClassVar[type[EvaluationLine]] = BoundsLine
+    options: ClassVar[type[MethodOptions]] = BoundsOptions
+
+    def suits(self, game: "Game") -> bool:
+        """Return False: a run never selects this method by itself."""
+        return False
+
+    def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
+        """Measure all bounds and return the fields of the largest, with a list of all."""
+        parts = list(_parts(side.game))
+        given: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
+        if options.budget_seconds is not None or side.game.real_rules is not None:
+            given["budget_seconds"] = (options.budget_seconds or _DEFAULT_SECONDS) / len(parts)
+        found = []
+        for number, (method, chosen) in enumerate(parts, 1):
+            found.append(measure_by(method, side, **given, **chosen))
+            report_step("bound", number, len(parts))
+        largest = max(found, key=lambda record: record["exploitability_chips"])
+        fields = ("value_chips", *_KEPT[1:-1], "best_response_chips", "units")
+        return {
+            **{name: largest[name] for name in fields},
+            "bounds": [{name: record[name] for name in _KEPT} for record in found],
+            "folding_mbb": folding_mbb(side.game),
+        }
+
+    def text(self, record: Record, took: str) -> str:
+        """Return a table with one line for each bound, and the largest in the last line."""
+        rows = [(_responder(bound), exploitability_text(bound), _interval(bound)) for bound in record["bounds"]]
+        if record["folding_mbb"] is not None:
+            rows.append(("(who always folds loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
+        widths = [max(len(row[column]) for row in rows) for column in range(2)]
+        lines = [f"{who:{widths[0]}}  {won:>{widths[1]}}  {ends}".rstrip() for who, won, ends in rows]
+        return "\n".join([*lines, f"{self.short(record)}, {took}"])
+
+    def short(self, record: Record) -> str:
+        """Return the largest bound as a short text."""
+        largest = max(record["bounds"], key=lambda bound: bound["exploitability_chips"])
+        said = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"
+        return f"{said}, the largest of {len(record['bounds'])}: {_responder(largest)}"
+
+
+def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
+    """Return (method, options) of each bound: LBR, best responses from late streets, a trained one."""
+    settings = ["1", "2", "3", "4", "fcpa"] if game.real_rules is not None else ["1", "2"]
+    whole = game.cards.boards is None  # full deck: a best response from the flop on takes a minute per board
+    first = game.tree.streets - 2 if whole else 0
+    streets = [game.street_name(street) for street in range(max(first, 0), game.tree.streets)]
+    return [
+        *[(LocalBestResponseMethod(), {"setting": setting}) for setting in settings],
+        *[(SampledBestResponseMethod(), {"from_street": street}) for street in reversed(streets)],
+        (TrainedBestResponseMethod(), {}),
+    ]
+
+
+def _responder(bound: Record) -> str:
+    if bound["setting"] is not None:
+        return f"lbr, setting {bound['setting']}"
+    return bound["method"] + ("" if bound["from"] is None else f" from {bound['from']}")
+
+
+def _interval(bound: Record) -> str:
+    low, high = bound["ci95_chips"] if bound["ci95_mbb"] is None else bound["ci95_mbb"]
+    return f"({low:.4g} to {high:.4g})" if low < high else ""

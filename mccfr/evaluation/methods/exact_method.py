@@ -1,0 +1,195 @@
+"""The method `exact` (value and exploitability over all deals) and its base, shared with `abstract`."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+
+from mccfr.evaluation.evaluation_progress import report_step
+from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
+from mccfr.evaluation.methods.option_structs import FLOPS, FROM, MethodOptions, SampledOptions, declared, flags
+from mccfr.evaluation.methods.sampled_methods import exploitability_text, in_mbb, street_number
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.abstract_game import AbstractEvaluation
+    from mccfr.evaluation.exact import ExactEvaluation
+    from mccfr.games.game import Game
+    from mccfr.policy.strategy_profile import Profile
+    from mccfr.tables.strategy import Strategy
+
+
+ALL_FLOPS = 1755
+"""Number of flops that differ by more than suits."""
+_FLOP_SECONDS = 11 / 3362  # core seconds per flop and tree node, measured with hunl-quick
+
+
+class ExactLine(EvaluationLine):
+    """Record of the method `exact`."""
+
+    exploitability_chips: float
+    exploitability_mbb: float | None
+    best_response_chips: tuple[float, float]
+
+
+class OverAllDeals(Method):
+    """Base of methods that give value and exploitability over all deals."""
+
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
+    options: ClassVar[type[MethodOptions]] = MethodOptions
+
+    def listing_bytes(self, game: "Game") -> int:
+        """Return the bytes needed to list the game's cards."""
+        return game.cards.listing_bytes
+
+    def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
+        """Evaluate the strategy and return the record's fields."""
+        from mccfr.tables.strategy import Strategy
+
+        assert isinstance(side.strategy, Strategy)
+        found = self._evaluated(side, side.strategy)
+        return {
+            "value_chips": found.value_chips,
+            "exploitability_chips": found.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
+            "best_response_chips": [float(chips) for chips in found.best_response_chips],
+        }
+
+    @abstractmethod
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation | AbstractEvaluation":
+        """Return the strategy's value and best responses."""
+
+
+class ExactOptions(SampledOptions, frozen=True):
+    """Options of `exact`: `from_street` for listed games, all others for full-deck hold'em.
+
+    flops  number drawn; None: all
+    """
+
+    flops: Annotated[int | None, FLOPS] = None
+    from_street: Annotated[str | None, FROM._replace(key=False)] = msgspec.field(default=None, name="from")
+
+
+class ExactMethod(OverAllDeals):
+    """Value and exploitability over all deals; full-deck hold'em is walked flop by flop or estimated."""
+
+    name: ClassVar[str] = "exact"
+    options: ClassVar[type[MethodOptions]] = ExactOptions
+    takes_rake: ClassVar[bool] = True
+
+    def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
+        """Return a problem for full-deck hold'em without a time budget in a run's configuration, or None."""
+        if _by_flops(game) and options.budget_seconds is None:
+            return (
+                f"{game.name} is too large for exact exploitability while a run waits: give evaluation.budget_seconds, "
+                "for an estimate, or use the method lbr; `mccfr evaluate --method exact` takes hours"
+            )
+        return None
+
+    def suits(self, game: "Game") -> bool:
+        """Return False for full-deck hold'em, where it takes hours."""
+        return self.at_once(game)
+
+    def at_once(self, game: "Game") -> bool:
+        """Return False for full-deck hold'em, which is evaluated flop by flop."""
+        return not _by_flops(game)
+
+    def in_place(self, game: "Game") -> bool:
+        """Return whether the game's strategy sums are read directly, without copies."""
+        from mccfr.solvers.public.best_response import is_large
+
+        return not _by_flops(game) and is_large(game)
+
+    def prepared(self, game: "Game") -> Any:
+        """Return the public tree, or None if it is not worth keeping."""
+        from mccfr.evaluation.exact import prepared_tree
+
+        return None if _by_flops(game) else prepared_tree(game)
+
+    def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
+        """Evaluate the strategy, or estimate from drawn flops; `ValueError` for options of the other case."""
+        from mccfr.evaluation.exact_flops import evaluate_flops
+
+        assert isinstance(options, ExactOptions)
+        if not _by_flops(side.game):
+            if options != ExactOptions(seed=options.seed, note=options.note, from_street=options.from_street):
+                given = flags(name for name in declared(ExactOptions) if name != "from_street")
+                raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {given}")
+            return super().find(side, against, options) | _by_street(side, options.from_street)
+        if options.from_street is not None:
+            raise ValueError(f"--from of exact is not for {side.game.name}: take --method sampled-br --from STREET")
+        progress = partial(report_step, "flop")
+        if options.flops is None and options.budget_seconds is None:
+            hours = ALL_FLOPS * _FLOP_SECONDS * side.game.tree.nodes / 3600
+            report_step(f"all flops, some {hours:.2g} hours of a core (--flops N estimates it): flop", 0, ALL_FLOPS)
+        found = evaluate_flops(side, options.flops, options.seed, options.effort, progress)
+        game, chips = side.game, found.exploitability_chips
+        record = {
+            "value_chips": found.value_chips,
+            "exploitability_chips": chips,
+            "exploitability_mbb": in_mbb(game, chips),
+            "best_response_chips": list(found.best_response_chips),
+            "units": found.flops,
+        }
+        if found.ci95_chips is None or found.lower_chips is None:
+            return record
+        lower, ends = found.lower_chips
+        return record | {
+            "bound": "estimate",
+            "ci95_chips": list(found.ci95_chips),
+            "ci95_mbb": [in_mbb(game, end) for end in found.ci95_chips],
+            "lower_chips": lower,
+            "lower_ci95_chips": list(ends),
+        }
+
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
+        from mccfr.evaluation.exact import evaluate_exact
+
+        return evaluate_exact(side.game, strategy, side.prepared)
+
+    def text(self, record: Record, took: str) -> str:
+        """Return the record as one line of text."""
+        size, few = f"{record['exploitability_chips']:.6g} chips", exploitability_text(record)
+        if "exploitability_pot" in record:
+            size += f" = {few}"
+        elif record["exploitability_mbb"] is not None:
+            size += f" = {record['exploitability_mbb']:.6g} mbb/g"
+        value = f"value for player 0 {record['value_chips']:.6g} chips"
+        if record.get("bound", self.bound) == self.bound:
+            gains = [f"{chips:.5g} from street {street}" for street, chips in record.get("gains_chips", {}).items()]
+            return f"exploitability {size}, {value} (exact, {took})" + "".join(f"; {gain} on" for gain in gains)
+        low, high = record["ci95_chips"]
+        least = record["lower_ci95_chips"][0]
+        return (
+            f"exploitability about {size} (95 %: {low:.5g} to {high:.5g} chips), at least {least:.5g}, {value} "
+            f"({record['units']:,} flops of 22,100, {took})"
+        )
+
+    def short(self, record: Record) -> str:
+        """Return the exploitability as a short text."""
+        about = "" if record.get("bound", self.bound) == self.bound else "about "
+        return f"exploitability {about}{exploitability_text(record)}"
+
+
+def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:
+    """Return the gains of best responses that begin at each street from `first` on; {} for None."""
+    from mccfr.solvers.public.best_response import gains
+    from mccfr.tables.strategy import Strategy
+    from storage.threads import available_threads
+
+    game = side.game
+    if first is None:
+        return {}
+    if not game.cards.dealt:
+        raise ValueError(f"{game.name} deals no cards beside its tree, and so has no streets: leave out --from")
+    start, listed = street_number(game, first), replace(game, cards=game.cards.listed())
+    assert isinstance(side.strategy, Strategy)
+    found = gains(listed, side.strategy, start, side.prepared, available_threads())
+    return {"gains_chips": {str(game.street_name(street)): chips for street, chips in enumerate(found, start)}}
+
+
+def _by_flops(game: "Game") -> bool:
+    """Return whether the game is full-deck hold'em that continues after the flop."""
+    return game.cards.dealt and not game.cards.can_list

@@ -1,0 +1,98 @@
+"""The method `head-to-head`: chips won from another strategy."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from mccfr.evaluation.evaluation_progress import report_step
+from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
+from mccfr.evaluation.methods.option_structs import BOARDS, RESOLVE, MethodOptions, SampledOptions
+from mccfr.evaluation.methods.sampled_methods import OverDeals
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.policy.strategy_profile import Profile
+
+
+class HeadToHeadOptions(SampledOptions, frozen=True):
+    """Options of `head-to-head`."""
+
+    boards: Annotated[int, BOARDS] = 1000
+    resolve: Annotated[str | None, RESOLVE] = None
+
+
+class HeadToHeadLine(EvaluationLine):
+    """Record of the method `head-to-head`."""
+
+    ci95_chips: tuple[float, float] | None
+    against: str
+    boards: Count
+    exploitability_chips: None
+    exploitability_mbb: None
+    resolve: str | None = None
+    gain_chips: float | None = None
+    gain_ci95_chips: tuple[float, float] | None = None
+    gain_from_nodes: Count | None = None
+
+
+class HeadToHeadMethod(OverDeals):
+    """Chips per hand won from another strategy, the mean over both seats, on sampled boards."""
+
+    name: ClassVar[str] = "head-to-head"
+    bound: ClassVar[str] = "estimate"
+    meets: ClassVar[bool] = True
+    reads_rows: ClassVar[bool] = True
+    pairs: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
+    options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
+
+    def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
+        """Play the match and return the record's fields."""
+        from mccfr.evaluation.head_to_head import head_to_head
+        from mccfr.evaluation.resolved_head_to_head import resolved_head_to_head
+        from mccfr.evaluation.sampled_head_to_head import head_to_head_on_deals, is_on_deals
+        from mccfr.play.resolving.resolving_table import settings_of
+
+        assert against is not None
+        progress, again = partial(report_step, "board"), {}
+        if options.resolve is not None:
+            settings, again = settings_of(options.resolve), {"resolve": options.resolve}
+            found = resolved_head_to_head(
+                side, against, options.boards, options.seed, settings, progress, options.effort
+            )
+        else:
+            meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
+            found = meet(side, against, options.boards, options.seed, progress, options.effort)
+        return {
+            "value_chips": found.mean_chips,
+            "ci95_chips": list(found.ci95_chips),
+            "boards": found.boards,
+            "units": found.boards,
+            **again,
+        }
+
+    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
+        """Return the gain since the previous evaluation; samples are (chips, weight) on the same boards."""
+        from mccfr.common.intervals import ratio95
+
+        mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
+        return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
+
+    def text(self, record: Record, took: str) -> str:
+        """Return the record as one line of text."""
+        low, high = record["ci95_chips"]
+        text = (
+            f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
+            f"{high:+.4g}; {record['boards']:,} boards, {took})"
+        )
+        if record.get("resolve") is not None:
+            return f"{text}, solving again from the {record['resolve']} on"
+        if record.get("gain_chips") is None:
+            return text
+        low, high = record["gain_ci95_chips"]
+        return (
+            f"{text}; {record['gain_chips']:+.4g} since {record['gain_from_nodes']:,} nodes, on the same boards "
+            f"(95 %: {low:+.4g} to {high:+.4g})"
+        )
+
+    def short(self, record: Record) -> str:
+        """Return the chips won as a short text."""
+        return f"{record['value_chips']:+.4g} chips against {record['against']}"

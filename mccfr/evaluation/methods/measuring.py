@@ -1,0 +1,101 @@
+"""Makes records of evaluations: a method's result with its options, checked if the method is a user's."""
+
+from collections.abc import Mapping
+from math import isfinite
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
+from mccfr.evaluation.methods.method import Method, Record
+from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions, declared, flags
+
+if TYPE_CHECKING:
+    from mccfr.policy.strategy_profile import Profile
+
+_NOTHING = dict.fromkeys(
+    (
+        "value_chips",
+        "exploitability_chips",
+        "exploitability_mbb",
+        "best_response_chips",
+        "ci95_chips",
+        "ci95_mbb",
+        "from",
+        "setting",
+        "against",
+        "boards",
+        "hands",
+        "units",
+        "seed",
+        "gain_chips",
+        "gain_ci95_chips",
+        "gain_from_nodes",
+    )
+)
+
+
+def options_for(method: Method, given: Mapping[str, Any]) -> MethodOptions:
+    """Return a method's options struct with the given values; None means not given.
+
+    Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
+    """
+    known, given = declared(method.options), {name: value for name, value in given.items() if value is not None}
+    for name in given:
+        if name not in method.options.__struct_fields__ and name not in BoardOptions.__struct_fields__:
+            what = flags(known) or "none"
+            raise ValueError(f"the method {method.name} has no {flags([name])}; what it takes: {what}")
+    return method.options(**{name: value for name, value in given.items() if name in method.options.__struct_fields__})
+
+
+def measure_by(
+    method: Method, side: "Profile", against: "Profile | None" = None, opponent: str | None = None, **options: Any
+) -> dict[str, Any]:
+    """Evaluate a strategy by a method that suits its game and return the record.
+
+    A line of evaluations.jsonl has these fields and the training counters.  The arguments are those of
+    `mccfr.evaluation.methods.measure`.
+    """
+    from abstraction.kernels.compiling import working_seconds
+
+    chosen = options_for(method, options)
+    began = working_seconds()
+    found = _found(method, side, against, chosen)
+    head = {"method": method.name, "bound": method.bound, **_NOTHING}
+    fields = zip(method.options.__struct_encode_fields__, msgspec.structs.astuple(chosen), strict=True)
+    head |= {name: value for name, value in fields if name in _NOTHING}
+    if method.meets:
+        head["against"] = opponent
+    record = head | found | {"seconds": round(working_seconds() - began, 6)}
+    if is_foreign(method.find):
+        _check_line(method, record)
+    return record
+
+
+def _check_line(method: Method, record: Record) -> None:
+    """Raise `UserCodeError` if the record of a user's method does not match its `line` type."""
+    counts = {"nodes_touched": 0, "iterations": 0, "checkpoint": None}
+    try:
+        msgspec.convert(counts | dict(record), method.line)
+    except msgspec.ValidationError as error:
+        told = str(error).replace("`", "")
+        raise UserCodeError(f"{function_name(method.find)}: its record does not fit its line: {told}") from None
+
+
+def _found(method: Method, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
+    """Return the method's result; `UserCodeError` if a user's method raises or gives a non-finite number."""
+    with calling(method.find):
+        found = method.find(side, against, options)
+    if not is_foreign(method.find):
+        return found
+    function = function_name(method.find)
+    if not isinstance(found, dict) or "value_chips" not in found:
+        raise UserCodeError(f"{function} returned {found!r}; a dict with value_chips is needed")
+    value = found["value_chips"]
+    if not isinstance(value, Real) or not isfinite(value):
+        raise UserCodeError(f"{function} found value_chips = {value!r}; a finite number of chips is needed")
+    for key, value in found.items():
+        if isinstance(value, float) and not isfinite(value):
+            raise UserCodeError(f"{function} found {key} = {value!r}; a finite number, or None, is needed")
+    return found | {"value_chips": float(found["value_chips"])}

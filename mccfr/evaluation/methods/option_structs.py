@@ -1,0 +1,125 @@
+"""Options of evaluation methods, for the command line, `[evaluation]` and records.
+
+Each method has one frozen struct; a field is an option. The field's name is the keyword of `measure`. Its
+`encode_name` is the name on the command line (with `-` for `_`), in `[evaluation]` and in records, if the option
+exists there.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import msgspec
+
+from mccfr.config.table_base import fields_of
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.samples import Effort
+
+
+class Option(NamedTuple):
+    """Command-line description of an option, part of its field's annotation.
+
+    help         one line, which first names the methods that take it, unless all do
+    metavar      placeholder of its value
+    least, most  of whole numbers; one without bounds is a count, which may be written 1e7
+    flag         name on the command line if it is not the field's
+    key          the option is also a key of `[evaluation]`
+    """
+
+    help: str
+    metavar: str | None = None
+    least: int | None = None
+    most: int | None = None
+    flag: str | None = None
+    key: bool = False
+
+
+BOARDS = Option("Boards that are sampled; head-to-head: 1000.", least=2, key=True)
+FROM = Option(
+    "sampled-br: street from which it responds, the last; exact: the first of them; self-consistency: whose boards are "
+    "sampled, the flop.",
+    metavar="STREET",
+    key=True,
+)
+FLOPS = Option("exact, whole hold'em: flops that are drawn, for an estimate; without it all 1,755 kinds.", least=8)
+SEED = Option("Of what is sampled; 0 by default.", least=0, key=True)
+RESOLVE = Option(
+    "lbr, sampled-br, head-to-head: the policy solves its hands again from a street on.",
+    metavar="STREET[:METHOD[:ITERATIONS]]",
+)
+WORKERS = Option("Processes that share a sampled evaluation.", least=1, most=1024)
+BUDGET = Option("As many units as this time allows, instead of a number: 90s, 3m.", flag="budget", key=True)
+KEEP = Option("File for finished units: after a stop, the same command goes on.")
+"""Options of several methods."""
+
+
+class MethodOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of a method without any. A field without an `Option` is for Python callers only."""
+
+
+class BoardOptions(MethodOptions, frozen=True):
+    """Options of a method that samples boards; the default for user-defined methods."""
+
+    boards: Annotated[int, BOARDS] = 1000
+    seed: Annotated[int, SEED] = 0
+
+
+class SampledOptions(MethodOptions, frozen=True):
+    """Options of a method that evaluates numbered samples: seed and effort (`Effort`)."""
+
+    seed: Annotated[int, SEED] = 0
+    workers: Annotated[int, WORKERS] = 1
+    budget_seconds: Annotated[float | None, BUDGET] = None
+    keep: Annotated[Path | None, KEEP] = None
+    note: Any = None  # as `Effort.note`
+
+    @property
+    def effort(self) -> "Effort":
+        """Workers, time budget and journal file of the evaluation."""
+        from mccfr.evaluation.samples import Effort
+
+        return Effort(self.workers, self.budget_seconds, self.keep, self.note)
+
+
+_EFFORT = ("workers", "budget_seconds", "keep")
+
+
+class Declared(NamedTuple):
+    """An option as declared by a struct.
+
+    name  of its key and of its field in records
+    type  of its value when one is given
+    """
+
+    name: str
+    type: Any
+    option: Option
+
+    @property
+    def flag(self) -> str:
+        """Name on the command line."""
+        return f"--{(self.option.flag or self.name).replace('_', '-')}"
+
+
+def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
+    """Return the options of some methods by field name, each once; shared ones come last."""
+    found: dict[str, Declared] = {}
+    for struct in structs:
+        own = struct.__annotations__
+        for field in sorted(fields_of(struct), key=lambda field: field.name not in own):
+            option = next((each for each in getattr(field.type, "__metadata__", ()) if isinstance(each, Option)), None)
+            if option is not None:
+                held = field.type.__origin__
+                (held,) = [each for each in getattr(held, "__args__", (held,)) if each is not NoneType]
+                found.pop(field.name, None)
+                found[field.name] = Declared(field.encode_name, held, option)
+    return found
+
+
+def flags(names: Iterable[str]) -> str:
+    """Return fields as command-line names; effort options are named together."""
+    names = list(names)
+    alone = [f"--{name.removesuffix('_street').replace('_', '-')}" for name in names if name not in _EFFORT]
+    return ", ".join([*alone, *["--workers, --budget or --keep"] * (len(alone) < len(names))])

@@ -1,0 +1,233 @@
+"""Best responses whose first-street choice is made over many boards, for exact or sampled evaluation.
+
+Each sample is one board of the second street, walked with all later boards. It gives, for each hand class, the value
+there of each leaf of the first street (fold, showdown or exit to the next street). The first-street actions are then
+chosen over all samples together, since the player sees no board there.
+
+* **All boards** (for the full deck the 1,755 flops that differ by more than suits, weighted by multiplicity): the
+  choice and its value are exact.
+* **Boards drawn in strata** (`mccfr.evaluation.stratified_boards`): the maximum over the drawn boards is biased
+  upwards. `Sampled.lower` chooses for each sample by all the others and scores the choice there. Its expectation is at
+  most the best response's value.
+  `Sampled.estimate` chooses by all samples and removes bias by the stratified jackknife (Jones 1974, "Jackknife
+  estimation of functions of stratum means", Biometrika 61). It removes nearly all of the bias if one action of a
+  class is clearly best. If actions are equally good, as near an equilibrium, most of the bias stays. Its interval
+  therefore begins at the lower end of `lower` and ends at the upper end without the correction.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import board_classes, preflop_classes
+from mccfr.cards.base import Cards
+from mccfr.common.intervals import student95
+from mccfr.evaluation.board_game import board_game
+from mccfr.evaluation.samples import SampledWork
+from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95, units_each
+from mccfr.games.game import Game
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.public_tree import PublicTree
+from mccfr.solvers.public.street_arrays import FOLLOW
+from mccfr.trees.street_trees import AT_DECISION, StreetTrees, street_trees
+
+_SECOND = 1  # the street whose boards are samples
+Floats = npt.NDArray[np.float64]
+Interval = tuple[float, float]
+
+
+class OverAllFlops(NamedTuple):
+    """Result over all boards, chips per hand without the game's `offset_chips`.
+
+    value  of player 0 when both follow the strategy
+    best   of each player's best response
+    """
+
+    value: float
+    best: tuple[float, float]
+
+
+class Sampled(NamedTuple):
+    """Results from sampled boards, chips per hand: means over both seats and 95 % intervals.
+
+    lower     of choices made without the scoring board; in expectation at most the true value
+    estimate  of the best responses' value
+    best      of each player, from the choices behind `lower`
+    value     of player 0 when both follow the strategy
+    """
+
+    lower: tuple[float, Interval]
+    estimate: tuple[float, Interval]
+    best: tuple[float, float]
+    value: float
+
+
+class FirstStreet:
+    """The responder's decisions before the first board, chosen for each hand class.
+
+    C hand classes, E leaves of the first street: folds, showdowns and exits. A sample is a vector of [2, E, C]
+    values of each player, weighted by the player's own deals; then the board's weight, and player 0's chips when
+    following the strategy.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._trees: StreetTrees = street_trees(game.tree)
+        self._class = hand_classes(game.cards)
+        self._members = int(self._trees.first[1])
+        self._out = np.flatnonzero(self._trees.kind[: self._members] != AT_DECISION)
+        self._shape = (2, len(self._out), int(self._class.max()) + 1)
+        self.fields = int(np.prod(self._shape)) + 2
+
+    def found(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
+        """Return one board's sample [fields], with best responses from the board on.
+
+        The chips for following the strategy are computed only once, for player 0.
+        """
+        values, follow = np.zeros(self._shape), 0.0
+        for player in range(2):
+            walk = Walk(public, tables, follow=player == 0)
+            sums = walk.values(player, _SECOND)
+            follow = float(sums[FOLLOW]) if player == 0 else follow
+            first, stop = public.ranges.first[player, :2]
+            hand = public.ranges.hand[first:stop]
+            own = public.reach[player, hand]
+            for place, member in enumerate(self._out.tolist()):
+                value = walk.root.value[-1, walk.root.member_first[0] + member, : stop - first]
+                values[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
+        return np.append(values.ravel(), [public.joint_weight, follow])
+
+    def _parts(self, found: Floats) -> tuple[Floats, Floats, Floats]:
+        """Split samples [n, fields] into [n, 2, E, C] values, [n] weights and [n] player 0's chips."""
+        return found[:, :-2].reshape(len(found), *self._shape), found[:, -2], found[:, -1]
+
+    def whole(self, found: Floats, times: npt.NDArray[np.integer]) -> OverAllFlops:
+        """Return the result over all boards, from samples [n, fields] that stand for `times` [n] boards each."""
+        values, weight, follow = self._parts(found)
+        total = float(times @ weight)
+        sums = np.einsum("n,npec->pec", times, values)
+        best = [float(self._walk(player, sums[player], None)[0].sum()) / total for player in range(2)]
+        return OverAllFlops(float(times @ follow) / total, (best[0], best[1]))
+
+    def sampled(self, found: Floats, strata: BoardStrata) -> Sampled:
+        """Return estimates from samples [n, fields] drawn in strata, at least two in each stratum."""
+        values, weight, follow = self._parts(found)
+        sums, whole = np.zeros((len(found), 2)), np.zeros(2)
+        rest = np.zeros((len(found), 2))
+        for player in range(2):
+            others = _without_each(values[:, player], strata)
+            best, choice = self._walk(player, others, None)
+            rest[:, player] = best.sum(axis=-1)
+            sums[:, player] = self._walk(player, values[:, player], choice)[0].sum(axis=-1)
+            whole[player] = self._walk(player, _total(values[:, player], strata), None)[0].sum()
+        lower = stratified95(sums.sum(axis=1) / 2, weight, strata)
+        each = [stratified95(sums[:, player], weight, strata)[0] for player in range(2)]
+        left = rest.sum(axis=1) / 2 / _without_each(weight, strata)
+        flattered = float(whole.sum() / 2 / _total(weight, strata))
+        bias, width = _jackknife(flattered, left, strata)
+        estimate = (flattered - bias, (min(lower[1][0], flattered - bias), flattered + width))
+        return Sampled(lower, estimate, (each[0], each[1]), stratified95(follow, weight, strata)[0])
+
+    def _walk(
+        self, player: int, values: Floats, choice: dict[int, npt.NDArray[np.int64]] | None
+    ) -> tuple[Floats, dict[int, npt.NDArray[np.int64]]]:
+        """Return the root's values [..., C] and the player's actions [..., C] at each decision.
+
+        values  [..., E, C] of the leaves
+        choice  the player's actions; None: the best for each class
+        """
+        trees, done = self._trees, dict[int, npt.NDArray[np.int64]]()
+        value = {member: values[..., place, :] for place, member in enumerate(self._out.tolist())}
+        for member in range(self._members - 1, -1, -1):
+            if trees.kind[member] != AT_DECISION:
+                continue
+            child = int(trees.child[member])
+            below = np.stack([value[child + action] for action in range(int(trees.actions[member]))])
+            if trees.player[member] != player:
+                value[member] = below.sum(axis=0)
+                continue
+            best = below.argmax(axis=0) if choice is None else choice[member]
+            done[member] = best
+            value[member] = np.take_along_axis(below, np.broadcast_to(best, (1, *below.shape[1:])), axis=0)[0]
+        return value[0], done
+
+
+def _share(strata: BoardStrata) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Return (samples of each stratum, number of boards that one of its samples stands for)."""
+    units = np.bincount(strata.stratum, minlength=len(strata.size))
+    return units, strata.size / units
+
+
+def _total(found: Floats, strata: BoardStrata) -> Floats:
+    """Return [...] the estimated sum over all boards, from samples [n, ...]."""
+    total: Floats = np.tensordot(_share(strata)[1][strata.stratum], found, 1)
+    return total
+
+
+def _without_each(found: Floats, strata: BoardStrata) -> Floats:
+    """Return [n, ...] estimated sums over all boards, leaving out one sample at a time.
+
+    The other samples of its stratum stand for the boards of the sample left out.
+    """
+    units, share = _share(strata)
+    number, last = strata.stratum, (slice(None), *[None] * (found.ndim - 1))
+    sums = np.zeros((len(units), *found.shape[1:]))
+    np.add.at(sums, number, found)
+    others = (strata.size / np.maximum(units - 1, 1))[number][last] * (sums[number] - found)
+    left: Floats = _total(found, strata) - (share[number][last] * sums[number]) + others
+    return left
+
+
+def _jackknife(whole: float, left: Floats, strata: BoardStrata) -> tuple[float, float]:
+    """Return the bias of `whole` and half the width of its 95 % interval.
+
+    left  [n] the figure with each sample left out
+    """
+    number, units = strata.stratum, _share(strata)[0]
+    undrawn = 1 - units / strata.size if strata.listed else np.ones(len(units))
+    mean = np.bincount(number, left) / units
+    spread = np.bincount(number, (left - mean[number]) ** 2)
+    bias = float((undrawn * (units - 1) * (mean - whole)).sum())
+    error = sqrt(float((undrawn * (units - 1) / units * spread).sum()))
+    return bias, student95(int((units - 1)[undrawn > 0].sum())) * error if undrawn.any() else 0.0
+
+
+class SecondStreetBoards(SampledWork):
+    """Samples for a game whose first street has no board: boards of its second street."""
+
+    def __init__(self, side: Profile) -> None:
+        self._game, self._strategy = side.game, side.strategy
+        self.first = FirstStreet(side.game)
+        self.fields = self.first.fields
+        self.strata = BoardStrata.of(1, 1, 1)
+        self.boards: Sequence[int] | Sequence[Sequence[int]] = []
+        self.times = np.ones(0, np.int64)
+
+    def draw(self, units: int, seed: int, listed: int | None) -> None:
+        """Draw the boards of `units` samples.
+
+        listed  number of boards that the game lists; None: flops of the full deck
+        """
+        self.strata = BoardStrata.of(units, units_each(units), listed)
+        self.boards = drawn_boards(self._game.cards, _SECOND, self.strata, seed)
+
+    def all_flops(self) -> int:
+        """Take one flop of each of the 1,755 suit-isomorphism classes, and return their number."""
+        classes = board_classes(self._game.cards.cards_on(_SECOND))
+        self.boards, self.times = classes.boards.tolist(), classes.multiplicity.astype(np.int64)
+        return len(self.boards)
+
+    def play(self, unit: int) -> Floats:
+        """Return one sample of `FirstStreet.found`."""
+        public, tables = board_game(self._game, self._strategy, _SECOND, self.boards[unit])
+        return self.first.found(public, tables)
+
+
+def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:
+    """Return [H] the class of each hand before the board: 169 in hold'em, one for each hand otherwise."""
+    if cards.boards is None:
+        return preflop_classes().astype(np.int64)
+    return np.arange(len(cards.listed().hand_cards))

@@ -1,0 +1,104 @@
+"""Head-to-head for network strategies: both sides are queried on drawn deals.
+
+A deal is both hands and the board. Each side plays it in both seats, which cancels much of the luck. All actions are
+walked with their probabilities; only deals are sampled. The random stream differs from that of training.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION
+from mccfr.evaluation.compatible_games import check_same_game, same_tree
+from mccfr.evaluation.head_to_head import HeadToHeadResult
+from mccfr.evaluation.samples import Effort
+from mccfr.games.game import Game
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.deep.sampled_cards import SampledHands, draw_hands
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import TERMINAL
+
+_TOGETHER = 256  # deals in one batch of the networks
+_SEATINGS = 2
+
+
+def is_on_deals(*sides: Profile) -> bool:
+    """Return whether one of the sides is a network strategy, which can only be queried on deals."""
+    return any(side.strategy.on_deals is not None for side in sides)
+
+
+def deal_parts(game: Game, deals: int, seed: int) -> Iterator[SampledHands]:
+    """Yield the first `deals` deals of an evaluation's seed in batches."""
+    board = game.cards.cards_on(game.tree.streets - 1)
+    for first in range(0, deals, _TOGETHER):
+        yield draw_hands(seed, first, min(_TOGETHER, deals - first), board, EVALUATION)
+
+
+def head_to_head_on_deals(
+    one: Profile,
+    other: Profile,
+    boards: int = 1000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> HeadToHeadResult:
+    """Return the chips per hand that `one` wins from `other`, the mean over both seats.
+
+    boards    number of deals, each with its own board
+    progress  called after each batch with the number done and the total
+
+    Raises `ValueError` for fewer than two boards, an effort other than the default, different games, or a strategy
+    in tables.
+    """
+    if boards < 2:
+        raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
+    if effort != Effort():
+        raise ValueError("networks on deals are asked together, in this process: leave workers, budget and keep out")
+    check_same_game(one.game, other.game)
+    if not same_tree(one.game, other.game):
+        raise ValueError("networks on deals meet in one betting tree, and those of the two games differ")
+    won = []
+    for hands in deal_parts(one.game, boards, seed):
+        strategies = [on_deals(side.strategy, hands) for side in (one, other)]
+        as_first = deal_values(one.game, strategies, hands.result)
+        as_second = deal_values(one.game, strategies[::-1], hands.result)
+        won.append((as_first - as_second) / _SEATINGS)
+        if progress is not None:
+            progress(sum(map(len, won)), boards)
+    values = np.concatenate(won)
+    mean, interval = ratio95(values, np.ones(len(values)))
+    return HeadToHeadResult(mean, interval, boards, seed)
+
+
+def on_deals(source: Strategy, hands: SampledHands) -> Strategy:
+    """Return a strategy's tables for deals, where row k belongs to deal k.
+
+    Raises `ValueError` unless the strategy is of networks or the same for all hands.
+    """
+    if source.on_deals is not None:
+        return source.on_deals(hands)
+    tables = [rows.cells for rows in source.blocks]
+    if any(table.size and table.strides[0] for table in tables):
+        raise ValueError("networks that are asked on deals meet networks, or a strategy that is the same for all hands")
+    weight = tuple(np.zeros((len(hands), 0)) for _ in tables)
+    return Strategy(tuple(np.broadcast_to(table[:1], (len(hands), table.shape[1])) for table in tables), weight)
+
+
+def deal_values(game: Game, strategies: Sequence[Strategy], result: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return [K] chips that player 0 wins on deals with the first strategy, against the second.
+
+    strategies  with one row per deal (`on_deals`)
+    result      [K] showdown result: 1, 0, -1 for player 0
+    """
+    tree = game.tree.arrays
+    values = np.zeros((len(tree.kind), len(result)))
+    for node in range(len(tree.kind) - 1, -1, -1):  # children have higher numbers than their parents
+        if tree.kind[node] == TERMINAL:
+            values[node] = tree.fixed[node] + tree.showdown[node] * result
+            continue
+        first, count, slot = int(tree.first[node]), int(tree.count[node]), int(tree.slot[node])
+        table = strategies[tree.player[node]].probability[tree.block[node]]
+        values[node] = (table[:, slot : slot + count].T * values[first : first + count]).sum(axis=0)
+    return values[0]

@@ -1,0 +1,349 @@
+"""Runs sampled evaluations as numbered samples, in parallel, and saves the results for resuming.
+
+A sample is a board, a hand or a pair of hands. Its result depends only on its number. Results therefore do not
+depend on the worker, the number of workers, or a stop in between. Samples are handed out in order, and each one
+handed out is finished even when time is up: the choice of samples must not depend on their duration.
+"""
+
+import fcntl
+import json
+import logging
+import multiprocessing
+import os
+import signal
+import struct
+import sys
+import threading
+import time
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures  # imports its process pool on first use only
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.compiling import working_seconds
+from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_held, signals_noted
+from mccfr.policy.strategy_profile import Profile
+from storage import durable
+from storage.atomic_outputs import begins_with, check_output
+from storage.cleanup import failure_logged
+from storage.damage import reading
+
+_MAGIC = b"mccfr units 1\n"
+_SYNC_SECONDS = 1.0
+_WATCH_SECONDS = 1.0
+_TRIED_SECONDS = 3.0
+Progress = Callable[[int, int], None]
+Found = TypeVar("Found")
+
+
+class StoppedError(RuntimeError):
+    """Raised when a signal stops an evaluation; the message says how much is done and how to continue."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(f"stopped by signal {number} after {text}")
+        self.exit_status = 128 + number
+
+
+class SampledWork(ABC):
+    """Base class of an evaluation by samples.
+
+    fields  number of values of a sample
+    """
+
+    fields: int
+
+    @abstractmethod
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """Return [fields] the result of sample number `unit`, counted from 0; it depends on the number alone."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Resources of a sampled evaluation.
+
+    workers  processes that share the samples; results do not depend on it
+    seconds  time budget instead of a number of samples, from the duration of the first ones
+    keep     journal file of finished samples, from which the same evaluation resumes
+    note     called with all results [count, fields] at the end
+    """
+
+    workers: int = 1
+    seconds: float | None = None
+    keep: Path | None = None
+    note: Callable[[npt.NDArray[np.float64]], object] | None = None
+
+
+def play_units(
+    units: SampledWork,
+    count: int,
+    effort: Effort = Effort(),
+    *,
+    what: Mapping[str, Any],
+    sides: Sequence[Profile] = (),
+    progress: Progress | None = None,
+) -> npt.NDArray[np.float64]:
+    """Return [count, fields] results of samples 0 .. count-1.
+
+    what      everything besides the strategies that determines the samples: method, options, seed
+    sides     strategies that determine the samples; journals of other evaluations are refused
+    progress  called after each sample with the number done and the total
+
+    Raises `ValueError` if `effort.keep` belongs to another evaluation, `OSError` if it is damaged, `StoppedError` at
+    a signal, and `RuntimeError` if a worker dies.
+    """
+    found = np.zeros((count, units.fields))
+    if effort.keep is not None:  # fingerprints read whole strategies: slow
+        what = {**what, "strategies": [side.fingerprint() for side in sides]}
+    with closing(_SavedSamples(effort.keep, what, units.fields)) as kept, signals_noted(spared=0):
+        done = 0
+        for unit, numbers in kept.read():
+            if unit < count:
+                found[unit], done = numbers, done + 1
+        left = [unit for unit in range(count) if unit not in kept.units]
+        try:
+            for unit, numbers in shared(units.play, left, effort.workers, kept.leave):
+                found[unit], done = numbers, done + 1
+                kept.write(unit, numbers)
+                if progress is not None:
+                    progress(done, count)
+        except SignalInterrupt as stop:
+            again = f"the same command goes on from {effort.keep}" if effort.keep else "give --keep FILE to go on later"
+            raise StoppedError(stop.number, f"{done:,} of {count:,} units; {again}") from None
+    if effort.note is not None:
+        effort.note(found)
+    return found
+
+
+def units_in(
+    units: SampledWork, seconds: float, workers: int, *, least: int, most: int | None = None, ready: int | None = None
+) -> int:
+    """Return the number of samples that fit the time, from timing all but the first.
+
+    The first sample compiles kernels. Timing takes up to a twentieth of the time, at least one sample.
+
+    least, most  bounds of the result, which is even if they allow it
+    ready        number of samples that can be played already, if not all
+    """
+    last = min(limit for limit in (most, ready, sys.maxsize) if limit is not None) - 1
+    units.play(0)
+    began = working_seconds()
+    played, took = 0, 0.0
+    while played == 0 or (played < last and took < min(seconds / 20, _TRIED_SECONDS)):
+        played += 1
+        units.play(min(played, last))
+        took = working_seconds() - began
+    count = max(least, int(seconds * max(workers, 1) * played / max(took, 1e-6)) // 2 * 2)
+    return count if most is None else min(count, most)
+
+
+def shared(
+    play: Callable[[int], Found], left: list[int], workers: int, leave: Callable[[], None] = lambda: None
+) -> Iterator[tuple[int, Found]]:
+    """Yield (number, `play(number)`) of the samples `left` as they finish, here or in `workers` processes.
+
+    `leave` is called first in each worker, to close files of this process. Raises `RuntimeError` if a worker dies.
+    """
+    alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
+    if not alone:  # compile kernels once in this process, not in every worker
+        yield left[0], play(left[0])
+        left = left[1:]
+    with nullcontext() if alone else _pool(play, workers, leave) as pool:
+        if pool is None:
+            for unit in left:
+                yield unit, play(unit)
+            return
+        waiting: dict[futures.Future[Any], int] = {}
+        following = iter(left)
+        while True:
+            for unit in following:
+                with signals_held():  # the first submit starts the workers; interrupting that would hang
+                    waiting[pool.submit(_play, unit)] = unit
+                if len(waiting) >= 2 * workers:
+                    break
+            if not waiting:
+                return
+            for future in futures.wait(waiting, return_when=futures.FIRST_COMPLETED).done:
+                try:
+                    yield waiting.pop(future), future.result()
+                except futures.BrokenExecutor:
+                    raise RuntimeError("a worker process died, killed from outside or out of memory") from None
+
+
+_OWN: list[Callable[[int], Any]] = []
+"""In a worker: the function that plays samples."""
+
+
+def _play(unit: int) -> Any:
+    return _OWN[0](unit)
+
+
+def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], None]) -> None:
+    """Initialise a worker: take the forked `play` function, and exit when the parent process ends."""
+    _OWN[:] = [play]
+    leave()
+    # Terminals and schedulers signal all processes; the parent decides. A worker that died while it holds the
+    # queue's lock would block the others. The pool ends its workers by SIGTERM if one is lost.
+    for number in SIGNALS:
+        if number != signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            received = signal.sigtimedwait({signal.SIGTERM}, _WATCH_SECONDS)
+            if received is not None and received.si_pid == parent:
+                break
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _pool(
+    play: Callable[[int], Any], workers: int, leave: Callable[[], None]
+) -> "Iterator[futures.ProcessPoolExecutor]":
+    """Yield a pool of forked workers that share this process's memory, so strategies are not copied."""
+    context = multiprocessing.get_context("fork")
+    pool = futures.ProcessPoolExecutor(workers, context, _begin_work, (play, os.getpid(), leave))
+    try:
+        yield pool
+    except BaseException:  # running samples are no longer needed
+        for process in list(getattr(pool, "_processes", None) or {}):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGTERM)
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+class SampleFile:
+    """A journal file for resuming: a header line that identifies the work, then records.
+
+    A file that this object created is removed at the end if it has no record.
+    """
+
+    def __init__(self, path: Path | None, magic: bytes, what: Mapping[str, Any], of: str) -> None:
+        """Take the file; `magic` begins all files of the kind, `of` names another work's records in messages."""
+        self.path, self._magic, self._of = path, magic, of
+        self._head = magic + json.dumps(what, sort_keys=True).encode() + b"\n"
+        self._file: FileIO | None = None
+        self._made = self._begun = False
+        self._synced, self._failed = time.monotonic(), False
+
+    def records(self, whole: Callable[[bytes], int]) -> bytes:
+        """Return the complete records in the file, and open it for appending.
+
+        whole  returns how many bytes are complete records; a truncated rest, as after a kill, is dropped
+
+        Raises `ValueError` if the file belongs to other work or is in use.
+        """
+        if self.path is None:
+            return b""
+        check_output(self.path, begins_with(self._magic))
+        self._file = self._locked(self.path)
+        with reading(self.path):
+            held, head = self.path.read_bytes(), self._head
+        if held and not held.startswith(head):
+            if not head.startswith(held) or len(held) < len(self._magic):
+                raise ValueError(f"{self.path} holds {self._of}: give another file to --keep, or remove it")
+            held = b""  # truncated within the header line
+        length = whole(held[len(head) :])
+        self._begun = bool(held)
+        durable.cut(self.path, self._file, len(head) + length if held else 0)
+        if held:
+            self._sync()
+            durable.fsync_dir(self.path.parent)
+        return held[len(head) : len(head) + length]
+
+    def _locked(self, path: Path) -> FileIO:
+        """Open the file, create it if absent, and lock it; `ValueError` if it is in use."""
+        while True:
+            made = not path.exists()
+            file = path.open("a+b", buffering=0)  # unbuffered: closing writes nothing
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                kind = self._of.split()[-1]
+                raise ValueError(f"{path} is in use by another {kind}: give another file to --keep") from None
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                self._made = made
+                return file
+            file.close()  # the process that created the file has removed it
+
+    def append(self, record: bytes) -> None:
+        """Append a record; the file is synced to disk at most once per second."""
+        if self._file is None or self.path is None:
+            return
+        if not self._begun:
+            durable.append(self.path, self._file, self._head)
+            self._sync()
+            durable.fsync_dir(self.path.parent)
+        durable.append(self.path, self._file, record)
+        self._begun = True
+        if time.monotonic() - self._synced >= _SYNC_SECONDS:
+            self._sync()
+            self._synced = time.monotonic()
+
+    def _sync(self) -> None:
+        """Sync the file to disk; never retried after a failure, because the lost data would look written."""
+        if self._file is None or self.path is None or self._failed:
+            return
+        self._failed = True
+        durable.fsync_file(self.path, self._file)
+        self._failed = False
+
+    def leave(self) -> None:
+        """Close the file in a forked process, so that it does not keep the lock."""
+        if self._file is not None:
+            self._file.close()
+
+    def close(self) -> None:
+        """Sync and close the file, or remove it if this object created it and wrote nothing.
+
+        A failure is only logged, since the results are available anyway.
+        """
+        if self._file is not None and self.path is not None:
+            with failure_logged("not everything is kept"), self._file, durable.naming(self.path):
+                if self._begun:
+                    self._sync()
+                elif self._made:
+                    self.path.unlink(missing_ok=True)
+
+
+class _SavedSamples(SampleFile):
+    """Journal of finished samples: (number, values, CRC-32) each."""
+
+    def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
+        super().__init__(path, _MAGIC, {**what, "fields": fields}, "units of another evaluation")
+        self.units = set[int]()
+        self._record = struct.Struct(f"<q{fields}d")
+
+    def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
+        """Yield the samples in the journal; damaged ones are skipped and played again. Raises as `play_units`."""
+        size, damaged = self._record.size + 4, 0
+        held = self.records(lambda found: len(found) // size * size)
+        for place in range(0, len(held), size):
+            record = held[place : place + size - 4]
+            if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
+                damaged += 1
+            else:
+                unit, *numbers = self._record.unpack(record)
+                self.units.add(unit)
+                yield unit, np.array(numbers)
+        if damaged:
+            said = "mccfr: %s: %d of its units are damaged, and are played again"
+            logging.getLogger("mccfr.units").warning(said, self.path, damaged)
+
+    def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
+        """Append a sample."""
+        record = self._record.pack(unit, *numbers.tolist())
+        self.append(record + zlib.crc32(record).to_bytes(4, "little"))

@@ -1,0 +1,117 @@
+"""Stratified sampling of boards: similar boards form strata with two or more samples each.
+
+Only differences within strata add to the variance (Cochran 1977, "Sampling techniques", chapter 5).
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT
+from mccfr.cards.base import Cards
+from mccfr.common.intervals import student95
+from mccfr.common.rng import EVALUATION
+
+_STRATIFIED_CARDS = 3
+_FEW = 40
+
+
+@dataclass(frozen=True)
+class BoardStrata:
+    """A sampling plan: n samples in L strata.
+
+    stratum  [n] stratum of each sample, ascending
+    size     [L] number of boards of each stratum; 1 each if boards are not listed (equal probability)
+    listed   boards are listed, and drawn without repetition
+    """
+
+    stratum: npt.NDArray[np.int64]
+    size: npt.NDArray[np.float64]
+    listed: bool
+
+    @classmethod
+    def of(cls, units: int, each: int, boards: int | None) -> "BoardStrata":
+        """Plan `units` samples in strata of `each`; the last stratum takes the remainder.
+
+        boards  number of listed boards, or None
+        """
+        strata = max(1, units // each)
+        stratum = np.minimum(np.arange(units) // each, strata - 1)
+        if boards is None:
+            return cls(stratum, np.ones(strata), False)
+        ends = np.searchsorted(stratum, np.arange(strata + 1))  # in proportion to samples: no stratum has fewer boards
+        return cls(stratum, np.diff(ends * boards // units).astype(np.float64), True)
+
+
+def units_each(units: int) -> int:
+    """Return the samples per stratum: two, or four if there are few samples.
+
+    With few samples, intervals from strata of two would cover too rarely.
+    """
+    return 2 if units >= _FEW else 4
+
+
+def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
+    """Return [n] each sample's board: numbers of listed boards, or cards of the deck in order of dealing.
+
+    A board of the deck depends only on the seed, the sample's number and the number of strata. Flops are stratified,
+    turn and river cards are not.
+    """
+    count = len(strata.size)
+    if strata.listed:
+        cuts, random = np.append(0, np.cumsum(strata.size)).astype(int), np.random.default_rng((EVALUATION, seed))
+        units = np.bincount(strata.stratum, minlength=count)
+        return [
+            board
+            for number in range(count)
+            for board in random.permutation(np.arange(cuts[number], cuts[number + 1]))[: units[number]].tolist()
+        ]
+    flops, dealt = flops_in_order(), []
+    for unit, stratum in enumerate(strata.stratum.tolist()):
+        random = np.random.default_rng((EVALUATION, seed, unit))
+        share = (stratum + random.random()) / count
+        flop = flops[min(int(share * len(flops)), len(flops) - 1)]
+        left = random.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
+        dealt.append([*flop.tolist(), *left[: cards.cards_on(street) - _STRATIFIED_CARDS].tolist()])
+    return dealt
+
+
+def flops_in_order() -> npt.NDArray[np.int64]:
+    """Return [22100, 3] all flops sorted by pairs, suits and high cards: similar ones are adjacent."""
+    flops = np.array(list(combinations(range(CARD_COUNT), _STRATIFIED_CARDS)))
+    ranks = np.sort(flops // 4, axis=1)
+    suits = np.sort(flops % 4, axis=1)
+    pairs = (np.diff(ranks, axis=1) == 0).sum(axis=1)
+    suited = (np.diff(suits, axis=1) == 0).sum(axis=1)
+    return flops[np.lexsort((ranks[:, 0], ranks[:, 1], ranks[:, 2], suited, pairs))]
+
+
+def stratified95(
+    value: npt.NDArray[np.float64], weight: npt.NDArray[np.float64], strata: BoardStrata
+) -> tuple[float, tuple[float, float]]:
+    """Return the ratio of the sums of value [n] and weight [n] over all boards, and its 95 % interval.
+
+    The combined ratio estimate (Cochran 1977, section 6.11), with Student's t for samples minus strata degrees of
+    freedom. If every board was drawn, the ratio is exact and the interval has zero width.
+
+    Raises `ValueError` for a stratum of several boards with one sample.
+    """
+    number, size = strata.stratum, strata.size
+    units = np.bincount(number, minlength=len(size))
+    share = size / units
+    total = float((share[number] * weight).sum())
+    ratio = float((share[number] * value).sum()) / total
+    undrawn = 1 - units / size if strata.listed else np.ones(len(size))
+    if not undrawn.any():
+        return ratio, (ratio, ratio)
+    if np.any((units < 2) & (undrawn > 0)):
+        raise ValueError("a stratum has one unit of several boards: two at least are needed")
+    rest = value - ratio * weight
+    mean = np.bincount(number, rest) / units
+    spread = np.bincount(number, (rest - mean[number]) ** 2) / np.maximum(units - 1, 1)
+    error = sqrt(float((size**2 * undrawn * spread / units).sum())) / total
+    width = student95(int((units - 1)[undrawn > 0].sum())) * error
+    return ratio, (ratio - width, ratio + width)

@@ -1,0 +1,234 @@
+"""Runs an experiment: trains its run directories one after the other, and continues unfinished ones."""
+
+import json
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.common.signals import signals_noted
+from mccfr.config.run_tables import AbstractionConfig, Config
+from mccfr.config.toml_files import to_document
+from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
+from mccfr.games.game import Game
+from mccfr.runs.directory import run as rundir
+from mccfr.runs.directory.state import check_own
+from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
+from mccfr.runs.session.training_session import train
+from mccfr.solvers.game_from_config import configured_game, opponents_buckets
+from mccfr.solvers.registry import algorithm_of
+from storage import durable
+from storage.atomic_outputs import begins_with, check_output
+from storage.json_files import read_json
+from storage.locked_checkpoints import open_locked
+
+RUNS = "runs"
+TABLE, SUMMARY, PAIRS, PLOT = FILES = "table.csv", "summary.csv", "pairs.csv", "plot.png"
+POINTS = "points.json"
+"""File of the points at which each run was or will be measured, by the name of the run's directory."""
+_TABLE_HEAD = b"variant,seed,point,"
+_REACHED = 1.05  # a point in seconds counts as reached from 5 % below it
+
+
+class _Within:
+    """Reporter for one of several runs: adds its name to messages, and drops evaluations."""
+
+    def __init__(self, reporter: Reporter, which: str) -> None:
+        self._reporter, self._which = reporter, which
+        self.phase, self.progress, self.evaluation = reporter.phase, reporter.progress, Silent().evaluation
+
+    def message(self, text: str) -> None:
+        """Pass the text on with the run's name."""
+        self._reporter.message(f"{self._which}: {text}")
+
+
+def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
+    """Return the directory of one run."""
+    return out / RUNS / f"{variant.directory}-{seed}"
+
+
+def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
+    """Check that all variants can be trained and measured; return the experiment with full configurations.
+
+    Raises `ValueError` or `OSError` for an invalid game, table or measure of a variant, and for too little memory or
+    disk. Raises `ValueError` too if a run directory holds another run.
+    """
+    checked = []
+    for variant in experiment.variants:
+        seed = experiment.seeds[0]
+        try:
+            wanted, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
+            start = Start(wanted, Path(), directory, Terms(reporter, force=force))
+            rehearse(start)
+            game = start.foreseen
+        except ValueError as error:
+            raise ValueError(f"variant {variant.name!r}: {error}") from None
+        blinded = [name for name in MEASURES if name.endswith("_mbb")]
+        if game.big_blind_chips is None and (found := [name for name in experiment.measures if name in blinded]):
+            others = ", ".join(name for name in MEASURES if name not in blinded)
+            raise ValueError(
+                f"variant {variant.name!r}: compare.y = {found[0]!r}, and {game.name} has no big blind: "
+                f"choose of {others}"
+            )
+        checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=start.completed.solver)))
+    experiment = replace(experiment, variants=tuple(checked))
+    for seed, variant in experiment.runs:
+        if rundir.is_run(directory := run_path(out, variant, seed)):
+            _opened(experiment.run_config(variant, seed), directory)
+    return experiment
+
+
+def check_out(out: Path) -> None:
+    """Raise `FileExistsError` if `out` holds anything but an earlier state of an experiment."""
+    check_output(out.resolve(), _is_experiment)
+
+
+def _is_experiment(out: Path) -> bool:
+    """Return whether a directory has only runs in runs/, and an experiment's table.csv or no tables."""
+    if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
+        return False
+    return begins_with(_TABLE_HEAD)(out / TABLE) or not any((out / name).exists() for name in FILES)
+
+
+def _is_ours(entry: Path) -> bool:
+    return rundir.is_run(entry) or entry.name.startswith(durable.TEMPORARY_PREFIX)
+
+
+def run_experiment(
+    experiment: Experiment,
+    out: Path,
+    reporter: Reporter,
+    *,
+    force: bool = False,
+) -> int | None:
+    """Train and measure all unfinished runs, seed by seed; return the signal that stopped it, or None.
+
+    force  start even if memory or disk are too small
+
+    Checks everything first.  Raises `ValueError` for an invalid experiment or another run in a directory, and
+    `FileExistsError` if `out` is no experiment's.  Raises further as `start_run` and `train`.
+    """
+    check_out(out)
+    experiment = check(experiment, out, reporter, force=force)
+    seen: list[tuple[AbstractionConfig | None, AbstractionConfig | None]] = [(None, None)]
+    for variant in experiment.variants:
+        wanted = variant.config.abstraction, opponents_buckets(variant.config, Path())
+        if wanted not in seen:
+            seen.append(wanted)
+            find_abstractions(variant.config, Path(), reporter)  # before signals are noted, so that Ctrl-C ends it
+    with signals_noted(spared=inf) as noted:  # between runs, which handle signals themselves
+        return _conduct(experiment, out, reporter, noted, force)
+
+
+def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
+    todo = experiment.runs
+    built: tuple[Any, Game] | None = None
+    for number, (seed, variant) in enumerate(todo, 1):
+        config, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
+        report = _Within(reporter, f"{number} of {len(todo)}: {variant.name}, seed {seed}")
+        if rundir.is_run(directory) and not pending(experiment, _opened(config, directory)):
+            _report_passed(experiment, out, directory, report)
+            continue
+        described, algorithm = to_document(config), algorithm_of(config)
+        key = (described["game"], described["abstraction"], config.run.strata, algorithm.traits.over_histories)
+        if built is None or built[0] != key:
+            built = (key, configured_game(config, Path()))
+        report.message(f"to {experiment.points[-1]:,.10g} {experiment.axis}")
+        terms = Terms(report, force=force)
+        run, game = start_run(config, Path(), directory, terms, game=built[1], ignored=variant.ignored)
+        _note_points(experiment, out, run)
+        _report_passed(experiment, out, directory, report)
+        stopped = noted[0] if noted else _continue(experiment, run, game, report, force)
+        if stopped:
+            return stopped
+    return noted[0] if noted else None
+
+
+def _opened(config: Config, directory: Path) -> rundir.Run:
+    """Return the run in a directory; `ValueError` if it is another run."""
+    try:
+        return reopen_run(config, Path(), directory)
+    except ValueError as error:
+        text = str(error).partition("; choose another directory")[0]
+        raise ValueError(f"{text}; choose another output for the changed experiment, or remove that run") from None
+
+
+def measured_points(out: Path) -> dict[str, list[float]]:
+    """Return the ascending points at which each run was or will be measured, by directory name.
+
+    Raises `ValueError` for a damaged file.
+    """
+    path = out / POINTS
+    if not path.is_file():
+        return {}
+    try:
+        return msgspec.convert(read_json(path), dict[str, list[float]])
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path}: {error}: remove it and the runs beside it, or choose another output") from None
+
+
+def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
+    """Write the points of a run that continues: those already measured, and the experiment's next ones."""
+    known, reached = measured_points(out), _reached(experiment, run)
+    before = [point for point in known.get(run.directory.name, []) if point <= reached]
+    known[run.directory.name] = sorted({*before, *(point for point in experiment.points if point > reached)})
+    durable.replace_file(out / POINTS, json.dumps(known).encode())
+
+
+def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter: Reporter | _Within) -> None:
+    """Report points that the run passed before they were added to the experiment."""
+    passed = sorted({*experiment.points} - {*measured_points(out).get(directory.name, ())})
+    if passed:
+        points = ", ".join(f"{point:,.10g}" for point in passed)
+        reporter.message(f"the run has passed {points} {experiment.axis} without being measured: no rows for them")
+
+
+def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
+    """Return the state of a run's newest checkpoint; None without checkpoint."""
+    newest = open_locked(run.path(rundir.CHECKPOINTS))
+    return None if newest is None else check_own(run, newest).state
+
+
+def _reached(experiment: Experiment, run: rundir.Run) -> float:
+    """Return the value on the experiment's axis up to which points are reached; 0 before a checkpoint."""
+    state = _newest_state(run)
+    if state is None:
+        return 0.0
+    return float(state[AXES[experiment.axis]]) * (_REACHED if experiment.axis == "seconds" else 1)
+
+
+def pending(experiment: Experiment, run: rundir.Run) -> list[float]:
+    """Return the points that a run has not reached; the last one counts once it is evaluated."""
+    state, reached = _newest_state(run), _reached(experiment, run)
+    if state is None:
+        return list(experiment.points)
+    last = next(run.backwards(rundir.EVALUATIONS), None)
+    evaluated = last is not None and last["nodes_touched"] >= state["nodes_touched"]
+    left = [point for point in experiment.points if point > reached]
+    return left if evaluated or left else [experiment.points[-1]]
+
+
+def _continue(
+    experiment: Experiment, run: rundir.Run, game: Game, reporter: Reporter, force: bool = False
+) -> int | None:
+    """Train a run to its last point, on the axis "seconds" point by point.
+
+    Returns the signal that stopped it, or None.
+    """
+    if experiment.axis != "seconds":
+        return train(run, game, reporter, force=force).signal
+    for point in pending(experiment, run):
+        settings = msgspec.structs.replace(run.config.run, seconds=max(0.0, point - trained_seconds(run)))
+        outcome = train(rundir.with_settings(run, run=settings), game, reporter, force=force)
+        if outcome.signal is not None:
+            return outcome.signal
+    return None
+
+
+def trained_seconds(run: rundir.Run) -> float:
+    """Return the training time up to a run's newest checkpoint in seconds."""
+    state = _newest_state(run)
+    return 0.0 if state is None else float(state["training_seconds"])

@@ -1,0 +1,280 @@
+"""Measurements of an experiment as rows, and means over seeds as curves; both are written as CSV.
+
+A run is measured at the first iteration boundary at or after a point.  On the axis "seconds" it is measured at the end
+of the session that trains to the point.  Points at which a run was not measured have no row, so that variants are
+compared at common points only.
+
+Exploitability is averaged by geometric means over seeds.  The 95 % interval is that of the logarithms' mean, by
+Student's t.  Winnings of opponents, which may be negative, have arithmetic means.
+"""
+
+import csv
+import io
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.intervals import student95
+from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
+from mccfr.experiments.experiment_runs import PAIRS, SUMMARY, TABLE, measured_points, run_path
+from mccfr.runs.directory import run as rundir
+from storage import durable
+
+COLUMNS = (
+    "variant",
+    "seed",
+    "point",
+    "iterations",
+    "nodes_touched",
+    "training_seconds",
+    "exploitability_chips",
+    "exploitability_mbb",
+    "value_chips",
+    "nodes_per_iteration",
+    "lbr_mbb",
+    "lbr_chips",
+    "lbr_low95_chips",
+    "lbr_high95_chips",
+    "sampled_br_mbb",
+    "sampled_br_chips",
+    "sampled_br_low95_chips",
+    "sampled_br_high95_chips",
+)
+_COUNTED = ("iterations", "nodes_touched")
+_EXACT = ("exploitability_chips", "exploitability_mbb", "value_chips")
+SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95", "mean")
+PAIR_COLUMNS = ("measure", "variant", "against", "point", "seeds", "ratio", "low95", "high95", "difference")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One variant's measure over an experiment's points.  P points that at least one seed has reached.
+
+    point        [P] float64  points of the experiment
+    axes         by column of AXES: [P] float64 geometric means of iterations, nodes and training seconds
+    mean         [P] float64  mean over seeds; a geometric one is 0 if a value is 0 or below
+    low, high    [P] float64  its 95 % interval; nan for one seed, or a geometric mean of 0
+    seeds        [P] int64    number of seeds that have reached the point
+    """
+
+    variant: str
+    measure: str
+    point: npt.NDArray[np.float64]
+    axes: dict[str, npt.NDArray[np.float64]]
+    mean: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    seeds: npt.NDArray[np.int64]
+
+
+def read_rows(experiment: Experiment, out: Path) -> list[Row]:
+    """Return one row for each variant, seed and measured point, read from the runs below `out`."""
+    rows, points = list[Row](), measured_points(out)
+    for variant in experiment.variants:
+        for seed in experiment.seeds_of(variant):
+            directory = run_path(out, variant, seed)
+            if rundir.is_run(directory) and (measured := points.get(directory.name)):
+                rows.extend(_run_rows(experiment, variant, seed, rundir.open_run(directory), measured))
+    return rows
+
+
+def publish(experiment: Experiment, out: Path) -> list[Curve]:
+    """Write table.csv, summary.csv and pairs.csv into `out`; return the curves."""
+    rows = read_rows(experiment, out)
+    found = curves(experiment, rows)
+    if rows:
+        write_table(rows, out / TABLE)
+        write_summary(found, out / SUMMARY)
+        if len(experiment.variants) > 1:
+            _write(out / PAIRS, PAIR_COLUMNS, pairs(experiment, rows))
+    return found
+
+
+def _run_rows(
+    experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run, points: Sequence[float]
+) -> list[Row]:
+    """Return a run's rows at those of its measured `points` that belong to the experiment."""
+    metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
+    nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
+    column = AXES[experiment.axis]
+    rows: dict[float, Row] = {}
+    before = {"nodes_touched": 0, "iterations": 0}
+    for record in run.read(rundir.EVALUATIONS):
+        found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _COUNTED}
+        # Metrics are written every five seconds and at the end of a session; between them time is interpolated.
+        found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
+        if (iterations := record["iterations"] - before["iterations"]) > 0:
+            touched = record["nodes_touched"] - before["nodes_touched"]
+            found["nodes_per_iteration"] = touched / iterations
+            before = record
+        point = _point_of(experiment.axis, points, found[column])
+        if point not in experiment.points:
+            continue
+        row = rows.setdefault(point, found | {"point": point})
+        if row["nodes_touched"] == record["nodes_touched"]:  # else a later measurement that maps to the same point
+            rows[point] = _measured(_of_average(record, variant.average)) | row
+    return list(rows.values())
+
+
+def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, Any]:
+    """Return a record's fields for one average strategy of the run; None: its first average."""
+    if average is None or average == record["average"]:
+        return record
+    found: Mapping[str, Any] = record["other_averages"][average]
+    return found
+
+
+def _measured(record: Mapping[str, Any]) -> Row:
+    """Return the columns of a method's result."""
+    if record["method"] == "exact":
+        return {key: record[key] for key in _EXACT}
+    low, high = record["ci95_chips"]
+    found = {"mbb": record["exploitability_mbb"], "chips": record["exploitability_chips"]}
+    name = record["method"].replace("-", "_")
+    return {f"{name}_{key}": cell for key, cell in {**found, "low95_chips": low, "high95_chips": high}.items()}
+
+
+def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
+    """Return the point of a measurement: the last at or before it; in seconds the nearest (by ratio)."""
+    if axis == "seconds":
+        return min(points, key=lambda point: abs(math.log(max(value, 1e-9) / point)))
+    place = bisect_right(points, value)
+    return points[place - 1] if place else None
+
+
+def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
+    """Return a curve for each measure and variant, in that order; variants without rows have none."""
+    found = [
+        _curve(measure, variant.name, rows)
+        for measure in _measures(experiment, rows)
+        for variant in experiment.variants
+    ]
+    return [curve for curve in found if len(curve.point)]
+
+
+def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
+    """Return the measures to plot; by default exploitability, in mbb if every row has it."""
+    if experiment.measures:
+        return experiment.measures
+    mbb = all(row.get("exploitability_mbb") is not None for row in rows)
+    return ("exploitability_mbb" if mbb else "exploitability_chips",)
+
+
+def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
+    """Return rows of PAIR_COLUMNS: ratio or difference of each variant to the first one, at each point.
+
+    Ratios and differences are computed seed by seed and averaged over the seeds that both have, with a 95 % interval.
+    Effects that a seed has on both, such as its sampled deals, cancel.  Ratios leave out values of 0 or below.
+    """
+    first, lines = experiment.variants[0].name, []
+    for measure in _measures(experiment, rows):
+        linear = MEASURES[measure].linear
+        found: dict[tuple[str, float], dict[int, float]] = {}
+        for row in rows:
+            if (value := _value(row, measure)) is not None and (linear or value > 0):
+                found.setdefault((row["variant"], row["point"]), {})[row["seed"]] = value
+        for (variant, point), mine in found.items():
+            others = found.get((first, point), {})
+            both = sorted(mine.keys() & others.keys())
+            if variant != first and both:
+                apart = [mine[seed] - others[seed] if linear else mine[seed] / others[seed] for seed in both]
+                lines.append([measure, variant, first, point, len(both), *_cells(linear, *_mean(linear, apart))])
+    return lines
+
+
+def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
+    return arithmetic_mean(values) if linear else geometric_mean(values)
+
+
+def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
+    """Return (geometric mean or ratio, low, high, mean or difference) for a file; first or last is None."""
+    known, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
+    return [None, low95, high95, known] if linear else [known, low95, high95, None]
+
+
+def _value(row: Row, measure: str) -> float | None:
+    chips = measure == "nash_conv_chips"
+    value = row.get("exploitability_chips" if chips else measure)
+    return None if value is None else float(value) * (2 if chips else 1)
+
+
+def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:
+    points: dict[float, list[Row]] = {}
+    for row in rows:
+        if row["variant"] == variant and _value(row, measure) is not None:
+            points.setdefault(row["point"], []).append(row)
+    ordered = sorted(points)
+    linear = MEASURES[measure].linear
+    intervals = [_mean(linear, [_value(row, measure) or 0.0 for row in points[point]]) for point in ordered]
+    axes = {
+        column: np.array([geometric_mean([row[column] for row in points[point]])[0] for point in ordered])
+        for column in AXES.values()
+    }
+    columns = np.array(intervals).reshape(-1, 3).T
+    counts = np.array([len(points[point]) for point in ordered], np.int64)
+    return Curve(variant, measure, np.array(ordered), axes, columns[0], columns[1], columns[2], counts)
+
+
+def geometric_mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return (geometric mean, low, high) with the 95 % interval.
+
+    The interval is nan for one value, and if a value is 0 or below; the mean is 0 in the latter case.
+    """
+    if min(values) <= 0:
+        return 0.0, math.nan, math.nan
+    logs = np.log(values)
+    mean = float(np.exp(logs.mean()))
+    if len(values) == 1:
+        return mean, math.nan, math.nan
+    width = student95(len(values) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(values))
+    return mean, mean * math.exp(-width), mean * math.exp(width)
+
+
+def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return (mean, low, high) with the 95 % interval, which is nan for one value."""
+    mean = float(np.mean(values))
+    if len(values) == 1:
+        return mean, math.nan, math.nan
+    width = student95(len(values) - 1) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return mean, mean - width, mean + width
+
+
+def write_table(rows: Sequence[Row], path: Path) -> None:
+    """Write rows as CSV, in one step."""
+    _write(path, COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
+
+
+def write_summary(found: Sequence[Curve], path: Path) -> None:
+    """Write curves as CSV, one line for each point, in one step."""
+    lines = []
+    for curve in found:
+        for place, point in enumerate(curve.point.tolist()):
+            axes = [float(f"{curve.axes[column][place]:.10g}") for column in AXES.values()]
+            interval = (float(values[place]) for values in (curve.mean, curve.low, curve.high))
+            shown = _cells(MEASURES[curve.measure].linear, *interval)
+            lines.append([curve.measure, curve.variant, point, *axes, int(curve.seeds[place]), *shown])
+    _write(path, SUMMARY_COLUMNS, lines)
+
+
+def _write(path: Path, columns: Sequence[str], lines: Sequence[Sequence[Any]]) -> None:
+    write_csv(path, [columns, *([_short(cell) for cell in line] for line in lines)])
+
+
+def write_csv(path: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows as CSV, in one step; None is an empty cell."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    durable.replace_file(path, text.getvalue().encode())
+
+
+def _short(cell: Any) -> Any:
+    """Return whole floats as int, others unchanged."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else cell

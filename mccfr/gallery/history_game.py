@@ -1,0 +1,226 @@
+"""Base classes of the gallery: histories h in a tree, and infosets I with their rows of the tables."""
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.user_code import calling
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.games.game import Game
+from mccfr.solvers.solver import Algorithm, Traits
+from mccfr.solvers.solver import Share as RunShare
+from mccfr.tables.table_layout import TableLayout, TableSet, make_layout, table_name
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL, CompiledTree
+from storage.schema import ArraySpec
+
+Row = npt.NDArray[np.float64]
+"""[A] one number for each action of an infoset."""
+Drawn = TypeVar("Drawn")
+
+# ranges of options
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Infoset:
+    """An information set.  Its rows [A] are views of the tables: change them in place.
+
+    player        0 or 1
+    actions       range(A)
+    regret        R(I, a), cumulative regret
+    strategy_sum  S(I, a), from which the average strategy is computed
+    histories     histories in the infoset
+    above         (J, b): its player's previous infoset J and action b; None if there is none
+    """
+
+    sigma: Row  # set by an algorithm: the current strategy
+    gained: Row  # set by an algorithm: what an iteration adds to the regrets
+    reach: float  # set by an algorithm: the player's own reach
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Row:
+            """Return another row of the infoset, named in `HistoryGame.keeps`."""
+
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
+    def __init__(self, player: int, actions: int, above: "tuple[Infoset, int] | None") -> None:
+        self.player, self.actions, self.above = player, range(actions), above
+        self.histories: list[History] = []
+
+
+class History:
+    """A history: a node of the game tree, including cards.
+
+    terminal, chance  kind of node; a decision if neither
+    children          next histories, by action or outcome
+    probability       of each outcome at a chance node
+    payoff            (chips of player 0, chips of player 1) at the end
+    player, infoset   the player who acts, and the infoset
+    last              each player's previous (I, a); None if there is none
+    dealt             product of the chance probabilities so far
+    street            number of times that chance has acted after a decision
+    """
+
+    infoset: Infoset
+    last: tuple[Any, ...] = (None, None)
+    dealt = 1.0
+    street = 0
+
+    def __init__(self, tree: CompiledTree, node: int) -> None:
+        arrays = tree.arrays
+        self.node, self.player = node, int(arrays.player[node])
+        self.terminal, self.chance = arrays.kind[node] == TERMINAL, arrays.kind[node] == CHANCE
+        self.probability: Row = arrays.probability[list(tree.children(node))]
+        self.payoff = (float(arrays.fixed[node]), -float(arrays.fixed[node]))
+        self.children: list[History] = []
+
+
+class Seed(SolverConfig, frozen=True, tag="seed"):
+    """The `[solver]` table of an algorithm without options."""
+
+
+TRAITS = Traits(over_histories=True, one_process=True)
+"""Cards are in the tree, and one process runs without locks, because the code should stay readable."""
+DRAWS_NOTHING = replace(TRAITS, seeded=False)
+"""Traits of an algorithm whose result does not depend on the seed."""
+
+
+class HistoryGame(Algorithm):
+    """Base class of the gallery's algorithms; a subclass implements `iterate`.
+
+    root, infosets  the game; infosets in order of first appearance
+    given           the options
+    rng             generator seeded by seed and iteration number, so that resuming needs no saved state
+    nodes           number of histories visited
+    """
+
+    options: ClassVar[type[SolverConfig]] = Seed
+    keeps: ClassVar[Sequence[str]] = ("regret", "strategy_sum")
+    """Names of the tables with a row for each infoset; all rows start at 0."""
+    keeps_by_history: ClassVar[Sequence[str]] = ()
+    """Names of further tables with one number for each player and history."""
+    root: History
+    infosets: list[Infoset]
+    given: Any
+    rng: np.random.Generator
+    nodes = 0
+
+    traits = TRAITS
+
+    @abstractmethod
+    def iterate(self, t: int) -> None:
+        """Run iteration t, counted from 1."""
+
+    def begin(self, game: Game, tables: TableSet) -> None:
+        """Connect the algorithm to game and tables, before the first iteration of a session."""
+        self.given, self.root, self.infosets = self.config.solver, *histories(game, tables, self.keeps)
+
+    def layout(self, game: Game) -> TableLayout:
+        """Return the tables of the algorithm, all in float64."""
+        made = make_layout(game, regret_dtype="float64", sum_dtype="float64")
+        rows = [spec for spec in made.specs if spec.name.startswith("regret")]
+        more = [
+            ArraySpec(f"{kind}/{spec.name.partition('/')[2]}", spec.shape, "float64", spec.axes)
+            for kind in self.keeps[2:]
+            for spec in rows
+        ]
+        for kind in self.keeps_by_history:
+            shape = 1, len(game.tree.arrays.kind)
+            more += [ArraySpec(table_name(kind, i), shape, "float64", ("bucket", "node")) for i in (0, 1)]
+        return TableLayout((*made.specs, *more), made.width)
+
+    def solver(self, game: Game, tables: TableSet, share: RunShare | None = None) -> "Iterations":
+        """Return the solver that runs this algorithm's iterations."""
+        return Iterations(type(self)(self.config), game, tables, share or RunShare())
+
+    def play(self, strategy: Callable[[Infoset], Row]) -> None:
+        """Set the current strategy of every infoset, and the player's own reach under it."""
+        for I in self.infosets:
+            I.sigma = strategy(I)
+            I.reach = 1.0 if I.above is None else I.above[0].reach * float(I.above[0].sigma[I.above[1]])
+
+    def draw(self, items: Sequence[Drawn], shares: Row) -> Drawn:
+        """Draw one of the items with probability proportional to its share."""
+        ends = np.cumsum(shares)
+        return items[int(np.searchsorted(ends, self.rng.random() * ends[-1], side="right"))]
+
+
+class Iterations:
+    """The `Solver` of a gallery algorithm."""
+
+    def __init__(self, algorithm: HistoryGame, game: Game, tables: TableSet, share: RunShare) -> None:
+        self._algorithm, self.state, self.busy_seconds = algorithm, share.state, 0.0
+        self.state.rng = [0, 0, 0, 0]
+        algorithm.begin(game, tables)
+
+    def warm_up(self) -> None:
+        """Do nothing, because no kernel is compiled."""
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run iterations until a limit or 0.1 seconds are reached; return (iterations, nodes)."""
+        del total_nodes
+        began, algorithm, iterations = time.perf_counter(), self._algorithm, 0
+        algorithm.nodes = 0
+        while iterations < iteration_limit and algorithm.nodes < node_limit and time.perf_counter() < began + 0.1:
+            self.state.iterations += 1
+            iterations += 1
+            algorithm.rng = np.random.default_rng([algorithm.config.solver.seed, self.state.iterations])
+            with calling(algorithm.iterate, f" in iteration {self.state.iterations}"):
+                algorithm.iterate(self.state.iterations)
+        self.state.nodes += algorithm.nodes
+        self.busy_seconds += time.perf_counter() - began
+        return iterations, algorithm.nodes
+
+
+def regret_matching(regrets: Row) -> Row:
+    """Return the regret-matching strategy [A]; uniform if no regret is positive."""
+    positive = np.maximum(regrets, 0)
+    total = positive.sum()
+    return positive / total if total > 0 else np.full(len(regrets), 1 / len(regrets))
+
+
+def below(top: Iterable[History], but_of: int | None = None) -> list[History]:
+    """Return the given histories and all their descendants, parents first.
+
+    With `but_of`, descendants of that player's decisions are left out.
+    """
+    found = list(top)
+    for h in found:
+        found.extend(h.children if h.chance or h.player != but_of else [])
+    return found
+
+
+def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[History, list[Infoset]]:
+    """Return the root history and the infosets in order of first appearance.
+
+    Infosets get their rows of the tables named in `kinds`.
+    """
+    arrays, made = game.tree.arrays, [History(game.tree, node) for node in range(len(game.tree.arrays.kind))]
+    infosets: dict[tuple[int, int], Infoset] = {}
+    for node, h in enumerate(made):
+        h.children = [made[child] for child in game.tree.children(node)]
+        if arrays.kind[node] == DECISION:
+            name = h.player, int(arrays.row[node])
+            if name not in infosets:
+                infosets[name] = Infoset(h.player, len(h.children), h.last[h.player])
+                for kind, row in _rows(tables, kinds, h, int(arrays.slot[node])):
+                    setattr(infosets[name], kind, row)
+            h.infoset = infosets[name]
+            h.infoset.histories.append(h)
+        for a, child in enumerate(h.children):
+            child.street = h.street + bool(child.chance and not h.chance)
+            child.dealt = h.dealt * (h.probability[a] if h.chance else 1.0)
+            child.last = h.last if h.chance else tuple((h.infoset, a) if p == h.player else h.last[p] for p in (0, 1))
+    return made[0], list(infosets.values())
+
+
+def _rows(tables: TableSet, kinds: Sequence[str], h: History, slot: int) -> Iterator[tuple[str, Any]]:
+    for kind in kinds:
+        yield kind, tables[table_name(kind, h.player)][0, slot : slot + len(h.children)]

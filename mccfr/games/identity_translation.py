@@ -1,0 +1,116 @@
+"""Identity translation for games whose tree contains every legal bet: each line is one decision.
+
+It has the interface of `mccfr.games.translation`, so that bots, local best response and matches handle both cases.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from mccfr.games.line_lookup import OVER, LineReading, followed
+from mccfr.trees.betting_lines import find_node, put_in_chips
+from mccfr.trees.compiled import DECISION, CompiledTree
+
+
+class TreeState(NamedTuple):
+    """A decision as both players see it; fields have the meaning of those of `BettingState`.
+
+    node    of the tree
+    put_in  chips each player has put in over the whole hand
+    """
+
+    node: int
+    player: int
+    street: int
+    put_in: tuple[float, float]
+
+    @property
+    def to_call(self) -> float:
+        """Chips that the player to act has put in after a check or call, over the whole hand."""
+        return max(self.put_in)
+
+    @property
+    def facing(self) -> bool:
+        """True if the player to act has put in less than the opponent."""
+        return self.put_in[self.player] < self.put_in[1 - self.player]
+
+
+class IdentityTranslation:
+    """Betting of a game whose tree is complete: every reading has probability 1.
+
+    The interface is that of `Translation` without `rules`; it adds `actions`, the list of all legal actions.
+    """
+
+    def __init__(self, tree: CompiledTree) -> None:
+        """Take a betting tree of a game with cards beside it."""
+        self.tree = tree
+
+    @cached_property
+    def _states(self) -> list["TreeState | int"]:
+        """[N] state of each node; OVER at terminals."""
+        arrays, found = self.tree.arrays, list[TreeState | int]()
+        for node, kind in enumerate(arrays.kind.tolist()):
+            if kind != DECISION:
+                found.append(OVER)
+                continue
+            street, player = divmod(int(arrays.block[node]), 2)
+            own, other = put_in_chips(self.tree, node)
+            found.append(TreeState(node, player, street, (other, own) if player else (own, other)))
+        return found
+
+    def start(self) -> tuple["TreeState | int", list[LineReading]]:
+        """Return the state and readings of the empty line."""
+        return self._states[0], [LineReading(0, 1.0)]
+
+    def read(self, line: str) -> tuple["TreeState | int", list[LineReading]]:
+        """Return the state after a line, and its reading; `ValueError` names the first illegal character."""
+        node = find_node(self.tree, line)
+        return self._states[node], [LineReading(node, 1.0)]
+
+    def apply(self, state: TreeState, action: str, where: str = "") -> "TreeState | int":
+        """Return the state after an action; `ValueError`, beginning with `where`, if it is illegal."""
+        return self._states[self._child(state.node, action, where)]
+
+    def settled(self, state: TreeState, action: str) -> tuple[float, float]:
+        """Return `fixed` and `showdown` of `Game.won_chips` for an action that ends the hand."""
+        child = self._child(state.node, action)
+        return float(self.tree.arrays.fixed[child]), float(self.tree.arrays.showdown[child])
+
+    def actions(self, state: TreeState) -> list[str]:
+        """Return all legal actions."""
+        return [self.tree.label[child] for child in self.tree.children(state.node)]
+
+    def follow(self, readings: Sequence[LineReading], state: TreeState, action: str) -> list[LineReading]:
+        """Return the readings after a legal action."""
+        return followed(self, readings, state, action)
+
+    def outcomes(self, reading: LineReading, state: TreeState, action: str) -> list[LineReading]:
+        """Return the reading after an action at `reading`, with probability 1."""
+        return [LineReading(self._child(reading.node, action), 1.0)]
+
+    def real_actions(self, reading: LineReading, state: TreeState) -> list[str]:
+        """Return the labels of the tree's actions at a reading."""
+        return [self.tree.label[child] for child in self.tree.children(reading.node)]
+
+    def real_action(self, node: int, number: int, state: TreeState) -> str:
+        """Return the label of the tree's action `number` at a decision."""
+        return self.tree.label[self.child(node, number)]
+
+    def child(self, node: int, number: int) -> int:
+        """Return the child to which action `number` of a decision leads."""
+        return int(self.tree.arrays.first[node]) + number
+
+    def decides(self, reading: LineReading) -> bool:
+        """Return True if the tree has a decision at a reading."""
+        return not isinstance(self._states[reading.node], int)
+
+    def done(self, reading: LineReading, number: int, action: str) -> LineReading:
+        """Return the reading after the player to act has taken the tree's action `number`."""
+        return LineReading(self.child(reading.node, number), 1.0)
+
+    def _child(self, node: int, action: str, where: str = "") -> int:
+        labels = [self.tree.label[child] for child in self.tree.children(node)]
+        if action not in labels:
+            said = f"{where}: " if where else ""
+            raise ValueError(f"{said}{action!r} is not possible here; legal actions: {', '.join(labels)}")
+        return self.child(node, labels.index(action))

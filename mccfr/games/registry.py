@@ -1,0 +1,151 @@
+"""Registry of games: maps the name in `[game]` to the function that builds the game.
+
+A function given as `module:function` is imported when the game is built. User games are named in this form in the
+configuration, or by an entry point (`mccfr.config.plugins`). The parameters of a user's function are the keys of
+`[game]`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from mccfr.common.user_code import UserCodeError, user_error
+from mccfr.config import plugins
+from mccfr.config.game_tables import GAMES, GameConfig
+from mccfr.config.run_tables import AbstractionConfig
+from mccfr.config.spelling import did_you_mean
+from mccfr.config.toml_files import config_from, options_named
+from mccfr.games.game import Game, game_problem
+from mccfr.games.history_counts import count_histories
+
+Maker = Callable[..., Game]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the registry.
+
+    make     function that builds the game, or its name `module:function`; its arguments are the `[game]` table, and
+             those that `takes` names
+    example  parameters of the game whose counts `mccfr games` shows, or None if there is no example
+    takes    of `base` (directory that file names are relative to) and `abstraction` (`[abstraction]` table or None)
+    """
+
+    make: str | Maker
+    example: Mapping[str, Any] | None = None
+    takes: tuple[str, ...] = ()
+
+
+_CATALOGUE: dict[str, Entry] = {
+    "kuhn": Entry("mccfr.games.poker:kuhn", {}),
+    "leduc": Entry("mccfr.games.poker:leduc", {}),
+    "goofspiel": Entry("mccfr.games.goofspiel:goofspiel", {}),
+    "matrix": Entry("mccfr.games.matrix:matrix", {"payoffs": [[1.0, 0.9], [-0.7, 1.0]]}),
+    "poker": Entry("mccfr.games.poker:poker", {"antes": [1.0, 1.0], "stack": 5.0}),
+    "akq": Entry("mccfr.games.poker:akq", {}),
+    "clairvoyance": Entry("mccfr.games.poker:clairvoyance", {"streets": 2, "bet": 1.0, "probability": 0.2}),
+    "holdem-subgame": Entry("mccfr.games.holdem_subgame:holdem_subgame", takes=("base",)),  # needs a file of the user
+    "holdem": Entry("mccfr.games.holdem:holdem", takes=("abstraction", "base")),  # see runs/hunl-quick.toml
+    "limit-holdem": Entry("mccfr.games.holdem:limit_holdem", takes=("abstraction", "base")),
+    "flop-holdem": Entry("mccfr.games.holdem:flop_holdem", {}, takes=("abstraction", "base")),
+    "openspiel": Entry("mccfr.games.openspiel_import:import_openspiel"),  # needs an optional package
+}
+
+
+def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | None = None) -> Game:
+    """Build the game of a `[game]` table.
+
+    base         directory of the configuration, to which file names are relative
+    abstraction  required for full hold'em; other games ignore it
+
+    Raises `ValueError` for invalid parameters, `OSError` for a file that cannot be read.
+    """
+    name = str(config.__struct_config__.tag)
+    if name not in _CATALOGUE:
+        return _made_outside(config, name, base)
+    entry = _CATALOGUE[name]
+    make = entry.make
+    if isinstance(make, str):
+        module, _, function = make.partition(":")
+        make = getattr(import_module(module), function)
+    given = {"base": base, "abstraction": abstraction}
+    return make(config, **{name: given[name] for name in entry.takes})
+
+
+def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
+    """Build the game of a user's function, which must be annotated as returning a `Game`.
+
+    Raises `UserCodeError` if the function fails or the game is invalid.
+    """
+    function, said = plugins.find(plugins.GAMES, name), f"game.name = {name!r}"
+    declared = get_type_hints(function).get("return")
+    if not (isinstance(declared, type) and issubclass(declared, Game)):
+        raise ValueError(f"{said} does not say that it makes a game: write -> mccfr.Game after it")
+    keys = {key: getattr(config, key) for key in config.__struct_fields__}
+    try:
+        game = function(**(keys | game_files(config, base)))
+    except Exception as error:
+        told = user_error(function, error)
+        raise UserCodeError(f"{said}: {told}") from error.__cause__ or error
+    if not isinstance(game, Game):
+        raise ValueError(f"{said} made a {type(game).__name__}, and no game")
+    if (problem := game_problem(game)) is not None:
+        raise UserCodeError(f"{said}: {problem}")
+    return game
+
+
+def game_files(config: GameConfig, base: Path) -> dict[str, Path]:
+    """Return the files that a game reads, by their key; they are part of a run's identity."""
+    return {key: base / name for key in config.file_keys if (name := getattr(config, key)) is not None}
+
+
+def catalogue(only: str | None = None) -> list[dict[str, Any]]:
+    """Return name, description, parameters, required ones, example and counts of every game, or of one.
+
+    Parameters are mapped to their defaults. Raises `ValueError` for an unknown name.
+    """
+    installed = plugins.installed(plugins.GAMES)
+    if only is not None and only not in (known := [*_CATALOGUE, *installed]):
+        raise ValueError(f"game {only!r} is not one of: {', '.join(known)}{did_you_mean(only, known)}")
+    wanted = {only} if only is not None else {*_CATALOGUE, *installed}
+    found = [
+        {
+            **_described(name, GAMES[name]),
+            "example": entry.example,
+            "counts": None if entry.example is None else _counts(name, entry.example),
+        }
+        for name, entry in _CATALOGUE.items()
+        if name in wanted
+    ]
+    for name in installed:
+        if name in wanted and name not in _CATALOGUE:
+            try:
+                described = _described(name, options_named("game", name))
+            except ValueError as error:  # a broken package: list the other games nevertheless
+                described = {"name": name, "description": str(error), "parameters": {}, "required": []}
+            found.append({**described, "example": None, "counts": None})
+    return found
+
+
+def _described(name: str, options: type[GameConfig]) -> dict[str, Any]:
+    fields = msgspec.structs.fields(options)
+    return {
+        "name": name,
+        "description": (options.__doc__ or "").split("\n")[0],
+        "parameters": {field.encode_name: _default(field) for field in fields},
+        "required": [field.encode_name for field in fields if field.required],
+    }
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Any:
+    return None if field.required else msgspec.to_builtins(field.default)
+
+
+def _counts(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    config = config_from({"game": {"name": name, **parameters}}, f"the example of {name}")
+    game = build_game(config.game, Path())
+    return {**game.counts(), "histories": count_histories(game)}

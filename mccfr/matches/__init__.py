@@ -1,0 +1,6 @@
+"""Matches of policies, programs and people: protocols of dealers and servers, hand files and their review."""
+
+from mccfr.matches.hand_files.writing import write_hands
+from mccfr.matches.phh_format import Hand
+
+__all__ = ["Hand", "write_hands"]

@@ -1,0 +1,172 @@
+"""The ACPC dealer protocol 2.0.0 for heads-up no-limit hold'em: parses and writes its lines.
+
+The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to
+act answers with the same line, a colon and the action.
+
+* Betting is as in `mccfr.trees.betting_lines`. A call that leaves nothing to bet is followed by `/` for each street
+  left (`cr20000c///`).
+* Cards are both hands separated by `|`, empty if not shown, then each street's board after `/`.
+* Lines that begin with `#` or `;` are comments.
+* A line has at most 4,096 bytes and ends with CR LF. The end of the stream ends the match.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from abstraction.cards import parse_cards
+from abstraction.hand_evaluator import strength
+from mccfr.config.game_tables import HoldemGame
+from mccfr.games.betting import BettingRules, BettingState, amount_text, fold_value
+from mccfr.games.full_betting import real_rules
+from mccfr.games.translation import actions_of, apply_action
+
+VERSION = "VERSION:2.0.0"
+MOST_BYTES = 4096
+MOST_ACTIONS = 63
+"""Most actions on a street; other dealers have no room for more."""
+_SHOWN = 80
+_STATE = re.compile(r"MATCHSTATE:([01]):([0-9]{1,10}):((?:c|f|r[0-9]{1,15}|/)*):([^:]*)")
+_CARD = "[2-9TJQKA][cdhs]"
+_CARDS = re.compile(rf"((?:{_CARD}{_CARD})?)\|((?:{_CARD}{_CARD})?)((?:/{_CARD}{_CARD}{_CARD})?(?:/{_CARD}){{0,2}})")
+
+
+class TableError(ValueError):
+    """Raised when the other side of a connection, or a file, breaks the protocol or the game's rules."""
+
+
+class MatchState(NamedTuple):
+    """Contents of a server's line.
+
+    position  of the addressed player: 0 is the big blind, 1 the button
+    hand      number of the hand
+    betting   so far
+    holes     both hands by position, "" if not shown
+    board     cards of each dealt street, from the flop on
+    """
+
+    position: int
+    hand: int
+    betting: str
+    holes: tuple[str, str]
+    board: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return the line."""
+        return f"MATCHSTATE:{self.position}:{self.hand}:{self.betting}:{cards_text(self.holes, self.board)}"
+
+
+class BettingResult(NamedTuple):
+    """Result of following a betting line.
+
+    text    in the protocol's form
+    states  before each action
+    state   of the player to act; an `int` if the betting is over
+    """
+
+    text: str
+    states: tuple[BettingState, ...]
+    actions: tuple[str, ...]
+    state: BettingState | int
+
+
+def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
+    """Return both hands and the board in the protocol's form."""
+    return "/".join(["|".join(holes), *board])
+
+
+def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
+    """Parse both hands and the board of each street; `TableError` for invalid or repeated cards."""
+    found = _CARDS.fullmatch(text)
+    if found is None or "//" in text:
+        raise TableError(f"the cards {shown(text)} are not written hand|hand/flop/turn/river")
+    board = tuple(found[3].split("/")[1:])
+    if board and len(board[0]) != 6:
+        raise TableError(f"the cards {shown(text)} have a board that does not begin with a flop of three")
+    every = re.findall(_CARD, text)
+    if len(set(every)) != len(every):
+        raise TableError(f"the cards {shown(text)} hold a card twice")
+    return (found[1], found[2]), board
+
+
+def read_state(line: str) -> MatchState:
+    """Parse a server's line; `TableError` if it is invalid."""
+    found = _STATE.fullmatch(line)
+    if found is None:
+        raise TableError(f"{shown(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
+    return MatchState(int(found[1]), int(found[2]), found[3], *read_cards(found[4]))
+
+
+def played(rules: BettingRules, betting: str) -> BettingResult:
+    """Follow a betting line from its start; `TableError` for an illegal action or a misplaced `/`."""
+    found = followed(rules, actions_of(betting))
+    if found.text != betting:
+        text = shown(found.text)
+        raise TableError(f"the betting {shown(betting)} should be {text}: streets end elsewhere, or stacks differ")
+    return found
+
+
+def followed(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
+    """Follow actions from the start of a hand; `TableError` for an illegal one."""
+    state: BettingState | int = rules.start()
+    states, text = list[BettingState](), ""
+    for action in actions:
+        if isinstance(state, int):
+            raise TableError(f"the betting goes on with {action!r} after its end, {shown(text)}")
+        states.append(state)
+        try:
+            state = apply_action(rules, state, action)
+        except ValueError as error:
+            raise TableError(f"after the betting {shown(text)}: {error}") from None
+        if isinstance(state, int):
+            left = rules.streets - 1 - states[-1].street
+            text += action + "/" * (left if action == "c" else 0)
+        else:
+            text += action + "/" * (state.street != states[-1].street)
+    return BettingResult(text, tuple(states), tuple(actions), state)
+
+
+def won_chips(game: BettingResult, holes: Sequence[str], board: Sequence[str]) -> float | None:
+    """Return position 0's chips in a finished hand; None if a hand at showdown is unknown."""
+    last = game.states[-1]
+    if game.actions[-1] == "f":
+        return fold_value(last)
+    if not all(holes):
+        return None
+    big_blind, button = (strength((*parse_cards(hole), *parse_cards("".join(board)))) for hole in holes)
+    return last.to_call * ((big_blind > button) - (big_blind < button))
+
+
+def shown(text: str) -> str:
+    """Return another program's text for a message: shortened, quoted and escaped to ASCII."""
+    return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def decoded(data: bytes) -> str | None:
+    """Return a received line without its end; None for an empty line or a comment.
+
+    Raises `TableError` for a line that is too long or not printable ASCII.
+    """
+    if len(data) > MOST_BYTES:
+        raise TableError(f"a line of {len(data):,} bytes: the protocol has {MOST_BYTES:,} at most")
+    line = data.rstrip(b"\r\n")
+    if not line or line[:1] in (b"#", b";"):
+        return None
+    if not line.isascii() or not line.decode("ascii").isprintable():
+        raise TableError(f"a line that is no plain text: {shown(line.decode('latin-1'))}")
+    return line.decode("ascii")
+
+
+def acpc_rules(game: HoldemGame, who: str) -> BettingRules:
+    """Return a game's betting rules; `ValueError` naming `who` for antes or fractions of chips."""
+    amounts = game.stack, *game.blinds
+    if game.ante or not all(float(amount).is_integer() for amount in amounts):
+        raise ValueError(f"{who}: the protocol knows no antes and no parts of chips, and the game is {game_text(game)}")
+    return real_rules(game)
+
+
+def game_text(game: HoldemGame) -> str:
+    """Return stacks and blinds as text."""
+    small, big = map(amount_text, game.blinds)
+    ante = f" and antes of {amount_text(game.ante)}" if game.ante else ""
+    return f"stacks of {amount_text(game.stack)}, blinds {small}/{big}{ante}"

@@ -1,0 +1,100 @@
+"""Client that plays matches at a server with the ACPC protocol."""
+
+import socket
+import time
+from collections.abc import Callable
+
+from mccfr.matches.acpc import VERSION, TableError
+from mccfr.matches.acpc_session import AcpcSession
+from mccfr.matches.socket_lines import Lines
+
+_WAITS = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between attempts to connect; the last value repeats."""
+
+
+def play_acpc(
+    session: AcpcSession,
+    host: str,
+    port: int,
+    *,
+    patience: float = 60.0,
+    silence: float = 600.0,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Play a match until the server ends the stream.
+
+    patience  seconds to connect, at first and after a lost connection
+    silence   seconds without a message after which the match is given up
+    say       called with messages about connections
+
+    The stream may end only between two hands; otherwise the bot reconnects.
+
+    Raises `TableError` if no server listens or the server stays silent. Also if it closes the connection before the
+    first hand, or repeatedly within a hand, or breaks the protocol.
+    """
+    where, begun = f"{host}:{port}", False
+    while True:
+        try:
+            lines = _connected(host, port, patience, say)
+        except TableError as error:
+            if not begun:
+                raise
+            if session.between_hands:
+                return  # the match was over, and the server has stopped
+            raise TableError(f"{error}; hand {session.hand} was not finished") from None
+        say(f"connected to {where}")
+        heard = False
+        try:
+            lines.write(VERSION, silence)
+            while (line := lines.read(silence)) is not None:
+                answer = session.answer(line)
+                heard = heard or line.startswith(b"MATCHSTATE")
+                if answer is not None:
+                    lines.write(answer, silence)
+            cut = None if session.between_hands else "the server has hung up"
+        except TimeoutError:
+            raise TableError(f"{where} has said nothing for {silence:g} s: the match is given up") from None
+        except TableError as error:
+            raise TableError(f"{where}: {error}") from None
+        except OSError as error:
+            cut = error.strerror or str(error)
+        finally:
+            lines.close()
+        if cut is None and (heard or begun):
+            return
+        if not heard:
+            raise TableError(_silent(where, session, cut))
+        at = "" if session.between_hands else f" in the middle of hand {session.hand}"
+        say(f"the connection to {where} was cut{at} ({cut}): trying again")
+        session.reconnected()
+        begun = True
+
+
+def _silent(where: str, session: AcpcSession, cut: str | None) -> str:
+    """Return the message for a connection that ended without a match line; `cut`: the cause, if known."""
+    if cut is None:
+        return (
+            f"{where} has hung up before the first hand: it may want another version of the protocol than "
+            f"{VERSION.partition(':')[2]}"
+        )
+    hand = "" if session.between_hands else f"; hand {session.hand} was not finished"
+    return f"{where} cuts every connection: {cut}{hand}"
+
+
+def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
+    """Return a connection, retried within `patience` seconds; reports the first failure."""
+    until, tries = time.monotonic() + patience, 0
+    while True:
+        try:
+            return Lines(socket.create_connection((host, port), timeout=max(until - time.monotonic(), 0.1)))
+        except OSError as error:
+            wait = _WAITS[min(tries, len(_WAITS) - 1)]
+            tries += 1
+            why = error.strerror or str(error)
+            if time.monotonic() + wait > until or isinstance(error, socket.gaierror):
+                raise TableError(f"nobody is there to play with at {host}:{port}: {why}") from None
+            if tries == 1:
+                left = until - time.monotonic()
+                last = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+                say(f"nobody answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
+            time.sleep(wait)

@@ -1,0 +1,215 @@
+"""Match logs in the ACPC dealer's format, one line per hand, readable by other programs.
+
+    STATE:hand:betting:hand|hand/flop/turn/river:chips|chips:name|name
+
+Hands, chips and names are by position, the big blind's first. The first line begins with `#` and describes the
+match. The last line `SCORE:chips|chips:name|name`, by player, ends it. A bot's log may contain several matches. The
+line `# another match` marks where hand numbers restart.
+
+A log is validated line by line before it is continued.
+"""
+
+import fcntl
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mccfr.games.betting import BettingRules, BettingState, amount_text
+from mccfr.matches.acpc import TableError, cards_text, played, read_cards, shown, won_chips
+from mccfr.matches.phh_format import Hand
+from storage import durable
+from storage.atomic_outputs import begins_with, check_output
+from storage.damage import reading
+
+_HEAD = "# mccfr match "
+_ANOTHER, _SCORE = "# another match", "SCORE:"
+_TORN = (b"STATE:", _SCORE.encode(), _ANOTHER.encode())
+"""Beginnings of lines, to recognise a truncated last line."""
+_CHIPS = r"(-?[0-9]{1,15}|\?)"
+_LINE = re.compile(rf"STATE:([0-9]{{1,15}}):([cfr0-9/]*):([^:]*):{_CHIPS}\|{_CHIPS}:([^:|]*)\|([^:|]*)")
+_UNKNOWN = "????"
+
+
+class LoggedHand(NamedTuple):
+    """A finished hand.
+
+    number   of the hand
+    betting  in the protocol's form
+    holes    by position, "" if not shown
+    board    cards of each dealt street
+    chips    won, by position; None if unknown
+    names    by position
+    """
+
+    number: int
+    betting: str
+    holes: tuple[str, str]
+    board: tuple[str, ...]
+    chips: tuple[float, float] | None
+    names: tuple[str, str]
+
+    def text(self) -> str:
+        """Return the log line."""
+        chips = ("?", "?") if self.chips is None else tuple(map(amount_text, self.chips))
+        cards = cards_text(self.holes, self.board)
+        return f"STATE:{self.number}:{self.betting}:{cards}:{'|'.join(chips)}:{'|'.join(self.names)}"
+
+    def hand(self) -> Hand:
+        """Return the hand for a hand-history file; cards not shown become question marks."""
+        first, second = (hole or _UNKNOWN for hole in self.holes)
+        return Hand(self.betting, (first, second), "".join(self.board), self.names)
+
+
+def read_hand(line: str) -> LoggedHand:
+    """Parse a hand's line; `TableError` if it is invalid."""
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise TableError(f"{shown(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
+    chips = None if "?" in (found[4], found[5]) else (float(found[4]), float(found[5]))
+    return LoggedHand(int(found[1]), found[2], *read_cards(found[3]), chips, (found[6], found[7]))
+
+
+Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
+"""Validates the next line after some hands; returns its hand, or None for other lines; raises `TableError`."""
+
+
+def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
+    """Return a validator for a bot's log, whose deals and number of hands are unknown.
+
+    It checks that numbers ascend, that betting is legal and finished, and that chips match the shown cards.
+    """
+    least = 0
+
+    def replay(_: Sequence[LoggedHand], line: str) -> LoggedHand | None:
+        nonlocal least
+        if line == _ANOTHER:
+            least = 0
+            return None
+        hand = read_hand(line)
+        game = played(rules, hand.betting)
+        if isinstance(game.state, BettingState):
+            raise TableError(f"the betting {shown(hand.betting)} is not over")
+        if hand.number < least:
+            raise TableError(f"hand {hand.number} comes after hand {least - 1}")
+        if hand.text() != line or sorted(hand.names) != sorted(names):
+            raise TableError(f"{shown(line)} is not as it is written here")
+        if len(hand.board) < hand.betting.rstrip("/").count("/"):
+            raise TableError(f"the board of {shown(line)} is too short for its betting")
+        whole = game.actions[-1] == "f" or len("".join(hand.board)) == 10
+        won = won_chips(game, hand.holes, hand.board) if whole else None
+        if hand.chips is not None:
+            most = abs(game.states[-1].to_call)
+            if hand.chips[0] != -hand.chips[1] or hand.chips[0] not in ((-most, 0.0, most) if won is None else (won,)):
+                raise TableError(f"{shown(line)} does not say what was won")
+        least = hand.number + 1
+        return hand
+
+    return replay
+
+
+class MatchLog:
+    """The log of a match, opened to be continued.
+
+    `add` syncs each hand to disk before it returns. A line truncated by a kill is removed before the next one is
+    written.
+    """
+
+    def __init__(self, path: Path, what: Mapping[str, Any], replay: Replay) -> None:
+        """Open a log or create one.
+
+        what    describes the match
+        replay  validates its lines
+
+        Raises `FileExistsError` if the file is no log. Raises `ValueError` if another process writes it or it is of
+        another match. Raises `TableError` with the line number if it is damaged.
+        """
+        self.path, self.hands, self.score = path, list[LoggedHand](), ""
+        self._replay = replay
+        check_output(path, begins_with(_HEAD.encode()))
+        self._made = not path.exists()
+        self._file = path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise ValueError(f"{path} is written by another process: give another file to --log") from None
+        try:
+            self._begin(_HEAD + json.dumps(what, sort_keys=True), what)
+        except BaseException:
+            self.close()
+            raise
+
+    def _begin(self, head: str, what: Mapping[str, Any]) -> None:
+        """Read and validate the file, or write the first line."""
+        with reading(self.path):
+            *lines, torn = self.path.read_bytes().split(b"\n")
+        if not lines and head.encode().startswith(torn):
+            self._write(head)
+            lines, torn = [head.encode()], b""
+        first = lines[0] if lines else torn
+        if first != head.encode():
+            difference = _difference(first.decode(errors="replace"), what)
+            raise ValueError(f"{self.path} {difference}: give another file to --log, or remove it")
+        for number, line in enumerate(lines[1:], 2):
+            try:
+                self._read(line.decode())
+            except ValueError as error:
+                raise TableError(f"{self.path}, line {number}: {error}: restore the log, or remove it") from None
+        left = torn.rstrip(b"\0")
+        if not any(left.startswith(word) or word.startswith(left) for word in _TORN):
+            text = f"line {len(lines) + 1}: {shown(torn.decode(errors='replace'))} is no line of a log"
+            raise TableError(f"{self.path}, {text}: restore it, or remove it")
+        durable.fsync_file(self.path, self._file)  # the process that created it may have been killed before syncing
+        durable.fsync_dir(self.path.parent)
+
+    def _read(self, line: str) -> None:
+        if self.score:
+            raise TableError(f"{shown(line)} comes after the score")
+        hand = self._replay(self.hands, line)
+        if hand is not None:
+            self.hands.append(hand)
+        elif line.startswith(_SCORE):
+            self.score = line
+
+    def add(self, hand: LoggedHand) -> None:
+        """Append a hand and sync it to disk."""
+        self.hands.append(hand)
+        try:
+            self._write(hand.text())
+        except OSError:
+            self.hands.pop()
+            raise
+
+    def begin_anew(self) -> None:
+        """Mark that hand numbers restart here."""
+        self._write(_ANOTHER)
+
+    def close_with(self, score: str) -> None:
+        """Write the score as the last line, unless it is there."""
+        if not self.score:
+            self._write(score)
+            self.score = score
+
+    def _write(self, line: str) -> None:
+        with durable.naming(self.path):
+            durable.append_line(self.path, line)
+
+    def close(self) -> None:
+        """Unlock and close the log; remove it if this object created it and it has no hand."""
+        with self._file:
+            if self._made and not self.hands and not self.score:
+                self.path.unlink(missing_ok=True)
+
+
+def _difference(line: str, what: Mapping[str, Any]) -> str:
+    """Return how the first line of a log differs from the requested match, as text."""
+    try:
+        found = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        return "is no log of a match that was begun here"
+    key = next((key for key in {**found, **what} if found.get(key) != json.loads(json.dumps(what.get(key)))), "")
+    return f"is of another match: {key} is {found.get(key)!r} there and {what.get(key)!r} here"

@@ -1,0 +1,133 @@
+"""A player's side of an ACPC match, independent of the transport: lines in, answers out."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mccfr.games.betting import BettingRules
+from mccfr.games.translation import actions_of
+from mccfr.matches.acpc import BettingResult, MatchState, TableError, decoded, played, read_state, shown, won_chips
+from mccfr.play.player import Player
+
+
+class FinishedHand(NamedTuple):
+    """A finished hand as seen by a player.
+
+    position  of the player
+    holes     by position, "" if not shown
+    board     cards of each dealt street
+    won       chips of position 0; None if not shown
+    """
+
+    position: int
+    number: int
+    betting: str
+    holes: tuple[str, str]
+    board: tuple[str, ...]
+    won: float | None
+
+
+class AcpcSession:
+    """Follows a match hand by hand and answers for a player.
+
+    An invalid line raises `TableError`; the player's state is then undefined.
+    """
+
+    def __init__(
+        self, player: Player, rules: BettingRules, finished: Callable[[FinishedHand], None] = lambda _: None
+    ) -> None:
+        """Take the player and the match's rules; `finished` is called with each finished hand."""
+        self._player, self._rules, self._finished = player, rules, finished
+        self._state: MatchState | None = None
+        self._over, self._fresh = True, True
+        self._answered = "", ""
+
+    @property
+    def between_hands(self) -> bool:
+        """No hand is in progress."""
+        return self._over
+
+    @property
+    def hand(self) -> int | None:
+        """Number of the last hand seen; None before the first."""
+        return None if self._state is None else self._state.hand
+
+    def reconnected(self) -> None:
+        """Note a new connection: hands may have been missed, or be sent again from their start."""
+        self._fresh = True
+
+    def answer(self, data: bytes) -> str | None:
+        """Return the answer to a line, or None if none is needed."""
+        line = decoded(data)
+        if line is None:
+            return None
+        if line == self._answered[0]:
+            return self._answered[1]  # a repeated line, for example after a lost connection
+        state = read_state(line)
+        if not state.holes[state.position]:
+            raise TableError(f"hand {state.hand}: {shown(line)} does not show the player's own cards")
+        game = played(self._rules, state.betting)
+        if len(state.board) != state.betting.count("/"):
+            raise TableError(f"hand {state.hand}: the board of {shown(line)} is not that of its streets")
+        self._follow(state, game)
+        if isinstance(game.state, int):
+            self._end(state, game)
+            return None
+        if game.state.player != state.position:
+            return None
+        self._answered = line, f"{line}:{self._player.choose()}"
+        return self._answered[1]
+
+    def _follow(self, state: MatchState, game: BettingResult) -> None:
+        """Pass new events to the player."""
+        last, self._state = self._state, state
+        fresh, self._fresh = self._fresh, False
+        same = last is not None and state.hand == last.hand
+        own = state.position, state.holes[state.position]
+        if last is not None and not fresh and state.hand < last.hand:
+            raise TableError(f"hand {state.hand} comes after hand {last.hand}")
+        if same and last is not None and not fresh and own != (last.position, last.holes[last.position]):
+            raise TableError(f"hand {state.hand} is dealt again, with other cards or in another seat")
+        if not same or (fresh and not goes_on(self._player, game)):
+            self._player.deal(*own, state.hand)
+            self._over = False
+        catch_up(self._player, game, state.board, f"hand {state.hand}")
+
+    def _end(self, state: MatchState, game: BettingResult) -> None:
+        if not self._over:
+            self._over = True
+            won = won_chips(game, state.holes, state.board)
+            self._finished(FinishedHand(state.position, state.hand, state.betting, state.holes, state.board, won))
+
+
+def goes_on(player: Player, game: BettingResult) -> bool:
+    """Return whether a betting line continues the one that a player has seen."""
+    seen = actions_of(player.line)
+    return list(game.actions[: len(seen)]) == seen
+
+
+def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: str) -> None:
+    """Pass a player all events since its last update: actions, and each street's board before its actions.
+
+    board  cards of each dealt street
+    where  prefix of messages
+
+    Raises `TableError` if betting or board do not continue what the player has seen.
+    """
+    if not goes_on(player, game):
+        raise TableError(
+            f"{where}: the table is at {shown(game.text)} and this player at {player.line!r}: it has changed what he "
+            "said, or plays with other stacks or blinds"
+        )
+    try:
+        for action in game.actions[len(actions_of(player.line)) :]:
+            _lay(player, board)
+            player.see(action)
+        _lay(player, board)
+    except ValueError as error:
+        raise TableError(f"{where}: {error}") from None
+
+
+def _lay(player: Player, board: Sequence[str]) -> None:
+    """Pass the board of the current street to the player; the full board once betting is over."""
+    street = player.state.street if not isinstance(player.state, int) else len(board)
+    player.board("".join(board[:street]))

@@ -1,0 +1,234 @@
+"""AIVAT: unbiased, low-variance estimates of a hand's chips.
+
+Burch, Schmid, Moravcik & Bowling 2018, "AIVAT: A new variance reduction technique for agent evaluation in imperfect
+information games", section 4. A player is known if its strategy is known. The method has two parts:
+
+* Imaginary observations: a hand's chips are replaced by their mean over all hands that known players may hold, given
+  all public actions and cards.
+* Corrections: wherever chance or a known player acts, the heuristic's expected value is added and its value after
+  the real outcome is subtracted.
+
+The mean is unchanged for any heuristic, if it is fixed before the hand and the probabilities are right. A better
+heuristic leaves less variance.
+
+Each player's hands are a weight vector: all hands for a known player, only the real hand otherwise. One formula thus
+serves matches of two policies, of a policy and a program, and of two programs. For a program that ignores its hole
+cards, all hands keep their weights and its actions are not corrected.
+"""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Board, Deal, IndexedCards
+from mccfr.play.hand_beliefs import AnyHand, ObservedRange
+from mccfr.play.player import Betting
+from mccfr.play.showdown_values import RunOuts, win_minus_lose
+from mccfr.play.table import PlayedHand
+
+Weights = npt.NDArray[np.float64]
+
+
+class HandState(NamedTuple):
+    """Public state of a hand.
+
+    actions  so far
+    street   of the current board; -1 before the first
+    board    of that street
+    state    of the betting; an `int` if no player acts any more
+    settled  at the end: (player 0's chips without the showdown, chips multiplied by the showdown result)
+    """
+
+    actions: tuple[str, ...]
+    street: int
+    board: Board
+    state: Any
+    settled: tuple[float, float] | None = None
+
+
+class Heuristic(ABC):
+    """Values of histories for player 0, in chips; any function that is fixed before its hand begins."""
+
+    def begin(self, seed: int, number: int) -> None:
+        """Begin a hand; random draws may depend on seed and number only, not on the hand's events."""
+        del seed, number
+
+    @abstractmethod
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+        """Return [H]: for each hand of `hero`, the sum over opposing hands of weight times value.
+
+        The weights are `other` [H]. If the heuristic draws samples, this is its expectation.
+        """
+
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: IndexedCards) -> Weights:
+        """Return [H]: for each hand of `hero`, the mean of `values` over the next street's boards.
+
+        For each pair of hands the mean is over the boards that share no card with either hand.
+        """
+        boards = dealing.boards_after(spot.street, spot.board)
+        total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
+        for board in boards:
+            live = dealing.live(spot.street + 1, board)
+            left = np.where(live, other, 0)
+            after = spot._replace(street=spot.street + 1, board=board)
+            total += np.where(live, self.values(after, hero, left), 0)
+            opponent_reach += np.where(live, dealing.disjoint_weight(left), 0)
+        possible = opponent_reach > 0
+        return total * np.divide(
+            dealing.disjoint_weight(other), opponent_reach, out=np.zeros_like(opponent_reach), where=possible
+        )
+
+
+class Aivat:
+    """Computes the corrected chips of hands, one after the other."""
+
+    def __init__(self, dealing: IndexedCards, betting: Betting, heuristic: Heuristic) -> None:
+        """Take a game's cards, its real betting and the heuristic."""
+        self._dealing, self._betting, self._heuristic = dealing, betting, heuristic
+
+    def terms(
+        self, deal: Deal, played: PlayedHand, ranges: Sequence[ObservedRange | AnyHand | None]
+    ) -> dict[str, float]:
+        """Return the terms whose sum is player 0's corrected chips.
+
+        ranges  of known players, freshly created, or `AnyHand` if the player ignores its cards; None for unknown
+                players
+
+        The keys are:
+
+        chips   the mean over the hands that known players may hold
+        deal, board, action 0, action 1   corrections for chance and for each known player
+
+        Raises `RuntimeError` for an action that the known player's strategy never takes.
+        """
+        return _Hand(self._dealing, self._heuristic, deal, ranges).walked(self._betting, played)
+
+
+class _Hand:
+    """Replays one hand and sums its terms."""
+
+    def __init__(
+        self, dealing: IndexedCards, heuristic: Heuristic, deal: Deal, ranges: Sequence[ObservedRange | AnyHand | None]
+    ) -> None:
+        self.dealing, self.heuristic, self.deal, self.ranges = dealing, heuristic, deal, ranges
+        self.terms = defaultdict[str, float](float)
+        self.weights: list[Weights] = []
+        self.live = np.ones(dealing.hand_count, bool)
+
+    def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
+        """Replay the hand and return all terms."""
+        spot = HandState((), -1, None, betting.start()[0])
+        spot = self._dealt_hands(spot)
+        for state, action in zip(played.states, played.actions, strict=True):
+            while spot.street < state.street:
+                spot = self._dealt_board(spot)
+            spot = self._acted(betting, spot, action)
+        if played.showdown:
+            while spot.street < self.dealing.streets - 1:
+                spot = self._dealt_board(spot)
+            results = self._showdown(spot.board)
+            self.terms["chips"] += played.fixed + played.showdown * results
+        else:
+            self.terms["chips"] += played.fixed
+        return dict(self.terms)
+
+    def _correct(self, term: str, expected: float, realised: float) -> None:
+        """Add the expected value to a term and subtract the realised one."""
+        self.terms[term] += expected - realised
+
+    def _mean(self, hero: int, values: Weights, weights: Sequence[Weights]) -> float:
+        """Return the mean over pairs of hands of `values`, which come from `Heuristic.values`."""
+        opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
+        if opponent_reach <= 0:
+            raise RuntimeError("a known player has done what none of his hands does: its strategy is another one")
+        return float(weights[hero] @ values) / opponent_reach
+
+    def _hero(self) -> int:
+        """Return the player whose hands index the values: a known player if there is one."""
+        return 0 if self.ranges[0] is not None else 1
+
+    def _one_hand(self, hand: int) -> Weights:
+        weights = np.zeros(self.dealing.hand_count)
+        weights[hand] = 1.0
+        return weights
+
+    def _dealt_hands(self, spot: HandState) -> HandState:
+        """Deal the hole cards: set both weight vectors and correct for the real hands of unknown players."""
+        prior = list(self.dealing.reach)
+        self.weights = [
+            weights if known is not None else self._one_hand(hand)
+            for weights, known, hand in zip(prior, self.ranges, self.deal.hands, strict=True)
+        ]
+        if all(known is not None for known in self.ranges):
+            return spot
+        shown = 1 - self._hero()  # one value vector serves both the expected and the realised value
+        values = self.heuristic.values(spot, shown, prior[1 - shown])
+        expected = self._mean(shown, values, prior)
+        if self.ranges[1 - shown] is None:
+            realised = self._mean(shown, self.heuristic.values(spot, shown, self.weights[1 - shown]), self.weights)
+        else:
+            realised = self._mean(shown, values, self.weights)
+        self._correct("deal", expected, realised)
+        return spot
+
+    def _dealt_board(self, spot: HandState) -> HandState:
+        """Deal the next street's board and correct for it."""
+        street = spot.street + 1
+        board, hero = self.deal.boards[street], self._hero()
+        live = self.dealing.live(street, board)
+        after = spot._replace(street=street, board=board)
+        left = [np.where(live, weights, 0) for weights in self.weights]
+        if street or self.dealing.first_boards > 1:  # most games have a single first board, without luck to correct
+            foreseen = self.heuristic.foreseen(spot, hero, self.weights[1 - hero], self.dealing)
+            values = self.heuristic.values(after, hero, left[1 - hero])
+            self._correct("board", self._mean(hero, foreseen, self.weights), self._mean(hero, values, left))
+        self.weights, self.live = left, live
+        return after
+
+    def _acted(self, betting: Betting, spot: HandState, action: str) -> HandState:
+        """Apply an action, correct for it if the player is known, and update the other player's range."""
+        player, known = spot.state.player, self.ranges[spot.state.player]
+        if isinstance(known, ObservedRange):
+            self._known_acted(betting, spot, action)
+        other = self.ranges[1 - player]
+        if other is not None:
+            other.see(spot.state, action)
+        return self._after(betting, spot, action)
+
+    def _known_acted(self, betting: Betting, spot: HandState, action: str) -> None:
+        player = spot.state.player
+        known = self.ranges[player]
+        assert isinstance(known, ObservedRange)
+        own, others = np.where(self.live, self.dealing.reach[player], 0), self.weights[1 - player]
+        expected, after = 0.0, self.weights[player]
+        whole = float(self.weights[player] @ self.dealing.disjoint_weight(others))
+        realised: float | None = None
+        for choice, reach in known.choices(spot.state, spot.board).items():
+            weights = own * reach
+            values = self.heuristic.values(self._after(betting, spot, choice), player, others)
+            expected += float(weights @ values) / whole
+            if choice == action:
+                after = weights
+                pair = (weights, others) if player == 0 else (others, weights)
+                realised = self._mean(player, values, pair)
+        if realised is None:
+            raise RuntimeError(f"a known player has played {action!r}, which none of his hands does")
+        self._correct(f"action {player}", expected, realised)
+        self.weights[player] = after
+        known.chose(action)
+
+    def _after(self, betting: Betting, spot: HandState, action: str) -> HandState:
+        """Return the public state after an action."""
+        state = betting.apply(spot.state, action)
+        ended = betting.settled(spot.state, action) if isinstance(state, int) else None
+        return spot._replace(actions=(*spot.actions, action), state=state, settled=ended)
+
+    def _showdown(self, board: Board) -> float:
+        """Return player 0's mean showdown result, -1 to 1, over the hands that may be held."""
+        hero = self._hero()
+        won = win_minus_lose(self.dealing, RunOuts.of(self.dealing.strengths(board)[None]), self.weights[1 - hero])
+        return (1 - 2 * hero) * self._mean(hero, won, self.weights)

@@ -1,0 +1,463 @@
+"""Plays at servers and deals matches: implements `mccfr bot`, `mccfr dealer` and `mccfr play`."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from abstraction.kernels.compiling import told_of_compiling
+from mccfr.common.signals import SignalInterrupt, signals_held, signals_noted
+from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.evaluation.samples import StoppedError
+from mccfr.games.betting import BettingRules, amount_text, build_tree
+from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.translation import Translation, real_betting
+from mccfr.matches.acpc import acpc_rules, game_text
+from mccfr.matches.acpc_bot import play_acpc
+from mccfr.matches.acpc_log import LoggedHand, MatchLog, bot_replay
+from mccfr.matches.acpc_session import AcpcSession, FinishedHand
+from mccfr.matches.dealer import (
+    Clock,
+    DealerSeat,
+    LocalSeat,
+    MatchDealer,
+    MatchPlan,
+    Score,
+    duplicate_half,
+    replay_of,
+    score,
+    score_of,
+    score_text,
+)
+from mccfr.matches.dealer_connections import DealerPort, listening
+from mccfr.matches.dealer_seat import RemoteSeat, seat_all
+from mccfr.matches.gtowizard import AT_ONCE, WizardServer, finish_open, play_wizard_hands, read_key
+from mccfr.matches.hand_files.writing import PHHS, STARS, is_hands, write_hands
+from mccfr.matches.json_http import http_post
+from mccfr.matches.json_server_hand import check_game
+from mccfr.matches.phh_format import Hand
+from mccfr.matches.players import AS_WRITTEN, PlayManner, holdem_of, open_player
+from mccfr.matches.preregistration import Declaration, Declare, declared_text
+from mccfr.matches.slumbot import SlumbotSession
+from mccfr.matches.socket_lines import FirstMessages
+from mccfr.matches.terminal_player import Ask, Tell, history, money_of, play_person
+from mccfr.play.player import Betting, Player
+from mccfr.play.resolving import ResolvingSpec
+from storage.atomic_outputs import check_output
+from storage.cleanup import closed_after
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ServerPlayer:
+    """A hold'em player for tables of other programs.
+
+    game         its stacks and blinds
+    rules        the same game in the protocol's form
+    fingerprint  hash of its strategy, for declarations
+    another      creates another player of the same strategy, given a seed
+    """
+
+    name: str
+    player: Player
+    game: HoldemGame
+    rules: BettingRules
+    fingerprint: str = ""
+    another: Callable[[int], Player] | None = None
+
+    def players(self, count: int) -> list[Player]:
+        """Return `count` players, this one first, with equal seeds, so equal random choices in each hand."""
+        assert self.another is not None
+        return [self.player, *(self.another(self.player.seed) for _ in range(count - 1))]
+
+
+def guest(
+    name: str,
+    manner: PlayManner = AS_WRITTEN,
+    seed: int = 0,
+    game: HoldemGame | None = None,
+    *,
+    declare: bool = False,
+    say: Say = lambda _: None,
+) -> ServerPlayer:
+    """Return a policy, run or program as a player of no-limit hold'em, with compiled kernels.
+
+    game     the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    declare  compute its fingerprint, which reads the whole strategy
+    say      told that kernels are compiled, which takes up to a minute and a half
+
+    Raises `ValueError` if the policy is for another game, and as `open_player`.
+    """
+    opened = open_player(name, manner)
+    spec, own = opened.contender.spec, holdem_of(opened.table)
+    if spec.game is None:
+        game = game or HoldemGame()
+        betting: Betting = _betting(game)
+    elif own is None:
+        raise ValueError(f"{name} plays {spec.game.name}: servers and dealers play whole no-limit hold'em")
+    else:
+        betting = real_betting(spec.game)
+        if game is not None and _stakes(game) != _stakes(own):
+            raise ValueError(f"{name} is for {game_text(own)}, and the table has {game_text(game)}")
+        game = own
+    hashed = opened.contender.fingerprint() if declare else ""
+
+    def another(seed: int) -> Player:
+        return spec.player(betting, seed=seed)
+
+    found = ServerPlayer(name, another(seed), game, acpc_rules(game, name), hashed, another)
+    _prepare(found.player, say)
+    return found
+
+
+def _prepare(player: Player, say: Say) -> None:
+    """Compile a player's kernels, with one message if anything is compiled."""
+    told = list[bool]()
+
+    def compiling(begins: bool) -> None:
+        if begins and not told:
+            told.append(True)
+            say("compiling kernels, once per version of the program: up to a minute and a half, before the first hand")
+
+    with told_of_compiling(compiling):
+        player.prepare()
+
+
+def _stakes(game: HoldemGame) -> tuple[float, ...]:
+    return game.stack, *game.blinds, game.ante
+
+
+def _betting(game: HoldemGame) -> Translation:
+    """Return the betting of a game for programs, which use no tree: the smallest possible tree."""
+    rules = acpc_rules(game, "the table")
+    menu = Menu(first=("allin",), later=(), max_bets=1)
+    return Translation(build_tree(holdem_rules(game.stack, game.blinds, 0, menu)), rules)
+
+
+class _HandRecorder:
+    """Finished hands of a bot, and their log if requested."""
+
+    def __init__(self, player: ServerPlayer, log: Path | None, other: str) -> None:
+        self._names, self._game, self._path = (player.name, other), player.game, log
+        self.hands, self.won = list[LoggedHand](), list[float]()
+        what = {"bot": player.name, "against": other, "stack": player.game.stack, "blinds": list(player.game.blinds)}
+        self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
+        self._log = None
+        if log is not None and log.name.endswith((PHHS, STARS)):
+            check_output(log, is_hands)
+        elif log is not None:
+            self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
+
+    def add(self, hand: FinishedHand) -> None:
+        """Record a hand; raises `RuntimeError` if it cannot be written."""
+        own, other = self._written
+        names = (own, other) if hand.position == 0 else (other, own)
+        chips = None if hand.won is None else (hand.won, -hand.won)
+        with signals_held():  # a counted hand must be in the log
+            self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
+            if hand.won is not None:
+                self.won.append(hand.won * (1 - 2 * hand.position))
+            try:
+                self._write(self.hands[-1])
+            except OSError as error:  # not an error of the connection
+                raise RuntimeError(f"{error.filename}: {error.strerror}: the match ends here") from None
+
+    def _write(self, hand: LoggedHand) -> None:
+        if self._log is None:
+            return
+        if self._log.hands and hand.number <= self._log.hands[-1].number:
+            self._log.begin_anew()
+        self._log.add(hand)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Write the hands however the block ends; raises `StoppedError` at a signal."""
+        with closed_after(self.close):
+            try:
+                with signals_noted(spared=0):
+                    yield
+            except SignalInterrupt as stop:
+                there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
+                raise StoppedError(stop.number, f"{len(self.hands):,} hands; {there}") from None
+
+    def close(self) -> None:
+        """Close the log, or write the hands of a `.phhs` or PokerStars file."""
+        if self._log is not None:
+            self._log.close()
+        elif self._path is not None and self.hands:
+            write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
+
+    def record(self) -> dict[str, Any]:
+        """Return the result for `--json`."""
+        half = duplicate_half(self.hands) if len(self.won) == len(self.hands) else None
+        return _record(self._names, score_of(self.won, half), self._game)
+
+
+def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
+    """Return the result of the first of two players for `--json`."""
+    told = {"a": names[0], "b": names[1], "hands": found.hands, "pairs": found.pairs, "chips": found.chips[0]}
+    return told | _mean_fields(found, game)
+
+
+def _mean_fields(found: Score, game: HoldemGame) -> dict[str, Any]:
+    mean, ci95 = found.mean, found.ci95
+    scale = 1000 / game.blinds[1]
+    return {
+        "mean_chips": mean,
+        "ci95_chips": None if ci95 is None else list(ci95),
+        "mean_mbb": None if mean is None else mean * scale,
+        "ci95_mbb": None if ci95 is None else [each * scale for each in ci95],
+    }
+
+
+def record_text(record: dict[str, Any]) -> str:
+    """Return the result as text for people."""
+    text = f"{record['a']} against {record['b']}: {record['hands']:,} hands"
+    text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate pairs"
+    text += f", {amount_text(record['chips'])} chips won"
+    if record["mean_mbb"] is None:
+        return text
+    for key, title in (("", ""), ("aivat_", "AIVAT by the server ")):
+        if record.get(f"{key}mean_mbb") is not None:
+            low, high = record[f"{key}ci95_mbb"]
+            text += f", {title}{record[f'{key}mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})"
+    return text + declared_text(record)
+
+
+@contextmanager
+def declared_bot(
+    declare: Declare | None, player: ServerPlayer, what: Mapping[str, Any], names: tuple[str, ...] = ("chips",)
+) -> Iterator[dict[str, Any]]:
+    """Yield a dictionary for a bot's result, and add the verdict of its declaration, if there is one.
+
+    names  figures that may be declared
+
+    Raises as `Declaration`.
+    """
+    record = dict[str, Any]()
+    if declare is None:
+        yield record
+        return
+    said = Declaration(declare, {**what, "player": player.fingerprint, "name": player.name}, names)
+    player.player.reseed(said.seed)
+    with said.ended():
+        yield record
+        if record["mean_mbb"] is None:
+            raise ValueError("too few hands were played for what was declared")
+    figures = {}
+    for name in names:
+        key = "" if name == "chips" else f"{name}_"
+        mean, ends = record[f"{key}mean_mbb"], record[f"{key}ci95_mbb"]
+        if mean is not None:
+            figures[name] = (mean, None if ends is None else (ends[0], ends[1]))
+    record |= said.judged(figures)
+
+
+def run_acpc_bot(
+    player: ServerPlayer, host: str, port: int, *, log: Path | None, patience: float, silence: float, say: Say
+) -> dict[str, Any]:
+    """Play a match at an ACPC server and return the result.
+
+    Raises as `play_acpc`, and `StoppedError` at a signal.
+    """
+    diary = _HandRecorder(player, log, "opponent")
+    with diary.kept():
+        session = AcpcSession(player.player, player.rules, diary.add)
+        play_acpc(session, host, port, patience=patience, silence=silence, say=say)
+    return diary.record()
+
+
+def run_slumbot(
+    player: ServerPlayer,
+    url: str,
+    hands: int,
+    *,
+    log: Path | None,
+    silence: float,
+    login: tuple[str, str] | None = None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Play hands at a server with Slumbot's interface and return the result.
+
+    progress  called with the number of hands after each
+
+    Raises `TableError` if the server fails, `ValueError` for a policy of other stacks or blinds or a bad address, and
+    `StoppedError` at a signal.
+    """
+    check_game(player.game, player.name)
+    session = SlumbotSession(player.player, player.rules, http_post(url, silence))
+    diary = _HandRecorder(player, log, "slumbot")
+    with diary.kept():
+        if login is not None:
+            session.login(*login)
+        for number in range(hands):
+            diary.add(session.play_hand(number))
+            progress(number + 1)
+    return diary.record()
+
+
+def run_gtowizard(
+    player: ServerPlayer,
+    url: str,
+    key_file: Path,
+    hands: int,
+    *,
+    log: Path | None,
+    silence: float,
+    say: Say = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Play hands at the GTO Wizard research server, five at once; return the result, with its AIVAT.
+
+    Hands are logged and counted as they end. Raises as `run_slumbot`, and `ValueError` without a key.
+    """
+    check_game(player.game, player.name)
+    post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
+    server, players = WizardServer(post, FirstMessages(say)), player.players(AT_ONCE)
+    diary, scores, unseen = _HandRecorder(player, log, "gtowizard"), list[float | None](), 0
+    with diary.kept():
+        if before := finish_open(players[0], player.rules, server):
+            say(f"{before:,} hands that were in progress are played to their end, and not counted")
+        for one in play_wizard_hands(players, player.rules, server, hands):
+            if one is None:
+                unseen += 1
+                continue
+            diary.add(one.hand._replace(number=len(diary.hands)))
+            scores.append(one.aivat)
+            progress(len(diary.hands))
+        if unseen:
+            say(f"{unseen:,} hands ended while the line was cut, and are not counted")
+            finish_open(players[0], player.rules, server)
+    return diary.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
+
+
+def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
+    """Return the mean of the server's AIVAT values; None unless every hand has one."""
+    known = [each for each in scores if each is not None]
+    found = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
+    return {f"aivat_{key}": value for key, value in _mean_fields(found, game).items()}
+
+
+def run_person(
+    name: str,
+    hands: int,
+    manner: PlayManner = AS_WRITTEN,
+    seed: int = 0,
+    *,
+    log: Path | None,
+    ask: Ask,
+    tell: Tell,
+) -> None:
+    """Let a person play against a policy or run at a terminal, and print the hands at the end.
+
+    log  a `.phhs` file for the hands, no-limit hold'em only
+
+    Raises `ValueError` for fewer than one hand, a program (which has no game), and games that cannot be dealt.
+    """
+    if hands < 1:
+        raise ValueError(f"hands = {hands}: at least 1 is needed")
+    opened = open_player(name, manner, programs=False)
+    spec, config = opened.contender.spec, holdem_of(opened.table)
+    assert spec.game is not None
+    if log is not None:
+        if config is None:
+            raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+        check_output(log, is_hands)
+    if isinstance(spec, ResolvingSpec) and config is not None:
+        tell(f"From the {spec.settings.street} on the policy solves its hands again: it may think for some seconds.")
+    found = list(play_person(spec, spec.game, hands, seed, ask, tell))
+    if not found:
+        tell("\nNo hand was played to its end.")
+        return
+    won, money = sum(hand.won for hand in found), money_of(spec.game)
+    sign = "+" if won > 0 else "-" if won < 0 else ""
+    tell(f"\nYou played {len(found)} hand{'s' * (len(found) != 1)}: {sign}{money.text(abs(won))} (seed {seed})")
+    for number, hand in enumerate(found, 1):
+        tell(history(spec.game, number, hand))
+    if log is not None and config is not None:
+        names = [("you", "policy") if hand.position == 0 else ("policy", "you") for hand in found]
+        written = [Hand(hand.line, hand.hands, hand.board, who) for hand, who in zip(found, names, strict=True)]
+        write_hands(log, written, config)
+
+
+@contextmanager
+def _seats(
+    plan: MatchPlan, guests: Sequence[ServerPlayer], host: str, ports: Sequence[int], wait: float, say: Say
+) -> Iterator[list[DealerSeat]]:
+    """Yield the seats of a match: guests first, then the players that connect."""
+    found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in guests]
+    names = plan.names[len(guests) :]
+    doors, remote = list[DealerPort](), list[RemoteSeat]()
+    try:
+        for port in ports[: len(names)]:
+            doors.append(DealerPort(listening(host, port), say))
+        beside: list[list[RemoteSeat]] = [[] for _ in doors]
+        for which, name in enumerate(names):
+            at = min(which, len(doors) - 1)
+            remote.append(RemoteSeat(doors[at], beside[at], name, say))
+        for door, seats in zip(doors, beside, strict=True):
+            say(f"waiting for {' and '.join(seat.name for seat in seats)} at {door.where}")
+        seat_all(remote, wait)
+        yield [*found, *remote]
+    finally:
+        for seat in remote:
+            seat.close()
+        for door in doors:
+            door.close()
+
+
+def run_dealer(
+    plan: MatchPlan,
+    guests: Sequence[ServerPlayer] = (),
+    *,
+    host: str = "127.0.0.1",
+    ports: Sequence[int] = (0,),
+    clock: Clock = Clock(),  # noqa: B008  (frozen)
+    wait: float = 600.0,
+    log: Path | None = None,
+    phhs: Path | None = None,
+    say: Say = lambda _: None,
+    warn: Say = lambda _: None,
+) -> tuple[Score, dict[str, Any]]:
+    """Deal a match, or the rest of one, and return its score and record.
+
+    guests  players of this process. The others connect to `ports`: one port for all, seated in order of arrival, or one
+            port for each
+    wait    seconds for the players to connect
+    log     log of the match, which is continued if it exists
+    phhs    file for the hands, written at the end
+
+    Raises `TableError` if a player is too slow or breaks the protocol, or a port is taken. Raises `StoppedError` at a
+    signal.
+    """
+    if phhs is not None:
+        check_output(phhs, is_hands)
+    book = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
+    hands = list[LoggedHand]() if book is None else book.hands
+    try:
+        if len(hands) < plan.hands:
+            if hands:
+                say(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
+            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, say) as seats:
+                dealer = MatchDealer(plan, seats, clock, warn)
+                for number in range(len(hands), plan.hands):
+                    played = dealer.play(number)
+                    if book is None:
+                        hands.append(played)
+                    else:
+                        with signals_held():  # a counted hand must be in the log
+                            book.add(played)
+        found = score(plan, hands)
+        if book is not None:
+            book.close_with(score_text(plan, found))
+    except SignalInterrupt as stop:
+        again = "give --log FILE to go on later" if log is None else f"the same command goes on from {log}"
+        raise StoppedError(stop.number, f"{len(hands):,} of {plan.hands:,} hands; {again}") from None
+    finally:
+        if book is not None:
+            book.close()
+    if phhs is not None:
+        write_hands(phhs, [hand.hand() for hand in hands], plan.game)
+    return found, _record(plan.names, found, plan.game)

@@ -1,0 +1,314 @@
+"""ACPC dealer: runs matches of two players, in this process or over connections.
+
+Deals follow from the seed. With duplicate deals, the second half of a match repeats the first half's deals with
+seats exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
+is replaced by the nearest legal one, as other dealers do, and counted. Each player's time is limited per decision
+and per match.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from abstraction.cards import combo_text
+from mccfr.cards.card_index import Deal
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.common.intervals import ratio95
+from mccfr.config.game_tables import HoldemGame
+from mccfr.games.betting import BettingState, amount_text, raise_bounds
+from mccfr.matches.acpc import (
+    MOST_ACTIONS,
+    BettingResult,
+    MatchState,
+    TableError,
+    acpc_rules,
+    followed,
+    played,
+    shown,
+    won_chips,
+)
+from mccfr.matches.acpc_log import LoggedHand, Replay, read_hand
+from mccfr.matches.acpc_session import AcpcSession
+from mccfr.matches.socket_lines import FirstMessages
+
+_STREETS = (0, 3, 1, 1)
+_RAISE = re.compile("r[0-9]{1,15}")
+
+
+@dataclass(frozen=True)
+class MatchPlan:
+    """Definition of a match; equal plans give equal deals.
+
+    duplicate  the second half repeats the first half's deals with seats exchanged; `hands` is then even
+    names      of the players
+    """
+
+    stack: float
+    blinds: tuple[float, float]
+    hands: int
+    seed: int
+    duplicate: bool
+    names: tuple[str, str]
+
+    def __post_init__(self) -> None:
+        acpc_rules(self.game, "dealer")
+        if self.duplicate and self.hands % 2:
+            raise ValueError(f"hands = {self.hands}: duplicate deals need an even number")
+        for name in self.names:
+            if not name or not name.isprintable() or set(name) & set(":|"):
+                raise ValueError(f"{name!r} is no name of a player: it stands between ':' and '|' in logs")
+
+    @property
+    def game(self) -> HoldemGame:
+        """The game that is played."""
+        return HoldemGame(stack=self.stack, blinds=self.blinds)
+
+    def seating(self, number: int) -> tuple[int, int]:
+        """Return (deal number, first player's position) of a hand; players change seats after every hand."""
+        half = self.hands // 2
+        again = self.duplicate and number >= half
+        return (number - half, (number - half + 1) % 2) if again else (number, number % 2)
+
+    def fields(self) -> Mapping[str, Any]:
+        """Return the fields for the first line of a log."""
+        return {**asdict(self), "blinds": list(self.blinds), "names": list(self.names)}
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time limits of players in seconds.
+
+    response  for one decision
+    per_hand  for all hands together, multiplied by the match's number of hands
+    """
+
+    response: float = 600.0
+    per_hand: float = 7.0
+
+
+class DealerSeat(Protocol):
+    """A player as the dealer sees it."""
+
+    def tell(self, line: str) -> None:
+        """Send a state to the player, even if it is not its turn."""
+
+    def ask(self, line: str, seconds: float) -> str:
+        """Return the player's message for the last state sent, resent if needed; raises `TimeoutError`."""
+
+
+class LocalSeat:
+    """A player in this process, with the same lines as over a connection."""
+
+    def __init__(self, session: AcpcSession) -> None:
+        self._session, self._said = session, ""
+
+    def tell(self, line: str) -> None:
+        """Pass a state to the player's session and keep its answer."""
+        self._said = self._session.answer(line.encode("ascii")) or ""
+
+    def ask(self, line: str, seconds: float) -> str:
+        """Return the answer to the last state."""
+        del line, seconds
+        return self._said
+
+
+class Score(NamedTuple):
+    """Score of a match.
+
+    chips  won by each player
+    mean   chips per hand of the first player; None with fewer than two samples
+    ci95   95 % interval of the mean, over pairs of hands if deals are duplicate
+    pairs  number of pairs if deals are duplicate
+    """
+
+    hands: int
+    chips: tuple[float, float]
+    mean: float | None
+    ci95: tuple[float, float] | None
+    pairs: int | None = None
+
+
+class MatchDealer:
+    """Deals a match hand by hand."""
+
+    def __init__(
+        self,
+        plan: MatchPlan,
+        seats: Sequence[DealerSeat],
+        clock: Clock = Clock(),
+        warned: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Take the plan and both players' seats; `warned` is called with messages about invalid input."""
+        self._plan, self._seats, self._clock, self._warned = plan, seats, clock, FirstMessages(warned)
+        self._rules = acpc_rules(plan.game, "dealer")
+        self._dealing = _dealing()
+        self._used = [0.0, 0.0]
+        self.changed = 0
+
+    def play(self, number: int) -> LoggedHand:
+        """Deal a hand and play it to its end.
+
+        Raises `TableError` if a player exceeds its time or breaks the protocol.
+        """
+        deal_number, first = self._plan.seating(number)
+        deal = self._dealing.deal(self._plan.seed, deal_number)
+        holes = tuple(combo_text(hand) for hand in deal.hands)
+        players = (0, 1) if first == 0 else (1, 0)  # by position
+        actions = list[str]()
+        while True:
+            game = followed(self._rules, actions)
+            shown_down = isinstance(game.state, int) and game.actions[-1] == "c"
+            board = _board(self._dealing, deal, game.text.count("/"))
+            lines = [
+                MatchState(position, number, game.text, _seen(holes, None if shown_down else position), board).text()
+                for position in (0, 1)
+            ]
+            for position, player in enumerate(players):
+                self._seats[player].tell(lines[position])
+            if not isinstance(game.state, BettingState):
+                return _ended(self._plan, self._dealing, number, game)
+            actor = game.state.player
+            said = self._said(players[actor], lines[actor], number)
+            actions.append(self._legal(game, said, f"{self._plan.names[players[actor]]}, hand {number}"))
+
+    def _said(self, player: int, line: str, number: int) -> str:
+        """Return a player's action text for a state, within the time limits."""
+        seat, name, began = self._seats[player], self._plan.names[player], time.monotonic()
+        bank = self._clock.per_hand * self._plan.hands - self._used[player]
+        limit = min(self._clock.response, bank)
+        while True:
+            try:
+                answer = seat.ask(line, max(limit - (time.monotonic() - began), 0.0))
+            except TimeoutError:
+                all_of_it = "" if limit == self._clock.response else ", all that is left of his time for the match"
+                raise TableError(
+                    f"{name} has not answered for {limit:g} s{all_of_it}, in hand {number}: the match stops"
+                ) from None
+            if answer.startswith(f"{line}:"):
+                self._used[player] += time.monotonic() - began
+                return answer[len(line) + 1 :]
+            self._warned(f"{name}, hand {number}: {shown(answer)} is not an answer to {line!r}, and passed over")
+
+    def _legal(self, game: BettingResult, said: str, who: str) -> str:
+        """Return the legal action nearest to the text."""
+        assert isinstance(game.state, BettingState)
+        bounds = raise_bounds(self._rules, game.state)
+        if sum(mark in "cr" for mark in game.text.rpartition("/")[2]) >= MOST_ACTIONS:
+            bounds = None
+        action = "c"
+        if said == "f" and game.state.facing:
+            action = "f"
+        elif _RAISE.fullmatch(said) and bounds is not None:
+            action = f"r{amount_text(float(min(max(int(said[1:]), bounds[0]), bounds[1])))}"
+        if action != said:
+            self.changed += 1
+            self._warned(f"{who}: {shown(said)} is not legal after {game.text!r}, and becomes {action}")
+        return action
+
+
+def replay_of(plan: MatchPlan) -> Replay:
+    """Return a validator for a match's log.
+
+    It checks that hands are in order, dealt from the seed and legal, and that their results are right.
+    """
+    rules, dealing = acpc_rules(plan.game, "dealer"), _dealing()
+
+    def replay(hands: Sequence[LoggedHand], line: str) -> LoggedHand | None:
+        number = len(hands)
+        if line.startswith("SCORE:") or number == plan.hands:
+            expected = score_text(plan, score(plan, hands))
+            if number < plan.hands or line != expected:
+                raise TableError(f"{shown(line)} is not the score of {number:,} hands out of {plan.hands:,}")
+            return None
+        found = read_hand(line)
+        if found.number != number:
+            raise TableError(f"hand {found.number} stands in the place of hand {number}")
+        game = played(rules, found.betting)
+        if isinstance(game.state, BettingState):
+            raise TableError(f"the betting {shown(found.betting)} is not over")
+        hand = _ended(plan, dealing, number, game)
+        if hand.text() != line:
+            raise TableError(f"{shown(line)} is not what the deal and the betting come to, {shown(hand.text())}")
+        return hand
+
+    return replay
+
+
+def _dealing() -> WholeDeck:
+    return WholeDeck(_STREETS, np.ones((4, 2), np.int64), list)
+
+
+def _ended(plan: MatchPlan, dealing: WholeDeck, number: int, game: BettingResult) -> LoggedHand:
+    """Return the log entry of a hand whose betting is over."""
+    deal_number, first = plan.seating(number)
+    deal = dealing.deal(plan.seed, deal_number)
+    big_blind, button = (combo_text(hand) for hand in deal.hands)
+    board = _board(dealing, deal, game.text.count("/"))
+    chips = won_chips(game, (big_blind, button), board)
+    assert chips is not None
+    names = plan.names if first == 0 else plan.names[::-1]
+    return LoggedHand(number, game.text, (big_blind, button), board, (chips, -chips), (names[0], names[1]))
+
+
+def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:
+    """Return the score after the hands of a log."""
+    return score_of([_of_first(plan, hand) for hand in hands], plan.hands // 2 if plan.duplicate else None)
+
+
+def score_of(won: Sequence[float], half: int | None = None) -> Score:
+    """Return the score from chips won in each hand.
+
+    half  number of duplicate deals; None if deals are not duplicate
+    """
+    units = won if half is None else [(first + again) / 2 for first, again in zip(won, won[half:], strict=False)]
+    mean, interval = None, None
+    if len(units) > 1:
+        mean, interval = ratio95(np.array(units), np.ones(len(units)))
+    total = float(sum(won))
+    return Score(len(won), (total, -total), mean, interval, None if half is None else len(units))
+
+
+def duplicate_half(hands: Sequence[LoggedHand]) -> int | None:
+    """Return half the number of hands if the second half repeats the first with seats exchanged, or None.
+
+    Compares the known cards and the players' names of each pair of hands.
+    """
+    half = len(hands) // 2
+    pairs = list(zip(hands[:half], hands[half:], strict=False))
+    known = [
+        (one, other)
+        for first, again in pairs
+        for one, other in zip((*first.holes, *first.board), (*again.holes, *again.board), strict=False)
+        if one and other
+    ]
+    exchanged = all(first.names == again.names[::-1] for first, again in pairs)
+    return half if known and len(hands) == 2 * half and exchanged and all(a == b for a, b in known) else None
+
+
+def _of_first(plan: MatchPlan, hand: LoggedHand) -> float:
+    """Return the chips that the first player won in a hand."""
+    if hand.chips is None:
+        raise TableError(f"hand {hand.number} of the log does not say what was won")
+    return hand.chips[plan.seating(hand.number)[1]]
+
+
+def score_text(plan: MatchPlan, found: Score) -> str:
+    """Return the last line of a log."""
+    return f"SCORE:{'|'.join(map(amount_text, found.chips))}:{'|'.join(plan.names)}"
+
+
+def _seen(holes: Sequence[str], position: int | None) -> tuple[str, str]:
+    """Return the hands that a position sees; None: both."""
+    first, second = (hole if position in (None, which) else "" for which, hole in enumerate(holes))
+    return first, second
+
+
+def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
+    """Return the cards of each street up to `street`."""
+    whole = dealing.board_text(3, deal.boards[3])
+    stops = [0, 6, 8, 10]
+    return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

@@ -1,0 +1,163 @@
+"""Accepts connections on the dealer's port and validates each client's handshake.
+
+Any program may connect, such as browsers and port scanners. Waiting therefore handles all clients at once, limits
+their number, and gives each a deadline for its handshake.
+"""
+
+import errno
+import math
+import re
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mccfr.matches.acpc import VERSION, TableError, decoded, shown
+from mccfr.matches.socket_lines import FirstMessages, Lines
+
+MOST_VISITORS = 32
+"""Most clients without a seat; a further one replaces the oldest that has not completed its handshake."""
+GREETING_SECONDS = 10.0
+"""Seconds for a client to send the protocol's version."""
+_VERSION = re.compile(r"VERSION:2\.0\.[0-9]{1,9}")
+_INSTANT = 1e-3
+Wanted = Callable[["PendingClient", str], bool]
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes a free one. Raises `TableError` if the port is unavailable."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise TableError(f"port {port} of {host} is in use: give another --port, or 0 for a free one") from None
+        raise TableError(f"cannot listen at {host}:{port}: {error.strerror or error}") from None
+    return listener
+
+
+@dataclass(eq=False)
+class PendingClient:
+    """A connected client without a seat.
+
+    address  IP address
+    until    deadline for the handshake (monotonic seconds)
+    greeted  the handshake is complete
+    """
+
+    lines: Lines
+    address: str
+    port: int
+    until: float
+    greeted: bool = False
+
+
+class DealerPort:
+    """A listening port and its clients without a seat; they are only served while a caller waits."""
+
+    def __init__(
+        self, listener: socket.socket, say: Callable[[str], None] = lambda _: None, greeting: float = GREETING_SECONDS
+    ) -> None:
+        """Take over a listening socket.
+
+        say       called with messages about closed connections
+        greeting  seconds for the handshake
+        """
+        listener.setblocking(False)
+        self._listener, self._say, self._greeting = listener, FirstMessages(say), greeting
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener, selectors.EVENT_READ)
+        self._visitors = list[PendingClient]()
+        address, port = listener.getsockname()[:2]
+        self.where = f"{address}:{port}"
+
+    def wait(self, seconds: float, wanted: Wanted) -> tuple[PendingClient, str]:
+        """Return the first wanted client and its line, and release the client.
+
+        wanted  called with (client, line) for clients after the handshake; first with "" when it completes
+
+        Raises `TimeoutError` if there is none in time, and anything that `wanted` raises.
+        """
+        until = time.monotonic() + seconds
+        while (now := time.monotonic()) < until:
+            soonest = min((visitor.until for visitor in self._visitors), default=until)
+            for visitor in self._heard(max(min(soonest, until) - now, 0.0)):
+                text = self._said(visitor)
+                if text is not None and wanted(visitor, text):
+                    self._forget(visitor)
+                    return visitor, text
+            for visitor in [each for each in self._visitors if each.until <= time.monotonic()]:
+                self.hang_up(visitor, f"has not said {VERSION} for {self._greeting:g} s")
+        raise TimeoutError("nobody has come in time")
+
+    def visitors(self) -> list[PendingClient]:
+        """Accept waiting connections and return all clients without a seat."""
+        self._accept()
+        return list(self._visitors)
+
+    def hang_up(self, visitor: PendingClient, why: str) -> None:
+        """Close a client's connection and report why."""
+        if visitor in self._visitors:
+            self._forget(visitor)
+            visitor.lines.close()
+            self._say(f"who came from {visitor.address}:{visitor.port} {why}, and is hung up on")
+
+    def close(self) -> None:
+        """Close all clients' connections and the listening socket."""
+        for visitor in self._visitors:
+            visitor.lines.close()
+        self._selector.close()
+        self._listener.close()
+
+    def _heard(self, seconds: float) -> list[PendingClient]:
+        """Return the clients that have sent data, waiting up to `seconds`."""
+        waiting = any(visitor.lines.waiting for visitor in self._visitors)
+        keys = {key.fd for key, _ in self._selector.select(0 if waiting else seconds)}
+        found = [each for each in self._visitors if each.lines.waiting or each.lines.fileno() in keys]
+        if self._listener.fileno() in keys:
+            self._accept()
+        return found
+
+    def _accept(self) -> None:
+        """Accept all pending connections."""
+        for _ in range(2 * MOST_VISITORS):
+            try:
+                connection, (address, port, *_) = self._listener.accept()
+            except BlockingIOError:
+                break
+            except ConnectionError:
+                continue  # the client has closed the connection
+            if len(self._visitors) == MOST_VISITORS:
+                self.hang_up(min(self._visitors, key=lambda each: each.greeted), "gives way to others")
+            self._visitors.append(PendingClient(Lines(connection), address, port, time.monotonic() + self._greeting))
+            self._selector.register(self._visitors[-1].lines, selectors.EVENT_READ, None)
+
+    def _said(self, visitor: PendingClient) -> str | None:
+        """Return a client's line; "" when its handshake completes; None if there is nothing to handle."""
+        try:
+            line = visitor.lines.read(_INSTANT)
+            if line is None:
+                self.hang_up(visitor, "is gone")
+                return None
+            text = decoded(line)
+        except TimeoutError:
+            return None  # an incomplete line
+        except (TableError, OSError) as error:
+            self.hang_up(visitor, f"is no player ({error})")
+            return None
+        if visitor.greeted:
+            return text
+        if text is None or not _VERSION.fullmatch(text):
+            self.hang_up(visitor, f"began with {shown(text or '')}, not with {VERSION}")
+            return None
+        visitor.greeted, visitor.until = True, math.inf
+        return ""
+
+    def _forget(self, visitor: PendingClient) -> None:
+        self._visitors.remove(visitor)
+        self._selector.unregister(visitor.lines)

@@ -1,0 +1,140 @@
+"""AIVAT heuristic from equity and the policy's own average play.
+
+One pass over the policy's tree gives two numbers for each decision. The play at each decision is the mean over
+buckets, weighted by row weight, and the same for all hands.
+
+* F: player 0's mean chips from the folds that follow.
+* S: the mean chips at stake in the showdowns that follow.
+
+A history with hands i and j has the value F + S · E. E is the mean showdown result of i and j over the boards to
+come. At the end of a hand the value is exact.
+
+Equity is a martingale: its mean over the next board is its value before, so the 22,100 flops need no sum. On the
+last street equity is exact. Earlier it is the mean over all full boards if there are at most `RUN_OUTS`. Otherwise
+it is an unbiased estimate from that many drawn boards. Their random stream is independent of the hand's cards.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.games.game import Game
+from mccfr.games.line_lookup import LineReading
+from mccfr.games.translation import real_betting
+from mccfr.matches.aivat import HandState, Heuristic, Weights
+from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
+from mccfr.policy.strategy_profile import Profile
+from mccfr.tables.strategy import Strategy, row_starts
+from mccfr.trees.compiled import DECISION
+
+RUN_OUTS = 16
+DRAWN = 2
+"""Worker number of the random stream for run-outs; `mccfr.cards.card_index.DEALT` is that for hands."""
+_KEPT_LINES = 4096
+
+
+class EquityHeuristic(Heuristic):
+    """Equity heuristic for one side's policy; see the module."""
+
+    def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
+        """Compute the node values once from the tree and strategy of `side`."""
+        self._dealing, self._most = dealing, run_outs
+        self._game, self._betting = side.game, real_betting(side.game)
+        self._values = mean_values(side.game, side.strategy)
+        put_in = side.game.tree.put_in
+        # Real amounts may differ from the tree's: a node's chips are then scaled to the real pot.
+        self._level = None if side.game.real_rules is None or put_in is None else put_in.max(axis=1)
+        self._of_line = lru_cache(_KEPT_LINES)(self._line_values)
+        self.begin(0, 0)
+
+    def begin(self, seed: int, number: int) -> None:
+        """Begin a hand with a fresh random stream for run-outs."""
+        self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
+        self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
+        self._opponent_reach: tuple[Weights, Weights] | None = None
+        self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
+
+    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+        """Return [H] values; equity may be an estimate from drawn boards."""
+        fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
+        # The same range array is passed for all actions of a decision.
+        if self._opponent_reach is None or self._opponent_reach[0] is not other:
+            self._opponent_reach = other, self._dealing.disjoint_weight(other)
+        found = fixed * self._opponent_reach[1]
+        return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
+
+    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: IndexedCards) -> Weights:
+        """Return `values` before the board, because the mean of equity does not change."""
+        return self.values(spot, hero, other)
+
+    def _equity(self, street: int, board: Board, hero: int, other: Weights) -> Weights:
+        """Return [H] for hands of `hero`: player 0's showdown results, summed over hands weighted by `other`."""
+        key = street, board, hero
+        if self._last is None or self._last[0] != key or self._last[1] is not other:
+            held = np.flatnonzero(other)
+            cards = self._dealing.hand_cards[held[0]].tolist() if len(held) == 1 else []
+            taken = tuple(card for card in cards if card >= 0)
+            won = win_minus_lose(self._dealing, self._run_outs(street, board, taken), other)
+            self._last = key, other, won if hero == 0 else -won
+        return self._last[2]
+
+    def _run_outs(self, street: int, board: Board, taken: tuple[int, ...]) -> RunOuts:
+        if (street, board, taken) not in self._kept:
+            self._kept[street, board, taken] = run_outs(self._dealing, street, board, taken, self._most, self._rng)
+        return self._kept[street, board, taken]
+
+    def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
+        """Return (F, S) of a real line in real chips: the mean over the abstract nodes it translates to."""
+        state, readings = self._betting.start()
+        for action in actions:
+            after = self._betting.apply(state, action)  # type: ignore[arg-type]
+            readings = self._betting.follow(readings, state, action)  # type: ignore[arg-type]
+            state = after
+        assert not isinstance(state, int)
+        found = np.zeros(2)
+        for node, probability, _ in readings:
+            if not self._betting.decides(LineReading(node, 1.0)):  # only a call is left
+                found += probability * np.array([0.0, state.to_call])
+            else:
+                scale = 1.0 if self._level is None else state.to_call / self._level[node]
+                found += probability * scale * self._values[node]
+        return float(found[0]), float(found[1])
+
+
+def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
+    """Return [N, 2] for each node: player 0's mean chips from later folds, and mean showdown chips.
+
+    Each player plays the mean over buckets, weighted by row weight.
+    """
+    arrays, shares = game.tree.arrays, mean_play(game, strategy)
+    found = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
+    for node in np.flatnonzero(arrays.kind == DECISION)[::-1].tolist():  # children come after their parents
+        first, count, slot = int(arrays.first[node]), int(arrays.count[node]), int(arrays.slot[node])
+        found[node] = shares[int(arrays.block[node])][slot : slot + count] @ found[first : first + count]
+    return found
+
+
+def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
+    """Return for each block [slots] action probabilities, averaged over buckets by row weight.
+
+    Rows without any weight are uniform.
+    """
+    found = []
+    for block, rows in enumerate(strategy.blocks):
+        starts, weight = row_starts(game, block), rows.weight
+        sums, counts = np.zeros(int(starts[-1])), np.diff(starts)
+        for bucket in range(len(rows.cells)):  # one at a time: tables may be larger than memory
+            cells = np.asarray(rows.cells[bucket, : len(sums)], np.float64)
+            sums += cells if weight is None else cells * np.repeat(weight[bucket], counts)
+        total = _row_sums(sums, starts)
+        mean = sums / np.repeat(np.where(total > 0, total, 1), counts)
+        found.append(np.where(np.repeat(total > 0, counts), mean, np.repeat(1 / np.maximum(counts, 1), counts)))
+    return found
+
+
+def _row_sums(cells: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    total = np.concatenate([[0.0], np.cumsum(cells)])
+    return total[starts[1:]] - total[starts[:-1]]

@@ -1,0 +1,270 @@
+"""Client of the GTO Wizard researcher server: plays hold'em hands as JSON over HTTP, five at once.
+
+`POST /hands` deals, `POST /hands/ID/act` takes an action; both return the hand after the server's action.
+`action_history` has `k`, `c`, `f`, `bN` (N chips on this street) and `_` between streets. With `is_hand_over` the
+chips won and the server's AIVAT value are set. `GET /hands/in-progress` lists open hands.
+
+As in the published client (gtowizard-ai/researcher-api-client), requests are retried up to twenty times, after 2 to
+15 s, for status 502 to 504. Differences:
+
+* A failed request may have been executed, so the open hands are checked before an action is sent again.
+* Status 409 for a new hand means too many open hands, and is retried.
+* Hands that are open before or after a match, because of a lost connection, are played to their end.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+from typing import Any, NamedTuple
+
+from mccfr.games.betting import BettingRules
+from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc_session import FinishedHand
+from mccfr.matches.json_http import DisconnectedError, Post, StatusError
+from mccfr.matches.json_server_hand import GAME, ServerHand, ServerHandState, card_list
+from mccfr.play.player import Player
+
+AT_ONCE = 5
+GAME_NAME = "HUNL 200BB"
+_OTHER = "GTO Wizard"
+_BUSY, _FULL, _NO_KEY = (429, 502, 503, 504), 409, (401, 403)
+_TRIES, _FIRST_WAIT, _LONGEST_WAIT = 20, 2.0, 15.0
+_MOVE = re.compile(r"[kcf_]|b[0-9]{1,15}(\.0{1,9})?")
+
+
+class WizardHand(NamedTuple):
+    """A hand as sent by the server.
+
+    number  the server's
+    moves   number of actions so far
+    aivat   chips by the server's AIVAT; None if missing
+    """
+
+    number: int
+    moves: int
+    seen: ServerHandState
+    aivat: float | None
+
+
+class ScoredHand(NamedTuple):
+    """A finished hand, and its chips by the server's AIVAT."""
+
+    hand: FinishedHand
+    aivat: float | None  # the chips lost, for a fold whose response was lost
+
+
+class UnknownResultError(TableError):
+    """Raised when a hand ended during a lost connection, so its chips are unknown."""
+
+
+class WizardServer:
+    """Requests to the server, with retries."""
+
+    def __init__(
+        self, post: Post, say: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
+    ) -> None:
+        """Take the HTTP function; `say` is called at the first failed attempt of a request."""
+        self._post, self._say, self._wait, self._random = post, say, wait, Random()
+
+    def new_hand(self) -> WizardHand:
+        """Return a new hand; `TableError` if the server fails or sends an invalid hand."""
+        return read_wizard_hand(self._asked(lambda _: self._post("hands", {"game_name": GAME_NAME}), (*_BUSY, _FULL)))
+
+    def act(self, hand: WizardHand, action: str) -> WizardHand:
+        """Return the hand after an action; `UnknownResultError` if the hand ended unseen; others as `new_hand`."""
+        body = {"action": action[0], "amount": int(action[1:]) if action[1:] else None}
+
+        def act(tried: int) -> Any:
+            if tried:
+                found = next((one for one in self._open() if _number(one) == hand.number), None)
+                if found is None:
+                    raise UnknownResultError(f"hand {hand.number} of the server has ended while the line was cut")
+                if read_wizard_hand(found).moves > hand.moves:
+                    return found
+            return self._post(f"hands/{hand.number}/act", body)
+
+        after = read_wizard_hand(self._asked(act))
+        if after.number != hand.number:
+            raise TableError(f"the server answers with hand {after.number} to an action of hand {hand.number}")
+        return after
+
+    def open_hands(self) -> list[WizardHand]:
+        """Return the hands in progress; raises as `new_hand`."""
+        return [read_wizard_hand(one) for one in self._asked(lambda _: self._open())]
+
+    def _open(self) -> list[Any]:
+        found = self._post(f"hands/in-progress?game_name={GAME_NAME.replace(' ', '%20')}", None)
+        if not isinstance(found, list):
+            raise TableError("the server's answer to /hands/in-progress is no list of hands")
+        return found
+
+    def _asked(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
+        """Return a request's result, with retries; `request` gets the number of earlier attempts."""
+        for tried in range(_TRIES):
+            try:
+                return request(tried)
+            except DisconnectedError as error:
+                last: TableError = error
+            except StatusError as error:
+                if error.status in _NO_KEY:
+                    raise TableError(
+                        f"{error}: give a --key-file that holds the server's key, and nothing else"
+                    ) from None
+                if error.status not in again:
+                    raise
+                last = error
+            if tried == 0:
+                self._say(f"{last}: trying again")
+            if tried + 1 < _TRIES:
+                self._wait(min(_FIRST_WAIT * 2**tried, _LONGEST_WAIT) * self._random.uniform(0.5, 1.0))
+        raise TableError(f"{last}, {_TRIES} times: give it up until later") from None
+
+
+_Thinking = AbstractContextManager[Any]
+"""Lock held while a player chooses an action."""
+
+
+def _played(
+    player: Player,
+    rules: BettingRules,
+    server: WizardServer,
+    hand: WizardHand,
+    number: int,
+    thinking: _Thinking = nullcontext(),  # noqa: B008  (has no state)
+) -> ScoredHand:
+    """Play a hand to its end; `number` seeds the player's draws."""
+    served = ServerHand(player, rules, number)
+    while True:
+        with thinking:
+            found = served.answer(hand.seen)
+        if isinstance(found, FinishedHand):
+            return ScoredHand(found, hand.aivat)
+        try:
+            hand = server.act(hand, found)
+        except UnknownResultError:
+            if found != "f":
+                raise
+            lost = served.folded(hand.seen)  # without these hands the score would be biased upwards
+            assert lost.won is not None
+            return ScoredHand(lost, lost.won * (1 - 2 * lost.position))
+
+
+def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
+    """Play all hands in progress to their end and return their number; raises as `WizardServer.act`."""
+    hands = server.open_hands()
+    for number, hand in enumerate(hands):
+        try:
+            _played(player, rules, server, hand, number)
+        except UnknownResultError:
+            continue
+    return len(hands)
+
+
+def play_wizard_hands(
+    players: Sequence[Player], rules: BettingRules, server: WizardServer, count: int
+) -> Iterator[ScoredHand | None]:
+    """Yield hands 0 .. count-1 as they end, one at a time per player; None for one that ended unseen.
+
+    Only one player chooses an action at a time, while others wait for the server. Raises as `WizardServer.act`.
+    """
+    found: SimpleQueue[ScoredHand | BaseException | None] = SimpleQueue()
+    left, taking, thinking, over = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
+
+    def play(player: Player) -> None:
+        while not over.is_set():
+            with taking:
+                number = next(left, None)
+            if number is None:
+                return
+            try:
+                found.put(_played(player, rules, server, server.new_hand(), number, thinking))
+            except UnknownResultError:
+                found.put(None)
+            except BaseException as error:  # raised again in the caller's thread
+                found.put(error)
+                return
+
+    threads = [threading.Thread(target=play, args=(player,), daemon=True) for player in players]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(count):
+            one = found.get()
+            if isinstance(one, BaseException):
+                raise one
+            yield one
+    finally:
+        over.set()
+    for thread in threads:
+        thread.join()
+
+
+def read_wizard_hand(answer: Any) -> WizardHand:
+    """Parse a hand from a response; `TableError` if it is invalid."""
+    try:
+        game, state, number = answer["game"], answer["game_state"], _number(answer)
+        blinds = sorted(float(each) for each in game["blinds"])
+        if (float(game["starting_stack"]), *blinds) != (GAME.stack, *GAME.blinds) or not game["stack_reset_per_hand"]:
+            raise TableError(
+                f"hand {number}: the server plays {shown(str(game))}, and not with stacks of 200 big blinds"
+            )
+        where, (own, other) = f"hand {number} of the server", _seated(state["players"])
+        position = {"SB": 1, "BTN": 1, "BB": 0}[own["position"]]
+        hand, board = _cards(own["hole_cards"], (2,), where), _cards(state["board_cards"], (0, 3, 4, 5), where)
+        moves, over = state["action_history"], state["is_hand_over"]
+        if not isinstance(moves, list) or not all(isinstance(move, str) and _MOVE.fullmatch(move) for move in moves):
+            raise TableError(f"{where}: the actions {shown(str(moves))} are not k, c, f, bN and _")
+        betting = "".join(move.partition(".")[0].replace("_", "/") for move in moves)
+        shows = "".join(_cards(other["hole_cards"], (2,), where)) if over and other["hole_cards"] else ""
+        won, aivat = (state["winnings"], state["aivat_score"]) if over else (None, None)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        if isinstance(error, TableError):
+            raise
+        raise TableError(f"the server tells no hand: {shown(str(answer))}") from None
+    if over and won is None:
+        raise TableError(f"{where} is over, and winnings are missing")
+    if aivat is not None and (isinstance(aivat, bool) or not isinstance(aivat, int | float) or not abs(aivat) < 1e9):
+        raise TableError(f"{where}: aivat_score is {shown(repr(aivat))}, no number of chips")
+    seen = ServerHandState(position, "".join(hand), shows, betting, board, won)
+    return WizardHand(number, len(moves), seen, aivat)
+
+
+def _number(answer: Any) -> int:
+    number = answer.get("hand_id") if isinstance(answer, Mapping) else None
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise TableError(f"the server tells no hand: {shown(str(answer))}")
+    return number
+
+
+def _seated(players: Any) -> tuple[Any, Any]:
+    """Return the entries of the player itself and of the opponent."""
+    own = [each for each in players if not each["name"].startswith(_OTHER)]
+    if len(players) != 2 or len(own) != 1:
+        raise TableError(f"the players {shown(str(players))} are not one and {_OTHER}")
+    return own[0], next(each for each in players if each is not own[0])
+
+
+def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
+    return card_list([text[place : place + 2] for place in range(0, len(text), 2)], counts, f"{where}: cards")
+
+
+def read_key(path: Path, say: Callable[[str], None]) -> str:
+    """Return the key from a file; `say` is called if other users can read it. `ValueError` without a key."""
+    try:
+        mode, data = path.stat().st_mode, path.read_bytes()[:1025]
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}: --key-file is a file that holds the server's key") from None
+    try:
+        key = data.decode("ascii").strip()
+    except UnicodeDecodeError:
+        key = ""
+    if not key or len(data) > 1024 or not key.isprintable() or " " in key:
+        raise ValueError(f"{path} holds no key: it must be there alone, on one line, in letters without spaces")
+    if mode & 0o077:
+        say(f"{path} can be read by others: chmod 600 {path}")
+    return key

@@ -1,0 +1,46 @@
+"""Reads logs of Slumbot hands: the server's last response for each hand, one JSON object per line.
+
+See `mccfr.matches.slumbot`.
+"""
+
+import json
+from typing import Any
+
+from mccfr.config.game_tables import HoldemGame
+from mccfr.games.full_betting import real_rules
+from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc_log import LoggedHand
+from mccfr.matches.hand_files.format_base import HandFormat, Stakes, each_line, finished_hand, scale_to
+from mccfr.matches.json_server_hand import GAME, card_list, read_betting
+
+_NAMES = "slumbot", "client"
+
+
+def read(line: str, game: HoldemGame) -> LoggedHand:
+    """Parse a hand with stacks of 20,000 and blinds 50/100; `TableError` for a `game` with other stakes."""
+    try:
+        answer = json.loads(line)
+    except ValueError:
+        raise TableError(f"{shown(line)} is no JSON object of a hand") from None
+    if not isinstance(answer, dict):
+        raise TableError(f"{shown(line)} is no JSON object of a hand")
+    if scale_to(game, Stakes((GAME.stack, GAME.stack), (GAME.blinds[0], GAME.blinds[1]), GAME.ante)) != 1:
+        raise TableError("Slumbot's hands are of blinds 50/100: take a policy for them")
+    position, won = answer.get("client_pos"), answer.get("winnings")
+    if position not in (0, 1) or isinstance(position, bool):
+        raise TableError(f"client_pos is {shown(repr(position))}, neither 0 nor 1")
+    if won is None or isinstance(won, bool) or not isinstance(won, int | float):
+        raise TableError("the hand is not over: winnings are missing")
+    own, other = _hole(answer, "hole_cards"), _hole(answer, "bot_hole_cards")
+    board = "".join(card_list(answer.get("board", []), (0, 3, 4, 5), "board"))
+    actions = read_betting(real_rules(game), answer.get("action"), "the hand").actions
+    first = float(won) * (1 - 2 * position)
+    holes, names = ((own, other), _NAMES[::-1]) if position == 0 else ((other, own), _NAMES)
+    return finished_hand(game, actions, holes, board, names=names, won=first)
+
+
+def _hole(answer: dict[str, Any], key: str) -> str:
+    return "".join(card_list(answer[key], (2,), key)) if answer.get(key) else ""
+
+
+FORMAT = HandFormat("Slumbot's JSON", lambda line: line.lstrip().startswith("{"), each_line, read)

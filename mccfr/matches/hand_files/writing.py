@@ -1,0 +1,58 @@
+"""Writes hand files: PHH, or PokerStars' text format if the name ends with `.stars.txt`."""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import tomli_w
+
+from mccfr.common.arguments import checked, require
+from mccfr.config.game_tables import HoldemGame
+from mccfr.config.toml_files import config_from
+from mccfr.games.game import Game
+from mccfr.matches.hand_files.pokerstars_hands import TABLE, hands_text
+from mccfr.matches.phh_format import Hand, phh
+from storage import durable
+from storage.atomic_outputs import begins_with, contains, output
+
+PHHS, STARS = ".phhs", ".stars.txt"
+_HEAD = b"# mccfr hands\n"
+
+
+def is_hands(path: Path) -> bool:
+    """Return whether a file is a hand file of this program, which may be overwritten."""
+    return begins_with(_HEAD)(path) or contains(TABLE.encode(), 256)(path)
+
+
+@checked
+def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str | Game | HoldemGame) -> None:
+    """Write hands in the place of an earlier file of them, in one step: as a `.phhs` file, numbered from 1, or as text.
+
+    game  no-limit hold'em with the stacks and blinds of the hands: by its name, as a `Game`, or as a `[game]` table
+
+    Raises `ValueError` for another game, as `phh` and `hands_text`, and `FileExistsError` where something else than an
+    earlier file of hands is there.
+    """
+    path, table = Path(path), _table(game)
+    for number, hand in enumerate(hands, 1):
+        require(hand, Hand, f"mccfr.write_hands: hand {number} of hands")
+    if path.name.endswith(STARS):
+        parts = [hands_text(hands, table, datetime.now()).encode()]
+    else:
+        parts = [_HEAD, tomli_w.dumps({str(number): phh(hand, table) for number, hand in enumerate(hands, 1)}).encode()]
+    with output(path, is_hands) as temporary:
+        durable.write_file(temporary, parts)
+
+
+def _table(game: str | Game | HoldemGame) -> HoldemGame:
+    """Return the stacks and blinds of a game; `ValueError` where it is not no-limit hold'em."""
+    if isinstance(game, str):
+        game = config_from({"game": {"name": game}}, "mccfr.write_hands").game  # type: ignore[assignment]
+    if isinstance(game, Game) and game.is_holdem and game.real_rules is not None:
+        rules = game.real_rules
+        ante = rules.put_in_before
+        return HoldemGame(stack=rules.stack, blinds=(rules.put_in[1] - ante, rules.put_in[0] - ante), ante=ante)
+    if not isinstance(game, HoldemGame):
+        raise ValueError(f"mccfr.write_hands: game = {game!r} is not no-limit hold'em: give the game 'holdem'")
+    return game

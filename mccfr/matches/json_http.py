@@ -1,0 +1,92 @@
+"""HTTP client for JSON servers, with a new connection for each request."""
+
+import http.client
+import json
+from collections.abc import Callable, Mapping
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from mccfr import __version__
+from mccfr.matches.acpc import TableError, shown
+
+MOST_BYTES = 1 << 20
+Post = Callable[[str, Mapping[str, Any] | None], Any]
+"""Posts a JSON object to a path below the server's URL (None: a GET request) and returns the response's JSON."""
+
+
+class StatusError(TableError):
+    """Raised for a response with an HTTP error status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class DisconnectedError(TableError):
+    """Raised if there is no connection or it was lost; the server may have received the request."""
+
+
+def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None) -> Post:
+    """Return a function for requests to a server.
+
+    url      such as "https://slumbot.com/api"
+    seconds  time limit of a response
+    secret   headers that need TLS
+
+    Raises `ValueError` for an invalid URL, and for one without TLS together with a secret, unless it is local.
+    Requests raise `DisconnectedError`, `StatusError`, and `TableError` on timeout.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError(f"url = {shown(url)}: an address such as https://HOST/api is needed")
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(f"url = {shown(url)}: its port is no number from 0 to 65535") from None
+    if secret and parts.scheme == "http" and not _here(host):
+        raise ValueError(f"url = {shown(url)}: a key would be readable on its way: an address with https is needed")
+    base = parts.path.rstrip("/")
+    headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": f"mccfr/{__version__}"}
+
+    def post(where: str, body: Mapping[str, Any] | None) -> Any:
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        connection = kind(host, port, timeout=seconds)
+        method, sent = ("GET", None) if body is None else ("POST", json.dumps(body))
+        try:
+            connection.request(method, f"{base}/{where}", sent, headers | dict(secret or {}))
+            response = connection.getresponse()
+            status, data = response.status, response.read(MOST_BYTES + 1)
+        except TimeoutError:
+            raise TableError(f"{url} has not answered /{where} within {seconds:g} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            why = str(error) or type(error).__name__
+            raise DisconnectedError(
+                f"{url} cannot be had for /{where}: {why if why.isprintable() else repr(why)}"
+            ) from None
+        finally:
+            connection.close()
+        return read_body(f"{url}/{where}", status, data)
+
+    return post
+
+
+def _here(host: str) -> bool:
+    """Return whether a host is this machine."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def read_body(where: str, status: int, data: bytes) -> Any:
+    """Return the JSON of a response, None if invalid; `StatusError` for a status other than 200 and 201."""
+    try:
+        found = json.loads(data) if len(data) <= MOST_BYTES else None
+    except (ValueError, RecursionError):
+        found = None
+    if status not in (http.client.OK, http.client.CREATED):
+        said = (found.get("error_msg") or found.get("detail")) if isinstance(found, dict) else None
+        text = f"{where} answers with HTTP status {status}" + (f": {shown(str(said))}" if said else "")
+        raise StatusError(text, status)
+    return found

@@ -1,0 +1,146 @@
+"""Plays one hand at a JSON server: validates the server's state by the rules and answers.
+
+Servers send the whole hand with every response, after their own action. Actions are `k` (check), `c`, `f` and `bN`,
+with N the chips on this street, and `/` between streets. An all-in may end with the `/` of the remaining streets, or
+without.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from mccfr.config.game_tables import HoldemGame
+from mccfr.games.betting import BettingRules, BettingState, amount_text
+from mccfr.games.translation import apply_action
+from mccfr.matches.acpc import BettingResult, TableError, followed, game_text, read_cards, shown, won_chips
+from mccfr.matches.acpc_session import FinishedHand, catch_up
+from mccfr.matches.json_http import MOST_BYTES
+from mccfr.play.player import Player
+
+GAME = HoldemGame()
+"""The servers' game: stacks of 20,000 in every hand, blinds 50/100."""
+_TOKEN = re.compile(r"b[0-9]{1,15}|[kcf/]")
+
+
+class ServerHandState(NamedTuple):
+    """A hand as sent by a server.
+
+    position  of the player: 0 is the big blind, 1 the button
+    hand      the player's cards
+    other     the opponent's cards, "" if not shown
+    betting   actions as described in the module
+    board     all board cards
+    won       chips that the player has won; None if the hand is not over
+    """
+
+    position: int
+    hand: str
+    other: str
+    betting: Any
+    board: Sequence[str]
+    won: Any
+
+
+class ServerHand:
+    """A player's hand at a server."""
+
+    def __init__(self, player: Player, rules: BettingRules, number: int) -> None:
+        """Take the player and the rules; `number` seeds the player's draws."""
+        self._player, self._rules, self._number = player, rules, number
+        self._dealt: tuple[int, str] | None = None
+
+    def answer(self, seen: ServerHandState) -> str | FinishedHand:
+        """Return the player's action, or the finished hand; `TableError` for an invalid state."""
+        where, own = f"hand {self._number}", (seen.position, seen.hand)
+        if self._dealt is None:
+            read_cards(f"{seen.hand}|")
+            self._player.deal(*own, self._number)
+        elif own != self._dealt:
+            raise TableError(f"{where} is dealt again, with other cards or in another seat")
+        self._dealt = own
+        game, cards = read_betting(self._rules, seen.betting, where), seen.board
+        board = tuple("".join(cards[first:stop]) for first, stop in ((0, 3), (3, 4), (4, 5)) if len(cards) > first)
+        street = game.text.rstrip("/").count("/") if isinstance(game.state, int) else game.state.street
+        if len(board) < street or (len(board) > street and not isinstance(game.state, int)):
+            raise TableError(f"{where}: the board {''.join(cards)!r} is not that of {game.text!r}")
+        holes = (seen.hand, seen.other) if seen.position == 0 else (seen.other, seen.hand)
+        read_cards("/".join(["|".join(holes), *board]))
+        catch_up(self._player, game, board, where)
+        if seen.won is not None:
+            won = self._won(seen, holes, board, game)
+            return FinishedHand(seen.position, self._number, game.text, holes, board, won)
+        if isinstance(game.state, int) or game.state.player != seen.position:
+            raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where nobody is to act")
+        return _said(game.state, self._player.choose())
+
+    def folded(self, seen: ServerHandState) -> FinishedHand:
+        """Return the last hand as ended by the player's fold, for a fold whose response was lost."""
+        betting = seen.betting + "f"
+        won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
+        assert won is not None
+        found = self.answer(seen._replace(betting=betting, won=won * (1 - 2 * seen.position)))
+        assert isinstance(found, FinishedHand)
+        return found
+
+    def _won(self, seen: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult) -> float:
+        """Return position 0's chips from the server, validated against cards and betting."""
+        won, where = seen.won, f"hand {self._number}"
+        if not isinstance(game.state, int):
+            raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
+        if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
+            raise TableError(f"{where}: winnings are {shown(repr(won))}, no number of chips that can be won")
+        sign, level = 1 - 2 * seen.position, game.states[-1].to_call
+        whole = len("".join(board)) == 10 or game.actions[-1] == "f"
+        chips = won_chips(game, holes, board) if whole else None
+        fits = (-level, 0, level) if chips is None else (chips * sign,)
+        if won not in fits:
+            possible = " or ".join(f"{each:g}" for each in fits)
+            raise TableError(f"{where}: the server says {won} chips were won, and they are {possible}")
+        return float(won) * sign
+
+
+def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
+    """Parse an action string; `TableError` with the prefix `where` if it is invalid."""
+    if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
+        raise TableError(f"{where}: the action {shown(str(text))} is not written with k, c, f, bN and /")
+    state: BettingState | int = rules.start()
+    actions, written = list[str](), ""
+    for token in _TOKEN.findall(text):
+        if token == "/":
+            written += token
+            continue
+        if not isinstance(state, BettingState) or (token in "kc" and (token == "c") != state.facing):
+            raise TableError(f"{where}: {token} cannot be in the action {shown(text)}")
+        bet = token[0] == "b"
+        action = f"r{amount_text(state.put_in_before + float(token[1:]))}" if bet else token.replace("k", "c")
+        try:
+            state = apply_action(rules, state, action)
+        except ValueError as error:
+            raise TableError(f"{where}: the action {shown(text)}: {error}") from None
+        actions.append(action)
+        written += action
+    game = followed(rules, actions)
+    if written.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(written):
+        raise TableError(f"{where}: the streets of the action {shown(text)} do not end where they should")
+    return game
+
+
+def _said(state: BettingState, action: str) -> str:
+    """Return an action in the servers' form."""
+    if action == "c":
+        return "c" if state.facing else "k"
+    return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
+
+
+def check_game(game: HoldemGame, who: str) -> None:
+    """Raise `ValueError` if a policy's stacks or blinds differ from the servers'."""
+    if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
+        raise ValueError(f"the server plays with {game_text(GAME)}, and {who} is for {game_text(game)}")
+
+
+def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:
+    """Return a server's list of cards; `TableError` with the prefix `where` for another number or form."""
+    fine = isinstance(given, list) and len(given) in counts
+    if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in given):
+        raise TableError(f"{where} is {shown(repr(given))}, and not {' or '.join(map(str, counts))} cards")
+    return list(given)

@@ -1,0 +1,202 @@
+"""Matches between policies and programs: each deal is played in both seats, with variance reduction.
+
+A sample is a pair of hands: one deal played from both seats. Intervals are over pairs. There are three figures:
+
+* chips as played
+* chips with all-ins replaced by their mean over the boards to come
+* AIVAT's corrected chips (`mccfr.matches.aivat`), with a heuristic from a policy's own play, fixed before the
+  first hand (`mccfr.matches.equity_heuristic`)
+
+Deals come from a random stream that training does not use.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Deal
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.compatible_games import check_same_game
+from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.games.game import Game
+from mccfr.games.translation import real_betting
+from mccfr.matches.aivat import Aivat, Heuristic
+from mccfr.matches.equity_heuristic import RUN_OUTS, EquityHeuristic
+from mccfr.play.hand_beliefs import AnyHand, ObservedRange
+from mccfr.play.player import Player, PlayerSpec, Program
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving import ResolvedRange, ResolvingSeat
+from mccfr.play.showdown_values import showdown_results
+from mccfr.play.table import PlayedHand, play_hand
+from mccfr.policy.strategy_profile import Profile
+
+LEAST_PAIRS = 100
+"""Least number of pairs; with fewer a 95 % interval would cover the mean less often."""
+_PLAYERS = 3
+_SEEDS = 2**64
+"""Worker, so to say, whose stream names what players draw; 1 and 2 are the deals and the run-outs."""
+_ALL_IN_BOARDS = 1_000
+_FIGURES = ("chips", "allin", "aivat")
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A player of a match.
+
+    name  as given by the user
+    spec  creates the player
+    side  a policy's strategy; None for programs
+    """
+
+    name: str
+    spec: PlayerSpec
+    side: Profile | None = None
+
+    def fingerprint(self) -> str:
+        """Return a fingerprint of the policy and its play options, or of a program's source."""
+        whole = "" if self.side is None else self.side.fingerprint()
+        return f"{whole} {self.spec.fingerprint()}".strip()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """The first contender's mean chips per hand, and its 95 % interval."""
+
+    mean_chips: float
+    ci95_chips: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class MatchFigures:
+    """Result of a match.
+
+    chips, allin, aivat  the first contender's chips: as played; with mean all-ins; corrected by AIVAT
+    hands                played, two for each deal
+    pairs                [n, 3] the three figures of each pair, in chips per hand
+    """
+
+    chips: Figure
+    allin: Figure
+    aivat: Figure
+    hands: int
+    seed: int
+    pairs: npt.NDArray[np.float64]
+
+
+class Match(SampledWork):
+    """Samples of a match: pairs of hands, with the first contender's three figures per hand."""
+
+    fields = len(_FIGURES)
+
+    def __init__(
+        self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityHeuristic
+    ) -> None:
+        """Take two contenders, at least one of them a policy, whose game is played.
+
+        heuristic  called with (side, dealing) of the first policy before any hand
+
+        Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes.
+        """
+        self.game = _common_game(contenders)
+        if not 0 <= seed < _SEEDS:
+            raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
+        self._seed, self.names = seed, [contender.name for contender in contenders]
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
+        self._players = [contender.spec.player(self.betting) for contender in contenders]
+        side = next(contender.side for contender in contenders if contender.side is not None)
+        self._heuristic = heuristic(side, self.dealing)
+        self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
+
+    def play(self, unit: int) -> npt.NDArray[np.float64]:
+        """Play one pair of hands and return its [3] figures."""
+        found = np.zeros(len(_FIGURES))
+        for seat in range(2):
+            deal, played = self.hand(unit, seat)
+            sign = 1 - 2 * seat  # seat 0: the first contender is player 0
+            found += np.array(self._figures(deal, played, seat, 2 * unit + seat)) * sign / 2
+        return found
+
+    def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
+        """Play one hand of a pair, with the first contender at position `seat`."""
+        deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
+        names = self.names if seat == 0 else self.names[::-1]
+        players = self._players if seat == 0 else self._players[::-1]
+        seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
+        for which, player in enumerate(self._players):
+            player.reseed(seeds[which])
+        return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
+
+    def _figures(self, deal: Deal, played: PlayedHand, seat: int, number: int) -> tuple[float, float, float]:
+        """Return player 0's three figures of a hand."""
+        self._heuristic.begin(self._seed, number)
+        chips = all_in = played.fixed
+        if played.showdown:
+            last = self.dealing.streets - 1
+            street = played.states[-1].street
+            rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
+            mean_results = [
+                showdown_results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
+                for street in (last, street)
+            ]
+            chips += played.showdown * mean_results[0]
+            all_in += played.showdown * mean_results[1]
+        players = self._players if seat == 0 else self._players[::-1]
+        ranges = [_range_of(player, position) for position, player in enumerate(players)]
+        return chips, all_in, sum(self._aivat.terms(deal, played, ranges).values())
+
+
+def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
+    """Return the range tracker of a player with a known strategy; None for other players."""
+    if isinstance(player, Seat):
+        return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else ObservedRange(player, position)
+    return AnyHand() if isinstance(player, Program) and player.blind else None
+
+
+def _common_game(contenders: Sequence[Contender]) -> Game:
+    games = [contender.spec.game for contender in contenders if contender.spec.game is not None]
+    if not games:
+        names = " and ".join(contender.name for contender in contenders)
+        raise ValueError(f"{names} are two programs: one of the two must be a policy or a run, whose game is played")
+    check_same_game(games[0], games[-1])
+    if games[0].rake is not None:
+        raise ValueError(f"{games[0].name} takes rake, of which matches know nothing: solve it without")
+    return games[0]
+
+
+def match(
+    contenders: Sequence[Contender],
+    hands: int = 2_000,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> MatchFigures:
+    """Return the figures of a match between two contenders.
+
+    hands  rounded up to whole pairs
+
+    Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, or illegal actions of programs; also
+    raises as `play_units`.
+    """
+    pairs = -(-hands // 2)
+    if pairs < LEAST_PAIRS:
+        raise ValueError(f"hands = {hands}: at least {2 * LEAST_PAIRS} are needed, for an interval that holds")
+    units = Match(contenders, seed)
+    if effort.seconds is not None:
+        pairs = units_in(units, effort.seconds, effort.workers, least=LEAST_PAIRS)
+    what: dict[str, Any] = {"method": "match", "seed": seed, "run_outs": RUN_OUTS}
+    what["names"] = [contender.name for contender in contenders]
+    what["players"] = [contender.fingerprint() for contender in contenders] if effort.keep is not None else []
+    found = play_units(units, pairs, effort, what=what, progress=progress)
+    chips, all_in, aivat = map(partial(_figure, found), range(len(_FIGURES)))
+    return MatchFigures(chips, all_in, aivat, 2 * pairs, seed, found)
+
+
+def _figure(pairs: npt.NDArray[np.float64], which: int) -> Figure:
+    """Return the mean over independent pairs, with Student's t interval."""
+    mean, interval = ratio95(pairs[:, which], np.ones(len(pairs)))
+    return Figure(mean, interval)

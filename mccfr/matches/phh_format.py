@@ -1,0 +1,80 @@
+"""Hand histories in the PHH format, which PokerKit and other programs read and write.
+
+The format: Kim 2024, "Recording and describing poker hands". Heads-up, p1 is the big blind and p2 the button. `cbr`
+amounts are the player's chips on the street.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mccfr.common.arguments import check_fields
+from mccfr.config.game_tables import HoldemGame
+from mccfr.games.betting import BettingState
+from mccfr.games.full_betting import real_rules
+from mccfr.games.translation import actions_of, apply_action
+
+_STREET_CARDS = (0, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A finished hand of heads-up no-limit hold'em.
+
+    line   the betting, as in `mccfr.trees.betting_lines`
+    hole   the hole cards by position: the big blind's, the button's; "????" if unknown
+    board  all dealt board cards, such as "Qs7h2d3c"
+    names  of the players by position, or ()
+    """
+
+    line: str
+    hole: tuple[str, str]
+    board: str = ""
+    names: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        check_fields(self, Hand)
+
+
+def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
+    """Return a hand as a PHH table; `ValueError` if the line is illegal or the board too short."""
+    rules = real_rules(game)
+    actions = [f"d dh p{position + 1} {cards}" for position, cards in enumerate(hand.hole)]
+    state: BettingState | int = rules.start()
+    dealt = 0
+
+    def deal(street: int) -> None:
+        nonlocal dealt
+        cards = hand.board[2 * dealt : 2 * _STREET_CARDS[street]]
+        if len(hand.board) < 2 * _STREET_CARDS[street]:
+            raise ValueError(f"line {hand.line!r} needs a board of {_STREET_CARDS[street]} cards, not {hand.board!r}")
+        actions.append(f"d db {cards}")
+        dealt = _STREET_CARDS[street]
+
+    for action in actions_of(hand.line):
+        if not isinstance(state, BettingState):
+            raise ValueError(f"line {hand.line!r}: the betting is over before its end")
+        who, street = f"p{state.player + 1}", state.street
+        if action[0] == "r":
+            said = float(action[1:]) - state.put_in_before
+            actions.append(f"{who} cbr {int(said) if said == int(said) else said}")
+        else:
+            actions.append(f"{who} {'f' if action == 'f' else 'cc'}")
+        state = apply_action(rules, state, action, f"line {hand.line!r}")
+        if isinstance(state, BettingState) and state.street != street:
+            deal(state.street)
+        elif not isinstance(state, BettingState) and action == "c":  # hands are shown before the rest of the board
+            actions.extend(f"p{each + 1} sm {hand.hole[each]}" for each in (0, 1))
+            for later in range(street + 1, len(_STREET_CARDS)):
+                deal(later)
+    named = {"players": list(hand.names)} if hand.names else {}
+    return {
+        "variant": "NT",
+        "ante_trimming_status": True,
+        "antes": [game.ante, game.ante],
+        "blinds_or_straddles": list(game.blinds),
+        "min_bet": game.blinds[1],
+        "starting_stacks": [game.stack, game.stack],
+        "actions": actions,
+        **named,
+    }

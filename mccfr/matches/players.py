@@ -1,0 +1,111 @@
+"""Opens a player by name: a policy, a run or a program."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.game_tables import HoldemGame
+from mccfr.config.toml_files import config_from, to_document
+from mccfr.matches.match import Contender
+from mccfr.matches.programs import ProgramSpec, known_programs, program_named
+from mccfr.play.player import PlayerSpec
+from mccfr.play.policy_seat import PolicySpec
+from mccfr.play.resolving import ResolvingSpec, Settings
+from mccfr.play.resolving.resolving_table import settings_of
+from mccfr.policy import Policy, Profile, is_policy
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.runs.directory.run import is_run, open_run
+from mccfr.runs.results.targets import Reference, open_target
+from mccfr.tables.purification import check_threshold
+
+
+@dataclass(frozen=True)
+class PlayManner:
+    """Manner of playing a policy: purified, thresholded, or with re-solving (`mccfr.play.resolving`)."""
+
+    purify: bool = False
+    threshold: float = 0.0
+    resolve: Settings | None = None
+
+    def __post_init__(self) -> None:
+        check_threshold(self.threshold)
+        if self.resolve is not None and (self.purify or self.threshold):
+            raise ValueError("purify and threshold change a policy as it is written: with resolve, leave them out")
+
+    def spec(self, policy: Behaviour) -> PlayerSpec:
+        """Return the player of a policy in this manner."""
+        if self.resolve is not None:
+            return ResolvingSpec(policy, self.resolve)
+        return PolicySpec(policy, self.purify, self.threshold)
+
+
+AS_WRITTEN = PlayManner()
+_RESOLVE = " --resolve "
+
+
+@dataclass(frozen=True)
+class OpenedPlayer:
+    """A player opened by name, and the `[game]` table of a policy or run."""
+
+    contender: Contender
+    table: Mapping[str, Any] | None
+
+
+def open_player(
+    name: str, manner: PlayManner = AS_WRITTEN, beside: Sequence[Path] = (Path(),), *, programs: bool = True
+) -> OpenedPlayer:
+    """Open the player of a name: a policy, run or program.
+
+    The name of a policy or run may include its re-solving: "hunl-quick-policy --resolve river".
+
+    manner    of a policy or run
+    beside    directories searched first for a program's module
+    programs  accept programs, which have no game
+
+    Raises `ValueError` for an unknown name, or a manner for a program; also as `Policy.open` and `open_run`.
+    """
+    plain, given, settings = name.partition(_RESOLVE)
+    path = Path(plain)
+    if given:
+        manner = replace(manner, resolve=settings_of(settings))
+    if is_policy(path):
+        policy = Policy.open(path)
+        side = Profile(policy.game, policy.strategy())
+        return OpenedPlayer(Contender(name, manner.spec(policy), side), policy.meta["game"])
+    if is_run(path):
+        found = open_target(Reference(path))
+        table = to_document(open_run(path).config)["game"]
+        source = Profile(found.game, found.strategy)
+        return OpenedPlayer(Contender(name, manner.spec(source), Profile(found.game, found.strategy)), table)
+    program = program_named(plain, beside)
+    if not programs:
+        what = "neither a policy nor a run" if program is None else "a program, which names no game"
+        raise ValueError(f"{plain} is {what}: give the directory of a policy or a run")
+    if program is None:
+        raise ValueError(f"{plain} is neither a policy, nor a run, nor one of the programs {known_programs(plain)}")
+    if manner != AS_WRITTEN:
+        raise ValueError(
+            f"{plain} is a program, which plays as it does: purify, threshold and resolve are for policies and runs"
+        )
+    return OpenedPlayer(Contender(name, ProgramSpec(program)), None)
+
+
+def table_names(names: Sequence[str]) -> tuple[str, str]:
+    """Return the names of two players for hand files: the last parts of their paths, made distinct."""
+    one, other = (Path(name).name.replace(":", ".") for name in names)
+    return distinct_names(one, other)
+
+
+def distinct_names(one: str, other: str) -> tuple[str, str]:
+    """Return two names, with numbers if they are equal."""
+    return (one, other) if one != other else (f"{one}-1", f"{other}-2")
+
+
+def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:
+    """Return the no-limit hold'em game of a `[game]` table; None for another game."""
+    if table is None or table.get("name") != "holdem":
+        return None
+    game = config_from({"game": dict(table)}, "the policy").game
+    assert isinstance(game, HoldemGame)
+    return game

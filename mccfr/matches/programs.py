@@ -1,0 +1,139 @@
+"""Simple opponent programs; the chips that each wins from a policy reveal typical weaknesses."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from random import Random
+
+from mccfr.common.user_code import calling
+from mccfr.config import plugins
+from mccfr.config.spelling import did_you_mean
+from mccfr.play.player import Betting, Player, PlayerSpec, Program
+
+_MOST_RAISES = 20
+"""Most raises on a street by programs that always raise, since deep games would last too long otherwise."""
+_ODD = 0.0137
+"""Bet size between the smallest (0) and largest (1) raise: with 200 big blinds, one outside all usual menus."""
+_ODD_RAISES = 4
+
+
+class AlwaysCall(Program):
+    """Checks and calls; raises if the game has neither."""
+
+    blind = True
+
+    def act(self, random: Random) -> str:
+        """Return a check or call if legal."""
+        return "c" if self.may_call else self.raises()[0]
+
+
+class AlwaysFold(Program):
+    """Folds to every bet, and checks otherwise."""
+
+    blind = True
+
+    def act(self, random: Random) -> str:
+        """Return a fold if facing a bet, otherwise a check."""
+        return "f" if self.may_fold else "c"
+
+
+class AlwaysAllIn(Program):
+    """Makes the largest legal bet or raise, otherwise calls."""
+
+    blind = True
+
+    def act(self, random: Random) -> str:
+        """Return the largest raise, otherwise a call."""
+        return (self.raises((1.0,)) or ["c"])[0]
+
+
+class Uniform(Program):
+    """Folds, calls or raises with equal probability; the raise is the smallest, largest or a random one."""
+
+    blind = True
+
+    def act(self, random: Random) -> str:
+        """Return a random action."""
+        kinds = ["f"] * self.may_fold + ["c"] * self.may_call
+        kinds += self.raises((random.choice((0.0, random.random(), 1.0)),))
+        return random.choice(kinds)
+
+
+class MinimumRaise(Program):
+    """Makes the smallest bet or raise, up to twenty times on a street, then calls."""
+
+    blind = True
+
+    most, share = _MOST_RAISES, 0.0
+
+    def act(self, random: Random) -> str:
+        """Return a raise of the fixed size, or a call after the street's limit."""
+        last = self.line.removesuffix("/").rpartition("/")[2] if not self.line.endswith("/") else ""
+        raised = last.count("r") + last.count("b")
+        found = self.raises((self.share,)) if raised < self.most or not self.may_call else []
+        return (found or ["c"])[0]
+
+
+class OddSize(MinimumRaise):
+    """Bets and raises a size outside all usual trees, up to four times on a street, then calls."""
+
+    most, share = _ODD_RAISES, _ODD
+
+
+PROGRAMS: dict[str, type[Program]] = {
+    "always-call": AlwaysCall,
+    "always-fold": AlwaysFold,
+    "always-all-in": AlwaysAllIn,
+    "random": Uniform,
+    "min-raise": MinimumRaise,
+    "odd-size": OddSize,
+}
+"""Built-in programs by their names for `mccfr match`."""
+
+
+@dataclass(frozen=True)
+class ProgramSpec(PlayerSpec):
+    """Creates players of a program, for any game."""
+
+    program: type[Program]
+
+    @property
+    def game(self) -> None:
+        """None: a program plays any game."""
+
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """Return a new player; `UserCodeError` if a user's class fails."""
+        with calling(self.program):
+            return self.program(betting, seed=seed)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the program's source."""
+        return sha256(inspect.getsource(self.program).encode()).hexdigest()
+
+
+def program_named(name: str, beside: Sequence[Path] = ()) -> type[Program] | None:
+    """Return a program by its name in `PROGRAMS`, `module:Class` or entry point; None if unknown.
+
+    beside  directories searched first for a module
+
+    Raises `ValueError` if a module or class cannot be loaded, or is no `Program`.
+    """
+    if name in PROGRAMS:
+        return PROGRAMS[name]
+    if plugins.is_reference(name):
+        found = plugins.load(plugins.PROGRAMS, name, "program", beside)
+    else:
+        found = plugins.find(plugins.PROGRAMS, name)
+    if found is None:
+        return None
+    if not (isinstance(found, type) and issubclass(found, Program)):
+        raise ValueError(f"program {name!r} is not derived from mccfr.play.Program")
+    return found
+
+
+def known_programs(name: str) -> str:
+    """Return all names as text, with a suggestion for a misspelt one."""
+    known = [*PROGRAMS, *plugins.installed(plugins.PROGRAMS)]
+    return ", ".join(known) + ", or module:Class" + did_you_mean(name, known)

@@ -1,0 +1,155 @@
+"""EV loss of each action of one hand at a decision, if both players continue by the policy.
+
+The opponent's range is a vector (`mccfr.evaluation.hand_values.Below`). From the turn on the result is exact, since
+every river is walked. Earlier, boards are drawn. The best action is chosen on one half of the boards and valued on
+the other half, both ways. Noise then makes no action look costly, and the estimate is at most the true loss in
+expectation. Before the flop, hands that differ by suits only are one class, as in every abstraction.
+"""
+
+from collections import OrderedDict, defaultdict
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import preflop_classes
+from abstraction.cards import CARD_COUNT
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.hand_values import Below
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.trees.compiled import DECISION
+
+Floats = npt.NDArray[np.float64]
+LEAST_BOARDS = 4
+PREFLOP_TIMES = 8
+"""Factor on the number of boards before the flop, walked once for all hands and lines."""
+_STREAM = 4
+"""Worker number of the random stream for boards; deals, run-outs, players and `hand_values` use others."""
+_KEPT_LINES, _KEPT_NODES = 256, 2048
+_LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
+
+
+class ActionCosts(NamedTuple):
+    """EV losses of a decision's actions, in chips of the policy's tree.
+
+    cost    [A] relative to the best action
+    ci95    [A, 2] 95 % intervals; None if exact
+    boards  number walked
+    """
+
+    cost: Floats
+    ci95: Floats | None
+    boards: int
+
+
+class DecisionCosts:
+    """EV losses at any decision of a policy of full-deck hold'em. H hands, A actions."""
+
+    def __init__(self, source: Behaviour, dealing: IndexedCards, boards: int, seed: int = 0) -> None:
+        """Take the policy and the number of boards drawn for a flop decision, at least `LEAST_BOARDS`."""
+        if boards < LEAST_BOARDS:
+            raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
+        self._source, self._dealing, self._boards, self._seed = source, dealing, boards, seed
+        self._below = lru_cache(_KEPT_NODES)(lambda node: Below(source, dealing, node))
+        self._kept: OrderedDict[tuple[int, bytes], tuple[Floats, Floats]] = OrderedDict()
+        self._class = preflop_classes()
+
+    def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
+        """Return the losses of the player to act at a decision; None if no opposing hand is possible.
+
+        board  cards of the decision's street
+        hand   index of the player's hand
+        other  [H] weights of the opponent's hands
+        """
+        below = self._below(node)
+        reach = np.zeros((2, self._dealing.hand_count))
+        reach[below.player, hand], reach[1 - below.player] = 1.0, other
+        if below.cards_to_come <= 1:
+            cards = below.listed(board, reach) if below.cards_to_come else below.dealt(board, reach)
+            _, action, weight = below.values(cards, (below.player,))
+            faced = float(weight[below.player, hand])
+            if not faced > _LEAST_MET * other.max(initial=0):
+                return None
+            ev = action[:, hand] / faced
+            return ActionCosts(ev.max() - ev, None, len(cards.board_cards[-1]))
+        found = self._on_flop(below, board, hand, reach) if board else self._before_flop(below, node, other, hand)
+        return _crossed(*found)
+
+    def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
+        """Return ([n, A] chips times opposing weight, [n] opposing weight) of drawn boards."""
+        held = self._dealing.hand_cards[hand].tolist()
+        won, weights = [], []
+        for number in range(self._boards):
+            _, action, weight = below.values(below.dealt(self._drawn(number, board, held), reach), (below.player,))
+            won.append(action[:, hand])
+            weights.append(weight[below.player, hand])
+        return np.array(won), np.array(weights)
+
+    def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
+        """Return the same for a hand's preflop class; all classes of a line are computed together and cached."""
+        key = node, other.tobytes()
+        if not self._kept:
+            self._walk_lines()
+        if key not in self._kept:
+            reach = np.ones((2, len(other)))
+            reach[1 - below.player] = other
+            won, weights = [], []
+            for number in range(PREFLOP_TIMES * self._boards):
+                _, action, weight = below.values(below.dealt(self._drawn(number, (), []), reach), (below.player,))
+                won.append([np.bincount(self._class, row) for row in action])
+                weights.append(np.bincount(self._class, weight[below.player]))
+            self._kept[key] = np.array(won), np.array(weights)
+            if len(self._kept) > _KEPT_LINES:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        every, weight = self._kept[key]
+        return every[:, :, self._class[hand]], weight[:, self._class[hand]]
+
+    def _walk_lines(self) -> None:
+        """Fill the cache for all preflop lines of the policy, with one walk of each board."""
+        below, hands = self._below(0), self._dealing.hand_count
+        reach, won, weights = self._reaches(), defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
+        for number in range(PREFLOP_TIMES * self._boards):
+            cards = below.dealt(self._drawn(number, (), []), np.ones((2, hands)))
+            live = cards.reach[0] > 0
+            for node, player, action in below.by_decision(cards):
+                weight = self._dealing.disjoint_weight(np.where(live, reach[node][1 - player], 0.0))
+                won[node].append([np.bincount(self._class, row) for row in action])
+                weights[node].append(np.bincount(self._class, np.where(live, np.maximum(weight, 0), 0)))
+        for node, found in won.items():
+            other = reach[node][1 - int(self._source.game.tree.arrays.player[node])]
+            self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
+
+    def _reaches(self) -> dict[int, Floats]:
+        """Return [2, H] weights of both players' hands at each preflop decision by the policy."""
+        tree, found = self._source.game.tree, {0: self._dealing.reach.astype(np.float64)}
+        for node in np.flatnonzero((tree.arrays.kind == DECISION) & (tree.arrays.block < 2)).tolist():
+            player = int(tree.arrays.player[node])
+            rows = self._source.rows(node, self._dealing.bucket_row(0, player, ()))[0]
+            for column, child in enumerate(tree.children(node)):
+                found[child] = found[node].copy()
+                found[child][player] *= rows[:, column]
+        return found
+
+    def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
+        """Return full board `number`, without the cards in `held`."""
+        rng = np.random.default_rng(new_stream(self._seed, _STREAM, EVALUATION, number).tolist())
+        left = [card for card in range(CARD_COUNT) if card not in board and card not in held]
+        return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())
+
+
+def _crossed(won: Floats, weights: Floats) -> ActionCosts | None:
+    """Return losses from boards [n, A] and weights [n], by cross-validation on two halves.
+
+    Each half is scored against the action that is best on the other half. Returns None if a half has no weight.
+    """
+    half = np.arange(len(won)) % 2 == 0
+    if not (weights[half].any() and weights[~half].any()):
+        return None
+    best = np.where(half, won[~half].sum(axis=0).argmax(), won[half].sum(axis=0).argmax())
+    lost = won[np.arange(len(won)), best][:, None] - won
+    found = [ratio95(each, weights) for each in lost.T]
+    return ActionCosts(np.array([one for one, _ in found]), np.array([ends for _, ends in found]), len(won))

@@ -1,0 +1,107 @@
+"""Round-robin tournament of policies, runs and programs on the same deals."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.compiling import working_seconds
+from mccfr.common.intervals import ratio95
+from mccfr.evaluation.samples import Effort
+from mccfr.matches.match_series import play_opened
+from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, open_player
+from mccfr.runs.phases import naming_phases
+from mccfr.runs.reporter import Reporter, Silent
+from storage import durable
+from storage.manifest import content_hash
+
+_AIVAT = 2
+"""Column of the AIVAT-corrected chips among the figures of a pair of hands."""
+
+
+def play_round_robin(
+    names: Sequence[str],
+    hands: int = 2_000,
+    seed: int = 0,
+    *,
+    manner: PlayManner = AS_WRITTEN,
+    workers: int = 1,
+    keep: Path | None = None,
+    reporter: Reporter | None = None,
+) -> dict[str, Any]:
+    """Play a round-robin tournament and return the record of `mccfr rank --json`.
+
+    names   policies, runs, and at most one program
+    hands   number per match
+    manner  manner of play of the policies and runs
+    keep    folder for finished pairs of hands of each match; the same call resumes from it
+
+    All matches use the same deals, each in both seats. A player's winnings from all others in a deal are one sample,
+    and the interval of its mean is over these samples. Raises `ValueError` for fewer than two names, a repeated name,
+    two programs, and as `play_match`.
+    """
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise ValueError(f"{', '.join(names)}: at least two names are needed, each of them once")
+    began, matches, won = working_seconds(), list[dict[str, Any]](), dict[tuple[str, str], npt.NDArray[np.float64]]()
+    with naming_phases(reporter or Silent()) as phases:
+        opened = list[OpenedPlayer]()
+        for name in names:
+            phases.phase(f"reading {name}")
+            opened.append(open_player(name, manner if Path(name.partition(" --")[0]).exists() else AS_WRITTEN))
+        programs = [each.contender.name for each in opened if each.contender.spec.game is None]
+        if len(programs) > 1:
+            raise ValueError(f"{' and '.join(programs)} are programs, which name no game to meet in: give one at most")
+        with nullcontext() if keep is None else durable.making_dirs(keep):
+            for a, b in combinations(opened, 2):
+                pair, seen = (a.contender.name, b.contender.name), list[npt.NDArray[np.float64]]()
+                file = None if keep is None else keep / f"{content_hash(list(pair))[:16]}.units"
+                phases.message(f"{pair[0]} against {pair[1]}")
+                effort = Effort(workers, keep=file, note=seen.append)
+                matches.append(play_opened((a, b), hands, seed, effort=effort, reporter=phases))
+                won[pair] = seen[0][:, _AIVAT]
+                won[pair[::-1]] = -won[pair]
+    game = next(each.contender.spec.game for each in opened if each.contender.spec.game is not None)
+    players = [
+        _standing(name, [won[name, other] for other in names if other != name], game.big_blind_chips) for name in names
+    ]
+    players.sort(key=lambda player: -player["mean_chips"])
+    spent = round(working_seconds() - began, 6)
+    return {"players": players, "matches": matches, "hands": matches[0]["hands"], "seed": seed, "seconds": spent}
+
+
+def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: float | None) -> dict[str, Any]:
+    """Return a player's winnings per hand, from its pairs of hands against each other player."""
+    units = np.mean(won, axis=0)
+    mean, interval = ratio95(units, np.ones(len(units)))
+    scale = None if big_blind is None else 1000 / big_blind
+    return {
+        "name": name,
+        "mean_chips": mean,
+        "ci95_chips": list(interval),
+        "mean_mbb": None if scale is None else mean * scale,
+        "ci95_mbb": None if scale is None else [end * scale for end in interval],
+    }
+
+
+def round_robin_text(record: Mapping[str, Any]) -> str:
+    """Return a table for people: each player's winnings in total, the best first, and from each other."""
+    players, names = record["players"], [player["name"] for player in record["players"]]
+    unit = "chips" if players[0]["mean_mbb"] is None else "mbb"
+    cells = {}
+    for found in record["matches"]:
+        (low, high), mean = found[f"aivat_ci95_{unit}"], found[f"aivat_mean_{unit}"]
+        for pair, sign in (((found["a"], found["b"]), 1), ((found["b"], found["a"]), -1)):
+            cells[pair] = f"{sign * mean:+.4g} ± {(high - low) / 2:.3g}"
+    head = ["", "mbb/g" if unit == "mbb" else "chips", "95 %", *(f"from {k}" for k in range(1, len(names) + 1))]
+    lines = [head]
+    for place, player in enumerate(players, 1):
+        low, high = player[f"ci95_{unit}"]
+        own = [f"{place} {player['name']}", f"{player[f'mean_{unit}']:+.4g}", f"{low:+.4g} to {high:+.4g}"]
+        lines.append(own + [cells.get((player["name"], other), "") for other in names])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return "\n".join([*texts, f"{record['hands']:,} hands a match, AIVAT, the same deals in all"])

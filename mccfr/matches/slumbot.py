@@ -1,0 +1,62 @@
+"""Client of servers with Slumbot's interface: plays hold'em hands as JSON over HTTP.
+
+`/new_hand` deals and `/act` takes an action; both return the current hand (`mccfr.matches.json_server_hand`). A hand is
+over if and only if `winnings` is present. Responses may carry a new token, which goes with the next request.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mccfr.games.betting import BettingRules
+from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc_session import FinishedHand
+from mccfr.matches.json_http import Post
+from mccfr.matches.json_server_hand import ServerHand, ServerHandState, card_list
+from mccfr.play.player import Player
+
+
+class SlumbotSession:
+    """Plays hand after hand for a player."""
+
+    def __init__(self, player: Player, rules: BettingRules, post: Post) -> None:
+        self._player, self._rules, self._post = player, rules, post
+        self._token: str | None = None
+
+    def login(self, name: str, password: str) -> None:
+        """Log in as a user of the server; `TableError` if it refuses."""
+        self._asked("login", {"username": name, "password": password})
+        if self._token is None:
+            raise TableError("the server has taken the name and given no token")
+
+    def play_hand(self, number: int) -> FinishedHand:
+        """Play a hand to its end; `TableError` if the server fails or sends an invalid hand."""
+        where, served = f"hand {number}", ServerHand(self._player, self._rules, number)
+        answer = self._asked("new_hand", {})
+        position = answer.get("client_pos")
+        hand = "".join(card_list(answer.get("hole_cards"), (2,), f"{where}, hole_cards"))
+        if position not in (0, 1) or isinstance(position, bool):
+            raise TableError(f"{where}: client_pos is {shown(repr(position))}, neither 0 nor 1")
+        while True:
+            shows, other = answer.get("bot_hole_cards"), ""
+            if shows and answer.get("winnings") is not None:
+                other = "".join(card_list(shows, (2,), f"{where}, bot_hole_cards"))
+            board = card_list(answer.get("board", []), (0, 3, 4, 5), f"{where}, board")
+            seen = ServerHandState(position, hand, other, answer.get("action"), board, answer.get("winnings"))
+            found = served.answer(seen)
+            if isinstance(found, FinishedHand):
+                return found
+            answer = self._asked("act", {"incr": found})
+
+    def _asked(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the server's response, and keep its newest token."""
+        answer = self._post(where, body if self._token is None else {**body, "token": self._token})
+        if not isinstance(answer, dict):
+            raise TableError(f"the server's answer to /{where} is no JSON object")
+        if answer.get("error_msg"):
+            raise TableError(f"the server refuses /{where}: {shown(str(answer['error_msg']))}")
+        token = answer.get("token")
+        if token is not None:
+            if not isinstance(token, str):
+                raise TableError(f"the server's token after /{where} is {shown(repr(token))}, no text")
+            self._token = token
+        return answer

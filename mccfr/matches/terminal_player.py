@@ -1,0 +1,259 @@
+"""A human player at the terminal: prints events in words and prompts for actions.
+
+Amounts are in big blinds if the game has one, otherwise in chips. Bets are totals on the street: a raise to 6 before
+the flop includes the blind, and a bet of 6 on the turn adds 6.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import NamedTuple
+
+import numpy as np
+
+from mccfr.cards.card_index import Deal, IndexedCards
+from mccfr.games.betting import BettingState, amount_text, raise_bounds
+from mccfr.games.game import Game
+from mccfr.games.translation import real_betting
+from mccfr.play.player import Betting, PlayerSpec, Program
+from mccfr.play.showdown_values import showdown_results
+from mccfr.play.table import PlayedHand, play_hand
+
+HELP = """\
+  f       fold                     c      check or call
+  r 6     bet or raise to 6 {unit} on this street
+  r 50%   half the pot, after calling; r pot: all of it
+  a       all-in                   q      stop; this hand does not count"""
+LISTED_HELP = """\
+  f       fold                     c      check or call
+  r       bet or raise             q      stop; this hand does not count"""
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,6})?")
+_CALLS, _CHECKS, _FOLDS = ("c", "call"), ("k", "x", "check"), ("f", "fold")
+_ALL_IN = ("a", "all-in", "allin", "all in")
+Ask = Callable[[str], str]
+Tell = Callable[[str], None]
+
+
+class LeaveError(Exception):
+    """Raised when the human player quits."""
+
+
+class Money(NamedTuple):
+    """Formats chips as big blinds or as chips."""
+
+    unit: float
+
+    def text(self, chips: float) -> str:
+        """Return an amount with its unit."""
+        return f"{amount_text(round(chips / self.unit, 2))} {'chips' if self.unit == 1 else 'BB'}"
+
+
+def money_of(game: Game) -> Money:
+    """Return the format of a game's amounts: big blinds if it has one."""
+    return Money(game.big_blind_chips or 1.0)
+
+
+def role(game: Game, position: int) -> str:
+    """Return the name of a position."""
+    if game.big_blind_chips:
+        return "the button and small blind" if position else "the big blind"
+    return "second to act" if position else "first to act"
+
+
+class Person(Program):
+    """A player who asks a human for each action."""
+
+    def __init__(self, betting: Betting, game: Game, ask: Ask, tell: Tell) -> None:
+        """Take the game and the terminal's functions.
+
+        ask   returns the answer to a prompt; raises `EOFError` at the end of input
+        tell  prints a line
+        """
+        super().__init__(betting)
+        self._ask, self._tell, self._game, self._money = ask, tell, game, money_of(game)
+
+    def deal(self, position: int, hand: str, number: int | None = None) -> None:
+        """Begin a hand and print position and cards."""
+        super().deal(position, hand, number)
+        self._tell(f"\nHand {self._hands + 1}: you are {role(self._game, position)}. Your cards: {spaced(hand)}")
+
+    def board(self, cards: str) -> None:
+        """Set the board and print it."""
+        before, state = self.cards, self.state
+        super().board(cards)
+        if cards != before and not isinstance(state, int):
+            self._tell(f"  Board: {spaced(cards)}, pot {self._money.text(sum(state.put_in))}")
+
+    def see(self, action: str) -> None:
+        """Print and record the policy's action."""
+        self._tell(f"  The policy {self._done(action)}")
+        super().see(action)
+
+    def act(self, random: Random) -> str:
+        """Ask until the answer is a legal action."""
+        del random
+        while True:
+            try:
+                text = self._ask(f"  You: {self._choices()} > ").strip().lower()
+            except EOFError:
+                raise LeaveError from None
+            if text in ("q", "quit", "exit"):
+                raise LeaveError
+            if text in ("?", "h", "help"):
+                unit = "chips" if self._money.unit == 1 else "big blinds"
+                self._tell(HELP.format(unit=unit) if self._rules is not None else LISTED_HELP)
+                continue
+            action = self._read(text)
+            problem = f"{text[:40]!r} is none of these: ? helps" if action is None else self._problem(action)
+            if text in _CHECKS and self.may_fold:
+                problem = "there is a bet: call with c or fold with f"
+            if action is not None and not problem:
+                return action
+            self._tell(f"  {problem}")
+
+    def _choices(self) -> str:
+        """Return the legal choices for the prompt."""
+        state = self.state
+        assert not isinstance(state, int)
+        to_call = state.to_call - state.put_in[self.position]
+        found = ["[f]old"] * self.may_fold
+        if self.may_call:
+            found.append(f"[c]all {self._money.text(to_call)}" if self.may_fold else "[c]heck")
+        bets = self.raises()
+        if bets and isinstance(state, BettingState):
+            low, high = (self._money.text(float(each[1:]) - state.put_in_before) for each in bets)
+            verb = "[r]aise to" if state.bets or state.street == 0 else "[b]et"
+            found.append(f"{verb} {low} .. {high}" if low != high else f"[a]ll-in for {high}")
+        elif bets:
+            found.append("[r]aise" if self.may_fold else "bet with [r]")
+        return ", ".join([*found, "? helps"])
+
+    def _problem(self, action: str) -> str:
+        """Return why an action is illegal; "" if it is legal."""
+        state = self.state
+        assert not isinstance(state, int)
+        if action == "f" and not self.may_fold:
+            return "there is nothing to fold to: check with c"
+        if action == "c" and not self.may_call:
+            return "you cannot check or call here"
+        if action not in ("c", "f") and isinstance(state, BettingState) and self._rules is not None:
+            bounds = raise_bounds(self._rules, state)
+            if bounds is None:
+                return "you cannot raise: the other player is all-in"
+            if not bounds[0] <= float(action[1:]) <= bounds[1]:
+                low, high = (self._money.text(each - state.put_in_before) for each in bounds)
+                return f"a raise is to {low} at least and {high} at most"
+        return ""
+
+    def _read(self, text: str) -> str | None:
+        """Parse an answer to an action; None if it is invalid."""
+        if text in _FOLDS:
+            return "f"
+        if text in (*_CALLS, *_CHECKS):
+            return "c"
+        if text in _ALL_IN:
+            return (self.raises((1.0,)) or ["c"])[0]
+        amount = re.sub(r"^(raise|bet|r|b)\s*(to\s*)?", "", text)
+        if amount == text:
+            return None
+        state = self.state
+        if not isinstance(state, BettingState):
+            listed = self.raises()
+            return listed[0] if listed and (amount == "" or text in listed) else None
+        if amount in ("pot", "p"):
+            amount = "100%"
+        if amount.endswith("%") and _NUMBER.fullmatch(amount[:-1]):
+            target = state.to_call + float(amount[:-1]) / 100 * 2 * state.to_call
+        elif _NUMBER.fullmatch(amount):
+            target = state.put_in_before + float(amount) * self._money.unit
+        else:
+            return None
+        whole = all(float(each[1:]).is_integer() for each in self.raises())
+        return f"r{amount_text(float(round(target)) if whole else target)}"
+
+    def _done(self, action: str) -> str:
+        """Return an action of the policy in words."""
+        state = self.state
+        assert not isinstance(state, int)
+        if action == "f":
+            return "folds"
+        to_call = self._money.text(state.to_call - state.put_in[state.player])
+        if action == "c":
+            return f"calls {to_call}" if state.facing else "checks"
+        if not isinstance(state, BettingState) or self._rules is None:
+            return "raises" if state.facing else "bets"
+        target = float(action[1:])
+        verb = "raises to" if state.bets or state.street == 0 else "bets"
+        all_in = ", all-in" * (target >= self._rules.stack)
+        return f"{verb} {self._money.text(target - state.put_in_before)}{all_in}"
+
+
+class PersonHand(NamedTuple):
+    """A hand against a human: the human's position, the human's chips won, and all dealt cards."""
+
+    position: int
+    won: float
+    shared: bool  # the showdown was a tie
+    line: str
+    hands: tuple[str, str]
+    board: str
+
+
+def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, tell: Tell) -> Iterator[PersonHand]:
+    """Yield hands of a human against a policy, with alternating seats, until the human quits.
+
+    ask, tell  as in `Person`
+
+    Raises `ValueError` for a game that deals no cards beside its tree.
+    """
+    betting, dealing = real_betting(game), game.cards.at_table()
+    person, other = Person(betting, game, ask, tell), spec.player(betting, seed=seed)
+    for number in range(hands):
+        deal, position = dealing.deal(seed, number), number % 2
+        players = (person, other) if position == 0 else (other, person)
+        try:
+            played = play_hand(players, betting, dealing, deal, number)
+        except LeaveError:
+            return
+        found = _ended(game, dealing, deal, played, position)
+        tell(_ending(game, found, played))
+        yield found
+
+
+def _ended(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
+    """Return the result of a hand."""
+    last, result = dealing.streets - 1, 0.0
+    street = last if played.showdown else played.states[-1].street
+    if played.showdown:
+        drawn = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
+        result = float(drawn[0])
+    won = game.won_chips(played.fixed, played.showdown, result)[position]
+    first, second = (dealing.hand_text(hand) for hand in deal.hands)
+    board = dealing.board_text(street, deal.boards[street])
+    return PersonHand(position, won, bool(played.showdown) and result == 0, played.line, (first, second), board)
+
+
+def _ending(game: Game, hand: PersonHand, played: PlayedHand) -> str:
+    """Return the end of a hand in words."""
+    money, shown = money_of(game), ""
+    if played.showdown:
+        board = f" on {spaced(hand.board)}" if hand.board else ""
+        shown = f"  The policy shows {spaced(hand.hands[1 - hand.position])}{board}.\n"
+    if hand.shared:
+        rake = f" Your half of the rake: {money.text(-hand.won)}." if hand.won else ""
+        return f"{shown}  You share the pot.{rake}"
+    return f"{shown}  You {'win' if hand.won > 0 else 'lose'} {money.text(abs(hand.won))}."
+
+
+def history(game: Game, number: int, hand: PersonHand) -> str:
+    """Return one line about a finished hand, with all cards."""
+    own, other = spaced(hand.hands[hand.position]), spaced(hand.hands[1 - hand.position])
+    board = f" | {spaced(hand.board)}" if hand.board else ""
+    won = ("+" if hand.won > 0 else "-" if hand.won < 0 else "") + money_of(game).text(abs(hand.won))
+    return f"{number:4}. {role(game, hand.position)}: {own} against {other}{board} | {hand.line} | {won}"
+
+
+def spaced(cards: str) -> str:
+    """Return two-character cards separated by blanks; other text unchanged."""
+    pairs = re.findall("[2-9TJQKA][cdhs]", cards)
+    return " ".join(pairs) if "".join(pairs) == cards else cards

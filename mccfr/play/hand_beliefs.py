@@ -1,0 +1,103 @@
+"""Ranges of a seat given its actions: the probability of all its actions, for each hand.
+
+A seat draws translations of bets outside its tree, unseen by others. Here all translations are followed, with their
+probabilities.
+"""
+
+from collections.abc import Iterable, Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Board
+from mccfr.games.line_lookup import LineReading
+from mccfr.play.policy_seat import Seat
+
+_Place = tuple[int, int]
+"""Node and `closed` of a reading."""
+
+
+class AnyHand:
+    """The range of a player whose actions do not depend on its hand: all hands, at any time."""
+
+    def see(self, state: Any, action: str) -> None:
+        """Ignore the opponent's action."""
+
+
+class ObservedRange:
+    """A seat's range as known to its opponent and to observers.
+
+    reach  {(node, closed): [H]} probability of the seat's actions so far and of a translation, by hand
+    """
+
+    def __init__(self, seat: Seat, position: int) -> None:
+        """Start at the beginning of a hand, with the seat at `position`."""
+        self._seat, self._position = seat, position
+        self._betting = seat.betting
+        _, readings = self._betting.start()
+        self.reach: dict[_Place, npt.NDArray[np.float64]] = {
+            (reading.node, reading.closed): np.full(seat.dealing.hand_count, reading.probability)
+            for reading in readings
+        }
+        self._buckets: tuple[tuple[int, Board | list[Board]], npt.NDArray[np.int32]] | None = None
+        self._after: dict[str, dict[_Place, npt.NDArray[np.float64]]] = {}
+
+    def choices(self, state: Any, board: Board | list[Board]) -> Mapping[str, npt.NDArray[np.float64]]:
+        """Return {action: [H]} probability of the actions so far followed by each possible action.
+
+        state  with the seat to act
+        board  of `state.street`; or a list of boards, whose hands are concatenated in `reach` and in the result
+        """
+        self._after = {}
+        for (node, closed), reach in self.reach.items():
+            reading = LineReading(node, 1.0, closed)
+            if not self._betting.decides(reading):
+                self._add("c", self._betting.outcomes(reading, state, "c")[0], reach)
+                continue
+            rows = self._seat.played(node, self._buckets_on(node, board))
+            for number in range(int(self._seat.policy.game.tree.arrays.count[node])):
+                action = self._betting.real_action(node, number, state)
+                self._add(action, self._betting.done(reading, number, action), reach * rows[:, number])
+        return {
+            action: np.sum(list(found.values()), axis=0)
+            for action, found in self._after.items()
+            if any(reach.any() for reach in found.values())
+        }
+
+    def _add(self, action: str, reading: LineReading, reach: npt.NDArray[np.float64]) -> None:
+        found = self._after.setdefault(action, {})
+        place = reading.node, reading.closed
+        found[place] = found[place] + reach if place in found else reach
+
+    def chose(self, action: str) -> None:
+        """Record that the seat has taken one of the last `choices`."""
+        self.reach = {place: reach for place, reach in self._after[action].items() if reach.any()}
+
+    def having_chosen(self, actions: Iterable[str]) -> "ObservedRange":
+        """Return a copy in which one of some of the last `choices` has been taken."""
+        found = copy(self)
+        found._after = {"": {}}
+        for action in actions:
+            for (node, closed), reach in self._after.get(action, {}).items():
+                found._add("", LineReading(node, 1.0, closed), reach)
+        found.chose("")
+        return found
+
+    def see(self, state: Any, action: str) -> None:
+        """Record an action of the opponent, over all its translations."""
+        before, self._after = self.reach, {}
+        for (node, closed), reach in before.items():
+            for reading in self._betting.outcomes(LineReading(node, 1.0, closed), state, action):
+                self._add(action, reading, reach * reading.probability)
+        self.chose(action)
+
+    def _buckets_on(self, node: int, board: Board | list[Board]) -> npt.NDArray[np.int32]:
+        arrays = self._seat.policy.game.tree.arrays
+        street = int(arrays.block[node]) // 2
+        if self._buckets is None or self._buckets[0] != (street, board):
+            boards = board if isinstance(board, list) else [board]
+            rows = [self._seat.dealing.bucket_row(street, self._position, each) for each in boards]
+            self._buckets = (street, board), np.concatenate(rows)
+        return self._buckets[1]

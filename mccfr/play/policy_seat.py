@@ -1,0 +1,170 @@
+"""A policy's seat at a table: receives cards and actions, returns legal actions.
+
+A seat keeps its place in the policy's tree. A bet outside the tree is translated to one in the tree
+(`mccfr.games.translation`). The translation is drawn once and kept for the rest of the hand. The seat's own actions
+need no translation.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import IndexedCards
+from mccfr.common.arguments import check_fields, checked
+from mccfr.games.game import Game
+from mccfr.games.line_lookup import LineReading
+from mccfr.games.translation import real_betting
+from mccfr.play.player import Betting, Player, PlayerSpec, State
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
+
+
+@dataclass(frozen=True)
+class PolicySpec(PlayerSpec):
+    """A policy and its play options, as in `Seat`."""
+
+    policy: Behaviour
+    purify: bool = False
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self, PolicySpec)
+        check_threshold(self.threshold)
+
+    @property
+    def game(self) -> Game:
+        """The policy's game."""
+        return self.policy.game
+
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """Return a new seat; it translates the table's betting into its own policy's tree."""
+        del betting
+        return Seat(self.policy, seed=seed, purify=self.purify, threshold=self.threshold)
+
+    def fingerprint(self) -> str:
+        """Return the play options as text."""
+        return "purified" * self.purify + f" above {self.threshold!r}" * (self.threshold > 0)
+
+
+class Seat(Player):
+    """A policy at one seat of a two-player poker game, hand after hand.
+
+    Positions are those of the policy's game: in hold'em 0 is the big blind, 1 the button.
+
+    Attributes:
+        policy:  the policy
+        reading: current translation of the hand into the policy's tree
+    """
+
+    @checked
+    def __init__(self, policy: Behaviour, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
+        """Prepare the seat.
+
+        policy     a `Policy`, or the average strategy of a run's checkpoint
+        seed       of random translations and actions
+        purify     always play the likeliest action; among equals the first that is no fold, so that rows never
+                   reached do not fold
+        threshold  actions with a lower probability are never played
+
+        Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside 0 to 1.
+        """
+        check_threshold(threshold)
+        self.policy, self.purify, self.threshold = policy, purify, threshold
+        super().__init__(real_betting(policy.game), seed=seed)
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.reading = self.readings[0]
+        self._bucket: int | None = None
+        self._range: npt.NDArray[np.int32] | None = None
+
+    def deal(self, position: int, hand: str, number: int | None = None) -> None:
+        """Begin a hand; `ValueError` also for invalid cards."""
+        super().deal(position, hand, number)
+        if self.policy.game.cards.cards_on(0) == 0:
+            self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)
+
+    def board(self, cards: str) -> None:
+        """Set the current board."""
+        super().board(cards)
+        self._bucket = self._range = None
+
+    def _note(self, action: str, after: State | int) -> None:
+        before = self.state
+        super()._note(action, after)
+        if isinstance(after, int) or after.street != before.street:  # type: ignore[union-attr]
+            self._bucket = self._range = None
+
+    def _seen(self, state: State, action: str) -> None:
+        self.reading = self._drawn(self.betting.outcomes(self.reading, state, action))  # type: ignore[arg-type]
+
+    def _drawn(self, found: list[LineReading]) -> LineReading:
+        if len(found) == 1:
+            return found[0]
+        draw = self.random.random()
+        for reading in found[:-1]:
+            draw -= reading.probability
+            if draw < 0:
+                return reading
+        return found[-1]
+
+    def _chosen(self, state: Any, random: Random) -> str:
+        node = self.reading.node
+        if not self.betting.decides(self.reading):
+            self.reading = self.betting.outcomes(self.reading, state, "c")[0]
+            return "c"
+        chosen = self._sampled(self.strategy(), random)
+        action = self.betting.real_action(node, chosen, state)
+        self.reading = self.betting.done(self.reading, chosen, action)
+        return action
+
+    def strategy(self) -> npt.NDArray[np.float64]:
+        """Return [A] the probabilities for the seat's hand at `reading.node`, in the order of its children."""
+        node = self.reading.node
+        if self._bucket is None:
+            street = int(self.policy.game.tree.arrays.block[node]) // 2
+            self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self.hand, self.cards or None)
+        return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
+
+    def range_strategy(self) -> npt.NDArray[np.float64]:
+        """Return [H, A] every hand's probabilities at `reading.node`, without purification or threshold.
+
+        They are 0 for hands that share a card with the board. Raises `ValueError` if the street's board is missing.
+        """
+        node = self.reading.node
+        if self._range is None:
+            street, player = divmod(int(self.policy.game.tree.arrays.block[node]), 2)
+            self._range = self.dealing.bucket_row(street, player, self.dealing.read_board(street, self.cards))
+        return self.policy.rows(node, self._range)[0]
+
+    def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+        """Return [H, A] the probabilities of hands of these buckets at a node, as played by the seat.
+
+        Purification and threshold are applied.
+        """
+        return self._as_played(node, self.policy.rows(node, buckets)[0])
+
+    @cached_property
+    def dealing(self) -> IndexedCards:
+        """Hands and boards, numbered as in `range_strategy`."""
+        return self.policy.game.cards.at_table()
+
+    def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return [n, A] rows of a decision after purification and threshold."""
+        tree = self.policy.game.tree
+        folds = np.array([tree.label[tree.children(node)[0]] == FOLD])
+        return simpler_rows(rows, np.array([0, rows.shape[1]]), folds, self.purify, self.threshold)
+
+    @staticmethod
+    def _sampled(played: npt.NDArray[np.float64], random: Random) -> int:
+        draw, last = random.random(), 0
+        for action, share in enumerate(played.tolist()):
+            if share > 0:
+                draw, last = draw - share, action
+                if draw < 0:
+                    return action
+        return last

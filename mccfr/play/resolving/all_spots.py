@@ -1,0 +1,161 @@
+"""Re-solves every spot of a street into a whole strategy, for games small enough for exact evaluation.
+
+For each player, decision that begins the street, and board, the strategy in force is replaced by the re-solved one.
+The opponent's value is then at most the value before plus the gaps. A gap is g chips per hand that gets there. All
+the opponent's hands at that root together win at most g above their alternatives, weighted by the deal and the
+player's reach. The sum over roots bounds the total (Burch, Johanson & Bowling 2014, theorem 1, with an error for
+each root).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.play.resolving.reach_margins import gifts
+from mccfr.play.resolving.resolving_spot import Spot, Tables
+from mccfr.play.resolving.solve import METHODS, Effort, resolve
+from mccfr.solvers.public.public_tree import public_tree
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import DECISION, NO_PARENT
+
+_ALIKE = 1e-6
+"""Tolerance between rows of one bucket from several boards, for rounding."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A strategy with re-solved spots.
+
+    strategy      of the whole game
+    bound_chips   [2] by re-solved player: bound of the opponent's gain over the strategy before, in chips per hand,
+                  from the gaps. Infinite for the unsafe method
+    excess_chips  [2] the actual amount by which the opponent's hands at the roots exceed their alternatives
+    gap_chips     the largest gap of a spot, in chips per hand that gets there
+    spots         number of solved spots, of both players
+    """
+
+    strategy: Strategy
+    bound_chips: npt.NDArray[np.float64]
+    excess_chips: npt.NDArray[np.float64]
+    gap_chips: float
+    spots: int
+
+
+def roots(game: Game, street: int) -> list[int]:
+    """Return the decisions of a betting tree that begin a street; for street 0 the root."""
+    arrays, parent = game.tree.arrays, game.tree.parent
+    here = np.flatnonzero((arrays.kind == DECISION) & (arrays.block // 2 == street))
+    return [node for node in here.tolist() if parent[node] == NO_PARENT or arrays.block[parent[node]] // 2 != street]
+
+
+def resolve_street(
+    game: Game,
+    strategy: Strategy,
+    street: int,
+    method: str = METHODS[0],
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+    *,
+    players: tuple[int, ...] = (0, 1),
+    reach: bool = False,
+    merged: bool = False,
+    dtype: str = "float64",
+) -> Whole:
+    """Re-solve all spots of a street, each against the given strategy.
+
+    players  whose strategies are replaced
+    reach    raise alternatives by gifts (`gifts`)
+    merged   keep shared buckets on later streets and sample boards (`Spot`); values, gaps and bounds are still those
+             of real hands
+
+    Hands that share a bucket are solved separately and play the mean of their solutions. Gaps and bounds are those
+    of this mean.
+
+    Raises `ValueError` for games whose cards are not listed, and if boards share buckets but differ in their
+    strategies.
+    """
+    cards, public = game.cards.listed(), public_tree(game)
+    start = sum(len(boards) for boards in cards.board_cards[:street])
+    chance = float(np.prod(public.boards.weight[: street + 1])) / public.joint_weight
+    made = _Written(game, strategy)
+    bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
+    for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
+        if not (times := float(public.copies.times[start + board])):
+            continue  # isomorphic to another board
+        spot = Spot(game, node, board, merged=merged)
+        ranges, before = spot.ranges(strategy), spot.tables(strategy)
+        alike = [spot.own_buckets(block) for block in range(2 * spot.game.tree.streets)]
+        for player in [each for each in players if (ranges[each] > 0).any()]:
+            allowed = spot.best_response(1 - player, ranges[player], before).value
+            if reach:
+                allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
+            known = before if merged else None  # initial regrets help only with shared buckets
+            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, begun=known)
+            made.write(spot, player, found.tables, alike)
+            dealt = spot.weights[1 - player]
+            comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
+            excess[player] += chance * times * float(dealt @ np.maximum(found.values - allowed, 0))
+            bound[player] += inf if method == "unsafe" else chance * times * comes * found.gap_chips
+            gap, spots = max(gap, found.gap_chips), spots + 1
+    return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
+
+
+def resolve_streets(
+    game: Game,
+    strategy: Strategy,
+    streets: Sequence[int],
+    method: str = METHODS[0],
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> Whole:
+    """Re-solve the spots of several streets in order, each against the last result (nested).
+
+    Bounds and excesses are sums over streets; see `resolve_street`.
+    """
+    bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
+    for street in streets:
+        found = resolve_street(game, strategy, street, method, effort)
+        strategy, gap, spots = found.strategy, max(gap, found.gap_chips), spots + found.spots
+        bound, excess = bound + found.bound_chips, excess + found.excess_chips
+    return Whole(strategy, bound, excess, gap, spots)
+
+
+def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:
+    """Yield (block of the subgame, block of the game) of a player."""
+    for block in range(player, 2 * spot.game.tree.streets, 2):
+        yield block, block + 2 * spot.street
+
+
+class _Written:
+    """The tables of the whole game, with a record of the rows written.
+
+    tables  B × [buckets, slots]
+    """
+
+    def __init__(self, game: Game, strategy: Strategy) -> None:
+        self.tables = [table.copy() for table in strategy.probability]
+        self._rows = [np.zeros((b, r), bool) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
+
+    def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
+        """Write a player's part of a spot's solution; `buckets` are those of its infosets by block.
+
+        Raises `ValueError` if another spot wrote a different strategy to a row.
+        """
+        inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
+        for block, whole in _blocks(spot, player):
+            here, table = buckets[block], self.tables[whole]
+            for node in np.flatnonzero(inside.block == block).tolist():
+                origin, count = int(spot.nodes[node]), int(inside.count[node])
+                rows = found[block][int(inside.slot[node]) : int(inside.slot[node]) + count].T
+                slots = slice(int(outside.slot[origin]), int(outside.slot[origin]) + count)
+                written = self._rows[whole][here, outside.row[origin]]
+                if np.abs(table[here, slots] - rows)[written].max(initial=0) > _ALIKE:
+                    raise ValueError(
+                        f"{spot.origin.name}: boards share buckets, and were solved to different strategies; a whole "
+                        "strategy needs buckets of one board, or of boards alike but for suits"
+                    )
+                table[here, slots] = rows
+                self._rows[whole][here, outside.row[origin]] = True

@@ -1,0 +1,183 @@
+"""Ranges and continuation of a policy as seen by an observer who knows the policy and the betting.
+
+A policy's random translations of bets outside its tree are hidden; all of them are followed
+(`mccfr.play.hand_beliefs`). Results depend only on the betting and the board.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Board
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.games.betting import BettingState
+from mccfr.games.game import Game
+from mccfr.games.line_lookup import LineReading, taken_for
+from mccfr.play.hand_beliefs import ObservedRange
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_spot import Spot, Tables
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.trees.compiled import DECISION
+
+Floats = npt.NDArray[np.float64]
+
+
+class AssumedRange(ObservedRange):
+    """The range of a player who is assumed to play a policy, even if its real actions differ.
+
+    An action outside the tree is translated. If the policy never takes it, the range stays unchanged.
+    """
+
+    def took(self, state: BettingState, action: str, board: Board) -> None:
+        """Update the range by an action of this player, inside or outside the policy's tree."""
+        before, tree = self.reach, self._seat.policy.game.tree
+        for heeds_hands in (True, False):
+            self._after = {action: {}}
+            for (node, closed), reach in before.items():
+                reading, rows = LineReading(node, 1.0, closed), None
+                if heeds_hands and self._betting.decides(reading):
+                    rows = self._seat.played(node, self._buckets_on(node, board))
+                for found in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
+                    share = 1.0 if rows is None else rows[:, taken_for(tree, node, action, found)]
+                    self._add(action, found, reach * found.probability * share)
+            self.chose(action)
+            if self.reach:
+                return
+
+
+class HandObserver:
+    """A hand up to some decision, as seen by an observer.
+
+    ours, theirs  ranges of the player whose strategy is known, and of the opponent if it played the same policy
+    """
+
+    def __init__(self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]]) -> None:
+        """Follow the states, actions and boards so far; `position` is the known player's."""
+        self._seat, self.position = seat, position
+        self.ours, self.theirs = AssumedRange(seat, position), AssumedRange(seat, 1 - position)
+        for state, action, board in line:
+            self._after(self.ours, self.theirs, state, action, board)
+
+    def _after(self, ours: AssumedRange, theirs: AssumedRange, state: BettingState, action: str, board: Board) -> None:
+        if state.player == self.position:
+            if action in ours.choices(state, board):
+                ours.chose(action)
+            else:  # an action from before a restart, or of another program at this seat
+                ours.took(state, action, board)
+            theirs.see(state, action)
+        else:
+            ours.see(state, action)
+            theirs.took(state, action, board)
+
+    def ranges(self) -> Floats:
+        """Return [2, H] weights of both positions' hands; all hands for an opponent with an empty range."""
+        found = np.zeros((2, self._seat.dealing.hand_count))
+        for position, seen in ((self.position, self.ours), (1 - self.position, self.theirs)):
+            found[position] = sum(seen.reach.values(), np.zeros(found.shape[1]))
+        if not found[1 - self.position].any():
+            found[1 - self.position] = 1
+        return found
+
+    def buckets_in(self, spot: Spot, state: BettingState) -> Tables:
+        """Return the policy's continuation in a spot with shared buckets on later streets.
+
+        spot   merged, of a subgame that begins at a state
+        state  of the real betting there
+
+        Only the player's likeliest translation is followed, and the likeliest of each later bet. An action outside
+        the subgame becomes its nearest amount.
+        """
+        tree, betting = spot.game.tree, self._seat.betting
+        buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
+        found: Tables = [table.T.copy() for table in uniform_strategy(spot.game).probability]
+        place = max(self.ours.reach, key=lambda place: float(self.ours.reach[place].sum()))
+        todo: list[tuple[int, Any, LineReading]] = [(0, state, LineReading(place[0], 1.0, place[1]))]
+        while todo:
+            node, here, reading = todo.pop()
+            block, children = int(tree.arrays.block[node]), tree.children(node)
+            slot = int(tree.arrays.slot[node])
+            found[block][slot : slot + len(children)] = self._rows_of(
+                reading, here, buckets[block], [tree.label[child] for child in children]
+            )
+            for child in children:
+                if tree.arrays.kind[child] == DECISION:
+                    after = max(
+                        betting.outcomes(reading, here, tree.label[child]), key=lambda outcome: outcome.probability
+                    )
+                    todo.append((child, betting.apply(here, tree.label[child]), after))
+        return found
+
+    def _rows_of(
+        self, reading: LineReading, state: Any, buckets: npt.NDArray[np.int32], labels: Sequence[str]
+    ) -> npt.NDArray[np.float64]:
+        """Return [A, buckets] probabilities at a translation, by the subgame's actions `labels`."""
+        betting, found = self._seat.betting, np.zeros((len(labels), len(buckets)))
+        if not betting.decides(reading):
+            found[labels.index("c")] = 1
+            return found
+        for number, played in enumerate(self._seat.played(reading.node, buckets).T):
+            found[nearest_action(labels, betting.real_action(reading.node, number, state))] += played
+        return found
+
+    def policy_in(self, game: Game, state: BettingState) -> Tables:
+        """Return the policy's continuation in a subgame (`endgame`) that begins at a state.
+
+        Probabilities of a hand are means over its translations. An action outside the subgame becomes its nearest
+        amount. Hands of weight 0 play uniformly.
+        """
+        cards, tree = game.cards.listed(), game.tree
+        found: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
+        todo: list[tuple[int, Any, ObservedRange, npt.NDArray[np.intp]]] = [(0, state, self.ours, np.zeros(1, np.intp))]
+        while todo:  # each entry covers all boards of a street
+            node, here, seen, boards = todo.pop()
+            street, children = here.street - state.street, tree.children(node)
+            if here.player == self.position:
+                choices = seen.choices(here, [tuple(board) for board in cards.board_cards[street][boards].tolist()])
+                labels = [tree.label[child] for child in children]
+                nearest = {action: nearest_action(labels, action) for action in choices}
+                rows = _rows(choices, nearest, len(children))
+                bucket, slot = cards.bucket[street][self.position, boards].ravel(), int(tree.arrays.slot[node])
+                live = bucket != NO_BUCKET
+                found[2 * street + self.position][slot : slot + len(children), bucket[live]] = rows[:, live]
+            for number, child in enumerate(children):
+                if tree.arrays.kind[child] != DECISION:
+                    continue
+                if here.player == self.position:
+                    ours = tree.label[child][0]  # a raise that became a call, for lack of raises, is not continued
+                    later = seen.having_chosen(
+                        action for action in choices if nearest[action] == number and action[0] == ours
+                    )
+                    if not later.reach:
+                        continue  # the player never gets there
+                else:
+                    later = copy(seen)
+                    later.see(here, tree.label[child])
+                after: Any = self._seat.betting.apply(here, tree.label[child])
+                lying = boards
+                if after.street != here.street:  # subgames have at most two streets, the first with one board
+                    lying, later = np.flatnonzero(cards.board_parent[street + 1] >= 0), copy(later)
+                    later.reach = {place: np.tile(reach, len(lying)) for place, reach in later.reach.items()}
+                todo.append((child, after, later, lying))
+        return found
+
+
+def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:
+    """Return [A, H] action probabilities from joint weights; uniform for hands of weight 0."""
+    rows = np.zeros((count, len(next(iter(choices.values())))))
+    for action, reach in choices.items():
+        rows[number[action]] += reach
+    total = rows.sum(axis=0)
+    return np.where(total > 0, rows / np.where(total > 0, total, 1), 1 / count)
+
+
+def nearest_action(labels: Sequence[str], action: str) -> int:
+    """Return the index of an action among `labels`, or of the one with the nearest amount."""
+    if action in labels:
+        return labels.index(action)
+    raises = [number for number, label in enumerate(labels) if label[0] == "r"]
+    if action[0] != "r" or not raises:
+        return labels.index("c")
+    return min(raises, key=lambda number: abs(float(labels[number][1:]) - float(action[1:])))

@@ -1,0 +1,86 @@
+"""Builds the rest of a real hold'em hand as a subgame, from any postflop betting state.
+
+Chips in the pot, the player to act and the last raise are the table's real ones; later bets follow a menu. A subgame
+may therefore begin with a bet that is in no policy's tree.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import COMBO_COUNT
+from mccfr.cards.base import Cards
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.config.game_tables import Menu
+from mccfr.games.betting import BettingRules, BettingState, build_tree
+from mccfr.games.game import Game
+from mccfr.games.menu import MenuGame, menu_targets
+
+MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold=0.5)
+"""Three bet sizes, pot-size raises; above half the stack all-in.
+
+All-in is no size of its own: all-ins into small pots converge slowest, and facing one the player re-solves.
+"""
+TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold=0.5)
+"""If a street follows, whose bets multiply with its cards: pot size and one raise."""
+_LISTED = 2  # most streets for lossless buckets, the first included
+
+
+def endgame(
+    rules: BettingRules,
+    state: BettingState,
+    board: Sequence[int],
+    menu: Menu = MENU,
+    live: npt.NDArray[np.bool_] | None = None,
+    cards: Cards | None = None,
+) -> Game:
+    """Return the subgame from a state of real betting; its street is the first, all hands have weight 1.
+
+    rules  of the whole game: stacks, minimum bets, first players
+    board  all cards of the state's street, in order of dealing
+    live   [2, 1326] possible hands, others are not dealt; None: every hand is possible
+    cards  of the whole game, whose buckets are used if two more streets follow
+
+    Raises `ValueError` for an invalid menu after the flop, and for more than two streets without `cards`.
+    """
+    first, streets = state.street, rules.streets - state.street
+    whole = all(float(amount).is_integer() for amount in (rules.stack, rules.minimum_bet, *state.put_in))
+    reach = np.ones((2, COMBO_COUNT)) if live is None else live.astype(np.float64)
+    if streets <= _LISTED:
+        dealt = endgame_cards(board, reach, streets)
+    elif cards is not None:
+        dealt = _bucketed(cards, first, board, reach)
+    else:
+        raise ValueError(f"{streets} streets follow: an endgame of more than {_LISTED} needs the whole game's buckets")
+    kept = BettingRules(
+        state.put_in,
+        rules.first_player[first:],
+        menu_targets(menu, MenuGame(rules.stack, rules.minimum_bet, first, streets, whole_chips=whole)),
+        stack=rules.stack,
+        minimum_bet=rules.minimum_bet,
+        board_cards=rules.board_cards[first:],
+        put_in_before=state.put_in_before,
+    )
+    return Game(
+        "holdem-subgame",
+        build_tree(kept, state._replace(street=0)),
+        dealt,
+        big_blind_chips=rules.minimum_bet,
+        pot_chips=sum(state.put_in),
+    )
+
+
+def _bucketed(cards: Cards, street: int, board: Sequence[int], reach: npt.NDArray[np.float64]) -> ListedCards:
+    """Return a game's cards from a street's board on, with the game's buckets."""
+    known = cards.after(street, board)
+    return replace(
+        known,
+        reach=known.reach * reach,
+        board_cards=known.board_cards[street:],
+        board_parent=[np.zeros(1, np.int32), *known.board_parent[street + 1 :]],
+        bucket=known.bucket[street:],
+        buckets=known.buckets[street:],
+    )

@@ -1,0 +1,144 @@
+"""A policy's seat that re-solves from some street on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import combo_index, parse_cards
+from mccfr.cards.card_index import Board
+from mccfr.games.betting import BettingState, amount_text, raise_bounds
+from mccfr.games.game import Game
+from mccfr.play.hand_beliefs import ObservedRange
+from mccfr.play.player import Betting, Player, PlayerSpec, State
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_table import SETTINGS, Acted, PublicState, Resolver, Settings
+from mccfr.play.resolving.solve import Effort
+from mccfr.policy.strategy_profile import Behaviour
+
+_HAND, _BOARD, _ODD_CHIPS = "AsQh", "Kc7d2s9hTd", 1.0  # of the hand that is played to compile kernels
+
+
+@dataclass(frozen=True)
+class ResolvingSpec(PlayerSpec):
+    """A policy that is re-solved during play."""
+
+    policy: Behaviour
+    settings: Settings
+
+    @property
+    def game(self) -> Game:
+        """The policy's game."""
+        return self.policy.game
+
+    def player(self, betting: Betting, *, seed: int = 0) -> Player:
+        """Return a new seat; raises as `ResolvingSeat`."""
+        del betting
+        return ResolvingSeat(self.policy, self.settings, seed=seed)
+
+    def fingerprint(self) -> str:
+        """Return the settings as text."""
+        return repr(self.settings)
+
+
+class ResolvingSeat(Seat):
+    """A policy at one seat of no-limit hold'em, re-solved from a street on (`mccfr.play.resolving.resolving_table`).
+
+    Before that street it plays as `Seat` does. After it, its strategy is a function of the public state and its
+    hand; only the action is random.
+    """
+
+    def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
+        """Prepare the seat; raises `ValueError` as `Seat` and `Resolver` do."""
+        self._acted: list[Acted] = []
+        super().__init__(policy, seed=seed)
+        self.resolver = Resolver(self, settings)
+
+    def prepare(self) -> None:
+        """Compile the kernels of all re-solved streets by playing a hand with one iteration per spot.
+
+        On each street the opponent bets an amount outside the subgame, which needs kernels of its own.
+        """
+        other = ResolvingSeat(self.policy, replace(self.resolver.settings, effort=Effort(iterations=1)))
+        rules, dealt = other.resolver.rules, 0
+        other.deal(0, _HAND)
+        for street, cards in enumerate(rules.board_cards):
+            dealt += cards
+            other.board(_BOARD[: 2 * dealt])
+            resolves = street >= other.resolver.street
+            while isinstance(state := other.state, BettingState) and state.street == street:
+                if resolves and state.player == other.position:
+                    other.public_state().played()
+                bounds = raise_bounds(rules, state) if resolves and state.player != other.position else None
+                other.see("c" if bounds is None or state.facing else f"r{amount_text(bounds[0] + _ODD_CHIPS)}")
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._acted = []
+
+    def _note(self, action: str, after: State | int) -> None:
+        state = self.state
+        assert isinstance(state, BettingState)
+        self._acted.append((state, action, self.dealing.read_board(state.street, self.cards)))
+        super()._note(action, after)
+
+    def _seen(self, state: State, action: str) -> None:
+        if state.street < self.resolver.street:  # the place in the policy's tree is not needed later
+            super()._seen(state, action)
+
+    def _chosen(self, state: Any, random: Random) -> str:
+        if state.street < self.resolver.street:
+            return super()._chosen(state, random)
+        here = self.public_state()
+        hand = combo_index(*parse_cards(self.hand))
+        return here.actions[self._sampled(here.played()[:, hand], random)]
+
+    def public_state(self) -> PublicState:
+        """Return the hand's public state; `ValueError` before the chosen street or if no player acts."""
+        state = self.state
+        if not isinstance(state, BettingState) or state.street < self.resolver.street:
+            raise ValueError(
+                f"after {self.line!r} nobody acts, or the street comes before {self.resolver.settings.street}"
+            )
+        board = self.dealing.read_board(state.street, self.cards)
+        return self.resolver.at(self.position, self._acted, state, board)
+
+
+class ResolvedRange(ObservedRange):
+    """`ObservedRange` of a re-solving seat: from the chosen street on actions follow the solutions."""
+
+    def __init__(self, seat: ResolvingSeat, position: int) -> None:
+        super().__init__(seat, position)
+        self._resolver, self._dealing = seat.resolver, seat.dealing
+        self._line: list[tuple[Any, str]] = []
+        self._state: Any = None
+
+    def choices(self, state: Any, board: Board) -> Mapping[str, npt.NDArray[np.float64]]:
+        """Return {action: [H]} reach of each action; solutions are cached by the seat."""
+        self._state = state
+        if state.street < self._resolver.street:
+            return super().choices(state, board)
+        boards = self._dealing.path(state.street, board)
+        here = self._resolver.at(
+            self._position, [(each, action, boards[each.street]) for each, action in self._line], state, board
+        )
+        place, reach = next(iter(self.reach)), np.sum(list(self.reach.values()), axis=0)
+        found = {action: reach * row for action, row in zip(here.actions, here.played(), strict=True)}
+        self._after = {action: {place: row} for action, row in found.items()}
+        return {action: row for action, row in found.items() if row.any()}
+
+    def chose(self, action: str) -> None:
+        """Record the seat's action."""
+        super().chose(action)
+        if self._state is not None:
+            self._line.append((self._state, action))
+            self._state = None
+
+    def see(self, state: Any, action: str) -> None:
+        """Record the opponent's action; translations are not needed once the seat re-solves."""
+        if state.street < self._resolver.street:
+            super().see(state, action)
+        self._line.append((state, action))

@@ -1,0 +1,207 @@
+"""The subgame from one decision on one board, with every hand an infoset of its own.
+
+A spot is public: ranges are arguments of its methods. Its cards are those of the real game and not merged into a
+strategy's buckets. Solutions and best responses are therefore exact in the real game.
+
+If too many boards follow, as after a flop, a spot may keep the game's buckets on later streets. A strategy there is
+a table by bucket, while best responses are still those of real hands.
+"""
+
+from dataclasses import replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import IndexedCards
+from mccfr.cards.card_lists import ListedCards, lossless_buckets
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.games.game import Game
+from mccfr.games.subgame import nodes_below, subtree
+from mccfr.solvers.public.best_response import Walk
+from mccfr.solvers.public.merged_rows import in_dtype
+from mccfr.solvers.public.public_tree import PublicTree, public_tree
+from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import DECISION
+
+Floats = npt.NDArray[np.float64]
+Tables = list[npt.NDArray[np.floating]]
+"""A strategy of a spot: by block [slots, buckets]."""
+
+_ALL = 1_000_000  # more than the boards of any spot
+
+
+class RootValues(NamedTuple):
+    """Counterfactual values of a player's hands at a root, at the other player's reach.
+
+    value   [H]     chips times the weight of opposing hands
+    action  [A, H]  the same after each action of the root; for the other player's actions, each one's share of `value`
+    """
+
+    value: Floats
+    action: Floats
+
+
+class Spot:
+    """A decision of a game with cards, on a board; see the module. H hands, B blocks, S streets.
+
+    node    the decision, in the game's tree
+    nodes   [n] nodes of the game's tree for each node of the subgame
+    known   the game's cards given the board, with buckets of all streets
+    game    the subgame with all possible hands; `reach` of its cards are the deal's weights
+    merged  hands share the game's buckets on later streets
+    """
+
+    def __init__(self, game: Game, node: int, board: Any, *, merged: bool = False) -> None:
+        """Build the subgame.
+
+        board  of the decision's street: its number in games that list boards, else its cards
+
+        Raises `ValueError` for a node that is no decision, a board of another street, rake, and games without cards
+        beside their tree.
+        """
+        tree = game.tree
+        if not game.cards.dealt:
+            raise ValueError(f"{game.name} deals no cards beside its tree: nothing of it can be re-solved")
+        if game.rake is not None:
+            raise ValueError(f"{game.name} takes rake: what is re-solved has to be of zero sum, so leave rake out")
+        if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
+            raise ValueError(f"node {node} is not one of the tree's decisions")
+        self.node, self.street = node, int(tree.arrays.block[node]) // 2
+        self.origin, self.nodes, self.merged = game, nodes_below(tree, node), merged
+        self.known = game.cards.after(self.street, board)
+        cards = _rest(self.known, self.street, merged=merged)
+        self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
+
+    # --- hands and ranges ---
+
+    @cached_property
+    def dealing(self) -> IndexedCards:
+        """Hands, numbered as in ranges."""
+        return self.game.cards.at_table()
+
+    @cached_property
+    def board_factor(self) -> float:
+        """Number of full boards divided by the number compatible with any two hands."""
+        return self.dealing.full_boards(0, 0, (), _ALL, np.random.default_rng(0))[1]
+
+    @property
+    def weights(self) -> Floats:
+        """[2, H] the deal's weights of hands that share no card with the board."""
+        return self.game.cards.listed().reach
+
+    def ranges(self, strategy: Strategy) -> Floats:
+        """Return [2, H] weights of both players' hands at the root: the deal's times each player's reach."""
+        arrays, found = self.origin.tree.arrays, self.weights.copy()
+        path = self.origin.tree.path(self.node)
+        for above, node in pairwise(path):
+            street, player = divmod(int(arrays.block[above]), 2)
+            chosen = node - int(arrays.first[above])
+            found[player] *= hand_rows(self.origin, strategy, above, self.known.bucket[street][player, 0])[:, chosen]
+        return found
+
+    # --- strategies ---
+
+    def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
+        """Return [buckets] for each infoset of a subgame's block its bucket in the whole game."""
+        street, player = divmod(block, 2)
+        mine = self.game.cards.listed().bucket[street][player] != NO_BUCKET
+        known = self.known.bucket[self.street + street][player][mine]
+        return _occurring(known) if self.merged and street else known
+
+    def tables(self, strategy: Strategy) -> Tables:
+        """Return a strategy of the whole game as tables of the subgame."""
+        tree, found = self.game.tree, Tables()
+        for block in range(2 * tree.streets):
+            buckets = self.own_buckets(block)
+            table = np.zeros((int(tree.row_slots[block]), len(buckets)))
+            for node in np.flatnonzero(tree.arrays.block == block).tolist():
+                slot, rows = (
+                    int(tree.arrays.slot[node]),
+                    hand_rows(self.origin, strategy, int(self.nodes[node]), buckets),
+                )
+                table[slot : slot + rows.shape[1]] = rows.T
+            found.append(table)
+        return found
+
+    # --- values ---
+
+    @cached_property
+    def public(self) -> PublicTree:
+        """The public tree of the subgame."""
+        return public_tree(self.game)
+
+    def best_response(self, player: int, other: Floats, tables: Tables) -> RootValues:
+        """Return the values of a best response to the other player's strategy; exact, on all boards.
+
+        other  [H] weights of the other player's hands at the root
+        """
+        return self._root_values(RESPOND, player, other, tables)
+
+    def followed(self, player: int, other: Floats, tables: Tables) -> RootValues:
+        """Return the values if both players follow the strategy; arguments as in `best_response`."""
+        return self._root_values(FOLLOW, player, other, tables)
+
+    def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
+        """Return the walk's values at the root.
+
+        Merged spots are walked in float32, with errors of about a millionth of the pot.
+        """
+        dtype = np.float32 if self.merged else np.float64
+        reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
+        reach[1 - player] = other
+        tree, rows = self._tree, Tables(table.astype(dtype, copy=False) for table in tables)
+        walk = Walk(tree._replace(reach=reach), rows, follow=how == FOLLOW or not self.merged)
+        walk.values(player)
+        values, how = walk.root.by_hand.value[0], -1 if how == RESPOND else FOLLOW
+        first, stop = tree.ranges.first[player, :2]
+        hands = tree.ranges.hand[first:stop]
+        action = np.zeros((int(tree.trees.actions[0]), values.shape[1]))
+        place = int(walk.root.member_first[0]) + int(tree.trees.child[0])
+        action[:, hands] = walk.root.value[how, place : place + len(action), : len(hands)]
+        return RootValues(values[how].astype(np.float64), action)
+
+    @cached_property
+    def _tree(self) -> PublicTree:
+        return in_dtype(self.public, np.float32) if self.merged else self.public
+
+
+def hand_rows(game: Game, strategy: Strategy, node: int, buckets: npt.NDArray[np.int32]) -> Floats:
+    """Return [H, A] a strategy at a node for hands of these buckets; 0 for impossible hands."""
+    arrays, live = game.tree.arrays, buckets != NO_BUCKET
+    first, count = int(arrays.slot[node]), int(arrays.count[node])
+    rows = np.zeros((len(buckets), count))
+    source = strategy.blocks[int(arrays.block[node])]
+    rows[live] = source.rows(int(arrays.row[node]), slice(first, first + count), buckets[live])[0]
+    return rows
+
+
+def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Return the distinct values of small numbers, ascending."""
+    return np.flatnonzero(np.bincount(numbers)).astype(np.int32)
+
+
+def _rest(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
+    """Return the cards from a street on, every hand on every board a bucket of its own.
+
+    merged  on later streets hands keep their shared buckets, renumbered from 0
+    """
+    boards, masks = known.board_cards[street:], known.hand_masks()
+    bucket = [lossless_buckets(masks, known.reach, here) for here in boards]
+    for own, shared in zip(bucket[1:], known.bucket[street + 1 :], strict=True) if merged else ():
+        for player in range(2):
+            live = own[player] != NO_BUCKET
+            occurring = _occurring(shared[player][live])
+            number = np.zeros(occurring[-1] + 1, np.int32)
+            number[occurring] = np.arange(len(occurring))
+            own[player][live] = number[shared[player][live]]
+    return replace(
+        known,
+        board_cards=boards,
+        board_parent=[np.zeros(1, np.int32), *known.board_parent[street + 1 :]],
+        bucket=bucket,
+        buckets=np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64),
+    )

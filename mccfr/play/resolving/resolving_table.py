@@ -1,0 +1,389 @@
+"""Re-solving of a policy during play: public states and the strategy of every hand there.
+
+When the chosen street begins, both ranges follow from the policy, and the rest of the hand is solved as a subgame in
+real chips. Its solution is then in force and determines the player's range. It is re-solved:
+
+* when the opponent makes a bet outside the subgame (nested: Brown & Sandholm 2017, section 5). The new subgame
+  begins after this bet. The alternatives are the opponent's best-response values to the solution in force before the
+  bet.
+* when the next street begins, on the real board. The alternatives are best-response values to the last solution.
+
+The first alternatives are best-response values to the policy itself, with the subgame's bets. Ranges and opponent
+values are thus carried through the hand (continual re-solving: Moravčík et al. 2017).
+
+After a flop, hands have the policy's buckets on later streets and boards are sampled (`mccfr.play.resolving.solve`).
+Alternatives are still best-response values on all turns and rivers.
+
+Everything follows from the policy, the betting and the board; there are no random draws and no clocks. A public
+state's strategy is therefore always the same and can be cached.
+"""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import card_mask, combo_masks
+from mccfr.cards.card_index import Board
+from mccfr.config.game_tables import Menu
+from mccfr.games.betting import BettingState
+from mccfr.games.game import Game
+from mccfr.games.line_lookup import OVER
+from mccfr.games.translation import Translation
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.observer_ranges import HandObserver, nearest_action
+from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
+from mccfr.play.resolving.resolving_spot import RootValues, Spot, Tables
+from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
+from mccfr.play.showdown_values import opponent_weight, per_weight
+from mccfr.solvers.variants import PRESETS
+from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
+from mccfr.trees.compiled import DECISION
+
+Floats = npt.NDArray[np.float64]
+STREETS = ("river", "turn", "flop")
+"""Streets where re-solving may begin, by their names in commands."""
+_BOARD_CARDS = {"flop": 3, "turn": 4, "river": 5}
+_KEPT = {"flop": 2, "turn": 8, "river": 256}  # cached subgames; from the turn on up to 40 MB each, from the flop 300
+EFFORT = {
+    "flop": Effort(iterations=50),
+    "turn": Effort(iterations=40),
+    "river": Effort(iterations=100),
+}
+"""Default efforts by street, for gaps of some thousandths of the pot (docs/measured/resolving.md).
+
+They take some seconds of processor time on the flop, one on the turn, 0.05 on the river."""
+COLD_FLOP = Effort(iterations=200)
+"""Effort after a bet on the flop outside the subgame, without initial regrets, for a similar gap."""
+NESTED = "resolving"
+"""Method after a bet outside the subgame instead of "unsafe".
+
+No strategy in force gives the opponent's range for such a bet, and assuming all hands would overpay strong ones."""
+VARIANT = PRESETS["dcfr+"]
+"""CFR variant: after some hundred iterations its gap is smaller than plain DCFR's (docs/measured/resolving.md)."""
+Acted = tuple[BettingState, str, Board]
+"""A state of the betting, the action there, and the board."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of re-solving.
+
+    street     the first that is re-solved, one of `STREETS`
+    method     one of `METHODS`; on the flop "maxmargin" becomes the first one
+    effort     for each spot; None: `EFFORT` of its street. With `seconds` the strategy is no function of the public
+               state any more
+    menu       bets of subgames on the river
+    turn_menu  bets of subgames from the flop or the turn on, including later streets
+    workers    threads that share the rivers of a turn; results do not depend on them
+    """
+
+    street: str = "river"
+    method: str = METHODS[0]
+    effort: Effort | None = None
+    menu: Menu = MENU
+    turn_menu: Menu = TURN_MENU
+    workers: int = field(default=1, repr=False)
+
+
+SETTINGS = Settings()
+"""Default settings: the first method, on the river."""
+
+
+def settings_of(text: str) -> Settings:
+    """Parse STREET[:METHOD[:ITERATIONS]], such as "river", "turn:unsafe" or "flop:resolving:200".
+
+    Raises `ValueError` for an unknown street or method, or an invalid number.
+    """
+    street, method, iterations, *more = [*text.split(":"), "", ""][: max(3, text.count(":") + 1)]
+    if more or street not in STREETS or (method and method not in METHODS):
+        raise ValueError(
+            f"resolve = {text!r} is not allowed: it must be {', '.join(STREETS[:-1])} or {STREETS[-1]}, and may go on "
+            f"with :METHOD, one of {', '.join(METHODS)}, and :ITERATIONS"
+        )
+    if iterations and not (iterations.isdecimal() and int(iterations)):
+        raise ValueError(
+            f"resolve = {text!r}: {iterations!r} is no number of iterations; a whole one above 0 is needed"
+        )
+    effort = Effort(iterations=int(iterations)) if iterations else None
+    return Settings(street, method or METHODS[0], effort)
+
+
+class Resolver:
+    """Public states of a policy's hands from the re-solved street on, cached."""
+
+    def __init__(self, seat: Seat, settings: Settings = SETTINGS) -> None:
+        """Take the seat with the policy, which plays before that street.
+
+        Raises `ValueError` unless the game is full-deck no-limit hold'em.
+        """
+        cards = seat.policy.game.cards
+        if not isinstance(seat.betting, Translation) or cards.boards is not None or cards.cards_on(0):
+            raise ValueError(
+                f"{seat.policy.game.name} is not whole no-limit hold'em, whose hands are solved again at the table"
+            )
+        self.seat, self.settings, self.rules = seat, settings, seat.betting.rules
+        known = [cards.cards_on(street) for street in range(cards.streets)]
+        self.street = known.index(_BOARD_CARDS[settings.street])
+        self._kept: OrderedDict[Any, PublicState] = OrderedDict()
+
+    def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
+        """Return the public state after all actions, on a re-solved street.
+
+        position  of the re-solving player
+        board     of the state's street
+        """
+        before = [each for each in line if each[0].street < self.street]
+        later = line[len(before) :]
+        first, lies = (later[0][0], later[0][2]) if later else (state, board)
+        here = self.begin(position, before, first, lies)
+        for number, (_, action, _) in enumerate(later):
+            found = here.after(action, later[number + 1][2] if number + 1 < len(later) else board)
+            assert isinstance(found, PublicState)
+            here = found
+        return here
+
+    def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
+        """Return the public state at the start of the re-solved street.
+
+        position  of the re-solving player
+        line      all earlier actions
+        """
+        key = position, tuple(action for _, action, _ in line), tuple(board)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        watcher = HandObserver(self.seat, position, line)
+        ranges = watcher.ranges()
+        method = self.settings.method
+        spot = self.spot(position, state, board, ranges, method)
+        ranges = ranges * spot.weights
+        found: PublicState
+        if not ranges[position].any():  # the line has probability 0 for the player: any strategy will do
+            found = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
+        else:
+            alternatives, before = None, None
+            if method != "unsafe":
+                before = watcher.buckets_in(spot, state) if spot.merged else watcher.policy_in(spot.game, state)
+                alternatives = spot.best_response(1 - position, ranges[position], before).value
+            found = self.solved(position, spot, ranges, alternatives, state, method, before)
+        self._kept[key] = found
+        if len(self._kept) > _KEPT[self.settings.street]:
+            self._kept.popitem(last=False)
+        return found
+
+    def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
+        """Return the subgame's spot from a state of the betting, on its street's board.
+
+        Hands outside the player's range are not dealt, to save time. For the unsafe method the same holds for the
+        opponent's range. If a range is empty, all hands are dealt.
+        """
+        on_river = state.street == len(self.rules.board_cards) - 1
+        menu, live = self.settings.menu if on_river else self.settings.turn_menu, ranges > 0
+        if method != "unsafe":
+            live[1 - position] = True
+        live &= (combo_masks() & np.uint64(card_mask(board))) == 0
+        live[~live.any(axis=1)] = True
+        game = endgame(self.rules, state, board, menu, live, self.seat.policy.game.cards)
+        return Spot(game, 0, 0, merged=self.on_flop(state))
+
+    def on_flop(self, state: BettingState) -> bool:
+        """Return whether the state is on the flop, where too many boards follow for lossless buckets."""
+        return sum(self.rules.board_cards[: state.street + 1]) == _BOARD_CARDS["flop"]
+
+    def solved(
+        self,
+        position: int,
+        spot: Spot,
+        ranges: Floats,
+        alternatives: Floats | None,
+        state: BettingState,
+        method: str,
+        before: Tables | None = None,
+    ) -> "PublicState":
+        """Solve a spot and return its public state.
+
+        alternatives  [H] best-response values to the strategy in force; None for the unsafe method
+        before        that strategy for initial regrets, if known
+        """
+        settings = self.settings
+        cold = spot.merged and before is None
+        effort = settings.effort or (COLD_FLOP if cold else EFFORT[STREETS[spot.game.tree.streets - 1]])
+        found = resolve(
+            spot,
+            position,
+            ranges,
+            alternatives,
+            METHODS[0] if spot.merged and method == "maxmargin" else method,
+            effort,
+            variant=VARIANT,
+            dtype="float32",
+            workers=settings.workers,
+            begun=before,
+        )
+        return PublicState(
+            self,
+            position,
+            spot,
+            Strategy.stored(spot.game, [BlockRows(table.T.astype(np.float64)) for table in found.tables]),
+            ranges,
+            0,
+            state,
+            found,
+        )
+
+
+class PublicState:
+    """A decision of a re-solved hand; hands are combinations.
+
+    position  of the re-solving player
+    state     the real betting
+    ranges    [2, 1326] weights of both players' hands here, by the solutions so far
+    found     the solution in force; None if the player is never here
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        position: int,
+        spot: Spot,
+        strategy: Strategy,
+        ranges: Floats,
+        node: int,
+        state: BettingState,
+        found: Resolved | None = None,
+    ) -> None:
+        """Take a node of a spot; `strategy` has the tables of the solution `found`, which may be None."""
+        self._resolver, self._spot, self._strategy, self._node = resolver, spot, strategy, node
+        self.position, self.ranges, self.state, self.found = position, ranges, state, found
+        self._after: dict[Any, PublicState | int] = {}
+        self._played: Floats | None = None
+        self._responses: RootValues | None = None
+
+    @property
+    def gap_chips(self) -> float:
+        """Gap of the solution in force in chips per hand, computed on access."""
+        return self.found.gap_chips if self.found else 0.0
+
+    @property
+    def excess_chips(self) -> float:
+        """Bound of the opponent's gain by the solution in force, in chips per hand; NaN for the unsafe method."""
+        return self.found.excess_chips if self.found else 0.0
+
+    @property
+    def _game(self) -> Game:
+        return self._spot.game
+
+    @property
+    def _tables(self) -> Tables:
+        return [table.T for table in self._strategy.probability]
+
+    @property
+    def actions(self) -> list[str]:
+        """The subgame's actions here: `f`, `c` or `rN`, all legal."""
+        return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
+
+    def played(self) -> Floats:
+        """Return [A, 1326] action probabilities of the player to act by the solution.
+
+        They are 0 for hands that share a card with the board, and arbitrary for hands outside the range.
+        """
+        if self._played is None:
+            arrays, cards = self._game.tree.arrays, self._game.cards.listed()
+            block, slot = int(arrays.block[self._node]), int(arrays.slot[self._node])
+            bucket = cards.bucket[0][block % 2, 0]
+            rows = self._strategy.probability[block][np.maximum(bucket, 0), slot : slot + len(self.actions)]
+            masks = cards.hand_masks() & np.uint64(card_mask(cards.board_cards[0][0].tolist()))
+            self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
+        return self._played
+
+    def values(self) -> Floats | None:
+        """Return [A, 1326] EVs in chips of the whole hand, by action of the player to act.
+
+        Both players follow the solution; exact on all boards, NaN outside the range. Returns None except for the
+        re-solving player at a spot's root.
+        """
+        if self._node or self.position != self.state.player:
+            return None
+        other = self.ranges[1 - self.position]
+        action = self._spot.followed(self.position, other, self._tables).action
+        met = np.where(self.ranges[self.position] > 0, opponent_weight(self._spot.dealing, other), 0.0)
+        return per_weight(action, met)
+
+    def responses(self) -> RootValues:
+        """Return the opponent's best-response values to the solution in force, with its bets; cached."""
+        if self._responses is None:
+            self._responses = self._best_responses()
+        return self._responses
+
+    def _best_responses(self) -> RootValues:
+        spot, tables = self._spot, self._tables
+        if self._node:
+            spot = Spot(self._game, self._node, 0, merged=spot.merged)
+            tables = spot.tables(self._strategy)
+        return spot.best_response(1 - self.position, self.ranges[self.position], tables)
+
+    def responses_after(self, action: str, board: Board) -> RootValues:
+        """Return the same on the next street's board after an action ended the street, before re-solving it."""
+        before, ranges = self._dealt(self.actions.index(action), self.ranges_after(action), tuple(board))
+        return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
+
+    def ranges_after(self, action: str) -> Floats:
+        """Return [2, 1326] weights of both players' hands after one of `actions`."""
+        ranges = self.ranges.copy()
+        ranges[self.state.player] *= self.played()[self.actions.index(action)]
+        return ranges if ranges[self.state.player].any() else self.ranges  # an action of probability 0 changes nothing
+
+    def after(self, action: str, board: Board = ()) -> "PublicState | int":
+        """Return the state after a legal action; `OVER` if the betting ends.
+
+        board  all its cards if the action ends a street; otherwise ignored
+        """
+        state = self._resolver.seat.betting.apply(self.state, action)  # type: ignore[arg-type]
+        if not isinstance(state, BettingState):
+            return OVER
+        dealt = tuple(board) if state.street != self.state.street else ()
+        if (action, dealt) not in self._after:
+            self._after[action, dealt] = self._followed(action, state, dealt)
+        return self._after[action, dealt]
+
+    def _followed(self, action: str, state: BettingState, dealt: Board) -> "PublicState":
+        if action not in self.actions:
+            own = self.state.player == self.position  # chosen by another program at this seat, or before a restart
+            nearest = self.actions[nearest_action(self.actions, action)]
+            return self._answered(state, self.ranges_after(nearest) if own else self.ranges)
+        number, ranges = self.actions.index(action), self.ranges_after(action)
+        if dealt:
+            before, ranges = self._dealt(number, ranges, dealt)
+            return self._again(before, ranges, state, dealt)
+        node = int(self._game.tree.arrays.first[self._node]) + number
+        return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
+
+    def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
+        """Return the next street's spot by the solution in force, and both ranges there.
+
+        number  of the action that ends this street
+        """
+        node = int(self._game.tree.arrays.first[self._node]) + number
+        assert self._game.tree.arrays.kind[node] == DECISION
+        boards = self._game.cards.listed().board_cards[1].tolist()
+        before = Spot(self._game, node, boards.index(list(board)))
+        return before, ranges * before.weights
+
+    def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
+        """Re-solve at the start of a street; alternatives are best-response values to the solution in force."""
+        method, value = self._resolver.settings.method, None
+        if method != "unsafe":
+            value = before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy)).value
+        spot = self._resolver.spot(self.position, state, board, ranges, method)
+        return self._resolver.solved(self.position, spot, ranges, value, state, method)
+
+    def _answered(self, state: BettingState, ranges: Floats) -> "PublicState":
+        """Re-solve after a bet outside the subgame; the alternatives are the values before it."""
+        board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
+        method = NESTED if method == "unsafe" else method
+        spot = self._resolver.spot(self.position, state, board, ranges, method)
+        return self._resolver.solved(self.position, spot, ranges, self.responses().value, state, method)

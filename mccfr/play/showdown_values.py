@@ -1,0 +1,84 @@
+"""Expected showdown values over all remaining boards, for two ranges or two hands."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.solvers.public.terminals.board_values import won_at_showdowns
+
+Floats = npt.NDArray[np.float64]
+_ALL = 10_000  # more than the run-outs of a flop, so all are enumerated
+_LEAST_MET = 1e-9  # of the other's range: smaller weights are rounding errors of a true 0
+
+
+class RunOuts(NamedTuple):
+    """K full boards after a board.
+
+    strength  [K, H] int32   showdown rank of every hand, -1 if it shares a card with the board
+    order     [K, H] uint16  hands by strength, ascending
+    factor    correction of means over boards: a pair of hands is possible on 1 in `factor` of them
+    """
+
+    strength: npt.NDArray[np.int32]
+    order: npt.NDArray[np.uint16]
+    factor: float
+
+    @classmethod
+    def of(cls, strength: npt.NDArray[np.integer], factor: float = 1.0) -> "RunOuts":
+        """Build it from strengths [K, H]."""
+        order = np.argsort(strength, axis=1, kind="stable")
+        return cls(strength.astype(np.int32), order.astype(np.uint16), factor)
+
+
+def run_outs(
+    cards: IndexedCards, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+) -> RunOuts:
+    """Return strengths on full boards after a board; arguments as in `IndexedCards.full_boards`."""
+    full, factor = cards.full_boards(street, board, taken, most, rng)
+    return RunOuts.of(np.stack([cards.strengths(each) for each in full]), factor)
+
+
+def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
+    """Return strengths on all full boards after a board from the flop on."""
+    return run_outs(cards, street, board, (), _ALL, np.random.default_rng(0))
+
+
+def win_minus_lose(cards: IndexedCards, found: RunOuts, weight: Floats) -> Floats:
+    """Return [H] the weight [H] that each hand beats minus loses to at showdown, mean over run-outs.
+
+    Each pair of hands counts with its probability of being possible on a drawn board.
+    """
+    out, sums = np.zeros(cards.hand_count), np.zeros(cards.deck_size + 1)
+    won_at_showdowns(found.strength, found.order, cards.hand_places.astype(np.uint8), weight, sums, out)
+    return out * (found.factor / len(found.strength))
+
+
+def opponent_weight(cards: IndexedCards, other: Floats) -> Floats:
+    """Return [H] for each hand the weight of opposing hands that share no card with it.
+
+    other  [H] weights of the opposing hands; results below rounding errors become 0
+    """
+    found = cards.disjoint_weight(other)
+    return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
+
+
+def per_weight(values: Floats, weight: Floats) -> Floats:
+    """Return values divided by weights; NaN where the weight is 0."""
+    return np.where(weight > 0, values / np.where(weight > 0, weight, 1), np.nan)
+
+
+def equity(cards: IndexedCards, found: RunOuts, other: Floats, weight: Floats) -> Floats:
+    """Return [H] each hand's share of the pot at showdowns against the other's range; NaN if impossible."""
+    return 0.5 + 0.5 * per_weight(win_minus_lose(cards, found, other), weight)
+
+
+def showdown_results(
+    cards: IndexedCards, hands: tuple[int, int], street: int, board: Board, most: int, rng: np.random.Generator
+) -> Floats:
+    """Return [K] results of two hands on all or `most` drawn full boards: 1 if player 0 wins, -1 or 0."""
+    taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]
+    full, _ = cards.full_boards(street, board, taken, most, rng)
+    return cards.showdowns(hands, full)

@@ -1,0 +1,60 @@
+"""Decides whether an export may replace the one at its path.
+
+An export of the same run is replaced; one of another run only with `--replace`.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from storage.damage import DamagedError
+from storage.directory_lock import read_directory
+from storage.json_files import read_json
+
+RUN_ID = "run_id"
+"""Key of the run's id in a provenance; if it is absent or null, the export counts as another run's."""
+
+FindProvenance = Callable[[Path], Mapping[str, Any] | None]
+"""Returns the provenance of the export at a path; None if there is no export of this format."""
+
+
+def provenance_in(document: Any) -> Mapping[str, Any]:
+    """Return the `provenance` of an export's description; {} if it has none."""
+    found = document.get("provenance") if isinstance(document, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | None:
+    """Return the provenance in a directory's manifest; None if the directory is not of format `form`.
+
+    Raises `UnreadableError` if the system cannot read the manifest.
+    """
+    try:
+        content = read_directory(path, lambda inside: read_json(inside / manifest))
+    except (DamagedError, FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return provenance_in(content) if isinstance(content, dict) and content.get("format") == form else None
+
+
+def replaceable(found: FindProvenance, run_id: str | None, *, replace: bool) -> Callable[[Path], bool]:
+    """Return the check that `storage.atomic_outputs` calls before it replaces an export.
+
+    The check returns False for a path that holds no export of this format.  It raises `FileExistsError` for an export
+    of another run, unless `replace`.
+
+    found   returns the provenance of the export at a path
+    run_id  of the run that is exported; None: unknown
+    """
+
+    def may(path: Path) -> bool:
+        there = found(path)
+        if there is None:
+            return False
+        if replace or (run_id is not None and there.get(RUN_ID) == run_id):
+            return True
+        raise FileExistsError(
+            f"{path} is an export of another run, or does not say of which: give --replace (in Python replace=True) to "
+            "have it replaced, or another out"
+        )
+
+    return may

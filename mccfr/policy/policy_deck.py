@@ -1,0 +1,93 @@
+"""A whole deck that looks up buckets in tables mapped from a policy directory, without copying them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import comb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import check_board
+from abstraction.buckets import bucket_dtype, unused
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
+from abstraction.lookup import NO_BUCKET
+from mccfr.cards.full_deck import WholeDeck
+from mccfr.policy.row_checksums import GuardedTable
+from storage.damage import DamagedError
+
+_PERMUTATIONS = 24
+
+
+@cache
+def holds_card() -> npt.NDArray[np.bool_]:
+    """Return a mask [52, 1326]: True if the combination contains the card."""
+    found = np.zeros((CARD_COUNT, COMBO_COUNT), bool)
+    cards = hand_cards(CARD_COUNT, 2)
+    for place in range(2):
+        found[cards[:, place], np.arange(COMBO_COUNT)] = True
+    return found
+
+
+@dataclass(frozen=True)
+class MappedTables:
+    """Mapped tables that give a hand's bucket.  S streets.
+
+    buckets      S × [canonical boards, 1326] uint8, uint16 or uint32
+    location     S × [C(52, n)] int32 by the rank of a board; None on a street without board
+    permutation  [24, 1326] int16: the combination that each one becomes under a suit permutation
+    counts       [S] number of buckets of each table
+    """
+
+    buckets: Sequence[GuardedTable]
+    location: Sequence[GuardedTable | None]
+    permutation: npt.NDArray[np.int16]
+    counts: Sequence[int]
+
+
+@dataclass(frozen=True)
+class MappedDeck(WholeDeck):
+    """Whole deck that reads buckets from a policy's mapped files.
+
+    Code that needs arrays in memory gets copies from `load`.
+    """
+
+    tables: MappedTables | None = None
+
+    def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
+        """Return the buckets [1326] of all hands on a board, as `WholeDeck.board_row`.
+
+        Checks each row's checksum on first use and raises `OSError` if it is damaged.
+        """
+        assert self.tables is not None
+        index, permutation = 0, 0
+        locations, table = self.tables.location[street], self.tables.buckets[street]
+        if locations is not None:
+            check_board(board, (self.cards_on(street),))
+            rank = sum(comb(card, place) for place, card in enumerate(sorted(int(card) for card in board), 1))
+            locations.check(rank)
+            index, permutation = divmod(int(locations.rows[rank]), 32)
+            if not (0 <= index < len(table.rows) and permutation < _PERMUTATIONS):
+                raise DamagedError(f"{locations.file}: there is no place {index}, {permutation}: run mccfr verify")
+        table.check(index)
+        found = table.rows[index][self.tables.permutation[permutation]]
+        row = found.astype(np.int64)
+        if locations is not None:
+            row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
+        if row.max() >= self.tables.counts[street]:
+            raise DamagedError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
+        return row.astype(np.int32)
+
+
+def load_tables(tables: Sequence[GuardedTable], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+    """Return each street's bucket table in memory, after comparing its checksums.
+
+    counts  [S] number of buckets, which determines the dtype (`abstraction.buckets.bucket_dtype`)
+    """
+    loaded = []
+    for table, count in zip(tables, counts, strict=True):
+        rows, dtype = table.whole(), bucket_dtype(count)
+        loaded.append(rows.astype(dtype))
+        loaded[-1][rows == np.iinfo(rows.dtype).max] = unused(dtype)
+    return loaded

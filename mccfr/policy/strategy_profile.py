@@ -1,0 +1,94 @@
+"""Strategy profiles: a game with the strategies of both players, in memory or in a policy directory."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.arguments import require
+from mccfr.games.game import Game
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import DECISION
+
+
+class Behaviour(ABC):
+    """A game and both players' strategies, as queries, play and exports read them."""
+
+    game: Game
+
+    @abstractmethod
+    def rows(
+        self, node: int, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return probabilities [n, A] and weights [n] of a decision for hands with the buckets [n].
+
+        A row is uniform if its weight is 0.  A bucket below 0 marks an impossible hand; its row is all 0.  Raises
+        `ValueError` for a node that is no decision, or an unknown bucket.
+        """
+
+    def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
+        """Return the probability [A] of each action, in the order of the node's children; raises as `rows`."""
+        place(self.game, node, bucket)
+        return self.rows(node, np.array([bucket]))[0][0]
+
+    def weight(self, node: int, bucket: int) -> float:
+        """Return the accumulated weight of a row; 0: never reached.  Raises as `rows`."""
+        place(self.game, node, bucket)
+        return float(self.rows(node, np.array([bucket]))[1][0])
+
+
+@dataclass(frozen=True)
+class Profile(Behaviour):
+    """A strategy in memory and its game, whose cards give the bucket of each hand.
+
+    prepared  result of `Method.prepared` for this game, to be shared by evaluations of several strategies; None: none
+    """
+
+    game: Game
+    strategy: Strategy
+    prepared: Any = None
+
+    def rows(
+        self, node: int, buckets: npt.NDArray[np.integer]
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return probabilities [n, A] and weights [n] of the buckets [n]."""
+        known, dead = np.maximum(buckets, 0), buckets < 0
+        block, row, slot, count = place(self.game, node, int(known.max(initial=0)))
+        found, weight = self.strategy.blocks[block].rows(row, slice(slot, slot + count), known)
+        found[dead], weight[dead] = 0, 0
+        return found, weight
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 of the betting tree, the numbers of buckets and all rows (hexadecimal)."""
+        digest = hashlib.sha256("".join(self.game.tree.label).encode())
+        _add(digest, self.game.buckets)
+        for rows in self.strategy.blocks:
+            _add(digest, rows.cells)
+            if rows.weight is not None and rows.shares:
+                _add(digest, rows.weight)
+        return digest.hexdigest()
+
+
+def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
+    """Return (block, row, first slot, number of actions) of an infoset; `ValueError` if it does not exist."""
+    arrays = game.tree.arrays
+    require(node, int, "node")
+    require(bucket, int, "bucket")
+    if not 0 <= node < len(arrays.kind) or arrays.kind[node] != DECISION:
+        raise ValueError(f"node {node} is not one of the tree's decisions")
+    block = int(arrays.block[node])
+    buckets = int(game.buckets[block])
+    if not 0 <= bucket < buckets:
+        where = f"street {block // 2}, player {block % 2}"
+        raise ValueError(f"bucket {bucket} at node {node}: {where} has buckets 0 to {buckets - 1}")
+    return block, int(arrays.row[node]), int(arrays.slot[node]), int(arrays.count[node])
+
+
+def _add(digest: Any, array: npt.NDArray[Any]) -> None:
+    digest.update(f"{array.dtype.str}{array.shape}".encode())
+    if array.size and array.strides[0] == 0:
+        array = array[:1]  # all buckets share one row in memory
+    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))

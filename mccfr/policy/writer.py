@@ -1,0 +1,220 @@
+"""Writes a policy directory, which appears complete under its final name or not at all.
+
+Policies of one card abstraction have the same bucket tables, 0.2 GB in whole hold'em.  If a policy in the same folder
+has a table of the same name and bytes, the new policy gets a hard link to it.  So policies share the space, and each
+can be moved, copied or removed alone.  The bytes are compared, not the checksums, so that a damaged table is never
+linked.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.policy.overwrite import provenance_of
+from mccfr.policy.policy_layout import (
+    DECK,
+    FORMAT,
+    FORMAT_VERSION,
+    META,
+    block_file,
+    game_arrays,
+    game_fields,
+    game_texts,
+)
+from mccfr.policy.policy_values import PolicyValues
+from mccfr.policy.quantise import TOTALS, quantise
+from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksums
+from mccfr.tables.strategy import Strategy, row_starts
+from storage import durable
+from storage.atomic_outputs import output
+from storage.checksums import Checksum
+from storage.manifest import write_manifest
+from storage.manifest_files import file_entries
+from storage.npy import npy_pieces
+
+_FLOAT32 = np.finfo(np.float32)
+_COMPARED_BYTES = 1 << 22
+
+
+def policy_provenance(path: Path) -> Mapping[str, Any] | None:
+    """Return the provenance of a policy directory of any version; None if it is no policy."""
+    return provenance_of(path, META, FORMAT)
+
+
+def is_policy(path: Path) -> bool:
+    """Return whether a directory's manifest declares a policy, of any version."""
+    return policy_provenance(path) is not None
+
+
+def write_policy(
+    out: Path,
+    game: Game,
+    game_document: Mapping[str, Any],
+    strategy: Strategy,
+    *,
+    quantise: str = "uint16",
+    provenance: Mapping[str, Any],
+    abstraction: Mapping[str, Any] | None = None,
+    values: PolicyValues | None = None,
+    replaceable: Callable[[Path], bool] = is_policy,
+) -> None:
+    """Write `strategy` as a policy directory at `out`; `mccfr.policy.policy_layout` describes the files.
+
+    game_document  the `[game]` table of the run's configuration
+    quantise       "uint8" or "uint16"
+    provenance     JSON: checkpoint, nodes touched, iterations and identity of the run
+    abstraction    origin of the buckets (`abstraction.buckets.Abstraction.origin`); None: lossless
+    values         values at the first decisions of streets; None: not written
+    replaceable    returns whether the path may be replaced, which happens in one step
+
+    Raises `FileExistsError` if `out` may not be replaced, and `OSError` if the disk fails.  Raises `ValueError` if the
+    strategy does not fit the game or a value is not JSON.  `out` is then unchanged.
+    """
+    tables = _table_arrays(game, strategy, quantise)
+    fields = {
+        "game": _plain(game_document, "the game's configuration"),
+        **_plain(game_fields(game), "the game's description"),
+        "abstraction": _plain(abstraction, "the abstraction's description"),
+        "quantisation": {"dtype": quantise, "total": TOTALS[quantise], "rounding": "largest remainder"},
+        "provenance": _plain(provenance, "the provenance"),
+    }
+    if values is not None:
+        fields["values"] = values.fields()
+    with output(out, replaceable) as temporary:
+        durable.make_dir(temporary)
+        writer = _Writer(temporary, _policies_in(out.parent))
+        for name, array in game_arrays(game):
+            writer.array(f"{name}.npy", array, shared=name.startswith(DECK))
+        for name, texts in game_texts(game).items():
+            writer.texts(f"{name}.json", texts)
+        for name, array in tables.items():
+            writer.array(name, array, cut=True)
+        for name, array in ({} if values is None else values.arrays()).items():
+            writer.array(name, array)
+        fields |= writer.finish()
+        write_manifest(temporary / META, FORMAT, FORMAT_VERSION, fields)
+        durable.fsync_dir(temporary)
+
+
+class _Writer:
+    """Writes the files of one policy and collects their entries for meta.json."""
+
+    def __init__(self, directory: Path, others: Sequence[Path]) -> None:
+        """Write into `directory`; `others` are policies whose tables may be linked."""
+        self._directory, self._others = directory, others
+        self._files: dict[str, tuple[int, Checksum]] = {}
+        self._checksums = RowChecksums()
+
+    def array(self, name: str, array: npt.NDArray[Any], *, shared: bool = False, cut: bool = False) -> None:
+        """Write an array.
+
+        shared  True: link to the same file of another policy if there is one; adds row checksums
+        cut     True: add row checksums
+        """
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        if shared or cut:
+            self._checksums.add(name, array)
+        path = self._directory / name
+        if shared and (found := self._link(path, array)) is not None:
+            self._files[name] = found
+        else:
+            self._files[name] = durable.write_file(path, npy_pieces(array))
+
+    def texts(self, name: str, texts: list[str]) -> None:
+        """Write a list of texts."""
+        self._files[name] = durable.write_file(self._directory / name, _text_lines(texts))
+
+    def finish(self) -> dict[str, Any]:
+        """Write the row checksums; return the fields of meta.json on them and on all files."""
+        self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
+        return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": file_entries(self._files)}
+
+    def _link(self, path: Path, array: npt.NDArray[Any]) -> tuple[int, Checksum] | None:
+        """Link to the same array of another policy; return its length and CRC-32C, or None if there is none."""
+        for other in self._others:
+            source = other / path.name
+            if source.is_symlink() or not source.is_file():
+                continue
+            try:
+                durable.link_file(source, path)
+            except OSError:  # another file system, one without hard links, or too many links to this file
+                continue
+            if _holds(path, npy_pieces(array)):
+                with path.open("rb") as file:
+                    durable.fsync_file(path, file)  # the other policy may have been copied here without fsync
+                return durable.checksum_file(path)
+            durable.remove_file(path)
+        return None
+
+
+def _policies_in(folder: Path) -> list[Path]:
+    """Return the policies in a folder, by name."""
+    if not folder.is_dir():
+        return []
+    found = []
+    for path in sorted(folder.iterdir()):
+        with suppress(OSError):  # a policy that cannot be read shares nothing
+            if not path.is_symlink() and path.is_dir() and is_policy(path):
+                found.append(path)
+    return found
+
+
+def _holds(path: Path, pieces: Iterator[bytes | memoryview]) -> bool:
+    """Return whether a file holds exactly these bytes; False if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            for piece in pieces:
+                view = memoryview(piece)
+                for start in range(0, len(view), _COMPARED_BYTES):
+                    part = view[start : start + _COMPARED_BYTES]
+                    if file.read(len(part)) != bytes(part):
+                        return False
+            return not file.read(1)
+    except OSError:
+        return False
+
+
+def _plain(value: Any, what: str) -> Any:
+    """Return a value in the form that JSON reads back, with lists for tuples."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} cannot be written as JSON: {error}") from error
+
+
+def _text_lines(texts: list[str]) -> bytes:
+    """Return a JSON list with one text on each line."""
+    return ("[\n" + ",\n".join(json.dumps(text, ensure_ascii=False) for text in texts) + "\n]\n").encode()
+
+
+def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.NDArray[Any]]:
+    """Return shares and weights of every block that has rows, by file name."""
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    blocks = 2 * game.tree.streets
+    if len(strategy.probability) != blocks or len(strategy.weight) != blocks:
+        raise ValueError(f"the strategy has {len(strategy.probability)} tables; the game needs {blocks}")
+    for block in range(blocks):
+        buckets, rows, slots = (int(n[block]) for n in (game.buckets, game.tree.row_count, game.tree.row_slots))
+        probability, weight = strategy.probability[block], strategy.weight[block]
+        if probability.shape != (buckets, slots) or weight.shape != (buckets, rows):
+            raise ValueError(
+                f"the strategy of street {block // 2}, player {block % 2} has shapes {probability.shape} and "
+                f"{weight.shape}; the game needs {(buckets, slots)} and {(buckets, rows)}"
+            )
+        if rows:
+            arrays[block_file("probability", block)] = quantise(probability, row_starts(game, block), dtype)
+            arrays[block_file("weight", block)] = _narrow(weight)
+    return arrays
+
+
+def _narrow(weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    """Return weights in float32, clipped so that positive ones stay positive and finite."""
+    if not np.all(weight >= 0):
+        raise ValueError("the strategy holds a negative weight or one that is not a number")
+    return np.where(weight > 0, np.clip(weight, _FLOAT32.tiny, _FLOAT32.max), 0).astype(np.float32)

@@ -1,0 +1,183 @@
+"""Reads, checks and repairs the lines of a run's journals.
+
+A valid line is JSON (without NaN) with every field that the commands read, of the right type. Readers skip damaged
+lines. A session moves the damaged lines it meets to a file with the suffix `.damaged`, and reports them. The lines of
+metrics, evaluations and trends are ordered by nodes, so a session finds lines beyond its checkpoint from the end.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from mccfr.evaluation.methods import EvaluationLine, line_kind
+from storage import durable
+from storage.journal_reader import Line, line_numbers, lines, lines_backwards, replace_end
+
+DAMAGED = ".damaged"
+
+_CHECKED_BYTES = 1 << 20  # at least this much of a journal's end is checked for damaged lines
+_NAMED = 3  # damaged lines of a journal that are reported one by one
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _Metrics(msgspec.Struct):
+    nodes_touched: _Count
+    iterations: _Count
+    period: _Count
+    nodes_per_second: float
+    iterations_per_second: float
+    training_seconds: float
+    silent_workers: list[dict[str, Any]] = []
+
+
+class _LostUpdates(msgspec.Struct):
+    first_decisions: float | None
+    first_decisions_error: float | None
+    sentinels_per_street: list[float | None]
+    sentinel_errors_per_street: list[float | None]
+
+    def __post_init__(self) -> None:
+        shares, errors = self.sentinels_per_street, self.sentinel_errors_per_street
+        if [share is None for share in shares] != [error is None for error in errors]:
+            raise ValueError("sentinels_per_street and sentinel_errors_per_street do not belong together")
+
+
+class _Disk(msgspec.Struct):
+    moved_bytes: _Count
+    moving_seconds: float
+    waiting_seconds: float
+
+
+class _Trends(msgspec.Struct):
+    checkpoint: _Count
+    nodes_touched: _Count
+    iterations: _Count
+    never_reached_per_street: list[float | None] | None = None
+    lost_updates: _LostUpdates | None = None
+    preflop_change: float | None = None
+    saturated_cells: _Count | None = None
+    disk: _Disk | None = None
+
+
+class _Journal(msgspec.Struct):
+    """A checkpoint and the hash of its manifest, or an event; `started` has the number of workers."""
+
+    unix_seconds: float
+    checkpoint: _Count | None = None
+    manifest: str | None = None
+    event: str | None = None
+    workers: _Count | None = None
+
+    def __post_init__(self) -> None:
+        if self.event is None and (self.checkpoint is None or self.manifest is None):
+            raise ValueError("neither an event nor a checkpoint and its manifest")
+        if self.event == "started" and self.workers is None:
+            raise ValueError("an event 'started' without workers")
+
+
+_SOUND: Mapping[str, Any] = {
+    "metrics.jsonl": _Metrics,
+    "evaluations.jsonl": EvaluationLine,  # for the method that it names
+    "trends.jsonl": _Trends,
+    "journal.jsonl": _Journal,
+}
+
+JOURNALS = tuple(_SOUND)
+"""Names of a run's journals."""
+
+
+def _parse(name: str, data: bytes) -> dict[str, Any]:
+    """Return the record of a line; raises `ValueError` with one clause if it is damaged."""
+    try:
+        record = msgspec.json.decode(data)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from None
+    if not isinstance(record, dict):
+        raise ValueError(f"a JSON object is needed, and it is a {type(record).__name__}")
+    try:
+        kind = _SOUND[name]
+        if kind is EvaluationLine:
+            kind = line_kind(str(record.get("method")))
+            if kind is None:
+                raise ValueError(f"there is no evaluation method {record.get('method')!r}")
+        msgspec.convert(record, kind)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(str(error)) from None
+    return record
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the valid lines of a journal; [] if it does not exist."""
+    return [record for line in lines(path) if (record := _sound(path.name, line)) is not None]
+
+
+def backwards(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the valid lines of a journal, the last first, reading no more than is used."""
+    return (record for line in lines_backwards(path) if (record := _sound(path.name, line)) is not None)
+
+
+def _sound(name: str, line: Line) -> dict[str, Any] | None:
+    try:
+        return _parse(name, line.data)
+    except ValueError:
+        return None
+
+
+def problems(path: Path) -> list[str]:
+    """Return a sentence for every damaged line of a journal."""
+    found = []
+    for number, line in enumerate(lines(path), 1):
+        try:
+            _parse(path.name, line.data)
+        except ValueError as error:
+            found.append(f"{path.name}, line {number}: {error}")
+    return found
+
+
+def restore(path: Path, most_nodes: float = inf) -> list[str]:
+    """Remove lines beyond `most_nodes` and set damaged ones aside, durably.
+
+    Returns sentences on the damaged lines. Reads from the end up to a line that stays, and at least 1 MiB. Earlier
+    damage is harmless; `problems` finds it.
+    """
+    kept: list[Line] = []
+    damaged: list[tuple[Line, str]] = []
+    first = end = None
+    for line in lines_backwards(path):
+        end = line.start if end is None else end
+        try:
+            record = _parse(path.name, line.data)
+        except ValueError as error:
+            damaged.append((line, str(error)))
+        else:
+            if record.get("nodes_touched", 0) <= most_nodes:
+                kept.append(line)
+                if end - line.start >= _CHECKED_BYTES:
+                    break
+                continue
+        first = line.start
+    if first is None:
+        return []
+    sentences = _set_aside(path, damaged[::-1])
+    replace_end(path, first, [line.data for line in reversed(kept) if line.start > first])
+    return sentences
+
+
+def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
+    """Append damaged lines to the file beside the journal; return sentences that name the first few."""
+    if not damaged:
+        return []
+    beside = path.with_name(path.name + DAMAGED)
+    durable.append_lines(beside, [line.data for line, _ in damaged])
+    numbers = line_numbers(path, [line.start for line, _ in damaged[:_NAMED]])
+    sentences = [
+        f"{path.name}, line {number}: {why}; moved to {beside.name}"
+        for number, (_, why) in zip(numbers, damaged, strict=False)
+    ]
+    if len(damaged) > _NAMED:
+        sentences.append(f"{path.name}: {len(damaged) - _NAMED:,} more damaged lines were moved to {beside.name}")
+    return sentences

@@ -1,0 +1,201 @@
+"""Reports the state of a run from its files, also while another process works on it."""
+
+import time
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.game_tables import GameConfig
+from mccfr.config.solver_tables import SolverConfig
+from mccfr.runs.directory.run import (
+    CHECKPOINTS,
+    EVALUATIONS,
+    JOURNAL,
+    LIVE,
+    METRICS,
+    Run,
+    is_locked,
+    is_run,
+    open_to_look,
+    phase_of,
+    worker_of,
+)
+from mccfr.runs.directory.state import check_own
+from mccfr.runs.directory.trends import TRENDS
+from storage.damage import reading
+from storage.durable import TEMPORARY_PREFIX
+from storage.locked_checkpoints import open_locked
+
+RECENT_SECONDS = 600.0
+"""Training time, in seconds, over which the recent speed is measured."""
+NOW_SECONDS = 15.0
+"""Largest age, and gap to the line before, of metrics for the present speed; one is written every 5 s."""
+_RECENT_EVALUATIONS = 50
+_RECENT_LINES = 2000  # most lines of metrics read for it: 600 seconds with long evaluations in between
+
+
+def named(table: GameConfig | SolverConfig) -> str:
+    """Return the name that chooses a `[game]` or `[solver]` table."""
+    return str(getattr(table, "named", table.__struct_config__.tag))
+
+
+def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
+    """Return the runs in a folder, and in its experiments, that use an abstraction for any player."""
+    found = []
+    for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
+        try:
+            document = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # unreadable configurations are reported by other commands
+        named = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
+        places = [(file.parent / name).resolve() for name in named if isinstance(name, str)]
+        if abstraction.resolve() in places and is_run(file.parent):
+            found.append(file.parent)
+    return found
+
+
+def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
+    """Return nodes per second of training time over the last metrics that span at least `seconds`.
+
+    If the metrics span less, all of them count.
+
+    None for fewer than two metrics.
+    """
+    if len(metrics) < 2:
+        return None
+    last = metrics[-1]
+    before = next(
+        (m for m in reversed(metrics[:-1]) if last["training_seconds"] - m["training_seconds"] >= seconds), metrics[0]
+    )
+    spent = last["training_seconds"] - before["training_seconds"]
+    return (last["nodes_touched"] - before["nodes_touched"]) / spent if spent > 0 else None
+
+
+def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mapping[str, Any]]:
+    """Return the metrics that `recent_speed` needs, in order, given metrics with the last first."""
+    found: list[Mapping[str, Any]] = []
+    for record in islice(metrics, _RECENT_LINES):
+        found.append(record)
+        if found[0]["training_seconds"] - record["training_seconds"] >= seconds:
+            break
+    return found[::-1]
+
+
+def _speed_now(metrics: Sequence[Mapping[str, Any]], started: Mapping[str, Any] | None) -> float | None:
+    """Return nodes per second from the last two metrics of this session; None if they are too old."""
+    since = started["unix_seconds"] if started else time.time()
+    lines = [line for line in metrics[-2:] if line.get("unix_seconds", 0.0) >= since]
+    times = [line["unix_seconds"] for line in lines] + [time.time()]
+    if len(lines) < 2 or any(abs(after - before) > NOW_SECONDS for before, after in pairwise(times)):
+        return None
+    return recent_speed(lines, 0.001)
+
+
+def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
+    """Return the last session's end and start from a journal given last first; None if absent.
+
+    A session that failed before its start is recorded after the end of the one before.
+    """
+    ended = None
+    for record in journal:
+        if record.get("event") == "started":
+            return ended, record
+        ended = ended or (record if "event" in record else None)
+    return ended, None
+
+
+@reading()
+def run_status(run: Run) -> dict[str, Any]:
+    """Return the fields of `status --json`."""
+    newest = open_locked(run.path(CHECKPOINTS))
+    if newest is not None:
+        check_own(run, newest)
+    saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
+    metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
+    last = metrics[-1] if metrics else None
+    running, worker = is_locked(run), worker_of(run)
+    # Only while the run is running, the metrics may be newer than the newest checkpoint.
+    counts = last if running and last and last["nodes_touched"] > saved["nodes_touched"] else saved
+    ended, started = _session(run.backwards(JOURNAL))
+    state = ended["event"] if ended else "interrupted" if started else "stopped"
+    trend = next(run.backwards(TRENDS), {})
+    return {
+        "phase": phase_of(run) if running else None,
+        "state": "running" if running else state,
+        "failure": ended.get("problem") if ended and not running else None,
+        "abstraction_problem": run.lacks,
+        "process": worker.process if worker else None,
+        "machine": worker.machine if worker else None,
+        "nodes_touched": counts["nodes_touched"],
+        "iterations": counts["iterations"],
+        "period": counts["period"],
+        "workers": started["workers"] if started else run.config.run.workers,
+        "nodes_per_second": last["nodes_per_second"] if last else None,
+        "iterations_per_second": last["iterations_per_second"] if last else None,
+        "nodes_per_second_now": _speed_now(metrics, started) if running else None,
+        "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
+        "checkpoint": newest.number if newest else None,
+        "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
+        "silent_workers": last.get("silent_workers", []) if running and last else [],
+        "huge_bytes": started.get("huge_bytes") if running and started else None,
+        "live_dir": _live_dir(run) if running else None,
+        "training_seconds": counts["training_seconds"],
+        "never_reached_per_street": trend.get("never_reached_per_street"),
+        "lost_updates": trend.get("lost_updates"),
+        "preflop_change": trend.get("preflop_change"),
+        "saturated_cells": trend.get("saturated_cells"),
+        "disk": trend.get("disk"),
+        "trend_checkpoint": trend.get("checkpoint"),
+        "last_evaluation": next(run.backwards(EVALUATIONS), None),
+        "bounds": _bounds(run),
+    }
+
+
+def _live_dir(run: Run) -> str | None:
+    """Return the path of its live tables; None if they were removed."""
+    try:
+        return str(run.path(LIVE).readlink())
+    except OSError:
+        return None
+
+
+def _tables_bytes(run: Run) -> int | None:
+    """Return the size of its tables in bytes; None without its user code or abstraction."""
+    return None if run.is_opaque or run.lacks else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
+
+
+def _bounds(run: Run) -> list[dict[str, Any]]:
+    """Return the newest record (`now`) of each method that bounds exploitability, and the one `before` it.
+
+    Exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in islice(run.backwards(EVALUATIONS), _RECENT_EVALUATIONS):
+        if line.get("exploitability_chips") is not None:
+            found.setdefault(line["method"], []).append(line)
+    newest = [{"now": lines[0], "before": lines[1] if len(lines) > 1 else None} for lines in found.values()]
+    return sorted(newest, key=lambda pair: pair["now"]["bound"] != "exact")
+
+
+def runs_in(directory: Path) -> list[Path]:
+    """Return the runs in a folder, sorted by name, without those being created."""
+    return sorted(path for path in directory.iterdir() if is_run(path) and not path.name.startswith(TEMPORARY_PREFIX))
+
+
+def run_list(directory: Path) -> list[dict[str, Any]]:
+    """Return a row for each run in a folder: `run`, `game`, `algorithm` and the fields of `run_status`.
+
+    A run that cannot be opened has `run` and `problem`, the reason as one sentence.
+    """
+    rows: list[dict[str, Any]] = []
+    for path in runs_in(directory):
+        row: dict[str, Any] = {"run": path.name}
+        try:
+            run = open_to_look(path)
+            row |= {"game": named(run.config.game), "algorithm": named(run.config.solver), **run_status(run)}
+        except (OSError, ValueError) as error:
+            row |= {"problem": " ".join(str(error).split())}
+        rows.append(row)
+    return rows

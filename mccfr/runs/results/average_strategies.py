@@ -1,0 +1,151 @@
+"""Reads the average strategy of a run's checkpoint, for any algorithm."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.run_tables import Config
+from mccfr.games.game import Game
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.registry import algorithm_of
+from mccfr.tables.int16_cells import number_dtype, numbers
+from mccfr.tables.strategy import (
+    BlockRows,
+    LazyBlocks,
+    Strategy,
+    check_sums,
+    row_starts,
+)
+from mccfr.tables.table_layout import TableSet
+from storage.checkpoint import Checkpoint
+from storage.schema import ArraySpec
+from storage.unnamed_files import spilled
+
+
+class _Tables(Mapping[str, npt.NDArray[Any]]):
+    """Tables of a checkpoint by name, each read on first access."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self._checkpoint, self._names = checkpoint, [spec.name for spec in checkpoint.specs]
+        self._read: dict[str, npt.NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._read:
+            self._read[name] = self._checkpoint.read(name)
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _tables_of(checkpoint: Checkpoint) -> TableSet:
+    return TableSet(_Tables(checkpoint), checkpoint.specs)
+
+
+IN_MEMORY_BYTES = 64 << 20
+"""Largest table that is read into memory whole."""
+
+
+def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
+    """Return an average strategy of a run's checkpoint (`name` None: its algorithm's first).
+
+    Raises `ValueError` for sums no run writes and for an average that the algorithm does not make, `OSError` where the
+    checkpoint is damaged.
+    """
+    averages, state = algorithm_of(config).averages, checkpoint.state
+    return averages.strategy(game, _tables_of(checkpoint), state["nodes_touched"], state["iterations"], name)
+
+
+def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
+    """Return the networks of an average strategy (None: the first) of a run's checkpoint.
+
+    Raises `ValueError` if the run has no networks.
+    """
+    averages, iterations = algorithm_of(config).averages, checkpoint.state["iterations"]
+    found: Networks = averages.networks(game, _tables_of(checkpoint), iterations, average)
+    return found
+
+
+def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
+    """Return the strategy of `checkpoint_average`, with large tables of sums in a temporary file.
+
+    Rows are normalised on access, if the average is of strategy sums. Raises as `checkpoint_average`, and `OSError` if
+    the disk is full.
+    """
+    averages = algorithm_of(config).averages
+    if not averages.of_sums:
+        return checkpoint_average(game, config, checkpoint)
+    stored = {spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if averages.takes(spec.name)}
+    return sums_average(game, TableSet(stored, checkpoint.specs))
+
+
+def sums_average(game: Game, tables: TableSet) -> Strategy:
+    """Return the average strategy of tables, normalising a row on access.
+
+    All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for invalid
+    sums.
+    """
+
+    @cache
+    def rows(block: int) -> BlockRows:
+        sums = _sums_outside(game, tables, block)
+        if sums is None:  # no decisions in this block
+            sums = np.zeros((int(game.buckets[block]), 0), np.float32)
+        check_sums(sums, block)
+        return BlockRows(sums, sums=True)
+
+    count = len(game.buckets)
+    if (narrow := _narrow(tables, count)) is None:
+        return Strategy.stored(game, [rows(block) for block in range(count)])
+    for block, (cells, _) in enumerate(narrow):
+        check_sums(cells, block)
+    strategy = Strategy.stored(game, LazyBlocks(count, rows))
+    strategy.narrow = narrow
+    return strategy
+
+
+def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None:
+    """Return `Strategy.narrow` of tables; None unless all sums are int16 with scales, slot-first."""
+    found = []
+    for block in range(count):
+        cells, scales = tables.rows("strategy_sum", block), tables.rows("strategy_sum_scale", block)
+        if cells is None:
+            cells, scales = np.zeros((0, 0), np.int16), np.zeros((0, 0), np.uint8)
+        if scales is None or cells.dtype != np.int16 or not cells.T.flags.c_contiguous:
+            return None
+        found.append((cells.T, scales.T))
+    return found
+
+
+def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
+    """Return `TableSet.numbers` of a block's sums; large 16-bit tables are expanded in a temporary file."""
+    cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
+    scales = tables.rows("strategy_sum_scale", block)
+    if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:
+        return tables.numbers("strategy_sum", block, starts)
+    slots_first, step = cells.T.flags.c_contiguous, max(1, IN_MEMORY_BYTES // (4 * cells.shape[1]))
+    found = spilled(cells.T.shape, np.float32).T if slots_first else spilled(cells.shape, np.float32)
+    for at in range(0, len(cells), step):
+        here = slice(at, at + step)
+        found[here] = numbers(cells[here], None if scales is None else scales[here], starts)
+    return found
+
+
+def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
+    """Read a table of a checkpoint; a large one is in a temporary file instead of memory."""
+    if spec.nbytes <= IN_MEMORY_BYTES:
+        return checkpoint.read(spec.name)
+    table = spilled(spec.shape, spec.numpy_dtype)
+    checkpoint.read_into(spec.name, table)
+    return table

@@ -1,0 +1,132 @@
+"""Evaluates a run's strategy during training, by its `[evaluation]` table."""
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.run_tables import EvaluationConfig
+from mccfr.evaluation.methods import Method, check_method, measure, method_for
+from mccfr.evaluation.methods.measuring import options_for
+from mccfr.evaluation.methods.option_structs import declared
+from mccfr.evaluation.methods.registry import options_of_all
+from mccfr.games.game import Game
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.directory.run import CHECKPOINTS, Run
+from mccfr.runs.directory.state import open_own
+from mccfr.runs.results.average_strategies import stored_average
+from mccfr.runs.results.previous_samples import PreviousSamples
+from mccfr.tables.strategy import Strategy, uniform_strategy
+from storage import checkpoint as checkpoints
+from storage.damage import DamagedError
+
+
+def check_evaluation(points: EvaluationConfig, game: Game) -> None:
+    """Raise `ValueError` if `[evaluation]` asks for a method that does not suit the game."""
+    if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
+        for name in points.chosen:
+            method = check_method(game, name)
+            problem = method.options_problem(game, options_for(method, given_to(method, points)))
+            if problem is not None:
+                raise ValueError(problem)
+
+
+def given_to(method: Method, points: EvaluationConfig) -> dict[str, Any]:
+    """Return a method's options that `[evaluation]` gives."""
+    return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
+
+
+def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
+    """Return the keys of `[evaluation]` that were given but that none of its methods uses."""
+    methods = [method for name in points.chosen if not (method := method_for(game, name)).at_once(game)]
+    taken = {option for method in methods for option in declared(method.options)}
+
+    def given(option: str) -> bool:
+        return getattr(points, option) is not None and getattr(EvaluationConfig(), option) is None
+
+    return [
+        each.name
+        for option, each in options_of_all().items()
+        if each.option.key and option not in taken and given(option)
+    ]
+
+
+class Evaluator:
+    """Evaluates average strategies by the run's `[evaluation]` table.
+
+    A method with an opponent plays against the first checkpoint that is kept permanently, and until there is one
+    against uniform play. `kept` lists the numbers of these checkpoints.
+    """
+
+    def __init__(self, run: Run, game: Game) -> None:
+        self._config, self._points, self._game = run.config, run.config.evaluation, game
+        self._methods = [method_for(game, name) for name in self._points.chosen]
+        self._opponent: int | None = None  # number of the opponent's checkpoint
+        self._against: Strategy | None = None
+        self._run = run
+        self._prepared: dict[str, Any] = {}
+        self._last = PreviousSamples(run)
+        self.kept: list[int] = []
+
+    @property
+    def in_place(self) -> bool:
+        """True if strategies are evaluated on the tables themselves; training waits and nothing is copied."""
+        return all(method.in_place(self._game) for method in self._methods)
+
+    def find_kept(self) -> None:
+        """Find the permanently kept checkpoints of earlier sessions."""
+        self.kept = []
+        for number in checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
+            with suppress(DamagedError):  # the session has noted the damage, so the checkpoint is kept anyway
+                self.kept += [number] if self._open(number).state.get("kept") else []
+        self._opponent = self.kept[0] if self.kept else None
+
+    def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
+        """Return the records of the run's average strategy, one for each method.
+
+        Raises `OSError` if the opponent's checkpoint is damaged or missing.
+        """
+        records = [self._measured(method, strategy) for method in self._methods]
+        if self._opponent is None and self.kept:
+            self._opponent = self.kept[0]
+        return records
+
+    def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
+        """Return {method: record} of another average of the run, for methods without an opponent."""
+        found = {}
+        for method in self._methods:
+            if not method.meets:
+                found[method.name] = self._measured(method, strategy)
+        return found
+
+    def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
+        if method.name not in self._prepared:
+            self._prepared[method.name] = method.prepared(self._game)
+        side, seen = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        options = self._options(method)
+        if not method.meets:
+            return measure(method.name, side, **options)
+        if method.pairs:
+            options["note"] = seen.append
+        name, against = "uniform", uniform_strategy(self._game)
+        if self._opponent is not None:
+            if self._against is None:
+                self._against = stored_average(self._game, self._config, self._open(self._opponent))
+            name, against = f"checkpoint {self._opponent}", self._against
+        record = measure(method.name, side, Profile(self._game, against), name, **options)
+        if seen:
+            self._last.gained(method, side, record, seen[0])
+        return record
+
+    def _options(self, method: Method) -> dict[str, Any]:
+        """Return a method's configured options; the time budget is divided among the methods that sample."""
+        options = given_to(method, self._points)
+        timed = [each for each in self._methods if "budget_seconds" in declared(each.options)]
+        sampling = [each for each in timed if not each.at_once(self._game)]
+        if options.get("budget_seconds") is not None:
+            options["budget_seconds"] = options["budget_seconds"] / len(sampling) if method in sampling else None
+        return options
+
+    def _open(self, number: int) -> checkpoints.Checkpoint:
+        return open_own(self._run, number)

@@ -1,0 +1,214 @@
+"""Exports the average strategy or the tables of a run's checkpoint."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.toml_files import to_document
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.hand_values import root_values
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.games.game import Game
+from mccfr.policy import Behaviour, Policy, Profile
+from mccfr.policy.export import BY_HAND, PROVENANCE, RAW, export
+from mccfr.policy.export.networks import networks_provenance, write_networks
+from mccfr.policy.overwrite import RUN_ID, replaceable
+from mccfr.policy.policy_values import PolicyValues, StreetValues
+from mccfr.runs.directory.run import Run
+from mccfr.runs.phases import naming_steps
+from mccfr.runs.reporter import Reporter, Silent
+from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks, stored_average
+from mccfr.runs.results.checkpoints import read_checkpoint, read_tables
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.locked_tables import with_locked_rows
+from mccfr.tables.purification import simplified
+from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableSet
+from storage.atomic_outputs import check_output
+from storage.checkpoint import Checkpoint
+
+NETWORKS = "networks"
+"""The export format of networks as they are."""
+_PROVENANCE = {**PROVENANCE, NETWORKS: networks_provenance}
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """Options of an export.
+
+    format             format of `mccfr.policy.export`, or NETWORKS
+    quantise           policy: "uint8" or "uint16"
+    number             number of the checkpoint; None: the newest
+    average            name of the average, for algorithms with several
+    purify, threshold  simplify the strategy, as `mccfr.tables.purification.simplified`
+    cost_boards        policy: report the loss by the export, measured on this many boards; 0: do not
+    value_boards       policy: add the values of buckets at the starts of streets, on this many boards; 0: do not
+    board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
+    replace            allow to replace another run's export
+    """
+
+    format: str = "policy"
+    quantise: str = "uint16"
+    number: int | None = None
+    average: str | None = None
+    purify: bool = False
+    threshold: float = 0.0
+    cost_boards: int = 0
+    value_boards: int = 0
+    board: str | None = None
+    replace: bool = False
+
+    @property
+    def is_simplified(self) -> bool:
+        """True if the strategy is purified or thresholded."""
+        return self.purify or bool(self.threshold)
+
+    def problem(self) -> str | None:
+        """Return a sentence on why the options do not fit together, or None."""
+        if self.format not in _PROVENANCE:
+            return f"format = {self.format!r} is not one of {', '.join(_PROVENANCE)}"
+        if self.is_simplified and self.format in RAW:
+            return f"{self.format} holds the run's tables as they are: purify and threshold change strategies"
+        if self.average is not None and self.format in RAW:
+            return f"{self.format} holds the run's tables as they are, those of every average: leave --average out"
+        if self.value_boards and self.format != "policy":
+            return f"{self.format} has no place for values: export a policy"
+        if self.board is not None and self.format not in BY_HAND:
+            return f"{self.format} has no rows that could be of hands: choose {' or '.join(BY_HAND)}"
+        if self.is_simplified and self.format == NETWORKS:
+            return "purify and threshold change tables of a strategy: add --tabulate"
+        return None
+
+
+def export_run(
+    run: Run,
+    game: Game,
+    out: Path,
+    options: ExportOptions = ExportOptions(),
+    reporter: Reporter | None = None,
+) -> Path:
+    """Export the average strategy of a run's checkpoint to `out`; return the path. Reports phases.
+
+    Raises `ValueError` for options that do not fit together, and `FileExistsError` if `out` is not an export of this
+    run and format. Other errors come from the functions it calls.
+    """
+    if (problem := options.problem()) is not None:
+        raise ValueError(problem)
+    reporter, form = reporter or Silent(), options.format
+    may = replaceable(_PROVENANCE[form], run.run_id, replace=options.replace)
+    check_output(out, may)
+
+    def read(checkpoint: Checkpoint) -> tuple[Strategy | Networks | TableSet, dict[str, Any]]:
+        reporter.phase(f"reading checkpoint {checkpoint.number}")
+        return _exported(run, game, checkpoint, options), _provenance(run, checkpoint, options)
+
+    found, provenance = read_checkpoint(run, options.number, read)
+    if isinstance(found, Strategy):
+        _export_strategy(run, game, found, out, options, provenance, may, reporter)
+        return out
+    reporter.phase(f"writing {out}")
+    if isinstance(found, Networks):
+        write_networks(out, found, to_document(run.config), provenance, may)
+    else:
+        export(game, to_document(run.config)["game"], None, found, out, form, "", provenance, replaceable=may)
+    return out
+
+
+def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptions) -> Strategy | Networks | TableSet:
+    """Return the content of an export of a checkpoint, by its format."""
+    if options.format == NETWORKS:
+        return checkpoint_networks(game, run.config, checkpoint, options.average)
+    if options.format in RAW:
+        return read_tables(checkpoint)
+    if options.average is None:
+        return stored_average(game, run.config, checkpoint)
+    return checkpoint_average(game, run.config, checkpoint, options.average)
+
+
+def _export_strategy(
+    run: Run,
+    game: Game,
+    strategy: Strategy,
+    out: Path,
+    options: ExportOptions,
+    provenance: dict[str, Any],
+    may: Callable[[Path], bool],
+    reporter: Reporter,
+) -> None:
+    """Write a strategy with the given options; for a policy, also report the loss by the export."""
+    kept = with_locked_rows(game, simplified(game, strategy, purify=options.purify, threshold=options.threshold))
+    source, values, abstraction = Profile(game, kept), None, None
+    if options.value_boards:
+        values = policy_values(source, options.value_boards, reporter)
+    if options.format == "policy" and (built := run.abstraction()) is not None:
+        abstraction = built.origin()
+    reporter.phase(f"writing {out}")
+    export(
+        game,
+        to_document(run.config)["game"],
+        kept,
+        TableSet({}),
+        out,
+        options.format,
+        options.quantise,
+        provenance,
+        abstraction,
+        values,
+        board=options.board,
+        replaceable=may,
+    )
+    if options.cost_boards and options.format == "policy":
+        reporter.message(export_cost(game, strategy, out, options.cost_boards, reporter))
+
+
+def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
+    """Return the origin of an export, and the simplifications applied."""
+    changed = {"purify": options.purify, "threshold": options.threshold} if options.is_simplified else {}
+    return {
+        RUN_ID: run.run_id,
+        "run_identity": run.manifest["identity"],
+        "checkpoint": checkpoint.number,
+        "checkpoint_manifest": checkpoint.content_hash,
+        "nodes_touched": checkpoint.state["nodes_touched"],
+        "iterations": checkpoint.state["iterations"],
+        **changed,
+    }
+
+
+def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:
+    """Return the value of each bucket at the start of each street, with both players using a strategy.
+
+    boards  number of sampled boards in whole hold'em; elsewhere all boards are enumerated
+
+    Raises `ValueError` for games whose cards are in the tree.
+    """
+
+    def report(done: int, total: int) -> None:
+        reporter.phase(f"computing values, board {done:,} of {total:,}", done / total)
+
+    found, exact = root_values(source, boards, progress=report)
+    return PolicyValues([StreetValues(*one) for one in found], None if exact else boards)
+
+
+def export_cost(game: Game, strategy: Strategy, policy: Path, boards: int, reporter: Reporter | None = None) -> str:
+    """Return a sentence on the loss of a strategy by its export: head-to-head on `boards` boards, or all.
+
+    An export may lose nothing head-to-head and still be more exploitable. For games whose cards are in the tree, the
+    sentence compares exploitability instead.
+    """
+    reporter, exported = reporter or Silent(), Policy.open(policy)
+    reporter.phase("measuring what the export has cost")
+    if not game.cards.dealt:
+        before, after = (
+            evaluate_exact(one, each).exploitability_chips
+            for one, each in ((game, strategy), (exported.game, exported.strategy()))
+        )
+        return f"exploitability {after:.6g} chips as exported, {before:.6g} before"
+    with naming_steps(reporter):
+        found = head_to_head(Profile(game, strategy), Profile(game, exported.strategy()), boards)
+    low, high = found.ci95_chips
+    scale, unit = (1, "chips a hand") if not game.big_blind_chips else (1000 / game.big_blind_chips, "mbb/g")
+    exact = "" if low < high else ", exactly"
+    interval = f" (95 %: {low * scale:+.3g} to {high * scale:+.3g}, {found.boards:,} boards)" if low < high else ""
+    return f"as exported it loses {found.mean_chips * scale:+.3g} {unit} to the average as it is{exact}{interval}"

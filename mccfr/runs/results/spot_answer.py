@@ -1,0 +1,144 @@
+"""Results of a solved spot: the first actions of both players, and the EV and equity of hands."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.range_notation import class_names, class_of
+from mccfr.cards.card_index import IndexedCards
+from mccfr.games.game import Game
+from mccfr.play.showdown_values import all_run_outs, equity, opponent_weight, per_weight
+from mccfr.policy.strategy_profile import Profile
+from mccfr.runs.directory.run import Run
+from mccfr.runs.results.targets import Reference, open_target
+from mccfr.solvers.public.best_response import hand_values
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.betting_lines import to_chips
+from mccfr.trees.compiled import DECISION
+
+_DIGITS = 6
+_ROUNDING = 1e-6  # relative error of an exploitability in float32
+
+Floats = npt.NDArray[np.float64]
+
+
+def spot_answer(run: Run, threads: int) -> dict[str, Any]:
+    """Return the results of the newest checkpoint of a spot's run; docs/files.md lists the fields.
+
+    A hand's weight is its range weight times the weight of the opponent's hands that it does not block. EVs include the
+    pot.
+    """
+    found = open_target(Reference(run.directory))
+    game, profile = found.game, Profile(found.game, found.strategy)
+    dealing, half = game.cards.at_table(), game.pot_chips / 2
+    after = int(game.tree.arrays.first[0]) + _labels(game, 0).index("c")
+    nodes = [node for node in (0, after) if game.tree.arrays.kind[node] == DECISION]
+    value, action, gains = hand_values(game, found.strategy, threads, nodes)
+    reach = dealing.reach.astype(np.float64)
+    opponents = np.stack([_opponents(dealing, reach, player) for player in range(2)])
+    every = all_run_outs(dealing, 0, dealing.read_board(0, ""))
+    shown = np.stack([equity(dealing, every, reach[1 - player], opponents[player]) for player in range(2)])
+    ev = per_weight(value, opponents) + half
+    weight, played = reach * opponents, _played(profile, dealing, 0, 0)
+    shares = [_mean(weight[player], shown[player]) for player in range(2)]
+    worth = [_mean(weight[player], ev[player]) for player in range(2)]
+    off, asked = sum(gains) / 2 / game.pot_chips, run.config.run.exploitability_pot
+    answer: dict[str, Any] = {
+        "board": run.config.game.board,  # type: ignore[attr-defined]
+        "pot_chips": game.pot_chips,
+        "equity": shares,
+        "ev_chips": worth,
+        "eqr": [_realised(*pair, game.pot_chips) for pair in zip(worth, shares, strict=True)],
+        "gain_chips": [round(gain, _DIGITS) for gain in gains],
+        "unlocked_gain_chips": _unlocked(game, found.strategy, threads),
+        "exploitability_chips": round(sum(gains) / 2, _DIGITS),
+        "exploitability_pot": round(off, _DIGITS + 2),
+        "to_pot": asked,
+        "reached": asked is None or off <= asked * (1 + _ROUNDING),
+        "iterations": found.counts["iterations"],
+        "actions": _actions(game, 0, weight[0], played, per_weight(action[0], opponents[0]) + half),
+        "ip_actions": [],
+        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], shown[0], ev[0], played)},
+    }
+    answered = np.zeros((0, dealing.hand_count))
+    if after in nodes:
+        answered = _played(profile, dealing, after, 1)
+        left = np.stack([reach[0] * played[_labels(game, 0).index("c")], reach[1]])
+        checked = _opponents(dealing, left, 1)
+        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, per_weight(action[1], checked) + half)
+    answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], shown[1], ev[1], answered)
+    return answer
+
+
+def _unlocked(game: Game, strategy: Strategy, threads: int) -> list[float] | None:
+    """Return each player's best-response gain without locks; None if the tree has no locks."""
+    if game.tree.locks is None:
+        return None
+    gains = hand_values(replace(game, tree=replace(game.tree, locks=None)), strategy, threads)[2]
+    return [round(gain, _DIGITS) for gain in gains]
+
+
+def _labels(game: Game, node: int) -> list[str]:
+    return [game.tree.label[child] for child in game.tree.children(node)]
+
+
+def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
+    """Return the weight [H] of the opponent's hands that each hand of a player's range can meet."""
+    return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
+
+
+def _mean(weight: Floats, values: Floats) -> float | None:
+    """Return the weighted mean of the known values, rounded; None if there are none."""
+    known = (weight > 0) & ~np.isnan(values)
+    total = float(weight[known].sum())
+    return round(float(weight[known] @ values[known]) / total, _DIGITS) if total > 0 else None
+
+
+def _realised(ev: float | None, equity: float | None, pot: float) -> float | None:
+    """Return EV / (equity * pot); None if equity is 0 or unknown."""
+    return round(ev / (equity * pot), _DIGITS) if equity and ev is not None else None
+
+
+def _played(profile: Profile, dealing: IndexedCards, node: int, player: int) -> Floats:
+    """Return the probability [A, H] of each action at a decision of the first street."""
+    buckets = dealing.bucket_row(0, player, dealing.read_board(0, ""))
+    return profile.rows(node, buckets)[0].T
+
+
+def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
+    """Return each action of a decision with its frequency and EV."""
+    return [
+        {
+            "action": action,
+            "bet_chips": chips - game.pot_chips / 2 if action.startswith("r") else None,
+            "frequency": _mean(weight, played[number]),
+            "ev_chips": _mean(weight * played[number], ev[number]),
+        }
+        for number, (action, chips) in enumerate(zip(_labels(game, node), to_chips(game.tree, node), strict=True))
+    ]
+
+
+def _classes(
+    dealing: IndexedCards, pot: float, weight: Floats, equity: Floats, ev: Floats, played: Floats
+) -> list[dict[str, Any]]:
+    """Return the hand classes of a range, the highest EV first: share, equity, EV and frequencies."""
+    own, total, found = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
+    for number, name in enumerate(class_names()):
+        here = np.where(own == number, weight, 0.0)
+        share = _mean(here, equity)
+        worth = _mean(here, ev)
+        if share is None or worth is None:
+            continue
+        found.append(
+            {
+                "class": name,
+                "share": round(float(here.sum()) / total, _DIGITS),
+                "equity": share,
+                "ev_chips": worth,
+                "eqr": _realised(worth, share, pot),
+                "frequencies": [_mean(here, row) for row in played],
+            }
+        )
+    return sorted(found, key=lambda one: -one["ev_chips"])

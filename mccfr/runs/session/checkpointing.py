@@ -1,0 +1,332 @@
+"""Writes checkpoints and their trend lines, and evaluates the strategy, from tables of one moment."""
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
+from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.trends import TRENDS, Trends
+from mccfr.runs.events import Totals
+from mccfr.runs.phases import naming_steps
+from mccfr.runs.reporter import EVALUATING, Reporter
+from mccfr.runs.results.average_strategies import stored_average, sums_average
+from mccfr.runs.results.checkpoint_evaluator import Evaluator
+from mccfr.runs.session.delays import GrowingDelay
+from mccfr.runs.session.journals import Journals, disk_problem
+from mccfr.runs.session.overflow import not_finite_text
+from mccfr.runs.session.run_plan import evaluation_bytes
+from mccfr.runs.session.worker_pool import ExtraState
+from mccfr.solvers.registry import user_code
+from mccfr.solvers.solver import WorkerState
+from mccfr.tables.axis_metadata import table_notes
+from mccfr.tables.int16_cells import saturated
+from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableLayout, TableSet
+from storage import checkpoint as checkpoints
+from storage import checkpoint_writer, durable
+from storage.free_space import available_memory_bytes
+from storage.table_formats import NotFiniteError, check_finite
+
+RETRY_SECONDS, LEAST_RETRY_SECONDS, MOST_RETRY_SECONDS = 60.0, 1.0, 600.0
+"""Delay after a failed checkpoint: `checkpoint_seconds`, but at most the first and at least the second number. It
+doubles after each further failure, up to the third.
+"""
+FINAL_WAITS_SECONDS = (5.0, 10.0, 20.0, 40.0, 45.0)
+"""Delays between attempts at the last checkpoint of a session: two minutes in total."""
+_RETRY_SHARE = 10  # a delay is at least this many times the duration of the attempt
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+
+@dataclass(frozen=True)
+class RunState:
+    """A consistent state of a run, taken while its workers rest."""
+
+    totals: Totals
+    states: list[WorkerState]
+    training_seconds: float
+    iterations_weight: float  # total over the whole run
+    extra_state: ExtraState | None  # what its checkpoint holds beside the tables
+    pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Actions at a stop of the workers."""
+
+    commit: bool
+    evaluate: bool
+    keep: bool  # the checkpoint is kept permanently
+    done: bool  # the session ends here
+    due: bool = False  # an evaluation is due, but may be left to the next session
+
+
+class _LeftError(Exception):
+    """An evaluation was left to the next session."""
+
+
+def _worker_fields(state: WorkerState) -> dict[str, Any]:
+    """Return the state of a worker or stratum as fields of `WorkerState`; zeros are left out."""
+    fields = {"iterations": state.iterations, "nodes": state.nodes, "rng": state.rng}
+    more = {"due": state.due, "ends": state.ends}
+    return {**fields, **{name: count for name, count in more.items() if count}}
+
+
+class Saver:
+    """Commits and evaluates; records the newest checkpoint of the session."""
+
+    def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
+        self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
+        self._journals = journals
+        self._schedule = run.algorithm.schedule
+        self._notes = table_notes(game)
+        self._evaluator = Evaluator(run, game)
+        self._trends = Trends(game, run.algorithm)
+        self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
+        self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it succeeded
+        self._evaluating = self._left = False
+        every = run.config.run.checkpoint_seconds
+        self._delay = GrowingDelay(max(LEAST_RETRY_SECONDS, min(every, RETRY_SECONDS)), MOST_RETRY_SECONDS)
+        self._next_checkpoint_at = time.monotonic() + every
+
+    def is_checkpoint_time(self) -> bool:
+        """Return whether a checkpoint is due by the clock."""
+        return time.monotonic() >= self._next_checkpoint_at
+
+    @property
+    def measures_in_place(self) -> bool:
+        """True if strategies are evaluated on the tables themselves, as `Evaluator.in_place`."""
+        return self._evaluator.in_place
+
+    def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
+        """Find the kept checkpoints of earlier sessions, and record the restored tables."""
+        self._evaluator.find_kept()
+        if restored is not None:
+            self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
+            self._trends.remember(tables)
+
+    def save(
+        self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
+    ) -> list[dict[str, Any]]:
+        """Commit and evaluate as `stop` requires; return the evaluation records.
+
+        arrays      tables by name; those not needed for an evaluation are removed from it after the commit
+        background  run at low priority, because workers train meanwhile
+
+        Raises `RuntimeError` naming the row of a NaN or infinite cell; nothing is then committed or evaluated.
+        """
+        try:
+            return self._save(arrays, now, stop, background)
+        except NotFiniteError as error:
+            number = self.committed[0] if self.committed else None
+            code = user_code(self._run.config)
+            raise RuntimeError(not_finite_text(self._game, self._layout, error, number, code)) from error
+
+    def _save(
+        self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool
+    ) -> list[dict[str, Any]]:
+        if not stop.commit:  # a commit checks the cells itself
+            for spec in self._layout.specs:
+                if spec.name in arrays:
+                    check_finite(spec, arrays[spec.name], [0] * len(spec.shape))
+        if stop.commit:
+            began = time.monotonic()
+            number = self._persevere(arrays, now, stop, background)
+            if number is not None:
+                self._note_trends(number, arrays, now, time.monotonic() - began)
+        averages = self._run.algorithm.averages
+        for name in [name for name in arrays if not averages.takes(name)]:
+            del arrays[name]
+        return self._evaluate(arrays, now, stop) if stop.evaluate else []
+
+    def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
+        """Commit, with further attempts if the disk fails: at once for the last checkpoint, otherwise later."""
+        for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
+            began = time.monotonic()
+            try:
+                number = self._commit(arrays, now, stop, background)
+            except OSError as error:
+                if (whole := self._whole_all_the_same(now, stop.keep, error)) is not None:
+                    return whole
+                taken = time.monotonic() - began
+                later = max(self._delay.after_failure(), _RETRY_SHARE * taken) if wait is None else wait
+                self._next_checkpoint_at = time.monotonic() + later
+                self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
+                end = "" if stop.done and wait is None else f"; trying again in {later:.0f} s"
+                self._reporter.message(f"no checkpoint at {now.totals.nodes:,} nodes: {self.failure}{end}")
+                if wait is not None:
+                    time.sleep(wait)
+            else:
+                return number
+        return None
+
+    def _whole_all_the_same(self, now: RunState, kept: bool, error: OSError) -> int | None:
+        """Return the number of a checkpoint whose commit failed only afterwards, in journal or retention."""
+        root = self._run.path(CHECKPOINTS)
+        try:
+            number = max(checkpoints.list_checkpoints(root), default=0)
+            if number <= (self.committed[0] if self.committed else 0):
+                return None
+            durable.fsync_dir(root)
+            found = open_own(self._run, number)
+            noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
+        except (OSError, ValueError):
+            return None
+        if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:
+            return None
+        if noted.get("checkpoint") != number:
+            line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
+            self._journals.append(JOURNAL, line)
+        problem = disk_problem(error, root, *self._needed_bytes())
+        self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
+        if now.extra_state is not None:
+            with suppress(OSError):  # old versions are removed at the next checkpoint
+                now.extra_state.settle()
+        self._note_commit(number, now.totals, kept)
+        return number
+
+    def _needed_bytes(self) -> tuple[int, str]:
+        """Return the bytes of a checkpoint, by the newest one or else the tables, and "about " or "at most "."""
+        if self.committed is not None:
+            with suppress(OSError, ValueError):
+                path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
+                return sum(file.length_bytes for file in checkpoints.open_checkpoint(path).files.values()), "about "
+        return self._layout.nbytes, "at most "
+
+    def _commit(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int:
+        run, root, totals = self._run, self._run.path(CHECKPOINTS), now.totals
+        number = max(1, checkpoints.next_number(root))
+        self._reporter.phase(f"writing checkpoint {number}")
+        state: dict[str, Any] = {
+            "nodes_touched": totals.nodes,
+            "iterations": totals.iterations,
+            "iterations_weight": now.iterations_weight,
+            "period": self._schedule.period(totals.nodes),
+            "training_seconds": now.training_seconds,
+            "kept": stop.keep,
+            "measured": stop.due,
+            "workers": [_worker_fields(state) for state in now.states],
+        }
+        fields, parents = ({}, {}) if now.extra_state is None else now.extra_state.write()
+        checkpoint_writer.commit(
+            root,
+            number,
+            [spec for spec in self._layout.specs if spec.name in arrays],
+            arrays,
+            state | fields,
+            run.identity,
+            format=run.config.tables.format,
+            keep=run.config.run.keep_checkpoints,
+            journal=run.path(JOURNAL),
+            parents=parents,
+            spared=self._evaluator.kept,
+            compressed=run.config.tables.checkpoint_compression != "none",
+            background=background,
+            notes=self._notes,
+            lock=run.lock,
+        )
+        if now.extra_state is not None:
+            now.extra_state.settle()
+        self._note_commit(number, totals, stop.keep)
+        return number
+
+    def _note_commit(self, number: int, totals: Totals, kept: bool) -> None:
+        self.committed, self.failure = (number, totals), None
+        self._delay.after_success()
+        if kept:
+            self._evaluator.kept.append(number)
+        self._next_checkpoint_at = time.monotonic() + self._run.config.run.checkpoint_seconds
+
+    def _note_trends(self, number: int, arrays: Arrays, now: RunState, commit_seconds: float) -> None:
+        weight = self._schedule.weight(now.totals.nodes)
+        record = {
+            "checkpoint": number,
+            "nodes_touched": now.totals.nodes,
+            "iterations": now.totals.iterations,
+            **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
+            "saturated_cells": saturated(arrays, self._layout.specs),
+            **({} if now.extra_state is None else now.extra_state.facts()),
+            "pause_seconds": round(now.pause_seconds, 4),
+            "commit_seconds": round(commit_seconds, 4),
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._journals.append(TRENDS, record)
+
+    def _evaluate(self, arrays: Arrays, now: RunState, stop: Stop) -> list[dict[str, Any]]:
+        totals = now.totals
+        self._reporter.phase(EVALUATING)
+        needed = evaluation_bytes(self._run.config, self._game, self._layout)
+        available = available_memory_bytes()
+        if needed > available:
+            self._reporter.message(
+                f"no evaluation at {totals.nodes:,} nodes: strategies take {needed:,} bytes and {available:,} bytes of "
+                "memory are available; evaluate the checkpoint on a larger machine, or less often"
+            )
+            return []
+        from_files = now.extra_state is not None
+        if stop.commit and self.failure is not None and from_files:
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
+            return []
+        number = self.committed[0] if self.committed and self.committed[1] == totals else None
+        self._evaluating = True
+        try:
+            strategy = self._stored(totals) if from_files else self._average(arrays, totals)
+            with naming_steps(self._reporter, self._stop_if_left):
+                records = self._evaluator.evaluate(strategy)
+                self._add_other_averages(records, arrays, totals)
+        except OSError as error:  # a checkpoint of the evaluation is damaged or missing; training does not need it
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
+            return []
+        except _LeftError:
+            return []
+        finally:
+            self._evaluating = False
+        if self._left:
+            return []
+        for record in records:
+            record |= {"nodes_touched": totals.nodes, "iterations": totals.iterations, "checkpoint": number}
+            self._journals.append(EVALUATIONS, record)
+        return records
+
+    def leave_evaluation(self) -> bool:
+        """End an evaluation in another thread at its next step, without a record; return whether there is one."""
+        self._left = self._left or self._evaluating
+        return self._evaluating
+
+    def _stop_if_left(self) -> None:
+        if self._left:
+            raise _LeftError
+
+    def _add_other_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
+        """Add to records, in place: name of the average, results of the other averages, and further figures."""
+        averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
+        counts = totals.nodes, totals.iterations
+        others = {
+            name: self._evaluator.measure_other(averages.strategy(self._game, tables, *counts, name))
+            for name in averages.names[1:]
+        }
+        for record in records:
+            record.update(averages.figures(tables))
+            if averages.names:
+                found = {name: measured.get(record["method"]) for name, measured in others.items()}
+                record.update({"average": averages.names[0], "other_averages": found})
+
+    def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
+        """Return the average strategy of tables by name."""
+        averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
+        if averages.of_sums:
+            return sums_average(self._game, tables)
+        return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
+
+    def _stored(self, totals: Totals) -> Strategy:
+        """Return the average strategy of the newest checkpoint, which must have these counts."""
+        if self.committed is None or self.committed[1] != totals:
+            raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
+        return stored_average(self._game, self._run.config, open_own(self._run, self.committed[0]))

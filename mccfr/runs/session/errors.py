@@ -1,0 +1,71 @@
+"""Errors that end a session, each with one sentence on the lost work and how to continue."""
+
+from collections.abc import Mapping
+
+from mccfr.common.signals import EXIT_RESUMABLE
+from mccfr.runs.directory.run import Run
+from mccfr.runs.events import Totals
+from storage.durable import error_text
+from storage.run_lock import LostDirectoryError
+
+Saved = tuple[int, Totals] | None
+"""Number and counts of the newest checkpoint."""
+
+
+class AbandonedError(RuntimeError):
+    """A second signal has ended the session at once; the process exits with `exit_status`."""
+
+    exit_status = EXIT_RESUMABLE
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return an error as one line for the journal; system errors with their paths."""
+    return " ".join((error_text(error) or type(error).__name__).split())
+
+
+def _missing(totals: Totals, saved: Saved) -> str:
+    """Return a text on the training since the newest checkpoint."""
+    nodes = totals.nodes - (saved[1].nodes if saved else 0)
+    return f"{nodes:,} nodes trained " + (f"since checkpoint {saved[0]}" if saved else "so far, without a checkpoint,")
+
+
+def _go_on(run: Run) -> str:
+    return f"continue with: mccfr resume {run.directory}"
+
+
+def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
+    """Return the error with the training that is lost, given the counts when the workers were ended."""
+    return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
+
+
+def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -> RuntimeError:
+    """Return the error for a run directory that was removed or is locked by another session."""
+    return RuntimeError(f"{error}; {_missing(totals, saved)} are lost")
+
+
+def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
+    """The system has failed where training cannot do without it."""
+    return RuntimeError(
+        f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
+    )
+
+
+def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
+    """Return the error for a last checkpoint that could not be written."""
+    return RuntimeError(
+        f"the last checkpoint could not be written: {failure}; {_missing(totals, saved)} are lost, as live tables do "
+        f"not outlive their process; make room and {_go_on(run)}"
+    )
+
+
+def lost(losses: Mapping[int, str], run: Run, checkpoint: int | None) -> RuntimeError:
+    """Return the error for lost workers.
+
+    checkpoint  number of the checkpoint of the other workers' training; None: the tables are unusable
+    """
+    what = (
+        "what was trained since the last checkpoint is dropped"
+        if checkpoint is None
+        else f"checkpoint {checkpoint} holds what was trained, but for the lost worker's last batch"
+    )
+    return RuntimeError(f"{'; '.join(losses.values())}: the run is stopped, and {what}; {_go_on(run)}")

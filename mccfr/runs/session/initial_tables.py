@@ -1,0 +1,78 @@
+"""Warm start: initialises a run from another run's tables under a different card abstraction.
+
+`solver.warm_start` names the directory of the other run. A few buckets learn from every board, and many buckets from
+few boards. Starting many buckets from few makes them less exploitable after the same number of boards
+(docs/measured/evaluation.md). The counts of boards and nodes continue, because all weights depend on them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import CfrBrConfig
+from mccfr.games.game import Game
+from mccfr.runs.directory.identity import game_document
+from mccfr.runs.directory.run import Run, is_run, open_run
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.solvers.public.cfr_br_algorithm import trunk_game
+from mccfr.solvers.public.public_chance.sampled_board_responses import TRUNK
+from mccfr.solvers.warm_start import share_out
+from mccfr.tables.table_layout import TableSet, private_tables
+from storage.checkpoint import Checkpoint
+
+
+def grown_from(config: Config, base: Path) -> Path | None:
+    """Return the directory of the run that `config` starts from; None if it starts from zero."""
+    start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
+    return (base / start).resolve() if isinstance(start, str) else None
+
+
+def check_grown_from(config: Config, base: Path) -> None:
+    """Raise `ValueError` if no run of this game can start from `solver.warm_start`."""
+    if (directory := grown_from(config, base)) is not None:
+        _opened(directory, config, base)
+
+
+def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
+    """Fill new tables from the run named by `solver.warm_start`, and return that run's state.
+
+    None if it names no run. Raises as `check_grown_from`.
+    """
+    directory = grown_from(run.config, run.directory)
+    if directory is None:
+        return None
+    source, checkpoint = _opened(directory, run.config, run.directory)
+    theirs = source.build_game()
+    found = private_tables(source.layout(theirs))
+    for name, table in found.items():
+        checkpoint.read_into(name, table)
+    share_out(("regret", "strategy_sum"), (game, tables), (theirs, found))
+    share_out((TRUNK,), (_trunk(run, game), tables), (_trunk(source, theirs), found))
+    ends = run.algorithm.schedule.ends(checkpoint.state["nodes_touched"])  # the other run's periods may be longer
+    workers = [
+        {**state, "rng": [min(words[0], ends), *words[1:]] if (words := state["rng"]) else []}  # as in `known_state`
+        for state in checkpoint.state["workers"]
+    ]
+    return {**checkpoint.state, "workers": workers}
+
+
+def _trunk(run: Run, game: Game) -> Game:
+    """Return the game with the opponents' card abstraction."""
+    assert isinstance(run.config.solver, CfrBrConfig)
+    return trunk_game(run.config.solver, game) or game
+
+
+def _opened(directory: Path, config: Config, base: Path) -> tuple[Run, Checkpoint]:
+    """Open the run in a directory and its newest checkpoint.
+
+    config, base  of the run that starts from it
+    """
+    said = f"solver.warm_start = {str(directory)!r}"
+    if not is_run(directory):
+        raise ValueError(f"{said} is no run: solve it first, or give nodes of external sampling, such as 2e9")
+    source = open_run(directory)
+    game = source.manifest["identity_document"]["game"]
+    if not isinstance(source.config.solver, CfrBrConfig) or game != game_document(config, base):
+        raise ValueError(f"{said} is a run of another [game], or not by 'cfr-br': name one of the same bets")
+    return source, find_checkpoint(source, None)

@@ -1,0 +1,104 @@
+"""Measures a session's progress, and reports it to the reporter and every few seconds to the metrics."""
+
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from math import log
+
+from mccfr.config.run_tables import RunSettings
+from mccfr.runs.directory.run import METRICS
+from mccfr.runs.events import Totals
+from mccfr.runs.reporter import Reporter, SessionProgress
+from mccfr.runs.session.clock import TrainingClock
+from mccfr.runs.session.journals import Journals
+from mccfr.runs.session.stalled_workers import StalledWorker
+from mccfr.runs.session.worker_pool import Pool
+from mccfr.tables.linear_discounting import Schedule
+
+_METRICS_SECONDS = 5.0
+
+
+class Meter:
+    """Measures a session from its pool's counts.
+
+    origin          totals at the start of this session
+    trained_before  training seconds of earlier sessions
+    silent          workers without progress
+    """
+
+    def __init__(self, settings: RunSettings, schedule: Schedule, reporter: Reporter, journals: Journals) -> None:
+        self._settings, self._schedule = settings, schedule
+        self._reporter, self._journals = reporter, journals
+        self.origin, self.trained_before = Totals(), 0.0
+        self.silent: Sequence[StalledWorker] = ()
+        self._last_metrics = time.monotonic()
+        self._found = list[tuple[int, float]]()  # iterations, and exploitability as a share of the pot
+
+    def measured(self, iterations: int, pot_share: float) -> None:
+        """Record an evaluation, for runs that end at a given exploitability."""
+        self._found.append((iterations, pot_share))
+
+    def _iterations_to_go_to(self) -> float | None:
+        """Return the iterations at which the required exploitability is expected, or None.
+
+        Assumes that exploitability falls as a power of the iterations, fitted to the last two evaluations of which the
+        later is lower.
+        """
+        goal, known = self._settings.exploitability_pot, [one for one in self._found if min(one) > 0]
+        for (first, before), (last, after) in reversed(list(pairwise(known))):
+            if goal is not None and last > first and after < before:
+                return float(last * max(1.0, after / goal) ** (log(last / first) / log(before / after)))
+        return None
+
+    def progress(self, pool: Pool, clock: TrainingClock, *, goes_on: bool) -> SessionProgress:
+        """Return the run's progress.
+
+        goes_on  workers train and were not told to pause, so a time left is estimated
+        """
+        totals, seconds = Totals(*pool.totals()), max(pool.busy_seconds(), 1e-9)
+        nodes_per_second = (totals.nodes - self.origin.nodes) / seconds
+        iterations_per_second = (totals.iterations - self.origin.iterations) / seconds
+        ends: float | None = self._settings.iterations
+        if self._settings.exploitability_pot is not None:
+            ends = self._iterations_to_go_to()
+        ahead = [
+            ((limit - count) / rate, count / limit)
+            for count, limit, rate in (
+                (totals.nodes, self._settings.nodes, nodes_per_second),
+                (totals.iterations, ends, iterations_per_second),
+                (clock.seconds, self._settings.seconds, 1.0),
+            )
+            if limit and rate > 0
+        ]
+        left, share = min(ahead, default=(None, None))
+        return SessionProgress(
+            totals.nodes,
+            totals.iterations,
+            self._schedule.period(totals.nodes),
+            seconds,
+            nodes_per_second,
+            iterations_per_second,
+            None if share is None else min(1.0, share),
+            max(0.0, left) if left is not None and goes_on else None,
+        )
+
+    def report(self, progress: SessionProgress) -> None:
+        """Report to the reporter, and every few seconds to the metrics file."""
+        self._reporter.progress(progress)
+        if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
+            self.write(progress)
+
+    def write(self, progress: SessionProgress) -> None:
+        """Append a line to the metrics file."""
+        self._last_metrics = time.monotonic()
+        record = {
+            "nodes_touched": progress.nodes,
+            "iterations": progress.iterations,
+            "period": progress.period,
+            "nodes_per_second": round(progress.nodes_per_second),
+            "iterations_per_second": round(progress.iterations_per_second, 1),
+            "training_seconds": round(self.trained_before + progress.training_seconds, 3),
+            "silent_workers": [silence.record() for silence in self.silent],
+            "unix_seconds": round(time.time(), 3),
+        }
+        self._journals.append(METRICS, record)

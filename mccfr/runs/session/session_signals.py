@@ -1,0 +1,53 @@
+"""Signals of a session: the first ends it with a checkpoint, the second at once."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mccfr.common.signals import SignalInterrupt, signals_to
+from mccfr.runs.session.errors import AbandonedError
+
+
+class Signals:
+    """Signals received by a session's process.
+
+    number   the first signal, or None
+    closing  True if nothing is left to save: further signals are ignored
+    """
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.closing = False
+        self._raises = True
+
+    @contextmanager
+    def handled(self) -> Iterator[None]:
+        """Receive signals for the block.
+
+        The first signal raises `SignalInterrupt` or is recorded, depending on the last call of `interrupt` or `note`. A
+        second one raises `AbandonedError`.
+        """
+        with signals_to(self._heed):
+            yield
+
+    def interrupt(self) -> None:
+        """From now on a signal, also a recorded one, raises `SignalInterrupt`: there is nothing to save."""
+        self._raises = True
+        if self.number is not None:
+            self._interrupt(self.number)
+
+    def note(self) -> None:
+        """From now on a signal is recorded in `number`, which the training loop checks."""
+        self._raises = False
+
+    def _interrupt(self, number: int) -> None:
+        self.closing = True  # the clean-up must not be interrupted
+        raise SignalInterrupt(number)
+
+    def _heed(self, number: int) -> None:
+        if self.number is None:
+            self.number = number
+            if self._raises:
+                self._interrupt(number)
+        elif not self.closing:
+            self.closing = True
+            raise AbandonedError(f"stopped by signal {self.number} and then by signal {number}")

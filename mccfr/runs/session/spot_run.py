@@ -1,0 +1,121 @@
+"""Starts the run of a spot, and returns its results."""
+
+import dataclasses
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from mccfr.config.run_tables import Config
+from mccfr.config.spot_table import spot_document, spot_menu
+from mccfr.config.toml_files import config_from, override, parse_override
+from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import dropped_text, spot_endgame
+from mccfr.runs.directory.identity import identity_document
+from mccfr.runs.directory.run import Run
+from mccfr.runs.results.spot_answer import spot_answer
+from mccfr.runs.session.run_plan import planned_layout, planned_memory, room_problem
+from mccfr.runs.session.start import Terms, start_run
+from mccfr.tables.table_layout import TableLayout
+from storage.manifest import content_hash
+from storage.threads import available_threads
+
+_NAME_DIGITS = 6
+_HALF_POT = "0.5p"
+_BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB of a two-tone flop
+
+
+@dataclass(frozen=True)
+class SpotOptions:
+    """Options of a spot besides board, ranges, pot and stacks.
+
+    bets, raises  sizes as for `spot_menu`; None: half the pot, or `own` if neither is given
+    to            exploitability that ends the run, as a share of the pot
+    workers       number of threads; None: one per processor
+    menu          further keys of `[game.menu]`
+    own           `[game.menu]` of the policy whose line the spot is
+    directory     directory of the run; None: a separate one for each spot, in runs/
+    overrides     "table.key=value" of the configuration
+    seconds       longest training
+    """
+
+    bets: str | None
+    raises: str | None
+    to: float
+    workers: int | None = None
+    menu: Mapping[str, Any] | None = None
+    own: Mapping[str, Any] | None = None
+    directory: Path | None = None
+    overrides: Sequence[str] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class SpotRun:
+    """The run of a spot, ready for training."""
+
+    run: Run
+    game: Game
+    memory_bytes: int
+    seconds_an_iteration: float
+    began: float
+
+    def answer(self, directory: Path) -> dict[str, Any]:
+        """Return the fields of `spot_answer`, the run's directory and memory, and the seconds since its start.
+
+        directory  present directory of the run (`Outcome.directory`)
+        """
+        run = dataclasses.replace(self.run, directory=directory)
+        found = spot_answer(run, max(1, run.config.run.workers))
+        seconds = round(time.monotonic() - self.began, 3)
+        return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
+
+
+def start_spot(game: Mapping[str, Any], asked: SpotOptions, terms: Terms) -> SpotRun:
+    """Create or open the run of a spot, and report the hands that are removed from its ranges.
+
+    game  keys of `[game]`: board, ranges, pot and effective_stack
+
+    Raises as `start_run`.
+    """
+    began = time.monotonic()
+    cards = len(str(game["board"]).strip()) // 2
+    menu = asked.own
+    if menu is None or asked.bets is not None or asked.raises is not None:
+        bets, raises = (_HALF_POT if text is None else text for text in (asked.bets, asked.raises))
+        # As in other tools, a size beyond the stack is all-in.
+        menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
+    menu = {**menu, **(asked.menu or {})}
+    workers = available_threads() if asked.workers is None else asked.workers
+    document = spot_document({**game, "menu": menu}, asked.to, workers, seconds=asked.seconds)
+    ours = dict(document["solver"])
+    for text in asked.overrides:
+        override(document, *parse_override(text), f"--set {text}")
+    if document["solver"]["algorithm"] != ours["algorithm"]:  # another algorithm has other keys
+        document["solver"] = {key: value for key, value in document["solver"].items() if ours.get(key) != value}
+    config = config_from(document, "the spot", (Path(),))
+    endgame, dropped = spot_endgame(config.game)  # type: ignore[arg-type]
+    if (sentence := dropped_text(dropped, endgame.board)) is not None:
+        terms.reporter.message(sentence)
+    mark = content_hash(identity_document(config, Path()))[:_NAME_DIGITS]
+    board = re.sub(r"\W", "", str(game["board"]))
+    directory = asked.directory or Path("runs") / f"spot-{board}-{mark}"
+    run, made = start_run(config, Path(), directory, dataclasses.replace(terms, room=_room_problem))
+    layout = run.layout(made)
+    seconds = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
+    return SpotRun(run, made, planned_memory(run.config, made, layout)["memory_bytes"], seconds, began)
+
+
+def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
+    """Return `room_problem` with advice on making the spot smaller."""
+    problem = room_problem(config, game, layout, directory)
+    if problem is None:
+        return None
+    narrow = replace(config, solver=replace(config.solver, dtype="int16"))
+    fits = room_problem(narrow, game, planned_layout(narrow, game), directory) is None
+    less = " (cells of 16 bits fit: --set solver.dtype=int16)" if fits else ""
+    return f"{problem}; make it coarser: fewer sizes in --bets and --raises, or narrower ranges{less}"

@@ -1,0 +1,153 @@
+"""Moves blocks of strata between memory and disk: a thread writes and reads blocks during training.
+
+If there is a frame for every block, all stay in memory and are written only at checkpoints.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy.typing as npt
+
+from mccfr.runs.session.strata.block_slots import cells_of
+from storage.block_tables import BlockStore
+from storage.checkpoint import Checkpoint
+
+
+class BlockCache:
+    """Contents of the frames, and moves of blocks in a thread of its own; for one calling thread.
+
+    store            the versions on disk
+    moving_seconds   time for moving blocks, both ways
+    waiting_seconds  time that training waited for a block
+    """
+
+    def __init__(self, store: BlockStore, tables: Mapping[str, npt.NDArray[Any]], frames: int) -> None:
+        self.store = store
+        self._tables, self._whole = tables, frames == store.partition.blocks
+        self._holds: list[int | None] = [None] * frames
+        self._changed: set[int] = set()  # frames whose blocks differ from the disk
+        self._moving: Future[None] | None = None
+        self._waits_since: float | None = None
+        self.moving_seconds = self.waiting_seconds = 0.0
+        self._mover = ThreadPoolExecutor(1, "blocks")
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Begin with the blocks of a checkpoint, or with zeros; nothing is in memory yet."""
+        self.store.go_on(checkpoint)
+        self._holds = [None] * len(self._holds)
+        self._changed.clear()
+
+    def fetch(self, block: int) -> bool:
+        """Return whether a block is in memory; otherwise start loading it.
+
+        Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
+        """
+        if self._moving is not None and self._moving.done():
+            moved, self._moving = self._moving, None
+            moved.result()
+        here = self._moving is None and block in self._holds
+        self._note_waiting(here)
+        if not here and self._moving is None:
+            self._move(self._place(block), block)
+        return here
+
+    def _note_waiting(self, here: bool) -> None:
+        """Add up the time from the first request for a block until it is in memory."""
+        now = time.monotonic()
+        if self._waits_since is not None:
+            self.waiting_seconds += now - self._waits_since
+        self._waits_since = None if here else now
+
+    def ahead(self, block: int, beside: int) -> None:
+        """Load a block into a frame other than that of `beside`, the block in training.
+
+        No effect while another block is moving.
+        """
+        if self._moving is None and block not in self._holds:
+            self._move(self._place(block, beside), block)
+
+    def frame(self, block: int) -> int:
+        """Return the frame of a block in memory."""
+        return self._holds.index(block)
+
+    def note_changed(self, block: int) -> None:
+        """Record that a block was trained."""
+        self._changed.add(self.frame(block))
+
+    def flush(self) -> None:
+        """Wait for moves, and write all changed blocks to disk; raises as `fetch`."""
+        if self._moving is not None:
+            moved, self._moving = self._moving, None
+            moved.result()
+        for frame in sorted(self._changed):
+            self._write(frame)
+
+    def close(self) -> None:
+        """Wait for moves, ignoring their errors."""
+        self._mover.shutdown(wait=True, cancel_futures=True)
+        self.store.close()
+
+    def _place(self, block: int, beside: int | None = None) -> int:
+        """Return the frame for a block: its own, an empty one, or one without the block `beside`."""
+        if self._whole:
+            return block
+        free = [frame for frame, held in enumerate(self._holds) if held is None or held != beside]
+        return min(free, key=lambda frame: (self._holds[frame] is not None, frame in self._changed))
+
+    def _move(self, frame: int, block: int) -> None:
+        self._moving = self._mover.submit(self._replace, frame, block)
+
+    def _replace(self, frame: int, block: int) -> None:
+        """Write back a frame's block if it has changed, and read another block in its place."""
+        if frame in self._changed:
+            self._write(frame)
+        self._holds[frame] = None
+        with self._timed():
+            self.store.read(block, cells_of(self._tables, self.store.partition, frame, block))
+        self._holds[frame] = block
+
+    def _write(self, frame: int) -> None:
+        block = self._holds[frame]
+        assert block is not None
+        with self._timed():
+            self.store.write(block, cells_of(self._tables, self.store.partition, frame, block))
+        self._changed.discard(frame)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.moving_seconds += time.monotonic() - began
+
+
+class BlockCacheState:
+    """A checkpoint's data besides its tables, out of core: the schedule's position, and block versions."""
+
+    def __init__(self, resident: BlockCache, fields: Mapping[str, Any]) -> None:
+        self._resident, self._fields = resident, fields
+
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Write all blocks to disk; return fields for the checkpoint's state, and the named versions."""
+        self._resident.flush()
+        store = self._resident.store
+        return {**self._fields, **store.state()}, store.names()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the disk fields of a line of `trends.jsonl`, for this session so far."""
+        resident = self._resident
+        return {
+            "disk": {
+                "moved_bytes": resident.store.moved,
+                "moving_seconds": round(resident.moving_seconds, 3),
+                "waiting_seconds": round(resident.waiting_seconds, 3),
+            }
+        }
+
+    def settle(self) -> None:
+        """Remove versions that no checkpoint names any more; called after the commit."""
+        self._resident.store.settle()

@@ -1,0 +1,206 @@
+"""Out-of-core pools: train blocks of strata in turn (`mccfr.solvers.out_of_core`), at least two in memory.
+
+Limits of nodes and iterations take effect at the end of a cycle, after all blocks have had their share. The clock and
+signals take effect after the present block. A checkpoint holds the first street and names the versions of all blocks on
+disk. The number of blocks trained gives the position from which to resume.
+"""
+
+import errno
+import logging
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.run_tables import Config
+from mccfr.config.table_base import first_refused
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import Run
+from mccfr.runs.session import control
+from mccfr.runs.session.delays import GrowingDelay
+from mccfr.runs.session.strata.block_cache import BlockCache, BlockCacheState
+from mccfr.runs.session.strata.block_slots import first_specs, frame_blocks, partition
+from mccfr.runs.session.strata.strata_pool import InlineStrata, Intervals, StrataPool
+from mccfr.runs.session.strata.strata_worker import Placing
+from mccfr.solvers.out_of_core import BlockSchedule, Position, turns_of
+from mccfr.solvers.strata_training import Interval
+from mccfr.tables.table_layout import TableSet
+from storage.block_tables import BlockStore
+from storage.checkpoint import Checkpoint
+from storage.durable import error_text
+from storage.held_directory import shown
+from storage.live_tables import LiveTables
+from storage.table_formats import NotFiniteError
+
+TURNS = "turns"
+"""Key of a checkpoint's state: `ended`, and `cycle_nodes`, the nodes at the start of the present cycle."""
+
+
+ROOM_SECONDS, MOST_ROOM_SECONDS = 10.0, 60.0
+"""Seconds between checks of a full disk, at first and at most."""
+
+
+class BlockIntervals(Intervals):
+    """Intervals of one block after the other."""
+
+    def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
+        super().__init__(run, game, tables)
+        layout = run.layout(game)
+        parts = partition(run.config, game, layout)
+        self._turns = BlockSchedule(self._barrier, *turns_of(run.config))
+        self._run, self._next_try_at = run, 0.0
+        self._delay = GrowingDelay(ROOM_SECONDS, MOST_ROOM_SECONDS)
+        store = BlockStore(
+            run.directory,
+            parts,
+            run.identity,
+            format=run.config.tables.format,
+            lock=run.lock,
+        )
+        self._resident = BlockCache(store, tables, len(frame_blocks(run.config, layout, parts)))
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Resume from a checkpoint; None: a new run."""
+        self._resident.go_on(checkpoint)
+        if checkpoint is not None:
+            ended = checkpoint.state[TURNS]
+            self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
+
+    def extra_state(self) -> BlockCacheState:
+        """Return the checkpoint's data besides the first street; only between two blocks."""
+        position = self._turns.position
+        return BlockCacheState(self._resident, {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}})
+
+    def place(self) -> tuple[int, int]:
+        """Return (frame, block) of the present interval."""
+        block = self._turns.block()
+        return self._resident.frame(block), block
+
+    def pause(self) -> None:
+        """Pause after the present block.
+
+        If the limit is reached already, training continues to the end of the cycle.
+        """
+        nodes, iterations = self.totals()
+        if nodes < self._stop[0] and iterations < self._stop[1]:
+            super().pause()
+
+    def ready(self) -> bool:
+        turns = self._turns
+        if not turns.between:
+            return True
+        if time.monotonic() < self._next_try_at:
+            return False
+        return self._moved(lambda: self._resident.fetch(turns.block()))
+
+    def over(self) -> bool:
+        if not self._turns.between:
+            return False
+        nodes, iterations = self.totals()
+        reached = nodes >= self._stop[0] or iterations >= self._stop[1]
+        return not self._goes_on or (reached and self._turns.between_cycles)
+
+    def start(self) -> Interval:
+        begins = self._turns.between
+        self.interval, quotas = self._turns.begin(self.states())
+        self.rows[:, control.QUOTA] = quotas
+        if begins:
+            block = self._turns.block()
+            self._resident.note_changed(block)
+            self._resident.ahead(self._turns.block(1), block)
+        return self.interval
+
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
+        self._barrier.add(interval, changes)
+        self._turns.end()
+
+    def close(self) -> None:
+        """Wait for moves."""
+        self._resident.close()
+
+    def _moved(self, move: Callable[[], bool]) -> bool:
+        """Return the result of `move`; False if the disk is full, after which training waits and retries.
+
+        Raises `RuntimeError` with one sentence if a block cannot be moved for another reason.
+        """
+        try:
+            found = move()
+        except (OSError, NotFiniteError) as error:
+            with suppress(OSError):  # the error of moving is the first
+                self._run.check_lock()
+            place = shown(str(self._run.directory))
+            if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
+                seconds = self._delay.after_failure()
+                self._next_try_at = time.monotonic() + seconds
+                logging.getLogger("mccfr.strata").warning(
+                    "mccfr: there is no room for a block of strata on the disk of %s: training waits, and tries again "
+                    "in %.0f s; make room, or stop the run",
+                    place,
+                    seconds,
+                )
+                return False
+            raise RuntimeError(
+                f"a block of strata cannot be moved between memory and disk: {error_text(error)}: what was trained "
+                f"since the last checkpoint is lost; see to it and continue with: mccfr resume {place}"
+            ) from error
+        if found:
+            self._delay.after_success()
+        return found
+
+
+class _BlockPool:
+    """Methods of both out-of-core pools."""
+
+    _run: Run
+    game: Game
+    tables: TableSet
+    _turns: BlockIntervals
+
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """Return a sentence if the configuration lacks strata to train in turn, or None."""
+        strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
+        return first_refused(
+            config,
+            [
+                ("tables.memory_budget", strata is not None, shared),
+                ("run.strata", strata is None or strata >= 2, "at least 2 with tables.memory_budget"),
+            ],
+        )
+
+    def _make_intervals(self) -> BlockIntervals:
+        self._turns = BlockIntervals(self._run, self.game, self.tables)
+        layout = self._run.layout(self.game)
+        own = {spec.name: self.tables[spec.name] for spec in first_specs(layout)}
+        self.tables = TableSet(own, layout.specs)  # the tables that a checkpoint holds itself
+        return self._turns
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        self._turns.go_on(checkpoint)
+
+    def extra_state(self) -> BlockCacheState | None:
+        return self._turns.extra_state()
+
+    def close(self) -> None:
+        super().close()  # type: ignore[misc]  # of the pool that this is mixed into
+        self._turns.close()
+
+
+class InlineBlockPool(_BlockPool, InlineStrata):
+    """Trains in the coordinator's own process, with a thread that moves blocks, for `workers = 0`."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run, game, live)
+        self._placing = Placing(run, self.game, self._worker)
+
+    def _place(self) -> None:
+        self._placing(*self._turns.place())
+
+
+class ProcessBlockPool(_BlockPool, StrataPool):
+    """Worker processes, each with some of a block's strata; the coordinator moves blocks."""
+
+    def _place(self) -> None:
+        self._cells[0, control.FRAME], self._cells[0, control.BLOCK] = self._turns.place()

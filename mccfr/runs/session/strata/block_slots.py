@@ -1,0 +1,130 @@
+"""Memory layout of blocks of strata: *frames*, each with room for the tables of one block.
+
+Buckets after the first street are numbered across all strata, and kernels find a row by its number. A kernel therefore
+gets table bases where row 0 of the whole table would be, before the frame. It accesses only rows of the block.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.config.memory_sizes import bytes_of
+from mccfr.config.run_tables import Config
+from mccfr.games.game import Game
+from mccfr.solvers.out_of_core import block_bounds, least_cycle_iterations, turns_of
+from mccfr.solvers.strata_training import FIRST_STREET
+from mccfr.tables.table_layout import TableArrays, TableLayout, TableSet, table_name
+from storage.block_tables import Partition
+from storage.schema import ArraySpec
+
+_FEWEST = 2  # one block to train, one to move
+_FIELDS = {
+    "regret_base": ("regret", "regret"),
+    "sum_base": ("strategy_sum", "strategy_sum"),
+}
+
+
+def first_specs(layout: TableLayout) -> list[ArraySpec]:
+    """Return the specs of the tables that all strata share."""
+    return [spec for spec in layout.specs if FIRST_STREET in spec.name]
+
+
+def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
+    """Return the partition of the tables after the first street into blocks.
+
+    Raises `ValueError` for cycles that are too short to give every stratum an iteration.
+    """
+    assert game.strata is not None
+    (blocks, iterations), least = turns_of(config), least_cycle_iterations(game.strata.shares.tolist())
+    if iterations < least:
+        raise ValueError(
+            f"run.cycle_iterations = {iterations} is not allowed: it must be at least {least:,}, so that every one of "
+            f"{game.strata.count} strata has some"
+        )
+    strata = np.array(block_bounds(game.strata.count, blocks))
+    later = tuple(spec for spec in layout.specs if FIRST_STREET not in spec.name)
+    first = {}
+    for spec in later:
+        _, street, player = spec.name.split("/")
+        place = int(street.removeprefix("street")), int(player.removeprefix("player"))
+        first[spec.name] = game.strata.first[strata, *place].tolist()
+    return Partition(later, first)
+
+
+def least_resident_bytes(layout: TableLayout, parts: Partition) -> int:
+    """Return the smallest `tables.memory_budget` in bytes: the first street and two of the largest block."""
+    shared = sum(spec.nbytes for spec in first_specs(layout))
+    return shared + _FEWEST * sum(spec.nbytes for spec in _frame(parts, range(parts.blocks)))
+
+
+def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
+    """Return for each frame the blocks that fit: one each if all fit in memory, else any in two frames.
+
+    Raises `ValueError`, with both numbers, if `tables.memory_budget` is too small.
+    """
+    assert config.tables.memory_budget is not None
+    resident, least = bytes_of(config.tables.memory_budget), least_resident_bytes(layout, parts)
+    if layout.nbytes <= resident:
+        return [range(block, block + 1) for block in range(parts.blocks)]
+    if resident < least:
+        raise ValueError(
+            f"tables.memory_budget = {config.tables.memory_budget!r} are {resident:,} bytes, and two of the largest of "
+            f"{parts.blocks} blocks and the first street take {least:,}: raise it, or run.strata and run.blocks"
+        )
+    return [range(parts.blocks)] * _FEWEST
+
+
+def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
+    """Return specs of tables with room for any one of some blocks."""
+    rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
+    return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
+
+
+def frame_name(frame: int, name: str) -> str:
+    """Return the name of a table in a frame among the live tables."""
+    return f"frame{frame}/{name}"
+
+
+def frame_specs(config: Config, layout: TableLayout, parts: Partition) -> list[ArraySpec]:
+    """Return the specs of the tables of all frames."""
+    return [
+        msgspec.structs.replace(spec, name=frame_name(frame, spec.name))
+        for frame, blocks in enumerate(frame_blocks(config, layout, parts))
+        for spec in _frame(parts, blocks)
+    ]
+
+
+def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
+    """Return specs of a run's tables in memory: all, or first street and frames (`tables.memory_budget`)."""
+    if config.tables.memory_budget is None:
+        return list(layout.specs)
+    return [*first_specs(layout), *frame_specs(config, layout, partition(config, game, layout))]
+
+
+def cells_of(
+    tables: Mapping[str, npt.NDArray[Any]], parts: Partition, frame: int, block: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Return {name: rows of a block in a frame}, as views."""
+    return {spec.name: tables[frame_name(frame, spec.name)][: spec.shape[0]] for spec in parts.parts(block)}
+
+
+def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
+    """Return the kernels' form of tables with a block in a frame; the first street is unchanged."""
+    kernel = tables.kernel
+    assert kernel is not None
+    bases = {field: getattr(kernel, field).copy() for field in _FIELDS}
+
+    def place(field: str, kind: str, number: int, flat: npt.NDArray[Any]) -> None:
+        name = table_name(kind, number)
+        if name in parts.first:
+            table = tables[frame_name(frame, name)]
+            ahead = (table.ctypes.data - flat.ctypes.data) // flat.itemsize
+            bases[field][number] = ahead - parts.first[name][block] * table.shape[1]
+
+    for number in range(2, len(kernel.width)):
+        for field, (kind, flat) in _FIELDS.items():
+            place(field, kind, number, getattr(kernel, flat))
+    return kernel._replace(**bases)

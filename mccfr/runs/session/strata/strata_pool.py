@@ -1,0 +1,250 @@
+"""Pools that train by strata, in intervals between barriers at which the first street is added up.
+
+Workers pause only at barriers, so limits, checkpoints and signals take effect at the next barrier and do not change the
+barriers. Training depends only on the states of the strata and the tables. If a worker dies within an interval, the
+session returns to its last checkpoint, because its tables are inconsistent.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import Run
+from mccfr.runs.session import control
+from mccfr.runs.session.strata.strata_worker import stratum_worker, train_strata
+from mccfr.runs.session.worker import publish, read_state
+from mccfr.runs.session.worker_pool import InlinePool, ProcessPool
+from mccfr.solvers.sampling.sampled import SampledAlgorithm
+from mccfr.solvers.solver import WorkerState
+from mccfr.solvers.strata_training import Barrier, Interval, first_states, first_street_names
+from mccfr.tables.table_layout import TableSet
+from storage.live_tables import LiveTables
+from storage.mapping import create_cells
+
+_NAP_SECONDS = 0.0005
+_SLICE_SECONDS = 0.05
+
+
+class Intervals:
+    """The strata of a run, interval by interval.
+
+    rows      [N, columns] int64 states and quotas of the strata, read and written by workers
+    interval  the present interval; None at a barrier
+    weight    total weight of this session's iterations
+    """
+
+    def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
+        algorithm = run.algorithm
+        assert isinstance(algorithm, SampledAlgorithm) and game.strata is not None
+        self._algorithm, self._strata = algorithm, game.strata.count
+        totals: dict[str, Any] = {name: tables[name] for name in first_street_names(game)}
+        self._barrier = Barrier(game, algorithm, totals)
+        self.cells = self._barrier.parts.cells
+        self.interval: Interval | None = None
+        self.weight = 0.0
+        self._stop, self._goes_on = (0, 0), False
+        self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
+
+    def begin(self, rows: npt.NDArray[np.int64], states: Sequence[WorkerState]) -> None:
+        """Set the states of the strata; no states for a new run."""
+        states = states or first_states(self._algorithm, self._strata)
+        self.rows, self._rounding_left = rows, [state.due for state in states]
+        for row, state in zip(rows, states, strict=True):
+            publish(row, state)
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        """Train interval by interval until the totals reach either number."""
+        self._stop, self._goes_on = (stop_nodes, stop_iterations), True
+
+    def pause(self) -> None:
+        """Pause at the next barrier."""
+        self._goes_on = False
+
+    def ready(self) -> bool:
+        """Return whether the next interval can begin now; a block on disk may still be loading."""
+        return True
+
+    def over(self) -> bool:
+        """Return whether no interval follows the present barrier."""
+        nodes, iterations = self.totals()
+        return not self._goes_on or nodes >= self._stop[0] or iterations >= self._stop[1]
+
+    def start(self) -> Interval:
+        """Begin an interval, with its quotas in the rows."""
+        states = self.states()
+        self.interval, quotas = self._barrier.begin(states)
+        self._rounding_left = [state.due for state in states]
+        self.rows[:, control.QUOTA] = quotas
+        return self.interval
+
+    def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
+        """Add up the workers' changes [W, cells]; raises `RuntimeError` unless they fit in 64 bits."""
+        assert self.interval is not None
+        nodes, _ = self.totals()
+        if not fits:
+            raise RuntimeError(
+                f"a row of the first street changed by more between {self.interval.nodes:,} and {nodes:,} nodes than "
+                "64 bits hold: nothing was added; payoffs are too large, or solver.epsilon too small, for run.strata"
+            )
+        self._add(self.interval, changes.sum(axis=0))
+        weight = self._algorithm.schedule.weight(self.interval.nodes)
+        self.weight += weight * int(self.rows[:, control.QUOTA].sum())
+        self.interval = None
+
+    def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
+        """Update the first street at the barrier with the changes [cells] of all strata."""
+        self._barrier.add(interval, changes)
+
+    def totals(self) -> tuple[int, int]:
+        """Return (nodes, iterations) of all strata; consistent at barriers."""
+        return int(self.rows[:, control.NODES].sum()), int(self.rows[:, control.ITERATIONS].sum())
+
+    def states(self) -> list[WorkerState]:
+        """Return the states of all strata."""
+        return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
+
+
+class IntervalPool:
+    """Methods of pools that train strata interval by interval."""
+
+    _intervals: Intervals
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._intervals.release(stop_nodes, stop_iterations)
+
+    def pause(self) -> None:
+        self._intervals.pause()
+
+    def resting(self) -> bool:
+        return self._intervals.interval is None and self._intervals.over()
+
+    def totals(self) -> tuple[int, int]:
+        return self._intervals.totals()
+
+    def iterations_weight(self) -> float:
+        return self._intervals.weight
+
+    def states(self) -> list[WorkerState]:
+        return self._intervals.states()
+
+
+class InlineStrata(IntervalPool, InlinePool):
+    """Trains the strata one by one in the coordinator's own process, for `workers = 0`."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run, game, live)
+        self._run = run
+        self._intervals = self._make_intervals()
+        self._changes = np.zeros((1, self._intervals.cells), np.int64)
+        copies = live.directory / "first-street"
+        self._worker = stratum_worker(run, game, live.regions, copies, self._changes[0])
+        self._left: list[int] = []  # strata of the present interval that are not trained yet
+        self._fits = True
+
+    def _make_intervals(self) -> Intervals:
+        return Intervals(self._run, self.game, self.tables)
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        assert self.game.strata is not None
+        self._intervals.begin(np.zeros((self.game.strata.count, control.COLUMNS), np.int64), states)
+        self._worker.solver.warm_up()
+
+    def wait(self, seconds: float) -> None:
+        end, intervals = time.monotonic() + min(seconds, _SLICE_SECONDS), self._intervals
+        while not self.resting() and time.monotonic() < end:
+            if intervals.interval is None:
+                if not intervals.ready():
+                    time.sleep(_NAP_SECONDS)
+                    continue
+                intervals.start()
+                self._place()
+                self._changes[:] = 0
+                self._left = list(range(len(intervals.rows)))
+            assert intervals.interval is not None
+            self._fits &= train_strata(self._worker, intervals.rows, [self._left.pop()], intervals.interval)
+            if not self._left:
+                intervals.end(self._changes, fits=self._fits)
+
+    def _place(self) -> None:
+        """Make the worker find the strata of the new interval."""
+
+    def busy_seconds(self) -> float:
+        return self._worker.solver.busy_seconds
+
+
+class StrataPool(IntervalPool, ProcessPool):
+    """Worker processes, each with some of the strata and a copy of the first street."""
+
+    _program = "mccfr.runs.session.strata.strata_worker"
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        super().__init__(run, game, live)
+        self._intervals = self._make_intervals()
+
+    def _make_intervals(self) -> Intervals:
+        return Intervals(self._run, self.game, self.tables)
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        assert self.game.strata is not None
+        strata = self.game.strata.count
+        self._workers = min(self._run.config.run.workers, strata)
+        self._make_cells(1 + self._workers + strata)
+        self._intervals.begin(self._cells[1 + self._workers :], states)
+        shape = (self._workers, self._intervals.cells)
+        self._changes = create_cells(self._live.directory / "changes", shape)
+        self._begin_workers(self._workers)
+
+    def _assignment(self) -> dict[str, object]:
+        return {**super()._assignment(), "workers": self._workers, "changes": self._intervals.cells}
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        super().release(stop_nodes, stop_iterations)
+        self._advance()
+
+    def _advance(self) -> None:
+        """End the interval that the workers have trained, and begin the next one, if any.
+
+        Call it only while all workers rest.
+        """
+        intervals = self._intervals
+        if intervals.interval is not None:
+            overflow = self._cells[1 : 1 + self._workers, control.OVERFLOW].any()
+            intervals.end(self._changes.cells, fits=not overflow)
+        if not intervals.over() and intervals.ready():
+            interval = intervals.start()
+            self._cells[0, control.BASE_NODES] = interval.nodes
+            self._cells[0, control.INTERVAL_SCALE] = np.float64(interval.scale).view(np.int64)
+            self._place()
+            self._order(control.RUN)
+
+    def _place(self) -> None:
+        """Write the position of the new interval's strata into the coordinator's row."""
+
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while not self.resting() and time.monotonic() < end:
+            if self._find_dead():
+                return
+            if self._all_rest():
+                self._advance()
+            if not self._all_rest() or self._intervals.interval is None:
+                time.sleep(_NAP_SECONDS)
+
+    def _all_rest(self) -> bool:
+        rests = self._cells[1 : 1 + self._workers, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
+        return all(rest or worker in self._lost for worker, rest in enumerate(rests.tolist()))
+
+    def resting(self) -> bool:
+        return self._all_rest() and (super().resting() or bool(self._lost))
+
+    def can_save(self) -> bool:
+        # An incomplete interval has changed tables between barriers.
+        return not self._lost
+
+    def busy_seconds(self) -> float:
+        return float(self._cells[1 : 1 + self._workers, control.BUSY_NANOSECONDS].max()) * 1e-9

@@ -1,0 +1,423 @@
+"""Pools of workers that train a run's tables: worker processes, or this process itself.
+
+A pool owns the live tables, which the caller fills before `begin` starts the workers on them. All pools take the same
+orders. `release` makes the workers train until the run's totals reach a limit. `resting` returns whether all have
+reached it or have obeyed `pause`. While they rest, `states` and the tables are consistent.
+
+A worker is *lost* if it dies, or is ended because it does not answer; the others continue. Its published counts stay in
+`totals` and `states`. The tables also contain part of its last batch, an error like those of lock-free updates.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+import mccfr
+from mccfr.common.signals import signals_blocked
+from mccfr.config.plugins import permissions
+from mccfr.config.run_tables import Config
+from mccfr.config.table_base import first_refused
+from mccfr.games.game import Game
+from mccfr.runs.directory.run import LOG, Run
+from mccfr.runs.session import control
+from mccfr.runs.session.shared_deck import share_buckets
+from mccfr.runs.session.stalled_workers import StalledWorker, StallWatch, process_stat
+from mccfr.runs.session.worker import map_tables, publish, read_state
+from mccfr.solvers.solver import Share, WorkerState
+from mccfr.tables.table_layout import TableSet
+from storage import free_space
+from storage.checkpoint import Checkpoint
+from storage.durable import naming
+from storage.live_tables import LiveTables
+from storage.mapping import create_cells, regions_to_json
+
+_SLICE_SECONDS = 0.05
+_END_SECONDS = 10.0
+_KILL_SECONDS = 5.0
+_LOW_MEMORY_SHARE = 0.05  # of all memory; a kill with less left is probably the out-of-memory killer's
+
+
+class ExtraState(Protocol):
+    """Part of a checkpoint besides the tables in memory."""
+
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Write it to disk; return its entry in the checkpoint's state, and its parents {name: content hash}."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return its fields in a line of `trends.jsonl`."""
+
+    def settle(self) -> None:
+        """Remove data that no checkpoint names any more; called after the commit."""
+
+
+class Pool(Protocol):
+    """Orders that every pool takes.
+
+    tables   the live tables
+    game     the game, with the workers' shared data in shared memory
+    warning  a sentence on a problem with the location of the tables, or None
+    """
+
+    tables: TableSet
+    game: Game
+    warning: str | None
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Resume from a checkpoint's data besides the tables, before `begin`; None: a new run."""
+
+    def extra_state(self) -> ExtraState | None:
+        """Return a checkpoint's data besides the tables, or None; only while all rest."""
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        """Start the workers on the tables, from their states (none: from the start); they rest until released."""
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        """Train until the totals reach either number."""
+
+    def pause(self) -> None:
+        """Pause at the next iteration boundary."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait for at most `seconds`; return early when all rest, or when one is found dead."""
+
+    def resting(self) -> bool:
+        """Return whether all workers rest, except lost ones."""
+
+    def totals(self) -> tuple[int, int]:
+        """Return (nodes, iterations) of the run so far; exact while all rest."""
+
+    def busy_seconds(self) -> float:
+        """Return the training seconds of this session, those of the busiest worker."""
+
+    def iterations_weight(self) -> float:
+        """Return the total weight of this session's iterations; exact while all rest."""
+
+    def states(self) -> list[WorkerState]:
+        """Return the states of all workers, including those of earlier sessions; only while all rest."""
+
+    def losses(self) -> dict[int, str]:
+        """Return {worker: sentence} for lost workers."""
+
+    def died(self) -> bool:
+        """Return whether a worker was lost that this process has not ended."""
+
+    def can_save(self) -> bool:
+        """Return whether the tables can be saved although workers are lost."""
+
+    def silent(self) -> list[StalledWorker]:
+        """Return the workers that have shown no progress for long."""
+
+    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+        """End the workers that do not rest `seconds` plus two of their batches after `ordered_at`.
+
+        ordered_at  monotonic time of the order to rest
+        spare       do not end workers that compute
+
+        Returns a sentence for each; they are lost.
+        """
+
+    def kill(self) -> None:
+        """End all workers at once."""
+
+    def close(self) -> None:
+        """End the workers."""
+
+
+class AllInMemory:
+    """Methods of pools whose tables are entirely in memory."""
+
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """Return a sentence on why the pool cannot train a configuration, or None."""
+        needed = "left out unless tables.memory_budget is set, such as tables.memory_budget = '16GB'"
+        blocks, length = config.run.blocks, config.run.cycle_iterations
+        return first_refused(
+            config, [("run.blocks", blocks is None, needed), ("run.cycle_iterations", length is None, needed)]
+        )
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        pass
+
+    def extra_state(self) -> ExtraState | None:
+        return None
+
+
+class KeepsAllWorkers:
+    """Methods of pools that never continue after losing a worker, so they report no losses."""
+
+    def losses(self) -> dict[int, str]:
+        return {}
+
+    def died(self) -> bool:
+        return False
+
+    def can_save(self) -> bool:
+        return True
+
+    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+        return []
+
+
+class InlinePool(AllInMemory, KeepsAllWorkers):
+    """Trains in the coordinator's own process, in time slices, for `workers = 0`."""
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        self.game, self.warning = game, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self._algorithm, self._weight = run.algorithm, 0.0
+        self._stop = (0, 0)
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        share = Share(state=states[0]) if states else Share()
+        self._solver = self._algorithm.solver(self.game, self.tables, share)
+        self._solver.warm_up()
+        self._idle = list(states[1:])
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._stop = (stop_nodes, stop_iterations)
+
+    def pause(self) -> None:
+        self._stop = (0, 0)
+
+    def wait(self, seconds: float) -> None:
+        end = time.monotonic() + min(seconds, _SLICE_SECONDS)
+        while not self.resting() and time.monotonic() < end:
+            nodes, iterations = self.totals()
+            done, _ = self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
+            self._weight += self._algorithm.schedule.weight(nodes) * done
+
+    def resting(self) -> bool:
+        nodes, iterations = self.totals()
+        return nodes >= self._stop[0] or iterations >= self._stop[1]
+
+    def totals(self) -> tuple[int, int]:
+        states = self.states()
+        return sum(state.nodes for state in states), sum(state.iterations for state in states)
+
+    def busy_seconds(self) -> float:
+        return self._solver.busy_seconds
+
+    def iterations_weight(self) -> float:
+        return self._weight
+
+    def states(self) -> list[WorkerState]:
+        return [self._solver.state, *self._idle]
+
+    def silent(self) -> list[StalledWorker]:
+        return []
+
+    def kill(self) -> None:
+        self.pause()
+
+    def close(self) -> None:
+        self.pause()
+
+
+class ProcessPool(AllInMemory):
+    """Worker processes on tables in shared memory, each with its own random streams."""
+
+    _program = "mccfr.runs.session.worker"
+
+    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
+        self._run, self._log = run, run.path(LOG)
+        self._live, self.warning = live, live.warning
+        self.tables = map_tables(run.layout(game), live.regions)
+        self.game, self._buckets = share_buckets(game, live.directory, run.algorithm)
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._lost: dict[int, str] = {}
+        self._ended: set[int] = set()  # lost workers that were ended here
+
+    def begin(self, states: Sequence[WorkerState]) -> None:
+        run = self._run
+        workers = run.algorithm.traits.processes(run.config.run.workers)
+        if workers > 1:  # compile once, not in every worker
+            run.algorithm.solver(self.game, self.tables).warm_up()
+        # States of an earlier session with more workers are kept, so that no deal repeats.
+        self._idle = list(states[workers:])
+        self._make_cells(1 + workers)
+        orders = self._cells[0]
+        orders[control.BASE_NODES] = sum(state.nodes for state in self._idle)
+        orders[control.BASE_ITERATIONS] = sum(state.iterations for state in self._idle)
+        for worker, row in enumerate(self._cells[1:]):
+            publish(row, states[worker] if worker < len(states) else WorkerState())
+        # One worker discounts all tables at period ends; if it is lost, they may be partly discounted.
+        self._sweeper = 0 if run.algorithm.traits.sweeps else None
+        self._begin_workers(workers)
+
+    def _make_cells(self, rows: int) -> None:
+        """Create the control block, with the order to pause."""
+        self._block = create_cells(self._live.directory / "control", (rows, control.COLUMNS))
+        self._cells = self._block.cells
+        self._cells[0, control.COMMAND] = control.PAUSE
+        self._cells[0, control.EPOCH] = 1
+
+    def _order(self, command: int) -> None:
+        self._ordered_at = time.monotonic()
+        self._cells[0, control.COMMAND] = command
+        self._cells[0, control.EPOCH] += 1
+
+    def release(self, stop_nodes: int, stop_iterations: int) -> None:
+        self._cells[0, control.STOP_NODES] = stop_nodes
+        self._cells[0, control.STOP_ITERATIONS] = stop_iterations
+        self._order(control.RUN)
+
+    def pause(self) -> None:
+        self._order(control.PAUSE)
+
+    def wait(self, seconds: float) -> None:
+        # Short sleeps at first, for short pauses; then longer ones, to leave the processors to the workers.
+        began = now = time.monotonic()
+        while not self.resting() and now < began + seconds:
+            if self._find_dead():
+                return
+            time.sleep(min(0.02, max(0.0005, (now - self._ordered_at) / 20)))
+            now = time.monotonic()
+
+    def losses(self) -> dict[int, str]:
+        return self._lost
+
+    def died(self) -> bool:
+        return bool(self._lost.keys() - self._ended)
+
+    def can_save(self) -> bool:
+        # A single worker's run must stay reproducible to the bit.
+        return not self._lost or (len(self._processes) > 1 and self._sweeper not in self._lost)
+
+    def silent(self) -> list[StalledWorker]:
+        return self._watch.silent()
+
+    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+        sentences, now = [], time.monotonic()
+        stuck = {silence.worker for silence in self.silent() if not silence.computes}
+        for worker in range(len(self._processes)):
+            rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
+            if worker in self._lost or rests or now - ordered_at < self._watch.patience(worker, seconds):
+                continue
+            if spare and worker not in stuck:
+                continue
+            self._end(worker)
+            self._ended.add(worker)
+            self._lost[worker] = f"worker {worker} did not rest within {now - ordered_at:.0f} s and was ended"
+            sentences.append(self._lost[worker])
+        return sentences
+
+    def resting(self) -> bool:
+        rests = self._cells[1:, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
+        return all(rest or worker in self._lost for worker, rest in enumerate(rests.tolist()))
+
+    def totals(self) -> tuple[int, int]:
+        orders, workers = self._cells[0], self._cells[1:]
+        nodes = orders[control.BASE_NODES] + workers[:, control.NODES].sum()
+        return int(nodes), int(orders[control.BASE_ITERATIONS] + workers[:, control.ITERATIONS].sum())
+
+    def busy_seconds(self) -> float:
+        return float(self._cells[1:, control.BUSY_NANOSECONDS].max()) * 1e-9
+
+    def iterations_weight(self) -> float:
+        return float(self._cells[1:, control.WEIGHT].copy().view(np.float64).sum())
+
+    def states(self) -> list[WorkerState]:
+        return [*(read_state(row) for row in self._cells[1:]), *self._idle]
+
+    def _begin_workers(self, workers: int) -> None:
+        """Start the workers, whose rows are ready, and watch them."""
+        self._ordered_at = time.monotonic()
+        self._kills_before = free_space.killed_for_memory()
+        try:
+            self._start(workers)
+        except BaseException:
+            self.kill()
+            raise
+        pids, lost = [process.pid for process in self._processes], self._lost
+        # Capture `lost`, not the pool: a reference cycle would delay freeing the pool's memory.
+        self._watch = StallWatch(self._cells[1:], map(process_stat, pids), lambda worker: worker not in lost)
+
+    def _assignment(self) -> dict[str, object]:
+        """Return the assignment that workers read."""
+        run, live = self._run, self._live
+        return {
+            "run": str(run.directory),  # a path through this process's descriptor, valid if the run is moved
+            "abstraction": None if run.abstraction_path is None else str(run.abstraction_path.resolve()),
+            "code": permissions(),
+            "regions": regions_to_json(live.regions),
+            "workers": run.config.run.workers,  # of this session; the run's config may have another number
+            "cells": str(live.directory / "control"),
+            "shape": self._cells.shape,
+            "coordinator": os.getpid(),
+        }
+
+    def _start(self, workers: int) -> None:
+        assignment = self._live.directory / "assignment.json"
+        with naming(assignment):
+            assignment.write_text(json.dumps(self._assignment()))
+        root = str(Path(mccfr.__file__).resolve().parent.parent)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))}
+        command = [sys.executable, "-P", "-m", self._program, str(assignment)]
+        with naming(Path(sys.executable)), self._log.open("ab") as log:
+            for worker in range(workers):
+                # Job-wide signals are for the coordinator, so workers block them from the start.
+                with signals_blocked():
+                    process = subprocess.Popen(
+                        [*command, str(worker)],
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        env=environment,
+                        start_new_session=True,  # a terminal must not stop or continue workers
+                    )
+                    self._processes.append(process)
+
+    def _find_dead(self) -> bool:
+        """Record the workers that have died; return whether there are new ones."""
+        before = len(self._lost)
+        for worker, process in enumerate(self._processes):
+            code = process.poll()
+            if code is not None and worker not in self._lost:
+                how = f"signal {-code}" if code < 0 else f"exit code {code}"
+                memory = self._memory_text() if -code == signal.SIGKILL else ""
+                self._lost[worker] = f"worker {worker} died ({how}{memory}; its last words are in {self._log})"
+        return len(self._lost) > before
+
+    def _memory_text(self) -> str:
+        """Return a text if a kill was probably the out-of-memory killer's; "" otherwise."""
+        available, total = free_space.available_memory_bytes(), free_space.total_memory_bytes()
+        if free_space.killed_for_memory() > self._kills_before:
+            return f": the system has killed processes for want of memory, and {available:,} bytes are available now"
+        if available < _LOW_MEMORY_SHARE * total:
+            return f", probably for want of memory: {available:,} bytes are available"
+        return ""
+
+    def _end(self, worker: int) -> None:
+        process = self._processes[worker]
+        process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):  # a process that waits for a broken disk does not die
+            process.wait(_KILL_SECONDS)
+
+    def kill(self) -> None:
+        for worker, process in enumerate(self._processes):
+            process.kill()
+            if worker not in self._lost:
+                self._ended.add(worker)
+                self._lost[worker] = f"worker {worker} was ended"
+        for worker in range(len(self._processes)):
+            self._end(worker)
+
+    def close(self) -> None:
+        if not self._processes:
+            return
+        self._order(control.QUIT)
+        end = time.monotonic() + _END_SECONDS
+        for worker, process in enumerate(self._processes):
+            try:
+                process.wait(max(0.1, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self._end(worker)

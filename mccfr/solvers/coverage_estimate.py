@@ -1,0 +1,86 @@
+"""Estimates how much of a tree a sampled run visits, before training.
+
+The length of a traversal depends on the opponent's strategy, which is uniform at first.  Later it mostly checks or
+calls, seldom goes all-in, and folds less.  `assumed_play` is a fixed guess for the later phase.
+
+Measured nodes per iteration of external sampling over this estimate, on the buckets of runs/abstractions/quick.toml:
+1.06 (menu S), 1.06 (M2) and 0.91 (M) at the end of 5e8 nodes; 0.98, 0.91 and 0.74 over all of them.  On Leduc it is
+1.2, on a river endgame 1.03.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL, CompiledTree
+
+_CHECK = 0.6  # without a bet to call; the bets share the rest
+_FOLD, _CALL = 0.4, 0.45  # facing a bet; the raises share the rest
+_ALL_IN = 0.1  # weight of a raise after which the hand ends at once; other raises have weight 1
+
+
+@dataclass(frozen=True)
+class CoverageEstimate:
+    """Expected counts of one iteration (two traversals) in a tree of S streets.
+
+    nodes   nodes touched
+    visits  [S] float64 decisions on each street at which strategy sums are updated; None: unknown
+    """
+
+    nodes: float
+    visits: npt.NDArray[np.float64] | None
+
+
+def assumed_play(tree: CompiledTree) -> list[float]:
+    """Return [N] probabilities of the edge into each node; 1 at the root.
+
+    Chance nodes have their own probabilities; actions have those of the fixed guess.
+    """
+    arrays = tree.arrays
+    kind, count = arrays.kind.tolist(), arrays.count.tolist()
+    share = [float(p) for p in arrays.probability]
+    for node in np.flatnonzero(arrays.kind == DECISION).tolist():
+        children = tree.children(node)
+        labels = [tree.label[child] for child in children]
+        weights = [1.0] * len(labels)
+        if "c" in labels:
+            raises = [
+                0.0 if label in ("c", "f") else _ALL_IN if _closes(tree, kind, child) else 1.0
+                for label, child in zip(labels, children, strict=True)
+            ]
+            fixed = {"c": _CALL, "f": _FOLD} if "f" in labels else {"c": _CHECK}
+            rest = (1 - sum(fixed.values())) / (sum(raises) or 1.0)
+            weights = [fixed.get(label, weight * rest) for label, weight in zip(labels, raises, strict=True)]
+        total = sum(weights) if count[node] else 1.0
+        for child, weight in zip(children, weights, strict=True):
+            share[child] = weight / total
+    return share
+
+
+def _closes(tree: CompiledTree, kind: list[int], node: int) -> bool:
+    """Return whether every action at a node ends the hand."""
+    return all(kind[child] == TERMINAL for child in tree.children(node))
+
+
+def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
+    """Return the expected counts of one iteration under `assumed_play`.
+
+    walks_all  whether the traverser walks all actions (external sampling) or samples one (outcome sampling)
+    """
+    arrays, parent = game.tree.arrays, game.tree.parent.tolist()
+    share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()
+    streets, nodes = game.tree.streets, 0.0
+    visits = np.zeros(streets)
+    for traverser in (0, 1):
+        reach = [1.0] * len(parent)
+        for node in range(1, len(parent)):
+            over = parent[node]
+            explored = walks_all and kind[over] != CHANCE and player[over] == traverser
+            reach[node] = reach[over] if explored else reach[over] * share[node]
+        reached = np.array(reach)
+        nodes += float(reached @ arrays.touched)
+        added = np.flatnonzero((arrays.kind == DECISION) & (arrays.player != traverser))
+        np.add.at(visits, arrays.block[added] // 2, reached[added])
+    return CoverageEstimate(nodes, visits)

@@ -1,0 +1,185 @@
+"""Deep CFR and Single Deep CFR as an `Algorithm`: tables, solver and two averages."""
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from mccfr.config.game_tables import FlopHoldemGame
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.solvers.average_kinds import Averages
+from mccfr.solvers.deep.averages_as_tables import check_tabulated
+from mccfr.solvers.deep.deep_averages import ListedAverages, fit_figures
+from mccfr.solvers.deep.network_strategy import Networks, asked_tables, average_tables
+from mccfr.solvers.deep.sampled_cards_cfr import (
+    SampledCardsCfr,
+    SampledCardsState,
+    check_options,
+    dealt_specs,
+    is_dealt,
+)
+from mccfr.solvers.deep.single_deep_cfr import DeepIterations, SingleDeepCfr
+from mccfr.solvers.deep.training_state import fit_average, keeps_sums, listed_specs
+from mccfr.solvers.iterative_solver import IterationSolver
+from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableLayout, TableSet
+
+_FLOPS = 3e10  # floating-point operations a second of one processor in matrix products of these sizes
+_FIT_PASSES = 4  # products with all parameters for each sample of a step: forward, two backward, last layer
+_LISTED_SECONDS, _DEALT_SECONDS = 1e-6, 2e-5  # for a traversal; measurements: docs/measured/deep.md
+
+
+class DeepCfr(Algorithm):
+    """Deep CFR; threads of one process share traversals, and the process fits networks."""
+
+    options = DeepCfrConfig
+    traits = Traits(axis="iterations", one_process=True, looks_hands_up=False)  # networks see cards
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, DeepCfrConfig)
+        self._solver = config.solver
+
+    def completed(self, game: Game) -> Config:
+        """Return the configuration with the planned iterations as the horizon if all networks are kept.
+
+        A horizon that the configuration sets stays.  Raises `ValueError` if there is neither, and for iterations beyond
+        the horizon.
+        """
+        solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
+        if is_dealt(game):
+            check_options(game, solver)
+            self._check_evaluation(game)
+        if solver.fit == "table" or solver.keep_networks != "all":
+            return completed
+        horizon = solver.horizon or planned
+        if horizon is None:
+            raise ValueError(
+                "solver.keep_networks = 'all' needs the number of iterations that are planned: give run.iterations (or "
+                "--iterations), or solver.horizon"
+            )
+        if planned is not None and planned > horizon:
+            raise ValueError(
+                f"run.iterations = {planned:,} goes beyond solver.horizon = {horizon:,}, for whose networks the run "
+                "has room: start a new run with a larger horizon"
+            )
+        run = msgspec.structs.replace(completed.run, iterations=planned or horizon)
+        return msgspec.structs.replace(completed, solver=msgspec.structs.replace(solver, horizon=horizon), run=run)
+
+    def _check_evaluation(self, game: Game) -> None:
+        """Raise `ValueError` for evaluations during a run whose average strategy cannot be a table."""
+        points = self.config.evaluation
+        try:
+            check_tabulated(game)
+        except ValueError as error:
+            if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
+                raise ValueError(
+                    f"{error}: set evaluation.every_checkpoint and at_end to false, and leave at_iterations out"
+                ) from None
+
+    @property
+    def averages(self) -> "DeepAverages":
+        """Return the averages of Single Deep CFR and of Deep CFR."""
+        return DeepAverages(self, self._solver)
+
+    def options_on(self, game: Game) -> DeepCfrConfig:
+        """Return the completed `[solver]` table for a game."""
+        config = self.completed(game).solver
+        assert isinstance(config, DeepCfrConfig)
+        return config
+
+    def layout(self, game: Game) -> TableLayout:
+        """Return the layout of memories, networks and counters, without padding."""
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        make = dealt_specs if is_dealt(game) else listed_specs
+        specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
+        return TableLayout(specs, nothing)
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
+        """Return the solver that iterates on the tables."""
+        share = share or Share()
+        kind: type[DeepIterations] = SampledCardsCfr if is_dealt(game) else SingleDeepCfr
+        given = share.state.iterations, share.state.nodes, share.workers
+        return IterationSolver(kind(game, self.options_on(game), tables, *given), share)
+
+    def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
+        """Return bytes of memories and networks, and the estimated seconds of an iteration on one processor."""
+        config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
+        networks = [spec for spec in layout.specs if spec.name.startswith("network")]
+        parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
+        dealt = is_dealt(game)
+        rows = int(game.infosets[::2].sum()) if config.batch == "all" else int(config.batch)
+        if not dealt:  # samples of the same infoset are merged
+            rows = min(rows, int(game.infosets[::2].sum()))
+        passes = _FIT_PASSES * config.steps if config.fit == "network" else 0
+        fit = passes * rows * 2 * parameters / _FLOPS
+        walked = config.traversals * (_DEALT_SECONDS if dealt else _LISTED_SECONDS)
+        return {
+            "memories_bytes": size,
+            "networks_bytes": sum(spec.nbytes for spec in networks),
+            "parameters": parameters,
+            "seconds_per_iteration": 2 * (walked + fit),
+        }
+
+
+class DeepAverages(Averages):
+    """Single Deep CFR's average of strategies, and Deep CFR's average fitted to samples of them.
+
+    The former is updated during the run if every strategy counts and infosets are listed.  The latter is fitted on
+    demand.
+    """
+
+    def __init__(self, algorithm: DeepCfr, solver: DeepCfrConfig) -> None:
+        dealt = isinstance(algorithm.config.game, FlopHoldemGame) and algorithm.config.abstraction is None
+        self._algorithm, self._keeps_sums = algorithm, keeps_sums(solver) and not dealt
+        self.names = tuple(solver.averages)
+        self.of_sums = self._keeps_sums and self.names[0] == "sd"
+        self.keeps_networks = solver.fit == "network"
+
+    def takes(self, table: str) -> bool:
+        """Return whether the averages or figures use a table of this name.
+
+        Sums are used if they are kept; otherwise memories and networks.  Counters are used for figures.
+        """
+        wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
+        return table.partition("/")[0] in (wanted if self._keeps_sums else wanted | {"networks"})
+
+    def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
+        """Return one average strategy as a table; see `Averages.strategy`."""
+        if is_dealt(game):
+            check_tabulated(game)
+            return self.networks(game, tables, iterations, name).strategy()
+        options = self._algorithm.options_on(game)
+        return ListedAverages(game, options, tables, iterations).average(self._named(name))
+
+    def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
+        """Return the networks of one average; Deep CFR's network of the average strategy is fitted here."""
+        if not self.keeps_networks:
+            super().networks(game, tables, iterations, name)
+        options, name = self._algorithm.options_on(game), self._named(name)
+        if name == "sd":
+            return Networks(game, options, asked_tables(tables))
+        if is_dealt(game):
+            dealt = SampledCardsState.of(game, options, tables)
+            made = [fit_average(dealt, player, iterations) for player in range(2)]
+        else:
+            averages = ListedAverages(game, options, tables, iterations)
+            made = [averages.average_network(player) for player in range(2)]
+        return Networks(game, options, average_tables(made, iterations), shares=True)
+
+    def figures(self, tables: TableSet) -> dict[str, Any]:
+        """Return figures of each player's newest fit, and the numbers of samples and networks so far."""
+        return fit_figures(tables)
+
+    def _named(self, name: str | None) -> str:
+        """Return `name`, or the first average for None.
+
+        Raises `ValueError` for an average that the run does not have.
+        """
+        name = name or self.names[0]
+        if name not in self.names:
+            raise ValueError(f"solver.averages of the run are {', '.join(self.names)}: {name!r} is not among them")
+        return name

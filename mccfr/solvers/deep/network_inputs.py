@@ -1,0 +1,165 @@
+"""Network inputs of an infoset: its cards and the betting so far, or a one-hot vector of the infoset.
+
+There is one group of card columns for the hand and one for the cards of each street.  A group has the number of its
+cards of each rank, of each suit, and of each card.  So a product with a matrix is the sum of three embeddings over the
+group.  If suits are merged, the first hand and board of a bucket stand for all.
+
+Bets have two columns for every possible action of a street, in order: whether it has happened, and its chips as a share
+of the pot before it.  The last column is the pot as a share of the largest pot.
+
+Games without named cards have one-hot vectors.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.deals import NO_BUCKET
+from mccfr.games.game import Game
+from mccfr.solvers.deep.infosets import Infosets
+from mccfr.trees.betting_lines import put_in_chips
+
+VERSION = 1
+"""Version of the meaning of the columns."""
+
+
+@dataclass(frozen=True)
+class NetworkFeatures:
+    """Inputs of a player's infosets: I infosets, F columns.
+
+    values  [I, F] float32; None: one-hot vectors
+    groups  numbers of columns of each group of cards
+    bets    number of columns after them
+    """
+
+    values: npt.NDArray[np.float32] | None
+    groups: tuple[int, ...]
+    bets: int
+
+
+def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
+    """Return the network inputs of a player's infosets."""
+    cards = game.cards
+    if cards.boards is None or not cards.card_texts:
+        return NetworkFeatures(None, (), 0)
+    lines, pieces = bet_columns(game), []
+    groups: tuple[int, ...] = ()
+    for block in range(player, 2 * game.tree.streets, 2):
+        held, groups = _cards(cards.listed(), block // 2, player)
+        rows = np.array([node for _, node in sorted(_row_nodes(game, block))], np.int64)
+        if not len(rows):
+            continue
+        wide = np.broadcast_to(held[:, None], (len(held), len(rows), held.shape[1]))
+        line = np.broadcast_to(lines[rows][None], (len(held), len(rows), lines.shape[1]))
+        pieces.append(np.concatenate([wide, line], axis=2).reshape(len(held) * len(rows), -1))
+    return NetworkFeatures(np.concatenate(pieces).astype(np.float32), groups, lines.shape[1])
+
+
+def column_names(game: Game) -> list[str]:
+    """Return a description of each input column; [] for one-hot vectors."""
+    cards = game.cards
+    every = list(cards.card_texts.values())
+    if cards.boards is not None:
+        every.sort()
+    ranks, suits = (list(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
+    if cards.boards is not None:
+        ranks, suits = sorted(ranks), sorted(suits)
+    if not every:
+        return []
+    known = [0, *(cards.cards_on(street) for street in range(game.tree.streets))]
+    groups = ["hand", *(f"board of street {k}" for k, (a, b) in enumerate(pairwise(known)) if b > a)]
+    kinds = [*(f"rank {name}" for name in ranks), *(f"suit {name}" for name in suits), *(f"card {n}" for n in every)]
+    names = [f"{group}, {kind}" for group in groups for kind in kinds]
+    for street, most in enumerate(_steps(game)[1]):
+        for place in range(most):
+            action = f"street {street}, action {place + 1}"
+            names += [f"{action}: has happened", f"{action}: its chips as a share of the pot before"]
+    return [*names, "pot as a share of the largest"]
+
+
+def _row_nodes(game: Game, block: int) -> Iterator[tuple[int, int]]:
+    """Yield (row, node) of every decision of a block."""
+    arrays = game.tree.arrays
+    for node in game.tree.decisions.tolist():
+        if arrays.block[node] == block:
+            yield int(arrays.row[node]), node
+
+
+def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:
+    """Return [buckets, columns] of a player's cards on a street, and the number of columns of each group."""
+    names = cards.card_texts
+    ranks, suits = (sorted({part(name) for name in names.values()}) for part in (_rank, _suit))
+    every = sorted(names)
+    width = len(ranks) + len(suits) + len(every)
+    kinds = {
+        card: [ranks.index(_rank(name)), len(ranks) + suits.index(_suit(name)), len(ranks) + len(suits) + place]
+        for place, (card, name) in enumerate((card, names[card]) for card in every)
+    }
+    ends = [board.shape[1] for board in cards.board_cards]
+    spans = [(start, stop) for start, stop in zip([0, *ends], ends, strict=False) if stop > start]
+    bucket = np.where(cards.reach[player] > 0, cards.bucket[street][player], NO_BUCKET)
+    found, first = np.unique(bucket, return_index=True)
+    values = np.zeros((int(cards.buckets[street, player]), width * (1 + len(spans))), np.float32)
+    for number, place in zip(found.tolist(), first.tolist(), strict=True):
+        if number == NO_BUCKET:
+            continue
+        board, hand = divmod(place, bucket.shape[1])
+        dealt = cards.board_cards[street][board].tolist()
+        groups = [cards.hand_cards[hand].tolist(), *(dealt[start:stop] for start, stop in spans)]
+        for at, group in enumerate(groups):
+            for card in group:
+                if card >= 0:
+                    values[number, [at * width + column for column in kinds[card]]] += 1
+    return values, (width,) * (1 + len(spans))
+
+
+def _rank(name: str) -> str:
+    return name[0]
+
+
+def _suit(name: str) -> str:
+    return name[1:]
+
+
+def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[int]]:
+    """Return the actions before each decision, and the most actions on each street.
+
+    An action is (street, place on it, chips as a share of the pot).
+    """
+    tree, decisions = game.tree, game.tree.decisions.tolist()
+    street = {node: int(tree.arrays.block[node]) // 2 for node in decisions}
+    pots = _pots(game)
+    taken: dict[int, list[tuple[int, int, float]]] = {}
+    most = [0] * tree.streets
+    for node in decisions:
+        places, steps = [0] * tree.streets, []
+        for over, below in pairwise(tree.path(node)):
+            here = street[over]
+            steps.append((here, places[here], (pots[below] - pots[over]) / max(pots[over], 1e-9)))
+            places[here] += 1
+            most[here] = max(most[here], places[here])
+        taken[node] = steps
+    return taken, most
+
+
+def _pots(game: Game) -> dict[int, float]:
+    """Return the chips in the pot at each decision."""
+    return {node: float(sum(put_in_chips(game.tree, node))) for node in game.tree.decisions.tolist()}
+
+
+def bet_columns(game: Game) -> npt.NDArray[np.float32]:
+    """Return [N, columns] of the betting before each decision; 0 at other nodes."""
+    (taken, most), pots = _steps(game), _pots(game)
+    largest = max(pots.values())
+    first = np.concatenate([[0], np.cumsum(most)])
+    values = np.zeros((len(game.tree.arrays.kind), 2 * int(first[-1]) + 1), np.float32)
+    for node, steps in taken.items():
+        for here, place, share in steps:
+            values[node, 2 * (int(first[here]) + place)] = 1
+            values[node, 2 * (int(first[here]) + place) + 1] = share
+        values[node, -1] = pots[node] / largest
+    return values

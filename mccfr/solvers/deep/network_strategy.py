@@ -1,0 +1,190 @@
+"""Strategies of the networks that a run keeps: the explicit average, or single networks.
+
+In the explicit average (Steinberger 2019, equation 5) every network counts by its weight and its own reach of the
+infoset.  Equivalently (theorem 2) one network of each player, drawn by weight, plays the whole hand.  Deep CFR has one
+network of the average strategy for each player, whose outputs are probabilities.
+
+If infosets are listed, strategies of all of them are computed at once.  If cards are dealt, they are computed for the
+given cards; networks do not know that suits are alike.  If hands have too many classes for a table, all decisions of
+given deals are computed (`Strategy.on_deals`).
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.rng import RESERVOIR, new_stream
+from mccfr.config.solver_tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.solvers.deep.averages_as_tables import Tabulation, check_tabulated, deal_classes, hand_classes, is_tabulated
+from mccfr.solvers.deep.deep_averages import ListedAverages
+from mccfr.solvers.deep.fitting import softmax
+from mccfr.solvers.deep.sampled_cards import NO_CARD, SampledHands, card_values
+from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsState, is_dealt
+from mccfr.solvers.deep.training_state import HAND_STREAM, Tables, TrainingState, match_regrets
+from mccfr.tables.strategy import LazyBlocks, Strategy
+
+
+def asked_tables(tables: Tables) -> Tables:
+    """Return those of a run's tables that its networks need, without memories."""
+    found = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
+    return {**found, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
+
+
+def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) -> Tables:
+    """Return the tables of one network for each player, which is of the average strategy.
+
+    average     parameters by player
+    iterations  number of iterations after which they were fitted
+    """
+    found: dict[str, npt.NDArray[Any]] = {}
+    for player, parameters in enumerate(average):
+        at = f"networks/player{player}"
+        found |= {f"{at}/parameters": parameters[None], f"{at}/weight": np.ones(1)}
+        found |= {f"{at}/iteration": np.full(1, iterations), f"counters/player{player}": np.zeros(3, np.int64)}
+    return found
+
+
+class Networks:
+    """Networks of both players, which can be evaluated for any hand.
+
+    tables  `networks/player{0,1}/parameters` [T, P], `weight` [T] (0: no network there), `iteration` [T]
+    shares  whether outputs are probabilities
+    """
+
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables, *, shares: bool = False) -> None:
+        self.game, self.config, self.tables, self.shares = game, config, tables, shares
+
+    @cached_property
+    def _dealt(self) -> SampledCardsState:
+        return SampledCardsState.of(self.game, self.config, self.tables)
+
+    def count(self, player: int) -> int:
+        """Return the number of a player's networks."""
+        return int(np.count_nonzero(self.tables[f"networks/player{player}/weight"]))
+
+    def drawn(self, player: int, seed: int) -> int:
+        """Return the place of the network that plays hand number `seed`, drawn by weight."""
+        weights = self.tables[f"networks/player{player}/weight"]
+        word = int(new_stream(seed, player + HAND_STREAM, RESERVOIR)[0])
+        point = (word >> 11) / 2**53 * float(weights.sum())
+        return int(min(np.searchsorted(np.cumsum(weights), point, side="right"), np.flatnonzero(weights)[-1]))
+
+    def iteration(self, player: int, place: int) -> int:
+        """Return the iteration in which a network was fitted; 0: uniform play."""
+        return int(self.tables[f"networks/player{player}/iteration"][place])
+
+    def strategy(self, seed: int | None = None) -> Strategy:
+        """Return the explicit average at all infosets or, with a seed, the strategy that plays that hand.
+
+        Raises `ValueError` if hands have too many classes for a table.
+        """
+        if is_dealt(self.game):
+            return self._tabulated(seed)
+        if seed is None and not self.shares:
+            made = ListedAverages(self.game, self.config, self.tables, 0)
+            return made.average("sd") if any("strategy_sum" in name for name in self.tables) else made.explicit()
+        learned = TrainingState(self.game, self.config, self.tables)
+        sigma, weights = learned.infosets.uniform(), np.zeros(len(learned.infosets))
+        for player in range(2):
+            place, mine = 0 if seed is None else self.drawn(player, seed), learned.infosets.of(player)
+            at = f"networks/player{player}"
+            output = learned.outputs(player, self.tables[f"{at}/parameters"][place])
+            if self.shares:
+                sigma[mine] = softmax(output, learned.networks[player][1].legal)
+            else:
+                learned.play(player, output, sigma)
+            weights[mine] = self.tables[f"{at}/weight"][place]
+        blocks = range(2 * self.game.tree.streets)
+        return Strategy(
+            tuple(learned.averaging.rows(block, sigma) for block in blocks),
+            tuple(learned.averaging.weights(block, weights) for block in blocks),
+        )
+
+    def _tabulated(self, seed: int | None) -> Strategy:
+        dealt = self._dealt
+        table, kept = Tabulation(dealt, [hand_classes(self.game, dealt.view)] * 2), self._kept()
+        if seed is not None:
+            places = [self.drawn(player, seed) for player in range(2)]
+            kept = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
+        return self._said_by(table, kept)
+
+    def on_deals(self, hands: SampledHands) -> Strategy:
+        """Return the average on deals, each as a bucket of its own: row k is for deal k as its player sees it.
+
+        For games whose cards are dealt from the whole deck.
+        """
+        classes = [deal_classes(self._dealt.view, hands, player) for player in range(2)]
+        return self._said_by(Tabulation(self._dealt, classes), self._kept())
+
+    def untabled(self) -> Strategy:
+        """Return an average without tables, to be evaluated on deals; its tables raise `ValueError`."""
+        none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
+        return Strategy(none, none, none, self.on_deals)
+
+    def _refuse(self, block: int) -> NoReturn:
+        check_tabulated(self.game)
+        raise AssertionError(f"block {block} of {self.game.name} has a table")
+
+    def _kept(self) -> list[list[tuple[float, npt.NDArray[np.float32]]]]:
+        return [self._dealt.networks(player) for player in range(2)]
+
+    def _said_by(
+        self, table: Tabulation, networks: Sequence[Sequence[tuple[float, npt.NDArray[np.float32]]]]
+    ) -> Strategy:
+        if self.shares:
+            return table.shares([mine[0][1] for mine in networks])
+        return table.explicit(networks)
+
+    def rows(
+        self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
+    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Return [n, A] probabilities at a decision for given cards, and [n] the weight behind each.
+
+        cards  [n, C] seen by the player, as from `SampledHands.seen`; cards of later streets are ignored
+        seed   number of the hand that one network plays; None: the explicit average, uniform if no network reaches the
+               decision
+        """
+        dealt = self._dealt
+        tree, arrays = self.game.tree, self.game.tree.arrays
+        player, count = int(arrays.player[node]), int(arrays.count[node])
+        own = [(a, b - int(arrays.first[a])) for a, b in pairwise(tree.path(node)) if arrays.player[a] == player]
+        table = self.tables[f"networks/player{player}/weight"]
+        places = np.flatnonzero(table) if seed is None else [self.drawn(player, seed)]
+        sums, weights = np.zeros((len(cards), count)), np.zeros(len(cards))
+        for place in places:
+            parameters = self.tables[f"networks/player{player}/parameters"][place]
+            reach = np.full(len(cards), float(table[place]))
+            for over, action in own:
+                reach *= self._played(dealt, parameters, over, cards)[:, action]
+            here = self._played(dealt, parameters, node, cards)[:, :count]
+            sums += here * (reach[:, None] if seed is None else 1.0)
+            weights += reach
+        if seed is None:
+            sums = np.where(weights[:, None] > 0, sums / np.maximum(weights, 1e-300)[:, None], 1 / count)
+        return sums, weights
+
+    def _played(
+        self, dealt: SampledCardsState, parameters: npt.NDArray[np.float32], node: int, cards: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.float64]:
+        """Return [n, A] a network's strategy at a decision."""
+        block, count = int(self.game.tree.arrays.block[node]), int(self.game.tree.arrays.count[node])
+        seen = np.array(cards)
+        seen[:, 2 + dealt.view.known[block // 2] :] = NO_CARD
+        line = np.broadcast_to(dealt.view.lines[node], (len(cards), dealt.view.lines.shape[1]))
+        given = np.concatenate([card_values(dealt.view, seen), line], axis=1)
+        output = dealt.network.forward(parameters, given)[-1]
+        if self.shares:
+            return softmax(output, np.broadcast_to(dealt.view.legal[node], output.shape)).astype(np.float64)
+        sigma = np.zeros(output.shape)
+        match_regrets(output.astype(np.float64), np.full(len(cards), count), 0, sigma)
+        return sigma
+
+
+def is_unlisted(game: Game) -> bool:
+    """Return whether networks see dealt cards of too many classes for a table of strategies."""
+    return is_dealt(game) and not is_tabulated(game)

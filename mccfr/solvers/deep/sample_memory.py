@@ -1,0 +1,195 @@
+"""Memories of samples: reservoirs of fixed size (Vitter 1985, algorithm R).
+
+Every offered sample is in the memory with the same probability; its weight does not matter.  The place of a new sample
+is a function of its number and the run's seed.  So a memory filled in several sessions equals one filled at once.
+
+Minibatches follow a walk over the memory with large steps (`SampleOrder`).  No sample is repeated before all others
+were read.  Each minibatch is spread evenly over the memory, whose order is that of the iterations.  So the errors of
+consecutive minibatches compensate each other.
+
+The loss of several samples of one infoset has the gradient of their weighted mean.  So samples of an infoset are
+*merged* when they are read: weights are added up, and values times weights.
+"""
+
+from collections.abc import Sequence
+from math import gcd
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import inline_njit, njit
+from abstraction.kernels.prefetch import prefetch_to_read
+from mccfr.common.rng import RESERVOIR, new_stream, random_at
+
+Array = npt.NDArray[Any]
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+AHEAD = 32
+"""Samples that are prefetched before the first of them is read.
+
+A memory is far larger than the caches, so each read would wait.  If a whole minibatch were prefetched at once, its
+first samples would leave the cache before they are read.
+"""
+_GOLDEN = 0.6180339887498949  # the fractional parts of its multiples are spread evenly, for any number of them
+
+
+class Memory(NamedTuple):
+    """Samples of one player: at most M, A actions.
+
+    infoset  [M] int32     number in the player's own list
+    weight   [M] float     weight in the loss
+    value    [M, A] float  regrets in chips, or probabilities
+    """
+
+    infoset: npt.NDArray[np.int32]
+    weight: npt.NDArray[np.floating]
+    value: npt.NDArray[np.floating]
+
+
+class MergedSamples(NamedTuple):
+    """Samples merged by infoset: I infosets of the player, A actions.
+
+    row     [I] int64       infosets in the order found, as many as `merge` or `merge_some` returns
+    weight  [I] float64     sum of the weights, by place in `row`
+    total   [I, A] float64  sum of weight times value
+    place   [I] int64       scratch: index of an infoset in `row`; -1 between calls
+    """
+
+    row: npt.NDArray[np.int64]
+    weight: npt.NDArray[np.float64]
+    total: npt.NDArray[np.float64]
+    place: npt.NDArray[np.int64]
+
+
+class SampleOrder:
+    """The order in which minibatches take the samples of a memory."""
+
+    def __init__(self, held: int, start: int) -> None:
+        """Prepare a walk over `held` samples; `start` (any number) determines the first one."""
+        self._held, self._at, self._stride = held, start % held, max(1, int(held * _GOLDEN))
+        while gcd(self._stride, held) != 1:
+            self._stride += 1
+
+    def take(self, count: int) -> npt.NDArray[np.int64]:
+        """Return [count] the numbers of the next samples."""
+        numbers = (self._at + self._stride * np.arange(count)) % self._held
+        self._at = (self._at + self._stride * count) % self._held
+        return numbers
+
+
+def new_merged(infosets: int, width: int) -> MergedSamples:
+    """Return memory for the merged samples of a player's infosets."""
+    row, place = np.zeros(infosets, np.int64), np.full(infosets, -1)
+    return MergedSamples(row, np.zeros(infosets), np.zeros((infosets, width)), place)
+
+
+@njit
+def reservoir_place(word, seen):
+    """Return the place of item number `seen` (from 0) in a full reservoir.
+
+    Beyond its end the item is dropped.
+
+    word  uint64 random number of the reservoir
+    """
+    draw = random_at(word, np.uint64(seen)) >> np.uint64(11)
+    return np.int64(np.float64(draw) * _UNIT * np.float64(seen + 1))
+
+
+@njit
+def _fill_places(word, offered, room, places):
+    """Fill places [n] int64 with the reservoir places of the items after the first `offered`, in place."""
+    for k in range(places.shape[0]):
+        seen = offered + k
+        places[k] = seen if seen < room else reservoir_place(word, seen)
+
+
+def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:
+    """Offer samples to a memory, in place; return the total number offered so far.
+
+    memory   columns of the memory, [M, ...] each
+    samples  the same columns of the samples, [n, ...]
+    offered  number of samples offered before
+    number   number of the memory's random stream
+    """
+    room, places = len(memory[0]), np.zeros(len(samples[0]), np.int64)
+    _fill_places(new_stream(seed, number, RESERVOIR)[0], offered, room, places)
+    kept = np.flatnonzero(places < room)
+    for column, added in zip(memory, samples, strict=True):
+        column[places[kept]] = added[kept]  # if several have the same place, the last one stays
+    return offered + len(places)
+
+
+@inline_njit
+def _add_sample(memory, sample, merged, found):
+    """Add a sample to the merged ones, in place; return the number of infosets found."""
+    infoset = np.int64(memory.infoset[sample])
+    at = merged.place[infoset]
+    if at < 0:
+        at = found
+        found += 1
+        merged.place[infoset], merged.row[at], merged.weight[at] = at, infoset, 0.0
+        for k in range(memory.value.shape[1]):
+            merged.total[at, k] = 0.0
+    weight = np.float64(memory.weight[sample])
+    merged.weight[at] += weight
+    for k in range(memory.value.shape[1]):
+        merged.total[at, k] += weight * memory.value[sample, k]
+    return found
+
+
+@njit
+def merge(memory, held, merged):
+    """Merge the first `held` samples of a memory into `merged`, in place.
+
+    Returns (infosets found, sum of the weights, sum of weight times squared values).
+    """
+    found, weights, squares = 0, 0.0, 0.0
+    for sample in range(held):
+        found = _add_sample(memory, sample, merged, found)
+        weight = np.float64(memory.weight[sample])
+        weights += weight
+        for k in range(memory.value.shape[1]):
+            squares += weight * np.float64(memory.value[sample, k]) ** 2
+    for at in range(found):
+        merged.place[merged.row[at]] = -1
+    return found, weights, squares
+
+
+@njit
+def merge_some(memory, drawn, merged):
+    """Merge the samples numbered `drawn` [K] int64 into `merged`, in place; return the number of infosets."""
+    found, width, count = 0, memory.value.shape[1], len(drawn)
+    for k in range(count + AHEAD):
+        if k < count:
+            prefetch_to_read(memory.infoset, drawn[k])
+            prefetch_to_read(memory.weight, drawn[k])
+            prefetch_to_read(memory.value, drawn[k] * width)
+        if k >= AHEAD:
+            found = _add_sample(memory, drawn[k - AHEAD], merged, found)
+    for at in range(found):
+        merged.place[merged.row[at]] = -1
+    return found
+
+
+def squared_error(
+    memory: Memory, held: int, output: npt.NDArray[np.float64], merged: MergedSamples
+) -> tuple[float, float]:
+    """Return (weighted mean squared error over a memory, share of the mean square that is explained).
+
+    output  [I, A] of a network or table
+    """
+    found, weights, squares = merge(memory, held, merged)
+    if not weights:
+        return 0.0, 0.0
+    rows, weight, total = merged.row[:found], merged.weight[:found, None], merged.total[:found]
+    guess = output[rows]
+    error = squares - 2 * float((guess * total).sum()) + float((weight * guess**2).sum())
+    return error / weights, 1 - error / squares if squares else 0.0
+
+
+def means(memory: Memory, held: int, merged: MergedSamples) -> npt.NDArray[np.float64]:
+    """Return [I, A] the exact weighted mean of each infoset's samples; 0 without samples."""
+    found, _, _ = merge(memory, held, merged)
+    table = np.zeros_like(merged.total)
+    table[merged.row[:found]] = merged.total[:found] / merged.weight[:found, None]
+    return table

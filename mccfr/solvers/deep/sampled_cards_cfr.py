@@ -1,0 +1,212 @@
+"""Deep CFR and Single Deep CFR with cards dealt from the whole deck, if infosets are too many to list.
+
+There are three differences to `mccfr.solvers.deep.single_deep_cfr`.  Traversals go down the tree together, and networks
+are evaluated only where they arrive.  Samples name a decision and cards.  The explicit average is computed on demand,
+over every kept network.
+
+Network outputs are advantages in units of the pot at the root, so that they are not far from 1.  Regret matching does
+not depend on the unit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.parallel import run_ranges
+from mccfr.config.solver_tables import DeepCfrConfig
+from mccfr.games.game import Game
+from mccfr.solvers.deep.blas import one_thread
+from mccfr.solvers.deep.fitting import Batch
+from mccfr.solvers.deep.lockstep import LockstepSamples, Strategies, fill_words, traverse
+from mccfr.solvers.deep.network import Array, Network, SplitNetwork, branches, plain
+from mccfr.solvers.deep.sampled_cards import NO_CARD, CardView, draw_hands, view
+from mccfr.solvers.deep.sampled_cards_memory import SampledCardsBatches, SampledCardsMemory, cards_known
+from mccfr.solvers.deep.single_deep_cfr import DeepIterations
+from mccfr.solvers.deep.training_state import Tables, fit_specs, memory_columns, memory_specs
+from storage.schema import ArraySpec
+
+_PART = 1024  # traversals that go down the tree together
+_MEASURED = 1 << 14  # samples on which a fit's error is measured
+
+
+def is_dealt(game: Game) -> bool:
+    """Return whether networks see the cards of a deal, and not infosets of a list."""
+    return game.cards.dealt and game.cards.boards is None
+
+
+def check_options(game: Game, config: DeepCfrConfig) -> None:
+    """Raise `ValueError` for options that need a list of infosets."""
+    if config.fit != "network":
+        raise ValueError(
+            f"solver.fit = {config.fit!r} needs infosets that can be listed, and those of {game.name} cannot: use "
+            "'network'"
+        )
+    if config.batch == "all":
+        raise ValueError(
+            f"solver.batch = 'all' needs infosets that can be listed, and those of {game.name} cannot: give a number"
+        )
+
+
+def make_dealt_network(seen: CardView, config: DeepCfrConfig) -> Network:
+    """Return the network of either player."""
+    actions, bets, reads_all = seen.legal.shape[1], seen.lines.shape[1], config.readout == "all"
+    if config.network == "branches":
+        return branches(seen.groups, bets, actions, config.units, config.card_units, reads_all=reads_all)
+    cards, columns = seen.card_columns, seen.card_columns + bets
+    return plain(columns, actions, config.layers, config.units, cards, reads_all=reads_all)
+
+
+def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Return names, shapes and dtypes of the tables; `dtype` is for the contents of memories."""
+    check_options(game, config)
+    seen = view(game)
+    size, actions = make_dealt_network(seen, config).size, seen.legal.shape[1]
+    specs: list[ArraySpec] = []
+    for player in range(2):
+        specs += memory_specs(config, player, actions, dtype, seen.cards)
+        specs += fit_specs(player, config, size)
+    return tuple(specs)
+
+
+@dataclass(frozen=True)
+class SampledCardsState:
+    """Typed access to the tables of a run; network and `apart` are the same for both players."""
+
+    game: Game
+    config: DeepCfrConfig
+    tables: Tables
+    view: CardView
+    network: Network
+    apart: SplitNetwork
+
+    @classmethod
+    def of(cls, game: Game, config: DeepCfrConfig, tables: Tables) -> "SampledCardsState":
+        """Return the access to a run's tables; raise `ValueError` for tables that no run can write."""
+        one_thread()
+        seen = view(game)
+        network = make_dealt_network(seen, config)
+        made = cls(game, config, tables, seen, network, SplitNetwork(network, seen.card_columns))
+        for player in range(2):
+            made._check(player)
+        return made
+
+    def _check(self, player: int) -> None:
+        """Raise `ValueError` if a memory names an invalid decision or card, or a counter is negative."""
+        if (self.tables[f"counters/player{player}"] < 0).any():
+            raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
+        for kind in ("memory", "strategy_memory"):
+            if f"{kind}/player{player}/node" in self.tables:
+                memory, held = self.memory(player, kind)
+                acting = self.game.tree.arrays.player
+                node, cards = memory.node[:held], memory.cards[:held]
+                if held and not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
+                    raise ValueError(f"{kind}/player{player}/node names nodes that {self.game.name} has not")
+                if held and not (acting[node] == player).all():
+                    raise ValueError(f"{kind}/player{player}/node names decisions of the other player")
+                if held and not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
+                    raise ValueError(f"{kind}/player{player}/cards names cards that there are not")
+
+    def network_of(self, player: int) -> Network:
+        """Return the network of either player."""
+        return self.network
+
+    def memory(self, player: int, kind: str = "memory") -> tuple[SampledCardsMemory, int]:
+        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
+        columns, held = memory_columns(self.tables, player, kind, ("node", "cards", "weight"))
+        return SampledCardsMemory(*columns), held
+
+    def batches(self, player: int, start: int, kind: str = "memory") -> SampledCardsBatches:
+        """Return minibatches of a player's memory in the order given by `start`."""
+        unit = self.game.pot_chips if kind == "memory" else 1.0
+        return SampledCardsBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
+
+    def whole(self, player: int, start: int) -> Iterator[Batch]:
+        """Yield a player's memory in minibatches, at most as many as a fit reads; no sample is repeated."""
+        batches, held, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
+        for _ in range(max(1, min(self.config.steps, held // batch))):
+            yield batches.next()
+
+    def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
+        """Return the strategies of two networks, player 0's and player 1's."""
+        return Strategies(self.game.tree.arrays, self.view, (self.apart, self.apart), parameters)
+
+    def networks(self, player: int) -> list[tuple[float, Array]]:
+        """Return (weight in the average, parameters) of every kept network."""
+        at = f"networks/player{player}"
+        weights = self.tables[f"{at}/weight"]
+        return [(float(weights[k]), self.tables[f"{at}/parameters"][k]) for k in np.flatnonzero(weights).tolist()]
+
+    def error(self, player: int) -> tuple[float, float]:
+        """Return (weighted mean squared error of a player's network in squared chips, share explained).
+
+        Both are measured on at most `_MEASURED` samples of the player's memory.
+        """
+        memory, held = self.memory(player)
+        if not held:
+            return 0.0, 0.0
+        batch = SampledCardsBatches(self.view, memory, held, min(held, _MEASURED), 0).next()
+        guess = self.network.forward(self.tables[f"network/player{player}"], batch.given)[-1] * batch.legal
+        guess *= np.float32(self.game.pot_chips)
+        weight = batch.weight[:, None]
+        target = batch.total / weight
+        error, square = float((weight * (guess - target) ** 2).sum()), float((weight * target**2).sum())
+        return error / float(batch.weight.sum()), 1 - error / square if square else 0.0
+
+
+class SampledCardsCfr(DeepIterations):
+    """Runs iterations over deals from the whole deck.
+
+    dealt  Dealt  access to the tables
+    """
+
+    columns = ("node", "cards", "weight")
+
+    def __init__(
+        self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
+    ) -> None:
+        super().__init__(game, config, tables, iteration, nodes, threads)
+        self.dealt = SampledCardsState.of(game, config, tables)
+        self._known = cards_known(self.dealt.view, game.tree.arrays.block)
+
+    def warm_up(self) -> None:
+        """Compile the kernels of traversals, or load them from the cache, without changing anything."""
+        self._part(self.dealt.strategies(self._parameters()), 0, 0, 0, 1)
+
+    def _parameters(self) -> tuple[Array, Array]:
+        return self._tables["network/player0"], self._tables["network/player1"]
+
+    def _traverse(self, player: int, t: int) -> None:
+        count = self._config.traversals
+        first, strategies = ((t - 1) * 2 + player) * count, self.dealt.strategies(self._parameters())
+        parts = run_ranges(lambda a, b: self._part(strategies, player, first, a, b), 0, count, _PART, self._threads)
+        for gained, played, cards, nodes in parts:
+            self._offer(player, "memory", self._samples(t, gained, cards[player]))
+            self._offer(1 - player, "strategy_memory", self._samples(t, played, cards[1 - player]))
+            self.nodes_touched += nodes
+
+    def _part(
+        self, strategies: Strategies, player: int, number: int, first: int, stop: int
+    ) -> tuple[LockstepSamples, LockstepSamples, list[npt.NDArray[np.uint8]], int]:
+        """Run the traversals first to stop-1, counted from the one with number `number` in the run."""
+        config, seen = self._config, self.dealt.view
+        hands = draw_hands(config.seed, number + first, stop - first, seen.known[-1])
+        words = np.zeros(stop - first, np.uint64)
+        fill_words(config.seed, player, number + first, np.zeros(4, np.uint64), words)
+        gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player)
+        return gained, played, [hands.seen(who, seen.known[-1], seen.cards) for who in range(2)], nodes
+
+    def _samples(self, t: int, found: LockstepSamples, cards: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:
+        """Return samples in the form of memories.
+
+        cards  [K, C] of each deal, as its player sees them at the end
+        """
+        hidden = np.arange(cards.shape[1]) >= self._known[found.node][:, None]
+        seen = np.where(hidden, np.uint8(NO_CARD), cards[found.deal])
+        return found.node, seen, np.full(len(found.node), t), found.value
+
+    def _fit(self, player: int, t: int) -> None:
+        self._fit_network(self.dealt, player, t)
+        self._tables[f"figures/player{player}"][:] = self.dealt.error(player)

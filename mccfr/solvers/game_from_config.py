@@ -1,0 +1,102 @@
+"""Builds the game of a whole configuration, with its buckets and in the form that the algorithm needs."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from abstraction.buckets import Abstraction, is_abstraction
+from mccfr.cards.board_strata import in_strata
+from mccfr.config.run_tables import AbstractionConfig, Config
+from mccfr.games.game import Game
+from mccfr.games.registry import build_game
+from mccfr.solvers.registry import algorithm_of
+
+
+def configured_game(config: Config, base: Path) -> Game:
+    """Return the game of `[game]` with the buckets of `[abstraction]`, if there is one.
+
+    Paths in the configuration are relative to `base`.  For algorithms over histories the cards are put into the tree.
+
+    Raises the errors of `build_game`.  Raises `ValueError` if the abstraction is missing or does not suit the game, or
+    if there are too many histories.
+    """
+    game = with_opponents(_on(config.abstraction, config, base), config, base)
+    return form_for(stratified(game, config), config)
+
+
+def with_opponents(game: Game, config: Config, base: Path) -> Game:
+    """Return the game with the buckets of the opponents, if these have an abstraction of their own.
+
+    For whole hold'em a recipe is enough until hands are dealt.  Raises `ValueError` if the abstraction is missing or
+    not built.
+    """
+    buckets = opponents_buckets(config, base)
+    if buckets is None or config.solver.opponents is None:
+        return game
+    key, path = config.solver.opponents[0], Path(buckets.path)
+    said = f"solver.{key} = {config.solver.opponents[1]!r}"
+    if buckets.recipe is not None and not is_abstraction(path) and not game.cards.shared_bytes:
+        raise ValueError(f"{said} is not built yet: build it with mccfr abstraction build {buckets.recipe}")
+    if buckets.recipe is None and not is_abstraction(path):
+        raise ValueError(
+            f"{said} is no abstraction: name a directory that mccfr abstraction build wrote, a recipe's .toml, 'own' "
+            "or 'lossless'"
+        )
+    return replace(game, opponent_cards=_on(buckets, config, base).cards)
+
+
+def opponents_buckets(config: Config, base: Path) -> AbstractionConfig | None:
+    """Return the opponents' abstraction with absolute paths, or None if they have none of their own.
+
+    The result names the recipe as well, if the configuration names a recipe.  `base` is the directory that the
+    configuration's paths are relative to.
+    """
+    if config.solver.opponents is None:
+        return None
+    path = (base / config.solver.opponents[1]).resolve()
+    if path.suffix != ".toml":
+        return AbstractionConfig(path=str(path))
+    return AbstractionConfig(path=str(path.with_suffix("")), recipe=str(path))
+
+
+def _on(abstraction: AbstractionConfig | None, config: Config, base: Path) -> Game:
+    game = build_game(config.game, base, abstraction)
+    if abstraction is not None and not game.cards.shared_bytes:
+        from mccfr.games.bucketed import bucketed
+
+        if game.tree.locks is not None:
+            raise ValueError("game.locks are of hands, which share rows with [abstraction]: leave one of the two out")
+        game = bucketed(game, Abstraction(base / abstraction.path))
+    return game
+
+
+def stratified(game: Game, config: Config) -> Game:
+    """Return the game with its buckets split by stratum if `run.strata` is set.
+
+    Raises `ValueError` if the game cannot be split so.
+    """
+    if config.run.strata is None:
+        return game
+    cards, strata = in_strata(game.cards, config.run.strata)
+    return replace(game, cards=cards, strata=strata)
+
+
+def form_for(game: Game, config: Config) -> Game:
+    """Return the game in the form that the algorithm of a configuration traverses.
+
+    Histories replace cards dealt beside the tree if needed.  Raises `ValueError` for rake or locked rows that the
+    algorithm does not support.
+    """
+    algorithm = algorithm_of(config)
+    if game.rake is not None and not algorithm.traits.takes_rake:
+        raise ValueError(
+            f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "
+            f"apart, and not for {algorithm.name!r}{' over histories' * algorithm.traits.over_histories}: leave it out"
+        )
+    if game.tree.locks is not None and not algorithm.traits.takes_locks:
+        apart = "" if config.run.strata is None else " with run.strata"
+        raise ValueError(f"solver.algorithm = {algorithm.name!r}{apart} keeps no game.locks: leave one of them out")
+    if algorithm.traits.over_histories and game.cards.dealt:
+        from mccfr.games.history_tree import expand
+
+        return expand(game).game
+    return game

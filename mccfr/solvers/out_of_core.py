@@ -1,0 +1,131 @@
+"""Out-of-core schedule of strata: trains one block of strata at a time, with two blocks in memory.
+
+Each *cycle* trains every block once, in a *turn*.  The order is drawn from (seed, cycle).  A turn gives each stratum of
+the block its share of the cycle's iterations, split into intervals (`mccfr.solvers.strata_training`).  The changes of
+the first street are added to the totals before the next turn begins.
+
+The discount weight is fixed during a cycle, and the first street is discounted at its end.  So the result depends on
+seed, strata, blocks and cycle length, and not on the number of blocks in memory or of workers.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import accumulate, pairwise
+from math import ceil
+
+from mccfr.config.run_tables import CYCLE_ITERATIONS, Config
+from mccfr.solvers.solver import WorkerState
+from mccfr.solvers.strata_training import Barrier, Interval
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in the schedule between two turns.
+
+    turns  turns that have ended
+    nodes  nodes touched by all strata before the current cycle
+    """
+
+    turns: int = 0
+    nodes: int = 0
+
+
+def turns_of(config: Config) -> tuple[int, int]:
+    """Return (blocks, iterations of a cycle) of a configuration with `tables.memory_budget`."""
+    run = config.run
+    assert run.strata is not None
+    return run.blocks or run.strata, run.cycle_iterations or CYCLE_ITERATIONS
+
+
+def block_bounds(strata: int, blocks: int) -> list[int]:
+    """Return [blocks+1] bounds: block b has strata bounds[b] to bounds[b+1]-1, as equal as possible."""
+    return [block * strata // blocks for block in range(blocks + 1)]
+
+
+def turn_order(seed: int, cycle: int, blocks: int) -> list[int]:
+    """Return the order of the blocks in a cycle; all orders are equally likely."""
+    return sorted(range(blocks), key=lambda block: sha256(f"turn {seed} {cycle} {block}".encode()).digest())
+
+
+def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int]:
+    """Return the iterations of each stratum in a cycle.
+
+    Running sums are rounded, so each stratum's total over all cycles differs from its exact share by less than one.
+    Each cycle has exactly `iterations`.
+    """
+    ends = list(accumulate(shares, initial=0))
+
+    def so_far(cycles: int) -> list[int]:
+        known = [cycles * iterations * end // ends[-1] for end in ends]
+        return [after - before for before, after in pairwise(known)]
+
+    return [now - before for now, before in zip(so_far(cycle + 1), so_far(cycle), strict=True)]
+
+
+def least_cycle_iterations(shares: Sequence[int]) -> int:
+    """Return the cycle length that gives every stratum at least one iteration in each cycle."""
+    return ceil(3 * sum(shares) / min(shares))
+
+
+class BlockSchedule:
+    """The schedule: the block to train, its intervals, and the ends of turns and cycles.
+
+    position  turns that have ended; assign it to continue from another place
+    """
+
+    def __init__(self, barrier: Barrier, blocks: int, cycle_iterations: int) -> None:
+        self._barrier, self._iterations = barrier, cycle_iterations
+        self._seed: int = barrier.algorithm.config.solver.seed
+        self.bounds = block_bounds(barrier.strata.count, blocks)
+        self.position = Position()
+        self._left: list[tuple[Interval, list[int]]] = []  # intervals of the current turn, in reverse order
+        self._under_way = False
+
+    @property
+    def blocks(self) -> int:
+        """Return the number of blocks."""
+        return len(self.bounds) - 1
+
+    def block(self, ahead: int = 0) -> int:
+        """Return the block of the current or next turn, or of the turn `ahead` turns later."""
+        cycle, place = divmod(self.position.turns + ahead, self.blocks)
+        return turn_order(self._seed, cycle, self.blocks)[place]
+
+    @property
+    def between(self) -> bool:
+        """Return whether no turn is in progress."""
+        return not self._under_way
+
+    @property
+    def between_cycles(self) -> bool:
+        """Return whether no cycle is in progress."""
+        return self.between and self.position.turns % self.blocks == 0
+
+    def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
+        """Return the next interval and the quotas of all strata in it."""
+        if self.between:
+            self._begin_turn(states)
+        return self._left.pop()
+
+    def _begin_turn(self, states: Sequence[WorkerState]) -> None:
+        if self.between_cycles:
+            self.position = Position(self.position.turns, sum(state.nodes for state in states))
+        block = self.block()
+        strata = range(self.bounds[block], self.bounds[block + 1])
+        every = cycle_quotas(self._barrier.strata.shares.tolist(), self._iterations, self.position.turns // self.blocks)
+        turn = [quota if stratum in strata else 0 for stratum, quota in enumerate(every)]
+        iterations = sum(turn)
+        done = sum(state.iterations for state in states)
+        count = max(1, ceil(iterations / self._barrier.interval_iterations(done)))
+        parts = [[quota * (k + 1) // count - quota * k // count for quota in turn] for k in reversed(range(count))]
+        self._left = [(self._barrier.interval(self.position.nodes, max(1, sum(part))), part) for part in parts]
+        self._under_way = True
+
+    def end(self) -> bool:
+        """Record that an interval was trained and added; return whether its turn has ended."""
+        if self._left:
+            return False
+        began = self.position
+        self.position, self._under_way = Position(began.turns + 1, began.nodes), False
+        return True

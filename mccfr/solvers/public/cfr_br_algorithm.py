@@ -1,0 +1,90 @@
+"""CFR-BR as an `Algorithm`: training on buckets against an opponent who sees the real cards.
+
+Source: Johanson, Bard, Burch & Bowling, "Finding Optimal Abstract Strategies in Extensive-Form Games" (AAAI 2012).  CFR
+between two abstracted players learns to exploit the other's blindness, and may become more exploitable with finer
+buckets.  CFR-BR approaches the least exploitable strategy that the buckets can express.  The iterations are in
+`mccfr.solvers.public.public_chance.sampled_board_responses`.
+"""
+
+from dataclasses import replace
+from math import prod
+
+import msgspec
+import numpy as np
+
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import CfrBrConfig
+from mccfr.games.game import Game
+from mccfr.solvers.public.public_chance.public_chance_algorithm import PublicChanceSolver, known_state
+from mccfr.solvers.public.public_chance.public_chance_sampling import table_specs
+from mccfr.solvers.public.public_chance.sampled_board_responses import OPTIONS, RespondedSampling, responding_specs
+from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import TableLayout, TableSet
+
+HANDS_A_CELL = 20
+"""Hands at nodes in a period, for each cell of the players' tables; bounds the cost of sweeps."""
+
+
+def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
+    """Return the game on the opponents' buckets before the last street, or None if these are the players'.
+
+    Raises `ValueError` for a game without cards, and for buckets that do not exist.
+    """
+    if not game.cards.dealt:
+        raise ValueError(f"solver.algorithm = 'cfr-br' needs a game with cards, and {game.name} has none")
+    if solver.trunk == "own":
+        return None
+    if solver.trunk == "lossless":
+        if game.cards.boards is None:
+            raise ValueError(
+                f"solver.trunk = 'lossless': the hands of {game.name} are too many; name an abstraction that is finer "
+                "than the players', or take 'own'"
+            )
+        return None if game.known_cards is None else replace(game, cards=game.known_cards)
+    if game.opponent_cards is None:
+        raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, opponent_cards")
+    return replace(game, cards=game.opponent_cards)
+
+
+class CfrBestResponse(Algorithm):
+    """CFR on buckets against a best response that sees the real cards, on sampled boards."""
+
+    options = CfrBrConfig
+    traits = Traits(sweeps=True)
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, CfrBrConfig)
+        self._solver = config.solver
+
+    @property
+    def schedule(self) -> Schedule:
+        """Return the discount schedule of the learners."""
+        return replace(OPTIONS.schedule, period_nodes=self._solver.period_nodes or OPTIONS.schedule.period_nodes)
+
+    def completed(self, game: Game) -> Config:
+        """Return the configuration with a period so long that sweeping large tables costs little.
+
+        A period that the configuration sets is kept.
+        """
+        cells = sum(prod(spec.shape) for spec in table_specs(game))
+        period = HANDS_A_CELL * cells // max(1, game.cards.most_hands)
+        if self._solver.period_nodes is not None or period <= OPTIONS.schedule.period_nodes:
+            return self.config
+        solver = msgspec.structs.replace(self._solver, period_nodes=period)
+        return msgspec.structs.replace(self.config, solver=solver)
+
+    def layout(self, game: Game) -> TableLayout:
+        """Return the layout of the tables of players and opponents, without padding."""
+        tables, trunk = self.config.tables, trunk_game(self._solver, game)
+        sum_dtype = "float64" if tables.sum_dtype == "float64" else "float32"
+        specs = responding_specs(game, trunk or game, tables.regret_dtype, sum_dtype)
+        return TableLayout(specs, np.zeros(2 * game.tree.streets, np.int64))
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> PublicChanceSolver:
+        """Return the solver that iterates on the tables."""
+        share = share or Share()
+        given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
+        options = replace(OPTIONS, schedule=self.schedule)
+        return PublicChanceSolver(RespondedSampling(game, tables, *given, options), share)

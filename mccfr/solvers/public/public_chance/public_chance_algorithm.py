@@ -1,0 +1,125 @@
+"""Public chance sampling as an `Algorithm`; the iterations are in `sampling`."""
+
+import time
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import PublicChanceConfig
+from mccfr.games.game import Game
+from mccfr.solvers.locked_tables import LockedCells, check_locks
+from mccfr.solvers.public.public_chance.public_chance_sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    PublicChanceState,
+    period_nodes,
+    table_specs,
+)
+from mccfr.solvers.sampling.sampled import batch_nodes, schedule_of
+from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import TableLayout, TableSet
+
+_BATCH_SECONDS = 0.05
+
+
+class PublicChance(Algorithm):
+    """Public chance sampling: one board an iteration, for all hands of both players."""
+
+    options = PublicChanceConfig
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        assert isinstance(config.solver, PublicChanceConfig)
+        self._solver = config.solver
+
+    @property
+    def traits(self) -> Traits:
+        """Return the traits; `dcfr` sweeps tables."""
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=True)
+
+    @property
+    def schedule(self) -> Schedule:
+        """Return the discount schedule of `[solver]`."""
+        return schedule_of(self._solver)
+
+    def completed(self, game: Game) -> Config:
+        """Return the configuration with the length of a period, if it has none.
+
+        A period is one round of all boards, or a hundred boards if there are more.
+        """
+        if self._solver.period_nodes is not None:
+            return self.config
+        solver = msgspec.structs.replace(self._solver, period_nodes=period_nodes(game))
+        return msgspec.structs.replace(self.config, solver=solver)
+
+    def layout(self, game: Game) -> TableLayout:
+        """Return the layout [slot, bucket] of the run's tables, with all strategy sums in one dtype."""
+        if not game.cards.dealt:
+            raise ValueError(
+                f"solver.algorithm = 'public-chance-sampling' needs a game with cards, and {game.name} has none"
+            )
+        check_locks(game)
+        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        is_wide = self.config.tables.sum_dtype == "float64"
+        specs = table_specs(game, self.config.tables.regret_dtype, "float64" if is_wide else "float32")
+        return TableLayout(specs, nothing)
+
+    def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
+        """Return the solver that iterates on the tables."""
+        return public_chance_solver(game, self._solver, tables, share or Share())
+
+
+def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
+    """Return the weights and discounts of updates for a `[solver]` table."""
+    schedule = schedule_of(config)
+    return PublicChanceOptions(schedule, schedule.kind == "none")
+
+
+def public_chance_solver(
+    game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
+) -> "PublicChanceSolver":
+    """Return the solver that trains the players in `seats`; the others' regrets never change."""
+    given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
+    return PublicChanceSolver(PublicChanceSampling(*given, seats), share)
+
+
+def known_state(share: Share) -> PublicChanceState:
+    """Return a worker's state in the form of its sampler."""
+    state = share.state
+    state.rng = state.rng or [0, 0, 0, 0]  # no random words are needed: the first counts the period ends swept
+    return PublicChanceState(state.iterations, state.nodes, state.rng[0])
+
+
+class PublicChanceSolver:
+    """Runs iterations of a sampler in batches and changes the tables in place."""
+
+    def __init__(self, sampler: PublicChanceSampling, share: Share) -> None:
+        self.state, self._sampler, options = share.state, sampler, sampler.options
+        self._locked = LockedCells(sampler.game)
+        self._locked.write(sampler.tables)
+        self._moves_locked = options.schedule.sweeps or options.plus
+        self.busy_seconds = 0.0
+        self._batch = 1
+        self._batch_nodes = batch_nodes(sampler.options.schedule, share.workers)
+
+    def warm_up(self) -> None:
+        """Compile the kernels, or load them from the cache, without changing anything."""
+        self._sampler.warm_up()
+
+    def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
+        """Run one batch and return its (iterations, nodes); see `Solver.run`."""
+        began = time.perf_counter()
+        if self._locked and self._moves_locked:
+            self._locked.write(self._sampler.tables)
+        limit = node_limit if self._batch_nodes is None else min(node_limit, self._batch_nodes)
+        iterations, nodes = self._sampler.run(min(self._batch, iteration_limit), limit, total_nodes)
+        seconds = time.perf_counter() - began
+        self._batch = max(1, min(2 * self._batch, int(iterations * _BATCH_SECONDS / max(seconds, 1e-9))))
+        self.state.iterations += iterations
+        self.state.nodes += nodes
+        self.state.rng[0] = self._sampler.state.ends
+        self.busy_seconds += seconds
+        return iterations, nodes

@@ -1,0 +1,211 @@
+"""Public chance sampling (Johanson, Bard, Lanctot, Gibson & Bowling 2012, section 5.1).
+
+An iteration draws one full board and walks it (`traversal`) once for each player.  The second player plays against the
+first one's updated regrets.  The expected update is that of a full-width iteration, up to one constant for all streets.
+
+Changes from the paper: listed boards are drawn in rounds (`BoardSource`), and updates are weighted or discounted by
+period, as in the other samplers.  Alternatively regrets are floored at 0 and strategy sums are weighted by n^gamma in
+period n, as in CFR+ (Tammelin 2014).  A period should be about one round of the boards, or a hundred boards if there
+are more (`period_nodes`).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.float_tolerance import CARD_REMOVAL
+from mccfr.common.rng import ACTIONS, second_word, seed_stream
+from mccfr.games.game import Game
+from mccfr.solvers.dcfr_discount import DcfrDiscount
+from mccfr.solvers.public.public_chance.traversal import (
+    Task,
+    VectorTables,
+    new_response,
+    new_scratch,
+    sampled_traversals,
+)
+from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.table_layout import SLOT_FIRST, TableSet, table_name
+from mccfr.trees.street_trees import street_trees
+from storage.schema import ArraySpec
+
+_BLOCKS = 8
+_NOBODY = new_response()
+_ROUND_BOARDS = 48  # length of a round if boards are not listed
+_MOST_BOARDS = 100  # in a period: in longer ones the first boards keep too much weight for too long
+
+
+@dataclass(frozen=True)
+class PublicChanceOptions:
+    """Weights and discounts of updates.
+
+    schedule  periods and discount; its `gamma` is also the averaging power with `plus`
+    plus      regret matching plus: regrets are floored at 0, strategy sums weighted by n^gamma; needs the schedule kind
+              "none"
+    """
+
+    schedule: Schedule = field(default_factory=Schedule)
+    plus: bool = True
+
+    def weights(self, nodes: int) -> tuple[float, float]:
+        """Return the factors of new regrets and of new strategy sums after `nodes` nodes."""
+        if self.plus:
+            return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma
+        return self.schedule.weight(nodes), self.schedule.weight(nodes)
+
+
+@dataclass
+class PublicChanceState:
+    """State that a worker needs to continue bit for bit; boards follow from the iteration number."""
+
+    iterations: int = 0
+    nodes: int = 0
+    ends: int = 0  # period ends at which tables were discounted (`dcfr`, worker 0)
+
+
+def table_specs(game: Game, regret_dtype: str = "float32", sum_dtype: str = "float32") -> tuple[ArraySpec, ...]:
+    """Return the specs of `regret` and `strategy_sum` [slot, bucket], for each block with decisions."""
+    specs = []
+    for block in map(int, np.flatnonzero(game.tree.row_count)):
+        shape = (int(game.tree.row_slots[block]), int(game.buckets[block]))
+        for kind, dtype in (("regret", regret_dtype), ("strategy_sum", sum_dtype)):
+            specs.append(ArraySpec(table_name(kind, block), shape, dtype, SLOT_FIRST))
+    return tuple(specs)
+
+
+def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[np.generic]]:
+    """Return zeroed tables in this process's own memory."""
+    return {spec.name: np.zeros(spec.shape, spec.dtype) for spec in specs}
+
+
+def period_nodes(game: Game) -> int:
+    """Return a period length in nodes: both traversals of every listed board, or of a hundred boards."""
+    return 2 * game.tree.nodes * min(game.cards.boards or _ROUND_BOARDS, _MOST_BOARDS)
+
+
+def sampled_average(game: Game, tables: Mapping[str, npt.NDArray[np.generic]]) -> Strategy:
+    """Return the average strategy of `strategy_sum` tables [slot, bucket].
+
+    Raises `ValueError` for sums that no run can write.
+    """
+    return average_strategy(game, TableSet(tables, table_specs(game)))
+
+
+class PublicChanceSampling:
+    """Iterations of one worker; several workers may add to the same tables without locks.
+
+    game          with cards beside its betting tree
+    options       weights and discounts of updates
+    tables        arrays of `table_specs` by name, changed in place; None: new ones, in float32
+    seed, worker  seed of the random boards
+    state         state to continue from, changed in place
+    seats         players who learn; the others' regrets never change
+    ordered       whether boards have their hands in order of strength
+
+    Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        options: PublicChanceOptions | None = None,
+        tables: Mapping[str, npt.NDArray[np.generic]] | None = None,
+        seed: int = 0,
+        worker: int = 0,
+        state: PublicChanceState | None = None,
+        seats: Sequence[int] = (0, 1),
+        *,
+        ordered: bool = False,
+    ) -> None:
+        self._seats = seats
+        self.options, self.state = options or PublicChanceOptions(), state or PublicChanceState()
+        _check_options(self.options)
+        self.game, self.tables = game, new_tables(table_specs(game)) if tables is None else tables
+        self._worker = worker
+        self._kernel_tables, self._dtype = _kernel_tables(game, self.tables)
+        self._source = BoardSource(game, self._dtype, seed, worker, ordered=ordered)
+        self._trees = street_trees(game.tree)
+        self._scratch = new_scratch(self._trees, game.cards.most_hands, game.cards.deck_size, self._dtype)
+        self._stream = np.uint64(seed), np.uint64(worker)
+        self._rng = np.zeros(4, np.uint64)
+        swept = self._kernel_tables.regret, self._kernel_tables.strategy_sum
+        sweeps = self.options.schedule.sweeps and worker == 0
+        self._sweep = DcfrDiscount(*swept, self.options.schedule, (seed, worker)) if sweeps else None
+
+    @property
+    def nodes_touched(self) -> int:
+        """Return the public nodes that this worker has visited."""
+        return self.state.nodes
+
+    def average_strategy(self) -> Strategy:
+        """Return the average strategy of the tables so far."""
+        return sampled_average(self.game, self.tables)
+
+    def warm_up(self) -> None:
+        """Compile the kernels, or load them from the cache, without changing the tables."""
+        board = self._source.board(0)
+        self._traverse(board._replace(count=np.zeros_like(board.count), rows=np.zeros_like(board.rows)), 0.0, 0.0)
+        if self._sweep is not None:
+            self._sweep.warm_up()
+
+    def run(self, iterations: int, node_limit: int | None = None, total_nodes: int | None = None) -> tuple[int, int]:
+        """Run iterations and return their number and their nodes.
+
+        It stops after `iterations`, or after the first iteration that brings it to `node_limit` nodes.  `total_nodes`
+        is the number of nodes of all workers before (default: this worker's); it determines the period.
+        """
+        begun = self.state.nodes if total_nodes is None else total_nodes
+        done, nodes = 0, 0
+        while done < iterations and (node_limit is None or nodes < node_limit):
+            if self._sweep is not None:
+                self.state.ends = self._sweep.run(self.state.ends, begun + nodes)
+            seed_stream(self._rng, *self._stream, np.uint64(ACTIONS), np.uint64(self.state.iterations))
+            touched = self._traverse(self._source.board(self.state.iterations), *self.options.weights(begun + nodes))
+            self.state.iterations += 1
+            self.state.nodes += touched
+            done, nodes = done + 1, nodes + touched
+        return done, nodes
+
+    def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
+        word = np.uint64(second_word(self._rng))
+        task = Task(min(self._seats), regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
+        tables, stop = self._kernel_tables, max(self._seats) + 1
+        return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
+
+
+def _check_options(options: PublicChanceOptions) -> None:
+    if options.plus and options.schedule.kind != "none":
+        raise ValueError(
+            f"discount = {options.schedule.kind!r} with floored regrets: floored runs weight their sums by period "
+            "already; use discount = 'none', or leave regrets unfloored"
+        )
+
+
+def _kernel_tables(
+    game: Game, tables: Mapping[str, npt.NDArray[np.generic]]
+) -> tuple[VectorTables, np.dtype[np.generic]]:
+    """Return the checked tables by block, and the dtype of regrets."""
+    regret_dtype, sum_dtype = (
+        next((table.dtype for name, table in tables.items() if name.startswith(f"{kind}/")), None)
+        for kind in ("regret", "strategy_sum")
+    )
+    if regret_dtype not in CARD_REMOVAL or sum_dtype not in CARD_REMOVAL:
+        raise ValueError(f"tables of {regret_dtype} and {sum_dtype}: float32 or float64 regrets and sums are needed")
+    by_kind: dict[str, list[npt.NDArray[np.generic]]] = {}
+    for kind, dtype in (("regret", regret_dtype), ("strategy_sum", sum_dtype)):
+        # One length for nearly all games, because kernels are compiled for each length.
+        by_kind[kind] = [np.zeros((1, 1), dtype) for _ in range(max(_BLOCKS, len(game.tree.row_count)))]
+    for spec in table_specs(game, str(regret_dtype), str(sum_dtype)):
+        table = tables.get(spec.name)
+        if table is None or table.shape != spec.shape or table.dtype != spec.dtype:
+            found = "missing" if table is None else f"{table.dtype} {table.shape}"
+            raise ValueError(f"the table {spec.name} is {found}: {spec.dtype} {spec.shape} is needed")
+        if not (table.flags.c_contiguous and table.flags.writeable):
+            raise ValueError(f"the table {spec.name} is read-only or not contiguous: it is changed in place")
+        kind, street, player = spec.name.split("/")
+        by_kind[kind][2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))] = table
+    return VectorTables(tuple(by_kind["regret"]), tuple(by_kind["strategy_sum"])), np.dtype(regret_dtype)  # type: ignore[arg-type]

@@ -1,0 +1,65 @@
+"""External-sampling MCCFR as an `Algorithm`; the kernels are in `packed` and `general`."""
+
+from dataclasses import replace
+from math import inf
+
+from mccfr.config.solver_tables import ExternalSamplingConfig
+from mccfr.games.game import Game
+from mccfr.solvers.sampling.external.external_general import external_sampling_general, new_worklist
+from mccfr.solvers.sampling.external.external_packed import Pruning, external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.solver import Traits
+
+
+class ExternalSolver(SampledSolver):
+    """Runs iterations of external sampling, with or without sampled pruning."""
+
+    _config: ExternalSamplingConfig
+
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
+        self._kernel = external_sampling_packed if packed else external_sampling_general
+        new_scratch = new_packed_worklist if packed else new_worklist
+        self._floored = self._config.negative_regret_pruning
+        self._scratch = new_scratch(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
+
+    def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
+        config = self._config
+        if not config.negative_regret_pruning:
+            return ()  # selects the kernel compiled without pruning
+        active = int(total_nodes >= config.prune_after_nodes)
+        floor = float(config.floor_chips)
+        # In strata the floor of the first street is applied to the totals and not to the copies.
+        return (Pruning(active, float(config.prune_below_chips), floor, inf if self._strata is not None else floor),)
+
+    def _next_change(self, total_nodes: int) -> int | None:
+        config = self._config
+        begins = config.negative_regret_pruning and total_nodes < config.prune_after_nodes
+        return config.prune_after_nodes if begins else None
+
+
+class ExternalSampling(SampledAlgorithm):
+    """External sampling: all actions of the traverser, one sampled action of the opponent and of chance."""
+
+    options = ExternalSamplingConfig
+    walks_all = True
+    iterates = ExternalSolver
+
+    def first_floor(self, total_nodes: int) -> float:
+        """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
+        assert isinstance(self.config.solver, ExternalSamplingConfig)
+        solver = self.config.solver
+        prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes
+        return -solver.floor_chips * self.schedule.weight(total_nodes) if prunes else -inf
+
+    @property
+    def traits(self) -> Traits:
+        """Return the traits.
+
+        Lost updates can be counted only if strategy sums are not discounted and no part of a traversal is skipped.
+        """
+        solver, sweeps = self.config.solver, self.schedule.sweeps
+        assert isinstance(solver, ExternalSamplingConfig)
+        locks = getattr(self.config.game, "locks", None)  # strategy sums of locked rows do not count visits
+        whole = not (solver.negative_regret_pruning or sweeps or locks)
+        return replace(super().traits, counts_lost_updates=whole)

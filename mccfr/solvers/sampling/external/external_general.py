@@ -1,0 +1,137 @@
+"""Kernel of external sampling over general records, action by action; see `packed` for the algorithm."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import nogil_njit, part_njit
+from mccfr.common.rng import second_word, uniform
+from mccfr.solvers.regret import choose, regret_matching, total_of, update, update_explored
+from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, PRUNED_SHARE
+from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
+from mccfr.solvers.sampling.sums import add_strategy
+from mccfr.trees.compiled import CHANCE, TERMINAL
+
+
+class Worklist(NamedTuple):
+    """Scratch arrays of external sampling over N general records; R is the dtype of the regrets.
+
+    order    [N] int32  nodes in the order visited
+    start    [N] int64  first regret cell of each node's row
+    child    [N] int32  the sampled child, or the first of several
+    value    [N] R      chips for the traverser
+    sigma    [N] R      current strategies; each action's probability is at the index of its child
+    updated  [1] int64  counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
+    hand     HandRows   rows of the current deal
+    seats    [2] int64  players seats[0] to seats[1]-1 traverse on each deal; regrets of the others never change
+    """
+
+    order: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    child: npt.NDArray[np.int32]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: HandRows
+    seats: npt.NDArray[np.int64]
+
+
+def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)) -> Worklist:
+    """Return scratch arrays for `nodes` general records and regrets of `dtype`."""
+    order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
+    shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
+    return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
+
+
+@nogil_njit
+def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
+    """Run deals of a batch over general records; arguments and results as `external_sampling_packed`.
+
+    tree  TreeArrays with N nodes
+    work  Worklist for N nodes
+    """
+    nodes, deal = 0, limits[START]
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        locate(tables, deals, deal, work.hand)
+        for traverser in range(work.seats[0], work.seats[1]):
+            tail, touched = visit(tree, tables, traverser, weight, rng, work, pruning)
+            _backward(tree, tables, traverser, deals.result[deal], weight, work, tail, pruning)
+            nodes += touched
+        deal += 1
+    return deal - limits[START], nodes
+
+
+@part_njit
+def visit(tree, tables, traverser, weight, rng, work, pruning):
+    """Run the forward pass: strategies, strategy sums and sampled choices.
+
+    Returns (length of the worklist, nodes touched).
+    """
+    order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
+    prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
+    prune_below = -pruning.below * weight
+    order[0] = 0
+    tail, place, nodes = 1, 0, 0
+    while place < tail:
+        node = order[place]
+        place += 1
+        nodes += tree.touched[node]
+        kind, first, actions = tree.kind[node], tree.first[node], tree.count[node]
+        if kind == TERMINAL:
+            continue
+        if kind == CHANCE:
+            chosen = first + choose(tree.probability, first, actions, uniform(rng))
+            order[tail] = chosen
+            work.child[node] = chosen
+            tail += 1
+            continue
+        block = tree.block[node]
+        work.start[node] = hand.regrets[block] + tree.slot[node]
+        work.child[node] = first
+        work.updated[0] += 1
+        regret_matching(tables.regret, work.start[node], actions, sigma, first)
+        if tree.player[node] == traverser:
+            skips = prunes and block // 2 < last_street
+            for a in range(actions):
+                child = first + a
+                skipped = sigma[child] == 0 and tables.regret[work.start[node] + a] < prune_below
+                if skips and skipped and tree.kind[child] != TERMINAL:
+                    value[child] = np.nan
+                    continue
+                order[tail] = child
+                tail += 1
+        else:
+            add_strategy(tree, tables, hand, node, (sigma, first), weight, second_word(rng))
+            chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
+            order[tail] = chosen
+            work.child[node] = chosen
+            tail += 1
+    return tail, nodes
+
+
+@part_njit
+def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
+    """Run the backward pass: values from the leaves up, and regret updates of the traverser."""
+    value, sigma = work.value, work.sigma
+    sign = 1.0 - 2.0 * traverser
+    for place in range(tail - 1, -1, -1):
+        node = work.order[place]
+        if tree.kind[node] == TERMINAL:
+            value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)
+            continue
+        child = work.child[node]
+        if tree.player[node] != traverser:  # a chance node has no player
+            value[node] = value[child]
+            continue
+        actions, row = tree.count[node], work.start[node]
+        for a in range(actions):
+            sigma[child + a] *= value[child + a]  # the strategy is not needed any more
+            if pruning.active and np.isnan(value[child + a]):
+                sigma[child + a] = 0
+        value[node] = total_of(sigma, child, actions)
+        if pruning.active:
+            floor = -weight * (pruning.floor if tree.block[node] > 1 else pruning.first_floor)
+            update_explored(tables.regret, row, actions, value, child, value[node], weight, floor)
+        else:
+            update(tables.regret, row, actions, value, child, value[node], weight)

@@ -1,0 +1,185 @@
+"""External-sampling MCCFR (Lanctot, Waugh, Zinkevich & Bowling 2009, section 3.2).
+
+An iteration is one deal and one traversal for each player with that deal.  At the traverser's nodes every action is
+walked and regrets are updated.  At the opponent's nodes one action is sampled from its current strategy, which is added
+to its strategy sum.  The sum needs no reach factor: sampling supplies it.
+
+A traversal is a breadth-first worklist.  The forward pass computes strategies, pushes children and prefetches their
+rows.  The backward pass computes values and updates regrets.  Each pushed node has the index where its value goes.  An
+opponent's node passes this index on to its sampled child, so the backward pass visits only the traverser's decisions.
+
+This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
+both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being negative.
+The kernel branches on draws: a right prediction starts the next prefetches early.
+
+With sampled pruning the traverser skips actions of very negative regret on 95 % of its traversals.  It never does so on
+the last street or if the action ends the hand.  An action is skipped only if its probability is 0, so the node's value
+stays exact.  (The published rule also skips it under uniform play without positive regrets.)  The value of a skipped
+child is nan.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import nogil_njit
+from abstraction.kernels.prefetch import prefetch_to_write
+from mccfr.common.rng import second_word, uniform
+from mccfr.solvers.sampling.packed_rows import (
+    LANES,
+    add_row,
+    match_and_choose_row,
+    regret_matching_row,
+    update_explored_row,
+    update_row,
+)
+from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+class Pruning(NamedTuple):
+    """Sampled pruning (Brown & Sandholm 2019, "Superhuman AI for multiplayer poker", supplement).
+
+    active       int64    1: the traverser skips pruned actions on most traversals
+    below        float64  chips; an action is pruned if its regret is below -below·weight, with the discount weight of
+                          updates
+    floor        float64  chips, above `below`; regrets are kept at -floor·weight or above, so that actions can return
+    first_floor  float64  the floor on the first street; infinite in strata, where the floor is applied to the totals
+    """
+
+    active: int
+    below: float
+    floor: float
+    first_floor: float
+
+
+NO_PRUNING = Pruning(0, 0.0, 0.0, 0.0)
+PRUNED_SHARE = 0.95
+"""Share of the traversals that prune."""
+
+
+class PackedWorklist(NamedTuple):
+    """Scratch arrays of external sampling over a packed tree: D decisions, R the regrets' dtype.
+
+    order    [D] int32    decisions in the order visited
+    start    [D] int64    first regret cell of each decision's row
+    slot     [D] int32    index in `value` for each decision's value
+    own      [D] int32    numbers in `order` of the traverser's decisions
+    first    [D] int32    index in `value` of the first child of each of these; the other children follow
+    value    [D] R        chips for the traverser: at the root, then at children of its decisions
+    sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
+    updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
+    hand     HandRows     rows of the current deal
+    seats    [2] int64    players seats[0] to seats[1]-1 traverse on each deal; regrets of the others never change
+    """
+
+    order: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    slot: npt.NDArray[np.int32]
+    own: npt.NDArray[np.int32]
+    first: npt.NDArray[np.int32]
+    value: npt.NDArray[np.floating]
+    sigma: npt.NDArray[np.floating]
+    updated: npt.NDArray[np.int64]
+    hand: HandRows
+    seats: npt.NDArray[np.int64]
+
+
+def new_packed_worklist(
+    decisions: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
+) -> PackedWorklist:
+    """Return scratch arrays for a packed tree of `decisions` decisions and regrets of `dtype`."""
+    start = np.zeros(decisions, np.int64)
+    order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
+    value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * LANES, dtype)
+    shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
+    return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
+
+
+@nogil_njit
+def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pruning=NO_PRUNING):
+    """Run deals of a batch over a packed tree; return (iterations run, nodes touched).
+
+    `tree` is [D] PACKED_NODE, `limits` [3] int64 (START, STOP, NODE_LIMIT: the last iteration may pass it), `weight`
+    that of the updates, `rng` [4] uint64 and `work` for D nodes; tables, rng and work are changed in place.
+    """
+    (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
+    order, start, slot, own, first_value, value, sigma = work[:7]
+    prune_below, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
+    nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
+    spare = sigma.shape[0] - LANES  # cells for the opponent's strategy, which is used at once
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        locate(tables, deals, deal, work.hand)
+        for traverser in range(work.seats[0], work.seats[1]):
+            sign = 1.0 - 2.0 * traverser
+            result = sign * deals.result[deal]
+            prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
+            # Forward: strategies, strategy sums, choices; children are pushed.
+            order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
+            tail, place, owned, values = _ONE, _ZERO, _ZERO, _ONE
+            while place < tail:
+                node, row = tree[np.uint64(order[place])], start[place]
+                block, actions = np.uint64(node.block), node.actions
+                nodes += node.touched
+                terminals, mine = np.int64(node.folds) + np.int64(node.ends), spare
+                skips = prunes and node.player == traverser and node.block // 2 < last_street
+                # Children first .. stop-1 are pushed; `action` leads to the first, whose value goes to `goes`.
+                if node.player == traverser:
+                    mine = np.int64(owned) * LANES
+                    regret_matching_row(regret, row, actions, sigma, mine)
+                    nodes += node.leaves_touched
+                    own[owned], first_value[owned] = place, values
+                    action, goes, first = terminals, values, np.uint64(node.first)
+                    stop = first + np.uint64(actions - terminals)
+                    owned += _ONE
+                    values += stop - first
+                else:
+                    word, goes = second_word(rng), np.uint64(slot[place])
+                    action = match_and_choose_row(regret, row, actions, uniform(rng), False, sigma, mine)
+                    if sums[block] >= 0:
+                        added = sums[block] + node.slot
+                        add_row(strategy_sum, added, actions, sigma, mine, weight, word)
+                    first = np.uint64(node.first + action - terminals)
+                    stop = first + _ONE
+                    if action < terminals:  # the hand ends here
+                        stop = first
+                        if node.folds and action == 0:
+                            nodes += node.leaves_touched - node.end_touched
+                            value[goes] = sign * node.fold_value
+                        else:
+                            nodes += node.end_touched
+                            value[goes] = result * node.call_value
+                while first != stop:
+                    if skips and sigma[np.uint64(mine + action)] == 0 and regret[np.uint64(row + action)] < prune_below:
+                        value[goes] = np.nan
+                    else:
+                        below = tree[first]
+                        block = np.uint64(below.block)
+                        order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot
+                        prefetch_to_write(regret, start[tail])
+                        if below.player != traverser and sums[block] >= 0:
+                            prefetch_to_write(strategy_sum, sums[block] + below.slot)
+                        tail += _ONE
+                    first += _ONE
+                    goes += _ONE
+                    action += 1
+                place += _ONE
+            rows += np.int64(tail)
+            # Backward: values from the leaves up, and the traverser's regrets.
+            while owned > _ZERO:
+                owned -= _ONE
+                place = np.uint64(own[owned])
+                node, row = tree[np.uint64(order[place])], start[place]
+                actions, goes = node.actions, np.uint64(slot[place])
+                terminals = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
+                strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
+                if pruning.active:
+                    floored = weight, floor if node.block > 1 else first_floor
+                    value[goes] = update_explored_row(regret, row, actions, strategy, children, terminals, floored)
+                else:
+                    value[goes] = update_row(regret, row, actions, strategy, children, terminals, weight)
+        deal += 1
+    work.updated[0] += rows
+    return deal - limits[START], nodes

@@ -1,0 +1,44 @@
+"""Outcome-sampling MCCFR as an `Algorithm`; the kernels are in `packed` and `general`."""
+
+import numpy as np
+
+from mccfr.config.solver_tables import OutcomeSamplingConfig
+from mccfr.games.game import Game
+from mccfr.solvers.sampling.outcome.outcome_general import outcome_sampling_general
+from mccfr.solvers.sampling.outcome.outcome_packed import outcome_sampling_packed
+from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
+from mccfr.trees.compiled import DECISION, MAX_PACKED_ACTIONS, NO_PARENT, CompiledTree
+
+
+def tree_depth(tree: CompiledTree) -> int:
+    """Return the most decisions on a path from the root."""
+    depth = np.zeros(len(tree.parent), np.int64)
+    for node, parent in enumerate(tree.parent):
+        depth[node] = (0 if parent == NO_PARENT else depth[parent]) + (tree.arrays.kind[node] == DECISION)
+    return int(depth.max())
+
+
+class OutcomeSolver(SampledSolver):
+    """Runs iterations of outcome sampling."""
+
+    _config: OutcomeSamplingConfig
+
+    def _choose_kernel(self, game: Game, packed: bool) -> None:
+        self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
+        most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
+        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, self._tables.regret.dtype
+        self._together = deals_together(int(game.infosets.sum()))
+        self._scratch = new_paths(self._together, *scratch)
+
+    def _own(self, total_nodes: int) -> tuple[float]:
+        del total_nodes
+        return (self._config.epsilon,)
+
+
+class OutcomeSampling(SampledAlgorithm):
+    """Outcome sampling: one sampled path for each player and deal."""
+
+    options = OutcomeSamplingConfig
+    walks_all = False
+    iterates = OutcomeSolver

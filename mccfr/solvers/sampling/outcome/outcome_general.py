@@ -1,0 +1,82 @@
+"""Kernel of outcome sampling over general records, action by action; see `packed` for the algorithm."""
+
+import numpy as np
+
+from abstraction.kernels.jit import nogil_njit, part_njit
+from mccfr.common.rng import next_word, random_at
+from mccfr.solvers.regret import choose, regret_matching, update_sampled
+from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
+from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, locate
+from mccfr.solvers.sampling.sums import add_strategy
+from mccfr.trees.compiled import CHANCE, TERMINAL
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+@nogil_njit
+def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, epsilon):
+    """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
+
+    tree   TreeArrays
+    paths  Paths with as many cells of strategy as any decision has actions
+    """
+    nodes, deal, together = 0, limits[START], paths.place.shape[0] // 2
+    while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
+        stop, logged = min(deal + together, limits[STOP]), np.int64(0)  # a literal 0 would have another numba type
+        for j in range(stop - deal):
+            locate(tables, deals, deal + j, paths.hand)
+            for traverser in range(2):
+                node, logged, touched = _walk(
+                    tree, tables, weight, next_word(rng), paths, (2 * j + traverser, logged), epsilon
+                )
+                nodes += touched
+                place = paths.place[2 * j + traverser]
+                payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
+                place.value = (1.0 - 2.0 * traverser) * payoff / place.probability
+        _update_paths(tables.regret, logged, weight, paths)
+        deal = stop
+    return deal - limits[START], nodes
+
+
+@part_njit
+def _walk(tree, tables, weight, word, paths, which, epsilon):
+    """Sample one path and return (terminal node, decisions logged so far, nodes touched).
+
+    which  (number of the path in its group, decisions logged before)
+    """
+    (path, logged), hand, sigma = which, paths.hand, paths.sigma
+    node, probability, nodes, level, traverser = 0, 1.0, 0, _ZERO, path & 1
+    while tree.kind[node] != TERMINAL:
+        nodes += tree.touched[node]
+        first, actions, block = tree.first[node], tree.count[node], tree.block[node]
+        drawn, rounding = random_at(word, level), random_at(~word, level)
+        level += _ONE
+        if tree.kind[node] == CHANCE:
+            node = first + choose(tree.probability, first, actions, uniform_like(tree.probability, drawn))
+            continue
+        paths.updated[0] += 1
+        own, row = tree.player[node] == traverser, hand.regrets[block] + tree.slot[node]
+        regret_matching(tables.regret, row, actions, sigma, 0)
+        even = own and explores(drawn, exploration(epsilon))
+        action = choose(tables.regret, row, actions, uniform_like(tables.regret, drawn), even)
+        if own:
+            step, taken = paths.step[logged], np.float64(sigma[action])
+            step.row, step.taken, step.path, step.action, step.actions = row, taken, path, action, actions
+            logged += 1
+            probability *= epsilon / actions + (1.0 - epsilon) * taken
+        else:
+            add_strategy(tree, tables, hand, node, (sigma, 0), weight / probability, rounding)
+        node = first + action
+    paths.place[path].probability = probability
+    return node, logged, nodes + tree.touched[node]
+
+
+@part_njit
+def _update_paths(regret, logged, weight, paths):
+    """Update regrets at the traversers' decisions of a group, in place, the last one logged first."""
+    for place_in_log in range(logged - 1, -1, -1):
+        step = paths.step[place_in_log]
+        place = paths.place[step.path]
+        value, here = place.value, place.value * step.taken
+        update_sampled(regret, step.row, step.actions, step.action, value, here, weight)
+        place.value = here

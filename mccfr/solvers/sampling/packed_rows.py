@@ -1,0 +1,347 @@
+"""Updates of table rows of up to eight actions as vectors; vector forms of `mccfr.solvers.regret`.
+
+Each function is one LLVM sequence on eight masked lanes.  Its scalar form in `mccfr.solvers.regret` has the same name
+without `_row` and gives the same bits, because both add in the same order.  Elements are float32 or float64.  Lanes
+beyond the row's actions are never read or written in tables.
+"""
+
+from llvmlite import ir
+
+from abstraction.kernels.jit import intrinsic, types
+from abstraction.kernels.numba_settings import stores_masked_vectors
+from mccfr.common.rounding import emit_added, emit_bits, halves
+
+LANES = 8
+_I1, _I32 = ir.IntType(1), ir.IntType(32)
+_ALIGNED = 4  # bytes; the smallest cell is a float32
+_LANE_NUMBERS = ir.Constant(ir.VectorType(_I32, LANES), list(range(LANES)))
+
+
+def _pointer(context, builder, array_type, array, index):
+    """Emit the address of an array cell."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.gep(data, [index])
+
+
+def _splat(builder, value):
+    """Emit a vector with the same number in all lanes."""
+    vector = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+    vector = builder.insert_element(vector, value, _I32(0))
+    return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
+
+
+def _int32(builder, number):
+    """Emit an integer converted to 32 bits."""
+    return builder.trunc(number, _I32) if number.type.width > 32 else builder.sext(number, _I32)
+
+
+def _lane_mask(builder, actions):
+    """Emit the mask of the lanes that hold a row's actions."""
+    return builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, _int32(builder, actions)))
+
+
+def _masked(builder, verb, result, arguments):
+    """Emit a call of LLVM's masked load or store of eight lanes."""
+    vector = result if verb == "load" else arguments[0].type
+    width = "f32" if isinstance(vector.element, ir.FloatType) else "f64"
+    name, kind = f"llvm.masked.{verb}.v{LANES}{width}.p0", ir.FunctionType(result, [a.type for a in arguments])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, arguments)
+
+
+def _load(builder, place, mask):
+    """Emit a load of the masked lanes at an address; the other lanes are 0."""
+    vector = ir.VectorType(place.type.pointee, LANES)
+    place, nothing = builder.bitcast(place, vector.as_pointer()), ir.Constant(vector, [0.0] * LANES)
+    return _masked(builder, "load", vector, [place, _I32(_ALIGNED), mask, nothing])
+
+
+def _store(builder, vector, place, mask, actions=None):
+    """Emit a store of the masked lanes at an address.
+
+    actions  number of actions, if the mask is that of a row; allows the faster form for machines without masked stores
+    """
+    if actions is None or stores_masked_vectors() or isinstance(vector.type.element, ir.DoubleType):
+        _store_masked(builder, vector, place, mask)
+        return
+    # Rows of two to four actions are stored as two pairs: the first two lanes and the last two.
+    beyond = builder.sub(_int32(builder, actions), _I32(2))
+    with builder.if_else(builder.icmp_unsigned("<", beyond, _I32(3))) as (few, many):
+        with few:
+            word = ir.IntType(64)
+            pairs = builder.bitcast(vector, ir.VectorType(word, LANES // 2))
+            first, last = (builder.extract_element(pairs, _I32(i)) for i in (0, 1))
+            middle = builder.or_(builder.lshr(first, word(32)), builder.shl(last, word(32)))
+            last = builder.select(builder.icmp_unsigned("==", beyond, _I32(1)), middle, last)
+            last = builder.select(builder.icmp_unsigned("==", beyond, _I32(0)), first, last)
+            for start, two in ((_I32(0), first), (beyond, last)):
+                target = builder.bitcast(builder.gep(place, [start]), word.as_pointer())
+                builder.store(two, target, align=_ALIGNED)
+        with many:
+            _store_masked(builder, vector, place, mask)
+
+
+def _store_masked(builder, vector, place, mask):
+    place = builder.bitcast(place, vector.type.as_pointer())
+    _masked(builder, "store", ir.VoidType(), [vector, place, _I32(_ALIGNED), mask])
+
+
+def _shuffled(builder, vector, lanes):
+    nothing = ir.Constant(vector.type, [0.0] * LANES)
+    return builder.shuffle_vector(vector, nothing, ir.Constant(ir.VectorType(_I32, LANES), lanes))
+
+
+def _totals(builder, vector):
+    """Emit the sum of all lanes into each lane, added as ((0+4)+(2+6)) + ((1+5)+(3+7))."""
+    for half in (4, 2, 1):
+        vector = builder.fadd(vector, _shuffled(builder, vector, [i ^ half for i in range(LANES)]))
+    return vector
+
+
+def _prefix_sums(builder, vector):
+    """Emit inclusive prefix sums, first within each half, because shuffles inside a half are cheaper."""
+    nothing = LANES
+    vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, 0, 1, 2, nothing, 4, 5, 6]))
+    vector = builder.fadd(vector, _shuffled(builder, vector, [nothing, nothing, 0, 1, nothing, nothing, 4, 5]))
+    return builder.fadd(vector, _shuffled(builder, vector, [nothing] * 4 + [3] * 4))
+
+
+def _strategy(builder, row, mask, actions):
+    """Emit regret matching of a loaded row; lanes beyond its actions are 0."""
+    zero = ir.Constant(row.type, [0.0] * LANES)
+    positive = builder.select(builder.fcmp_ordered(">", row, zero), row, zero)
+    totals = _totals(builder, positive)
+    some = builder.fcmp_ordered(">", totals, zero)
+    # 1/total overflows if discounting has made a whole row tiny; division does not.
+    ones = builder.select(mask, ir.Constant(row.type, [1.0] * LANES), zero)
+    divisors = builder.select(some, totals, _counts(builder, actions, row.type.element))
+    return builder.fdiv(builder.select(some, positive, ones), divisors)
+
+
+def _counts(builder, actions, element):
+    """Emit the number of actions in each lane, as floating-point numbers."""
+    return builder.sitofp(_splat(builder, _int32(builder, actions)), ir.VectorType(element, LANES))
+
+
+def _drawn(builder, row, mask, actions, u, even):
+    """Emit the action (int64) drawn from a loaded row by u, without branches.
+
+    u has the dtype of the row; `even` (boolean) makes all actions equally likely.
+    """
+    element, bits = row.type.element, ir.IntType(LANES)
+    zero = ir.Constant(row.type, [0.0] * LANES)
+    is_positive = builder.fcmp_ordered(">", row, zero)
+    sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
+    positive = builder.bitcast(is_positive, bits)
+    totals = _shuffled(builder, sums, [LANES - 1] * LANES)
+    asked = _splat(builder, builder.sext(even, _I32))
+    asked = builder.icmp_signed("<", asked, ir.Constant(asked.type, [0] * LANES))
+    evens = builder.or_(asked, builder.fcmp_unordered("<=", totals, zero))
+    even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
+    ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
+    total = builder.select(evens, _counts(builder, actions, element), totals)
+    limit = builder.fmul(_splat(builder, u), total)
+    above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
+    possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
+    last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
+    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
+    return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
+
+
+def _put(context, builder, array_type, array, place, vector):
+    """Emit a store of eight lanes at array[place]."""
+    target = _pointer(context, builder, array_type, array, place)
+    builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
+
+
+@intrinsic
+def regret_matching_row(typing_context, regret, start, actions, sigma, place):
+    """Write the current strategy of a regret row into sigma[place : place+8].
+
+    Lanes beyond `actions` become 0.
+
+    Vector form of `mccfr.solvers.regret.regret_matching`; regret and sigma have the same dtype.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, sigma_, place_ = arguments
+        mask = _lane_mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        _put(context, builder, signature.args[3], sigma_, place_, _strategy(builder, row, mask, actions_))
+        return context.get_dummy_value()
+
+    return types.void(regret, types.int64, actions, sigma, types.int64), codegen
+
+
+@intrinsic
+def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, place):
+    """Write the current strategy as `regret_matching_row` does and return an action drawn from it.
+
+    u     random number in [0, 1)
+    even  boolean: draw every action with the same probability
+
+    Vector form of `mccfr.solvers.regret.choose`.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, u_, even_, sigma_, place_ = arguments
+        mask = _lane_mask(builder, actions_)
+        row = _load(builder, _pointer(context, builder, signature.args[0], regret_, start_), mask)
+        number = context.cast(builder, u_, signature.args[3], signature.args[0].dtype)
+        _put(context, builder, signature.args[5], sigma_, place_, _strategy(builder, row, mask, actions_))
+        return _drawn(builder, row, mask, actions_, number, even_)
+
+    return types.int64(regret, types.int64, actions, u, types.boolean, sigma, types.int64), codegen
+
+
+def _in_element(builder, vector, element):
+    """Emit a floating-point vector converted to elements of another width."""
+    kind = ir.VectorType(element, LANES)
+    if vector.type == kind:
+        return vector
+    return (builder.fpext if isinstance(element, ir.DoubleType) else builder.fptrunc)(vector, kind)
+
+
+@intrinsic
+def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
+    """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
+
+    Vector form of `mccfr.solvers.regret.add`.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        sums_, start_, actions_, sigma_, place_, weight_, word_ = arguments
+        source = _pointer(context, builder, signature.args[3], sigma_, place_)
+        element, mask = context.get_value_type(sums.dtype), _lane_mask(builder, actions_)
+        shares = builder.load(builder.bitcast(source, ir.VectorType(source.type.pointee, LANES).as_pointer()), align=4)
+        factor = _splat(builder, context.cast(builder, weight_, types.float64, sums.dtype))
+        target = _pointer(context, builder, sums, sums_, start_)
+        row, addend = _load(builder, target, mask), builder.fmul(factor, _in_element(builder, shares, element))
+        if sums.dtype == types.float32:
+            bits = emit_bits(builder, *(_splat(builder, half) for half in halves(builder, word_)), _LANE_NUMBERS)
+            found = emit_added(builder, row, addend, bits)
+        else:
+            found = builder.fadd(row, addend)
+        _store(builder, found, target, mask, actions_)
+        return context.get_dummy_value()
+
+    return types.void(sums, types.int64, actions, sigma, types.int64, types.float64, types.uint64), codegen
+
+
+def _action_values(context, builder, signature, arguments, mask):
+    """Emit the values of a node's actions: terminals first, then children from the worklist.
+
+    The arguments are those of `update_row`.
+    """
+    value_, child_ = (builder.extract_value(arguments[4], i) for i in (0, 1))
+    kinds = (types.int32, signature.args[0].dtype) * 2
+    folds, fold, ends, call = (
+        context.cast(builder, builder.extract_value(arguments[5], i), signature.args[5].types[i], kind)
+        for i, kind in enumerate(kinds)
+    )
+    before = builder.add(folds, ends)
+    children = builder.and_(mask, builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, before)))
+    first = builder.sub(child_, builder.sext(before, child_.type))
+    values = _load(builder, _pointer(context, builder, signature.args[4].types[0], value_, first), children)
+    at_fold = builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, folds))
+    at_call = builder.and_(
+        builder.icmp_signed(">=", _LANE_NUMBERS, _splat(builder, folds)),
+        builder.icmp_signed("<", _LANE_NUMBERS, _splat(builder, before)),
+    )
+    values = builder.select(at_call, _splat(builder, call), values)
+    return builder.select(at_fold, _splat(builder, fold), values)
+
+
+def _gains(context, builder, signature, arguments, mask):
+    """Emit (node value, value of each action minus it, mask of the explored lanes).
+
+    The mask is None if all actions are explored.
+    """
+    dtype, (sigma_, place_) = signature.args[3].types[0], (builder.extract_value(arguments[3], i) for i in (0, 1))
+    vector = ir.VectorType(context.get_value_type(dtype.dtype), LANES)
+    values = _action_values(context, builder, signature, arguments, mask)
+    source = _pointer(context, builder, dtype, sigma_, place_)
+    products = builder.fmul(builder.load(builder.bitcast(source, vector.as_pointer()), align=4), values)
+    explored = None
+    if isinstance(signature.args[6], types.BaseTuple):
+        explored = builder.fcmp_ordered("ord", values, values)
+        products = builder.select(explored, products, ir.Constant(vector, [0.0] * LANES))
+    totals = _totals(builder, products)
+    return builder.extract_element(totals, _I32(0)), builder.fsub(values, totals), explored
+
+
+def _update(context, builder, signature, arguments):
+    """Emit the code of `update_row`, or of `update_explored_row` if the weight is a pair of numbers."""
+    regret_, start_, actions_, _, _, _, weight_ = arguments
+    regret, weight = signature.args[0], signature.args[6]
+    dtype, mask = regret.dtype, _lane_mask(builder, actions_)
+    total, gain, explored = _gains(context, builder, signature, arguments, mask)
+    if explored is not None:
+        floor_, weight_ = builder.extract_value(weight_, 1), builder.extract_value(weight_, 0)
+        floor, weight = _splat(builder, context.cast(builder, floor_, weight.types[1], dtype)), weight.types[0]
+    place = _pointer(context, builder, regret, regret_, start_)
+    change = builder.fmul(gain, _splat(builder, context.cast(builder, weight_, weight, dtype)))
+    row = builder.fadd(_load(builder, place, mask), change)
+    if explored is not None:
+        row, mask = builder.select(builder.fcmp_ordered("<", row, floor), floor, row), builder.and_(mask, explored)
+    _store(builder, row, place, mask, actions_ if explored is None else None)
+    return total
+
+
+@intrinsic
+def update_row(typing_context, regret, start, actions, strategy, values, terminals, weight):
+    """Update the regrets of a traverser's node, in place, and return the node's value v.
+
+    strategy   (sigma, index of the first action's probability)
+    values     (worklist values, index of the value of the first action that does not end the hand)
+    terminals  (folds, fold value, ends, call value) of the actions that end the hand, which come first
+    weight     of the update
+
+    v = sum of sigma·values; regret += weight · (values - v).  Vector form of `mccfr.solvers.regret.update`.
+    """
+    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), terminals, weight), _update
+
+
+@intrinsic
+def update_explored_row(typing_context, regret, start, actions, strategy, values, terminals, floored):
+    """Update regrets as `update_row` where actions may be pruned.
+
+    The value of a pruned action is nan, and its regret stays.
+
+    floored  (weight, floor); updated regrets are kept at `floor` or above
+
+    Vector form of `mccfr.solvers.regret.update_explored`.
+    """
+    return regret.dtype(regret, types.int64, actions, _placed(strategy), _placed(values), terminals, floored), _update
+
+
+def _placed(pair):
+    """Return the type of (array, index) with an int64 index."""
+    return types.Tuple((pair.types[0], types.int64))
+
+
+@intrinsic
+def update_sampled_row(typing_context, regret, start, actions, action, values, weight):
+    """Add weight · (v - here) to the regret of each action of a row, in place.
+
+    values  (value, here)
+
+    v is `value` at the sampled action and 0 elsewhere.  Vector form of `mccfr.solvers.regret.update_sampled`.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        regret_, start_, actions_, action_, values_, weight_ = arguments
+        dtype, mask = regret.dtype, _lane_mask(builder, actions_)
+        value, here = (
+            _splat(builder, context.cast(builder, builder.extract_value(values_, i), values.types[i], dtype))
+            for i in (0, 1)
+        )
+        zero = ir.Constant(ir.VectorType(context.get_value_type(dtype), LANES), [0.0] * LANES)
+        taken = builder.icmp_signed("==", _LANE_NUMBERS, _splat(builder, _int32(builder, action_)))
+        gains = builder.fsub(builder.select(taken, value, zero), here)
+        factor = _splat(builder, context.cast(builder, weight_, weight, dtype))
+        place = _pointer(context, builder, regret, regret_, start_)
+        _store(builder, builder.fadd(_load(builder, place, mask), builder.fmul(gains, factor)), place, mask, actions_)
+        return context.get_dummy_value()
+
+    return types.void(regret, types.int64, actions, action, values, weight), codegen

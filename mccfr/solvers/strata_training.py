@@ -1,0 +1,228 @@
+"""Training by strata: intervals, quotas, and adding up the strata's changes of the first street.
+
+Rows after the first street belong to one stratum each (`mccfr.cards.board_strata`); all strata share the first street.
+Within an *interval* each stratum changes its own copy of the first street, taken at the last *barrier*.  At the next
+barrier the changes of all copies are added up as 64-bit integers, so the order of addition does not matter.  The result
+follows from the tables at the barrier and the quotas alone, and not from the assignment to workers.
+
+Quotas are in proportion to the chance that a deal belongs to a stratum; remainders are carried over.  The discount
+weight of an interval is that of its beginning.  Floors and discounts depend on signs, so they are applied to the
+totals.
+
+Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, with the square
+root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was measured to cost none
+(docs/server.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import cbrt, ceil, frexp, isfinite, ldexp
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.games.game import Game
+from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
+from mccfr.solvers.solver import Share, WorkerState
+from mccfr.tables.table_layout import TableLayout, TableSet, table_name
+
+FIRST_STREET = "/street0/"
+"""Part of the names of tables that all strata share."""
+LEAST_VISITS = 2.0
+"""Visits of the most visited first-street row in an interval, at least.
+
+The interval has `run.interval` times the cube root of the row's earlier visits, if that is more.
+"""
+_BITS = 36
+"""A cell of external sampling changes by at most 2^_BITS integer units in an interval."""
+_MOST = 2.0**62
+
+
+class Interval(NamedTuple):
+    """Data that every stratum receives at a barrier.
+
+    nodes  nodes touched by all strata so far, which determine the discount weight of the interval
+    scale  power of two; changes are multiplied by it before they are rounded to integers
+    """
+
+    nodes: int
+    scale: float
+
+
+def first_street_names(game: Game) -> list[str]:
+    """Return the names of the tables that all strata share."""
+    blocks = [block for block in (0, 1) if game.tree.row_count[block]]
+    return [table_name(kind, block) for kind in ("regret", "strategy_sum") for block in blocks]
+
+
+def with_copies(layout: TableLayout) -> TableLayout:
+    """Return the layout that a stratum trains on: copies of the first street, then the later streets.
+
+    The copies have the dtypes of the later streets' tables.
+    """
+    later = [spec for spec in layout.specs if FIRST_STREET not in spec.name]
+    dtypes = {spec.name.partition("/")[0]: spec.dtype for spec in later}
+    copies = []
+    for spec in (spec for spec in layout.specs if FIRST_STREET in spec.name):
+        copies.append(msgspec.structs.replace(spec, dtype=dtypes[spec.name.partition("/")[0]]))
+    return TableLayout((*copies, *later), layout.width)
+
+
+def stratum_buckets(game: Game, name: str) -> npt.NDArray[np.int64]:
+    """Return [N+1] bounds: the first bucket of each stratum in a table, and the end of the last stratum.
+
+    All are 0 for a table of the first street, which all strata share.
+    """
+    assert game.strata is not None
+    _, street, player = name.split("/")
+    return game.strata.first[:, int(street.removeprefix("street")), int(player.removeprefix("player"))]
+
+
+def first_states(algorithm: SampledAlgorithm, strata: int) -> list[WorkerState]:
+    """Return the states of `strata` strata before their first iteration."""
+    return [WorkerState(rng=algorithm.first_words(stratum)) for stratum in range(strata)]
+
+
+def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
+    """Return the number of iterations of the interval after `iterations` iterations.
+
+    hottest  visits of the most visited row in one iteration
+    rate     `run.interval`
+    """
+    visits = max(LEAST_VISITS, rate * cbrt(iterations * hottest))
+    return ceil(visits / hottest)
+
+
+def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return each stratum's iterations in an interval, and the remainders in parts of the sum of shares.
+
+    iterations  of the whole interval
+    shares      [N] of the strata
+    due         [N] remainders of the intervals before
+    """
+    whole = sum(shares)
+    amounts = [left + iterations * share for left, share in zip(due, shares, strict=True)]
+    return [amount // whole for amount in amounts], [amount % whole for amount in amounts]
+
+
+class Changes:
+    """Splits one array of integer changes into the first-street tables.
+
+    names  of the tables, in order
+    cells  cells of all tables, padding included
+    """
+
+    def __init__(self, names: Sequence[str], tables: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        self.names = list(names)
+        ends = np.cumsum([0, *(tables[name].size for name in names)]).tolist()
+        self._parts = {name: slice(*span) for name, span in zip(names, pairwise(ends), strict=True)}
+        self.cells = ends[-1]
+
+    def of(self, changes: npt.NDArray[np.int64], name: str) -> npt.NDArray[np.int64]:
+        """Return the part of `changes` [cells] for one table, as a view."""
+        return changes[self._parts[name]]
+
+
+class StratumWorker:
+    """Trains strata one after the other, each on a fresh copy of the first street.
+
+    totals   first-street tables as they were at the barrier; not changed
+    tables   tables in the kernels' form; their first street is overwritten for each stratum
+    changes  [cells] int64; the changes of each stratum are added to it
+    """
+
+    def __init__(
+        self,
+        game: Game,
+        algorithm: SampledAlgorithm,
+        totals: Mapping[str, npt.NDArray[np.floating]],
+        tables: TableSet,
+        changes: npt.NDArray[np.int64],
+    ) -> None:
+        assert game.strata is not None
+        self.solver: SampledSolver = algorithm.solver(game, tables, Share())
+        self._algorithm, self._totals, self.tables, self.changes = algorithm, totals, tables, changes
+        self._parts = Changes(first_street_names(game), totals)
+        self._most = _MOST / game.strata.count
+
+    def run(self, stratum: int, state: WorkerState, quota: int, interval: Interval) -> bool:
+        """Train a stratum for its quota of an interval and change its state in place.
+
+        Returns False if a change does not fit into 64-bit integers; that table's change is then not added.
+        """
+        begun = {}
+        for name in self._parts.names:
+            self._copy(name)
+            begun[name] = self.tables[name].astype(np.float64)
+        self.solver.run_stratum(stratum, state, interval.nodes, quota)
+        fits = True
+        for name in self._parts.names:
+            change = np.rint((self.tables[name].astype(np.float64) - begun[name]) * interval.scale)
+            if not np.all(np.abs(change) < self._most):
+                fits = False
+                continue
+            part = self._parts.of(self.changes, name)
+            part += change.astype(np.int64).reshape(-1)
+        return fits
+
+    def _copy(self, name: str) -> None:
+        """Overwrite a copy: regrets with the totals rounded to the copy's dtype, strategy sums with 0.
+
+        The totals keep what rounding drops.
+        """
+        copy: npt.NDArray[Any] = self.tables[name]
+        if name.startswith("strategy_sum/"):
+            copy[...] = 0
+        else:
+            np.copyto(copy, self._totals[name], casting="same_kind")
+
+
+@dataclass
+class Barrier:
+    """Holds the totals of the first street and plans intervals.
+
+    totals  first-street tables in float64, changed in place at each barrier
+    """
+
+    game: Game
+    algorithm: SampledAlgorithm
+    totals: Mapping[str, npt.NDArray[np.float64]]
+
+    def __post_init__(self) -> None:
+        assert self.game.strata is not None
+        self.strata = self.game.strata
+        self.parts = Changes(first_street_names(self.game), self.totals)
+        arrays = self.game.tree.arrays
+        span = np.abs(arrays.fixed) + np.abs(arrays.showdown)
+        self._span = max(1.0, 2 * float(span.max()))
+
+    def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:
+        """Return the next interval and the quotas of the strata; set `due` of the states to the remainders."""
+        iterations = self.interval_iterations(sum(state.iterations for state in states))
+        shares = self.strata.shares.tolist()
+        found, due = quotas(iterations, shares, [state.due for state in states])
+        for state, left in zip(states, due, strict=True):
+            state.due = left
+        return self.interval(sum(state.nodes for state in states), iterations), found
+
+    def interval_iterations(self, iterations: int) -> int:
+        """Return the number of iterations of the interval after `iterations` iterations."""
+        return interval_iterations(iterations, self.strata.hottest, self.algorithm.config.run.interval)
+
+    def interval(self, nodes: int, iterations: int) -> Interval:
+        """Return an interval of `iterations` iterations with the discount weight at `nodes` nodes."""
+        schedule = self.algorithm.schedule
+        _, exponent = frexp(schedule.weight(nodes) * max(self._span, 1.0) * iterations)
+        return Interval(nodes, ldexp(1.0, _BITS - exponent))
+
+    def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
+        """Add the changes [cells] of an interval to the totals; keep regrets at the floor of pruning or above."""
+        floor = self.algorithm.first_floor(interval.nodes)
+        for name in self.parts.names:
+            total = self.totals[name]
+            total += self.parts.of(changes, name).reshape(total.shape) / interval.scale
+            if name.startswith("regret/") and isfinite(floor):
+                np.maximum(total, floor, out=total)

@@ -1,0 +1,44 @@
+"""16-bit table cells: storage and conversion to numbers.
+
+`int16` cells are multiples of 2^(scale - 128), with one scale for each row. The scales, uint8 [bucket, row], are a
+table of the same name with `_scale`. Full-width solvers train on them (`mccfr.solvers.public.narrow_rows`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.common.rounding import MOST_SCALE, SCALE_ZERO
+from storage.schema import ArraySpec
+
+
+def number_dtype(cells: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which kernels compute with cells of a dtype."""
+    return cells if cells in (np.float32, np.float64) else np.dtype(np.float32)
+
+
+def numbers(
+    cells: npt.NDArray[Any], scales: npt.NDArray[np.uint8] | None, starts: npt.NDArray[np.int64]
+) -> npt.NDArray[Any]:
+    """Return the values [buckets, slots or more] of a block's cells; float32 and float64 are not copied.
+
+    scales  [buckets, rows] of int16 cells, otherwise None
+    starts  [rows+1] first slot of each row, and the end of the last
+    """
+    if scales is not None:
+        found = cells.astype(np.float32)
+        powers = np.repeat(scales.astype(np.int32) - SCALE_ZERO, np.diff(starts), axis=1)
+        found[:, : starts[-1]] = np.ldexp(found[:, : starts[-1]], powers)
+        return found
+    return cells
+
+
+def saturated(arrays: Mapping[str, npt.NDArray[Any]], specs: Iterable[ArraySpec]) -> int | None:
+    """Return the number of 16-bit rows at the largest scale, whose values are cut off or about to be.
+
+    None if there are no such rows.
+    """
+    scales = [arrays[spec.name] for spec in specs if "_scale/" in spec.name and spec.name in arrays]
+    return sum(int(np.count_nonzero(table == MOST_SCALE)) for table in scales) if scales else None

@@ -1,0 +1,81 @@
+"""Discounting of sampled runs, driven by nodes touched (Brown & Sandholm 2019, sections 3 and 5).
+
+A period is `period_nodes` nodes over all workers. After period n:
+
+* `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
+  which gives the same strategies without a pass over the tables.
+* `initial` gives updates the weight 1 in period 1, and 10 afterwards.
+* `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
+  (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+
+class Factors(NamedTuple):
+    """Factors, float64, by which a pass multiplies positive regrets, negative regrets and strategy sums."""
+
+    positive: float
+    negative: float
+    sums: float
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A run's discount schedule; every method is a pure function of the nodes touched so far."""
+
+    kind: str = "none"  # "none" | "linear" | "initial" | "dcfr"
+    period_nodes: int = 10_000_000
+    until_nodes: int | None = None  # no discounting after this node count: the weight stays constant
+    alpha: float = 1.5
+    beta: float = 0.0
+    gamma: float = 2.0
+
+    @property
+    def sweeps(self) -> bool:
+        """True if tables are multiplied at the ends of periods."""
+        return self.kind == "dcfr"
+
+    def period(self, nodes: int) -> int:
+        """Return the number, from 1, of the period to which the next iteration belongs."""
+        return nodes // self.period_nodes + 1
+
+    def period_end(self, nodes: int) -> int:
+        """Return the node count at which the present period ends."""
+        return (nodes // self.period_nodes + 1) * self.period_nodes
+
+    def effective_period(self, nodes: int) -> int:
+        """Return the period that determines the discount; it stays constant after `until_nodes`."""
+        if self.until_nodes is not None:
+            nodes = min(nodes, self.until_nodes)
+        return self.period(nodes)
+
+    def weight(self, nodes: int) -> float:
+        """Return the weight of a new update of regrets and strategy sums."""
+        period = self.effective_period(nodes)
+        if self.kind == "linear":
+            return float(period)
+        if self.kind == "initial":
+            return 1.0 if period == 1 else 10.0
+        return 1.0
+
+    def ends(self, nodes: int) -> int:
+        """Return the number of completed periods whose end multiplies the tables."""
+        return self.effective_period(nodes) - 1 if self.sweeps else 0
+
+    def factors(self, first: int, last: int) -> Factors:
+        """Return the combined factors of the period ends first+1 .. last."""
+        n = np.arange(first + 1, last + 1, dtype=np.float64)
+        share = [_share(n, exponent) for exponent in (self.alpha, self.beta)]
+        return Factors(*(float(np.prod(factors)) for factors in (*share, (n / (n + 1)) ** self.gamma)))
+
+
+def _share(n: npt.NDArray[np.float64], exponent: float) -> npt.NDArray[np.float64]:
+    """Return n^x / (n^x + 1), with the limits 1 for x = ∞ and 0 for x = -∞."""
+    if np.isinf(exponent):
+        return np.full(len(n), float(exponent > 0))
+    return np.asarray(1 / (1 + n**-exponent), np.float64)

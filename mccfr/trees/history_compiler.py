@@ -1,0 +1,339 @@
+"""Compiles games with chance and hidden moves in the tree, history by history.
+
+A player's infosets are named by the player's observations. Both players must have perfect recall: all histories of an
+infoset follow the same infosets and actions of its player. Comparing the player's last action suffices, by induction.
+Probabilities, labels, players and payoffs from the game's function are validated before use.
+"""
+
+from array import array
+from collections.abc import Callable, Sequence
+from math import fsum, isfinite
+from numbers import Integral, Real
+from sys import intern
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mccfr.common.user_code import UserCodeError, user_error
+from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
+from mccfr.trees.history_progress import count_callback
+from storage.free_space import available_memory_bytes
+
+MAX_HISTORIES = 100_000_000
+MAX_DEPTH = 5_000
+"""Most moves of one history. Depth-first search reaches it at once in a game that does not end."""
+MAX_NAME_BYTES = 1 << 30  # bounds the memory of games whose infoset names are whole transcripts
+_MEMORY_SHARE = 0.8  # of the available memory; the rest is for tables and other processes
+HISTORY_BYTES = 180
+"""Upper bound of a history's memory in bytes: record, infoset name, and traversal scratch."""
+
+
+def most_histories(wanted: int = MAX_HISTORIES) -> int:
+    """Return the number of histories allowed: `wanted`, MAX_HISTORIES, or what 80 % of free memory holds."""
+    return min(wanted, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
+
+
+class Decision(NamedTuple):
+    """A history at which a player acts. A actions.
+
+    player    0 or 1
+    infoset   name of the player's infoset
+    labels    A labels of actions
+    children  A histories that follow
+    names     A names for display, if labels are numbers
+    """
+
+    player: int
+    infoset: str
+    labels: Sequence[str]
+    children: Sequence[Any]
+    names: Sequence[str] | None = None
+
+
+class Chance(NamedTuple):
+    """A history at which chance acts: labels, probabilities and following histories of its outcomes.
+
+    names  for display, if labels are numbers
+    """
+
+    labels: Sequence[str]
+    probabilities: Sequence[float]
+    children: Sequence[Any]
+    names: Sequence[str] | None = None
+
+
+Expansion = Decision | Chance | float | tuple[float, float]
+"""Type of a history; a terminal is its payoff to player 0 in chips, or the payoffs to both players."""
+
+_COUNT_STEP = 2_000  # histories between two calls of the progress callback
+_SUM_TOLERANCE = 1e-9
+_SHOWN = 60  # characters shown of a long history's beginning and of its end, in messages
+
+
+class _Infosets:
+    """One player's infosets: row by name; first slot, labels and the player's previous action by row."""
+
+    def __init__(self, player: int) -> None:
+        self.player = player
+        self.rows: dict[str, int] = {}
+        self.slot, self.before = array("i"), array("i")
+        self.labels: list[tuple[str, ...]] = []
+        self.shared_labels: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.slots = self.name_bytes = 0
+
+    def find(self, decision: Decision, before: int) -> int:
+        """Return the row of a decision's infoset, and add it if it is new.
+
+        before  slot of the player's previous action, or NO_SLOT
+
+        Raises `ValueError` if the history does not agree with others of its infoset.
+        """
+        name, labels = decision.infoset, tuple(decision.labels)
+        row = self.rows.get(name)
+        if row is None:
+            return self._add(name, labels, before)
+        if self.before[row] != before:
+            raise ValueError(
+                f"not of perfect recall: player {self.player} forgets earlier actions or observations at the infoset "
+                f"{name!r}, which has histories with different ones"
+            )
+        if self.labels[row] != labels:
+            raise ValueError(
+                f"infoset {name!r} of player {self.player} has the actions {' '.join(self.labels[row])} in one history "
+                f"and {' '.join(labels)} in another; they must be the same"
+            )
+        return row
+
+    def _add(self, name: str, labels: tuple[str, ...], before: int) -> int:
+        self.name_bytes += len(name)
+        if self.name_bytes > MAX_NAME_BYTES:
+            raise ValueError(
+                f"the names of player {self.player}'s infosets take more than {MAX_NAME_BYTES:,} bytes, the most "
+                "allowed: take a smaller game"
+            )
+        row = self.rows[name] = len(self.rows)
+        self.slot.append(self.slots)
+        self.before.append(before)
+        self.labels.append(self.shared_labels.setdefault(labels, labels))
+        self.slots += len(labels)
+        return row
+
+
+class _Records:
+    """Columns of the general records while the tree grows; a record is a terminal until it is expanded."""
+
+    def __init__(self) -> None:
+        self.kind, self.player = array("b"), array("b")
+        self.count, self.first, self.row, self.parent = array("i"), array("i"), array("i"), array("i")
+        self.fixed, self.probability = array("d"), array("d")
+        self.label: list[str] = []
+        self.named: list[str] = []  # may be shorter than `label`
+
+    def add(self, parent: int, labels: Sequence[str], probabilities: Sequence[float]) -> int:
+        """Append sibling records and return the index of the first."""
+        first, count = len(self.kind), len(labels)
+        self.kind.extend((TERMINAL,) * count)
+        self.player.extend((NO_PLAYER,) * count)
+        self.count.extend((0,) * count)
+        self.first.extend((-1,) * count)
+        self.row.extend((NO_SLOT,) * count)
+        self.parent.extend((parent,) * count)
+        self.fixed.extend((0.0,) * count)
+        self.probability.extend(probabilities)
+        self.label.extend(labels)
+        return first
+
+    def open(self, node: int, kind: int, found: Decision | Chance, probabilities: Sequence[float]) -> int:
+        """Make a node a decision or chance node, add its children, and return the first child's index."""
+        first = self.add(node, found.labels, probabilities)
+        self.kind[node], self.count[node], self.first[node] = kind, len(found.labels), first
+        if found.names is not None:
+            self.named.extend([""] * (first - len(self.named)))
+            self.named.extend(map(intern, found.names))
+        return first
+
+
+class _Checks:
+    """Validates the results of a game's function; `UserCodeError` names the history."""
+
+    def __init__(self, game: str, records: _Records) -> None:
+        self.game, self.records = game, records
+        self.sound: set[tuple[str, ...]] = set()  # labels already checked
+
+    def place(self, node: int) -> str:
+        """Return the text of a history for messages: the actions' names, or else their labels."""
+        labels, named, path = self.records.label, self.records.named, []
+        while node:
+            path.append((named[node] if node < len(named) else "") or labels[node])
+            node = self.records.parent[node]
+        text = " ".join(reversed(path))
+        if len(text) > 3 * _SHOWN:
+            text = f"{text[:_SHOWN]} ... {text[-_SHOWN:]}"
+        return f" after the history {text!r}" if path else " at the root"
+
+    def refuse(self, node: int, problem: str) -> UserCodeError:
+        """Return an error that names a history and its problem."""
+        return UserCodeError(f"{self.game},{self.place(node)}: {problem}")
+
+    def payoff(self, node: int, found: Any) -> float:
+        """Return the payoff to player 0, given as a number or as two numbers that sum to 0."""
+        if type(found) is float and isfinite(found):
+            return found
+        pair = found if isinstance(found, tuple | list) else (found, 0)
+        if len(pair) != 2 or not all(isinstance(each, Real) and isfinite(each) for each in pair):
+            raise self.refuse(
+                node, f"the payoff is {found!r}; a finite number of chips to player 0 is needed, or a pair of them"
+            )
+        if pair is found and abs(pair[0] + pair[1]) > _SUM_TOLERANCE * max(1.0, abs(pair[0])):
+            raise self.refuse(
+                node,
+                f"the payoffs {pair[0]} and {pair[1]} sum to {pair[0] + pair[1]:.9g}; only zero-sum games are solved",
+            )
+        return float(pair[0])
+
+    def actions(self, node: int, found: Decision | Chance) -> None:
+        """Check the labels, children, names, and probabilities or player and infoset of a history."""
+        chance = isinstance(found, Chance)
+        what = "outcome" if chance else "action"
+        for column in (found.labels, found.children, found.probabilities if isinstance(found, Chance) else ()):
+            if not hasattr(column, "__len__"):
+                raise self.refuse(node, f"a {type(column).__name__} is given where a list is needed")
+        labels, count = found.labels, len(found.labels)
+        if len(found.children) != count:
+            raise self.refuse(node, f"{count} labels and {len(found.children)} children; each {what} needs one of both")
+        if not count:
+            raise self.refuse(node, f"a history without {what}s is neither a decision nor chance: return its payoff")
+        key = tuple(labels) if all(isinstance(label, str) for label in labels) else ()
+        if key not in self.sound:
+            self.labels(node, labels, what)
+            self.sound.add(key)
+        if found.names is not None and not (len(found.names) == count and all(map(_is_text, found.names))):
+            raise self.refuse(node, f"names = {found.names!r} is not allowed; a text for each {what} is needed")
+        if isinstance(found, Chance):
+            self.probabilities(node, found)
+        elif not isinstance(found.player, Integral) or found.player not in (0, 1):
+            raise self.refuse(node, f"the player {found.player!r} acts; players are 0 and 1")
+        elif not isinstance(found.infoset, str):
+            raise self.refuse(node, f"the infoset {found.infoset!r} is not allowed; a text is needed")
+
+    def labels(self, node: int, labels: Sequence[str], what: str) -> None:
+        """Check that labels are distinct texts without spaces."""
+        for label in labels:
+            if not isinstance(label, str) or not label or label.split() != [label]:
+                raise self.refuse(node, f"the label {label!r} is not allowed; a text without blanks is needed")
+        if len(set(labels)) != len(labels):
+            raise self.refuse(node, f"two {what}s have one label, of {', '.join(labels)}; they must differ")
+
+    def probabilities(self, node: int, found: Chance) -> None:
+        """Check that there is a probability for each outcome, and that they sum to 1."""
+        shares, count = found.probabilities, len(found.labels)
+        if len(shares) != count:
+            raise self.refuse(node, f"{count} outcomes have {len(shares)} probabilities; each outcome needs one")
+        for label, share in zip(found.labels, shares, strict=True):
+            if not isinstance(share, Real) or not isfinite(share) or share < 0:
+                raise self.refuse(node, f"the outcome {label!r} has the probability {share!r}; 0 to 1 is allowed")
+        total = fsum(shares)
+        if abs(total - 1) > _SUM_TOLERANCE:
+            raise self.refuse(node, f"the probabilities sum to {total:.10g}; they must sum to 1")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def build_history_tree(
+    root: Any, expand: Callable[[Any], Expansion], *, max_histories: int = MAX_HISTORIES, name: str = "the game"
+) -> CompiledTree:
+    """Compile the game that begins at `root`, one row block for each player.
+
+    root           description of a history, in any form that `expand` takes
+    expand         maps a history to a `Decision`, a `Chance`, or a terminal's payoff in chips (to player 0, or to both)
+    max_histories  most histories, chance nodes and terminals included
+    name           of the game, for messages
+
+    Raises `UserCodeError` (a `ValueError`), naming the history, if `expand` fails or returns an invalid result. It also
+    raises it if a player lacks perfect recall, if an infoset's actions differ, and above MAX_DEPTH moves or
+    MAX_NAME_BYTES. Raises `ValueError` above `max_histories` or what memory allows (`most_histories`).
+    """
+    allowed = most_histories(max_histories)
+    records, told_at, tell = _Records(), _COUNT_STEP, count_callback.get()
+    checks, players = _Checks(name, records), (_Infosets(0), _Infosets(1))
+    records.add(NO_PARENT, ("",), (1.0,))
+    todo = [(0, root, 0, NO_SLOT, NO_SLOT)]
+    while todo:
+        node, history, depth, *before = todo.pop()
+        try:
+            found = expand(history)
+        except Exception as error:
+            raise user_error(expand, error, checks.place(node)) from error
+        if not isinstance(found, Decision | Chance):
+            records.fixed[node] = checks.payoff(node, found)
+            continue
+        checks.actions(node, found)
+        count, depth = len(found.labels), depth + 1
+        if depth > MAX_DEPTH:
+            raise checks.refuse(node, f"the game goes on after {MAX_DEPTH:,} moves, the most allowed: does it end?")
+        if len(records.kind) + count > allowed:
+            raise ValueError(
+                f"{name} has at least {len(records.kind) + count:,} histories; {allowed:,} are allowed "
+                f"({'by the memory available' if allowed < max_histories else 'at most'}): take a smaller game"
+            )
+        if tell is not None and len(records.kind) >= told_at:
+            told_at = len(records.kind) + _COUNT_STEP
+            tell(name, len(records.kind), allowed)
+        if isinstance(found, Chance):
+            first = records.open(node, CHANCE, found, found.probabilities)
+            children = [(first + a, child, depth, *before) for a, child in enumerate(found.children)]
+        else:
+            first = records.open(node, DECISION, found, (1.0,) * count)
+            infosets = players[found.player]
+            try:
+                row = infosets.find(found, before[found.player])
+            except ValueError as error:
+                raise checks.refuse(node, str(error)) from None
+            records.player[node], records.row[node] = found.player, row
+            slot, other = infosets.slot[row], before[1 - found.player]
+            if found.player == 0:
+                children = [(first + a, child, depth, slot + a, other) for a, child in enumerate(found.children)]
+            else:
+                children = [(first + a, child, depth, other, slot + a) for a, child in enumerate(found.children)]
+        children.reverse()
+        todo.extend(children)
+    return _compiled(records, players)
+
+
+def _compiled(records: _Records, players: tuple[_Infosets, _Infosets]) -> CompiledTree:
+    """Return the compiled tree of the records; grown columns are used without a copy."""
+    player, row = np.frombuffer(records.player, np.int8), np.frombuffer(records.row, np.int32)
+    slot = np.full(len(row), NO_SLOT, np.int32)
+    for infosets in players:
+        own = player == infosets.player
+        slot[own] = np.array(infosets.slot, np.int32)[row[own]]
+    arrays = TreeArrays(
+        kind=np.frombuffer(records.kind, np.int8),
+        player=player,
+        block=player.copy(),
+        count=np.frombuffer(records.count, np.int32),
+        first=np.frombuffer(records.first, np.int32),
+        slot=slot,
+        row=row,
+        fixed=np.frombuffer(records.fixed, np.float64),
+        showdown=np.zeros(len(row)),
+        probability=np.frombuffer(records.probability, np.float64),
+        touched=np.ones(len(row), np.int8),
+    )
+    return CompiledTree(
+        arrays,
+        np.frombuffer(records.parent, np.int32),
+        records.label,
+        1,
+        np.array([infosets.slots for infosets in players], np.int64),
+        np.array([len(infosets.rows) for infosets in players], np.int64),
+        (list(players[0].rows), list(players[1].rows)),
+        action_names=records.named + [""] * (len(row) - len(records.named)) if records.named else None,
+    )
+
+
+def largest_payoff(tree: CompiledTree) -> float:
+    """Return the largest absolute payoff in chips, or 1 if all are 0: the scale for errors of a value."""
+    return float(np.abs(tree.arrays.fixed).max()) or 1.0

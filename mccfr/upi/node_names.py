@@ -1,0 +1,142 @@
+"""The tree of a spot with the protocol's node names: root, actions and dealt cards, `r:0:c:b94:c:7c`."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from abstraction.cards import card_text
+from mccfr.config.value_limits import shown
+from mccfr.games.betting import amount_text
+from mccfr.games.game import Game
+from mccfr.trees.betting_lines import starts_street
+from mccfr.trees.compiled import DECISION
+
+ROOT = "r:0"
+DECIDES = "OOP_DEC", "IP_DEC"
+
+
+class TreeStep(NamedTuple):
+    """An action on the path to a node: its decision, its number there, and the board at that time."""
+
+    decision: int
+    action: int
+    board: int
+
+
+class Node(NamedTuple):
+    """A node of the public tree.
+
+    name   in the protocol
+    node   node of the betting tree
+    board  number of the current board, on its street
+    steps  all actions on the path
+    split  True if the next street's card is to be dealt
+    """
+
+    name: str
+    node: int
+    board: int = 0
+    steps: tuple[TreeStep, ...] = ()
+    split: bool = False
+
+
+class SpotTree:
+    """The tree of a spot.
+
+    game    the spot's game
+    half    half the pot at the root, in chips
+    behind  chips that each player has behind at the root
+    """
+
+    def __init__(self, game: Game, behind: float) -> None:
+        self.game, self.behind = game, behind
+        self.cards, self.tree, self.half = game.cards.listed(), game.tree, game.pot_chips / 2
+
+    def find(self, name: str) -> Node:
+        """Return the node of a name.
+
+        Raises `ValueError`, which lists the existing children, for an unknown name.
+        """
+        parts = name.strip().split(":")
+        if parts[:2] != ROOT.split(":"):
+            raise ValueError(f"node {shown(name)} does not begin with {ROOT}")
+        found = Node(ROOT, 0)
+        for part in parts[2:]:
+            found = self._step(found, part, name)
+        return found
+
+    def _step(self, at: Node, part: str, name: str) -> Node:
+        following = self.children(at)
+        wanted = f"{at.name}:{part}"
+        for child in following:
+            if child.name == wanted:
+                return child
+        there = ", ".join(child.name.rpartition(":")[2] for child in following) or "nothing: the hand is over"
+        raise ValueError(f"node {shown(name)}: {part!r} does not follow {at.name}, where there is {there}")
+
+    def children(self, at: Node) -> list[Node]:
+        """Return the children of a node: one for each action, or for each card that can be dealt."""
+        if at.split:
+            return self._dealt(at)
+        if self.tree.arrays.kind[at.node] != DECISION:
+            return []
+        children = self.tree.children(at.node)
+        return [self._acted(at, number, child) for number, child in enumerate(children)]
+
+    def _acted(self, at: Node, number: int, child: int) -> Node:
+        steps = (*at.steps, TreeStep(at.node, number, at.board))
+        return Node(f"{at.name}:{self.action(child)}", child, at.board, steps, starts_street(self.tree, child))
+
+    def _dealt(self, at: Node) -> list[Node]:
+        street = self.street(at) + 1
+        boards = np.flatnonzero(self.cards.board_parent[street] == at.board).tolist()
+        cards = [int(self.cards.board_cards[street][board][-1]) for board in boards]
+        return [
+            at._replace(name=f"{at.name}:{card_text(card)}", board=board, split=False)
+            for board, card in zip(boards, cards, strict=True)
+        ]
+
+    def action(self, node: int) -> str:
+        """Return the action that leads to a node: c, f, or b and the chips put in since the spot began."""
+        label = self.tree.label[node]
+        return f"b{amount_text(float(label[1:]) - self.half)}" if label.startswith("r") else label
+
+    def street(self, at: Node) -> int:
+        """Return the street of the current board."""
+        if at.split or self.tree.arrays.kind[at.node] != DECISION:
+            return int(self.tree.arrays.block[at.steps[-1].decision]) // 2
+        return int(self.tree.arrays.block[at.node]) // 2
+
+    def decides(self, at: Node) -> int | None:
+        """Return the player to act, 0 out of position, 1 in position; None if it is no decision."""
+        return None if at.split or self.tree.arrays.kind[at.node] != DECISION else int(self.tree.arrays.player[at.node])
+
+    def kind(self, at: Node) -> str:
+        """Return the protocol's name for the kind of node."""
+        player = self.decides(at)
+        if player is not None:
+            return DECIDES[player]
+        return "SPLIT_NODE" if at.split else "END_NODE"
+
+    def board(self, at: Node) -> str:
+        """Return the board's cards, separated by spaces."""
+        return self.board_text(self.street(at), at.board)
+
+    def board_text(self, street: int, board: int) -> str:
+        """Return the cards of a board given by street and number, separated by spaces."""
+        return " ".join(card_text(int(card)) for card in self.cards.board_cards[street][board])
+
+    def text(self, at: Node, name: str | None = None) -> str:
+        """Return a node in six lines: name, kind, board, chips and pot, children, flags."""
+        assert self.tree.put_in is not None
+        chips = [amount_text(put_in - self.half) for put_in in self.tree.put_in[at.node].tolist()]
+        pot = " ".join([*chips, amount_text(2 * self.half)])
+        children, kind = (len(self.children(at)), self.kind(at)) if name is None else (1, "ROOT")
+        return "\n".join([name or at.name, kind, self.board(at), pot, f"{children} children", "flags:"])
+
+    def lines(self) -> list[str]:
+        """Return the names of all nodes, without cards."""
+        found = [ROOT]
+        for node in range(1, len(self.tree.parent)):
+            found.append(f"{found[self.tree.parent[node]]}:{self.action(node)}")
+        return ["r", *found]

@@ -1,0 +1,120 @@
+"""Exact reach, EV and equity of all hands at the nodes of a spot under one strategy.
+
+Hands in a player's initial range have values at every node, also where the strategy never takes them.  Impossible hands
+have none.  There are H = 1,326 hands in the protocol's order.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import CARD_COUNT
+from mccfr.evaluation.hand_values import Below
+from mccfr.play.showdown_values import all_run_outs, equity, opponent_weight, per_weight
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.upi.node_names import ROOT, Node, SpotTree
+
+Floats = npt.NDArray[np.float64]
+_KEPT = 256  # nodes whose values are cached, 64 kB each
+_KEPT_RUN_OUTS = 4  # boards whose run-outs are cached, 9 MB each after a flop
+_HELD = 4  # cards in two hands
+
+
+class HandNumbers(NamedTuple):
+    """Values and weights of both players' hands, each [2, H].
+
+    value   EV or equity of the hand; NaN if no opponent hand is possible
+    weight  weight of the hand times that of all opponent hands it can meet, for weighted means
+    """
+
+    value: Floats
+    weight: Floats
+
+
+class _Forced(Behaviour):
+    """A strategy that always takes one action at one decision."""
+
+    def __init__(self, source: Behaviour, node: int, action: int) -> None:
+        self.game, self._source, self._node, self._action = source.game, source, node, action
+
+    def rows(self, node: int, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
+        found, weight = self._source.rows(node, buckets)
+        if node == self._node:
+            found[:] = np.arange(found.shape[1]) == self._action
+        return found, weight
+
+
+class SpotValues:
+    """Values of a strategy on a spot's tree."""
+
+    def __init__(self, tree: SpotTree, source: Behaviour) -> None:
+        self._tree, self._source, self._cards = tree, source, tree.cards
+        self.ev = lru_cache(_KEPT)(self._ev)
+        self._run_outs = lru_cache(_KEPT_RUN_OUTS)(lambda street, board: all_run_outs(tree.cards, street, board))
+
+    def strategy(self, at: Node) -> Floats:
+        """Return the probability of each action of a decision, [A, H]; 0 for impossible hands."""
+        street, player = divmod(int(self._tree.tree.arrays.block[at.node]), 2)
+        return self._source.rows(at.node, self._cards.bucket_row(street, player, at.board))[0].T
+
+    def reach(self, at: Node) -> Floats:
+        """Return both players' weights of their hands at a node, [2, H]."""
+        found = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
+        for step in at.steps:
+            street, player = divmod(int(self._tree.tree.arrays.block[step.decision]), 2)
+            buckets = self._cards.bucket_row(street, player, step.board)
+            found[player] *= self._source.rows(step.decision, buckets)[0][:, step.action]
+        return np.asarray(found)
+
+    def weight(self, at: Node) -> Floats:
+        """Return the weight of each hand times that of all opponent hands it can meet, [2, H]."""
+        reach = self.reach(at)
+        return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
+
+    def _ev(self, at: Node) -> HandNumbers:
+        """Return each hand's EV in chips from a node on, pot included.
+
+        Chips put in since the spot began are subtracted.
+        """
+        node, board, source = at.node, at.board, self._source
+        if self._tree.decides(at) is None:  # computed at the decision before it, with this action forced
+            step = at.steps[-1]
+            node, board, source = step.decision, step.board, _Forced(source, step.decision, step.action)
+        reach = self.reach(at)
+        live = self._cards.live(self._tree.street(at), at.board)
+        below, value = Below(source, self._cards, node), np.full_like(reach, np.nan)
+        for player in range(2):
+            asked = reach.copy()
+            asked[player] = self._cards.reach[player] * live
+            others = np.where(asked[player] > 0, opponent_weight(self._cards, reach[1 - player]), 0.0)
+            if not (asked.any(axis=1).all() and others.any()):
+                continue
+            won = below.values(below.listed(board, asked), (player,))[0][player]
+            value[player] = per_weight(won, others) + self._tree.half
+        return HandNumbers(value, self.weight(at))
+
+    def equity(self, at: Node) -> HandNumbers:
+        """Return each hand's share of the pot at a showdown without further bets."""
+        reach, value = self.reach(at), np.full((2, self._cards.hand_count), np.nan)
+        found = self._run_outs(self._tree.street(at), at.board)
+        for player in range(2):
+            other = reach[1 - player]
+            others = np.where(self._cards.reach[player] > 0, opponent_weight(self._cards, other), 0.0)
+            value[player] = equity(self._cards, found, other, others)
+        return HandNumbers(value, self.weight(at))
+
+    def frequency(self, at: Node) -> float:
+        """Return the probability that a node is reached, over all deals of the spot."""
+        dealt = 1.0
+        for street in range(self._tree.street(at)):
+            dealt /= CARD_COUNT - _HELD - self._cards.cards_on(street)
+        return float(self.weight(at)[0].sum() / self.weight(Node(ROOT, 0))[0].sum() * dealt)
+
+
+def mean(numbers: HandNumbers, player: int) -> float:
+    """Return the weighted mean of a player's known values; NaN if none is known."""
+    known = (numbers.weight[player] > 0) & ~np.isnan(numbers.value[player])
+    weight = numbers.weight[player][known]
+    return float(weight @ numbers.value[player][known] / weight.sum()) if len(weight) else float("nan")

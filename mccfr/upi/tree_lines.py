@@ -1,0 +1,42 @@
+"""Converts betting lines of the protocol, such as `12 38 84 230`, to bets of a betting tree.
+
+A number is the chips that the acting player has put in since the spot began, including this action.  The current level
+is a check or a call; more is a bet.  A tree always has checks, calls and folds, so the bets of its lines define it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from mccfr.config.value_limits import shown
+from mccfr.games.betting import amount_text
+
+Amounts = tuple[float, ...]
+
+
+def read_amounts(text: str) -> Amounts:
+    """Return the amounts of a line; `ValueError` unless they are numbers that do not decrease."""
+    try:
+        found = tuple(float(each) for each in text.split())
+    except ValueError:
+        raise ValueError(f"the line {shown(text)} has something other than amounts: write it as 0 26 26 230") from None
+    for before, after in zip((0.0, *found), found, strict=False):
+        if not before <= after < float("inf"):
+            raise ValueError(f"the line {shown(text)} falls to {after:g}: amounts count all that a player has put in")
+    return found
+
+
+def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
+    """Return every line of the tree, without "/", that ends in one of the bets of these lines."""
+    found = dict[str, None]()
+    for amounts in lines:
+        line, level = "", 0.0
+        for amount in amounts:
+            line += "c" if amount == level else f"r{amount_text(half_pot + amount)}"
+            if amount > level:
+                found[line] = None
+            level = amount
+    return list(found)
+
+
+def begins_with(amounts: Amounts, first: Sequence[float]) -> bool:
+    """Return whether a line begins with the amounts of another line or equals it."""
+    return amounts[: len(first)] == tuple(first)

@@ -1,0 +1,68 @@
+"""Names what two hole cards make with a board, in players' words: made hands and draws."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import combo_table
+from abstraction.hand_evaluator import CATEGORIES, CATEGORY_SIZES, board_strengths, strength
+
+_RANKS = 13
+_THREE = CATEGORIES.index("three of a kind")
+_STRAIGHT = CATEGORIES.index("straight")
+_WINDOWS = np.array([(1 << 12) | 0b1111, *(0b11111 << low for low in range(_RANKS - 4))])  # ace to five first
+_OPEN = 2  # least number of completing ranks of an open-ended draw
+
+
+def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
+    """Return the made hand and the draws ("" for none) of every combination [1326].
+
+    The board has three to five cards.  A hand is "high card" if it is no pair, shares no rank with the board, and makes
+    no better category than the board alone.  A draw needs one more card and uses a hole card: "flush draw" has four of
+    a suit, "open-ended" two or more ranks that complete a straight, "gutshot" one.  Ranks that complete one on the
+    board alone do not count.  Combinations that share a card with the board get texts without meaning.
+    """
+    hands, cards = combo_table().astype(np.int64), np.asarray(board, np.int64)
+    ranks, counts = hands // 4, np.bincount(cards // 4, minlength=_RANKS)
+    category = np.searchsorted(np.cumsum(CATEGORY_SIZES), np.maximum(board_strengths(board), 1))
+    pocket = ranks[:, 0] == ranks[:, 1]
+    adds = pocket | (counts[ranks] > 0).any(axis=1) | (category != _category(cards, counts))
+    made = np.where(adds, category, 0)
+    names = [_name(kind, pair) for kind, pair in zip(made.tolist(), pocket.tolist(), strict=True)]
+    if len(cards) == 5:
+        return names, [""] * len(names)
+    suits = np.bincount(cards % 4, minlength=4)
+    own = np.stack([(hands % 4 == suit).sum(axis=1) for suit in range(4)], axis=1)
+    flush = ((own > 0) & (own + suits == 4)).any(axis=1) & (category < _STRAIGHT + 1)
+    outs = np.where(category < _STRAIGHT, _straight_outs(ranks, cards // 4), 0)
+    straight = np.where(outs >= _OPEN, "open-ended", np.where(outs == 1, "gutshot", ""))
+    return names, [
+        ", ".join(filter(None, ("flush draw" * suited, text)))
+        for suited, text in zip(flush.tolist(), straight.tolist(), strict=True)
+    ]
+
+
+def _name(kind: int, pocket: bool) -> str:
+    return CATEGORIES[kind] if kind != _THREE else "set" if pocket else "trips"
+
+
+def _category(cards: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> int:
+    """Return the category that the board makes alone."""
+    if len(cards) == 5:
+        return int(np.searchsorted(np.cumsum(CATEGORY_SIZES), strength(cards.tolist())))
+    most = int(counts.max())
+    return {1: 0, 2: int((counts == 2).sum()), 3: _THREE}.get(most, CATEGORIES.index("four of a kind"))
+
+
+def _straight_outs(ranks: npt.NDArray[np.int64], board: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the number of ranks that complete a straight of hands [H, 2] with a board.
+
+    Ranks that complete a straight of the board alone do not count.
+    """
+    known = int(np.bitwise_or.reduce(1 << board))
+    sets, outs = known | (1 << ranks).sum(axis=1) - np.where(ranks[:, 0] == ranks[:, 1], 1 << ranks[:, 0], 0), 0
+    for rank in range(_RANKS):
+        found = ((sets | 1 << rank)[:, None] & _WINDOWS == _WINDOWS).any(axis=1)
+        outs = outs + (found & ~((known | 1 << rank) & _WINDOWS == _WINDOWS).any())
+    return np.asarray(outs)

@@ -1,0 +1,55 @@
+"""Texts of the page: names of streets and actions, and amounts in big blinds if the game has one."""
+
+from typing import Any
+
+from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.game import Game
+from mccfr.matches.terminal_player import Money
+from mccfr.play.player import State
+
+
+def street_text(game: Game, street: int) -> str:
+    """Return the name of a street."""
+    name = game.street_name(street)
+    return name.capitalize() if isinstance(name, str) else f"Round {name + 1}"
+
+
+def action_kind(action: str) -> str:
+    """Return the kind by which an action is coloured: `fold`, `call` (or check) or `raise` (or bet)."""
+    return {"f": "fold", "c": "call"}.get(action, "raise")
+
+
+def action_text(state: State, action: str, to_chips: float, money: Money, rules: BettingRules | None) -> str:
+    """Return the text of an action, such as "Raise to 9 BB" or "Check".
+
+    to_chips  chips put in over the whole hand after the action
+    rules     rules of the real betting, None if the tree has all bets; with them amounts are those of the street
+    """
+    if action == "f":
+        return "Fold"
+    to_call = state.to_call - state.put_in[state.player]
+    if action == "c":
+        return f"Call {money.text(to_call)}" if state.facing else "Check"
+    if rules is None or not isinstance(state, BettingState):
+        more = money.text(to_chips - state.to_call)
+        return f"Raise by {more}" if state.facing else f"Bet {more}"
+    said = money.text(to_chips - state.put_in_before)
+    if to_chips >= rules.stack:
+        return f"All-in {said}"
+    return f"Raise to {said}" if state.bets or state.street == 0 else f"Bet {said}"
+
+
+def pot_share(state: State, to_chips: float) -> float:
+    """Return a raise beyond the call as a share of the pot after the call."""
+    return (to_chips - state.to_call) / (2 * state.to_call) if state.to_call else 0.0
+
+
+def details(game: Game, origin: dict[str, Any]) -> list[str]:
+    """Return facts about a strategy for the head of the page.
+
+    `origin` has `iterations` if they are known.
+    """
+    found = [f"{sum(game.counts()['decision_nodes_per_street']):,} decisions"]  # type: ignore[call-overload]
+    if origin.get("iterations"):
+        found.append(f"{origin['iterations']:,} iterations")
+    return found

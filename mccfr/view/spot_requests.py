@@ -1,0 +1,214 @@
+"""Handles the spot form: parses it, solves the spot in a child process, and opens the result as a run.
+
+The child process does the same as `mccfr spot` (`mccfr.view.spot_worker`) and ends with the server.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from abstraction.cards import combo_masks, combo_table, combo_text, parse_cards
+from abstraction.range_notation import class_names, read_range
+from mccfr.cards.grid import make_grid
+from mccfr.config.value_limits import shown
+from mccfr.view.range_text import range_text
+from mccfr.view.resolve_request import BusyError
+
+FIELDS = (
+    "board",
+    "oop",
+    "ip",
+    "pot",
+    "stack",
+    "bets",
+    "raises",
+    "donk",
+    "allin_spr",
+    "rake",
+    "rake_cap",
+    "to",
+    "locks",
+)
+"""Fields of the form, as texts.  `locks` are lines LINE=WHAT."""
+_NUMBERS = ("pot", "stack", "rake", "rake_cap", "allin_spr")
+_TO = "0.3%"
+_SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
+_NAMES = [combo_text(hand) for hand in range(len(combo_table()))]
+_GRID = make_grid(combo_table(), _NAMES)
+
+
+class SpotRequests:
+    """The last spot that the page has requested; several threads may call it."""
+
+    def __init__(self, places: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], int]) -> None:
+        """Start without a spot.
+
+        places  semaphore for all solves at a time
+        show    opens a run, given the fields of its spot; returns its number
+        """
+        self._places, self._show, self._lock = places, show, threading.Lock()
+        self._state: dict[str, Any] | None = None
+        self._process: subprocess.Popen[str] | None = None
+        self._began = 0.0
+
+    def range(self, range: str = "", board: str = "", classes: str = "", weight: str = "1") -> dict[str, Any]:  # noqa: A002
+        """Return a range after setting the hand classes in `classes` (AKs, by commas) to `weight`.
+
+        The answer has the range's `text`, the mean `weights` [169] of its classes and the number of `combos`.  Hands
+        that share a card with the board are left out of both.  Raises `ValueError` for an invalid range, class, weight
+        or board.
+        """
+        weights, text = _range("range", range), range
+        if classes:
+            share, names = _number("weight", weight), class_names()
+            for name in classes.split(","):
+                if name not in names:
+                    raise ValueError(f"{shown(name)} is no class of hands, such as AKs")
+                weights[_GRID.cell == names.index(name)] = share
+            if not 0 <= share <= 1:
+                raise ValueError(f"weight = {weight}: a number from 0 to 1 is needed")
+            text = range_text(_GRID, _NAMES, weights, np.ones(len(weights), bool), 1.0)
+        free = combo_masks() & np.uint64(sum(1 << card for card in parse_cards(board))) == 0 if board else weights >= 0
+        count = np.bincount(_GRID.cell, free, len(_GRID.label))
+        mean = np.bincount(_GRID.cell, weights * free, len(_GRID.label)) / np.maximum(count, 1)
+        return {"text": text, "weights": np.round(mean, 4).tolist(), "combos": round(float(weights @ free), 2)}
+
+    def start(
+        self, fields: Mapping[str, str], policy: Path | None = None, of: int = 0, line: str = ""
+    ) -> dict[str, Any]:
+        """Start to solve a spot; answers as `state`.
+
+        fields            texts by the names of `FIELDS`
+        policy, of, line  instead of ranges, pot and stack: a strategy, its number, and a line at the start of a street
+
+        Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
+        """
+        asked = _asked(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
+        with self._lock:
+            if self._process is not None:
+                raise BusyError("a spot is being solved: stop it first, or wait")
+            if not self._places.acquire(blocking=False):
+                raise BusyError("spots of other strategies are being solved: try again when one of them is done")
+            self._began = time.monotonic()
+            said = {name: text for name, text in fields.items() if text}
+            said |= {"line": line, "of": str(of)} if line else {}
+            self._state = {"asked": said, "to": asked["to"], "curve": [], "problem": "", "of": None, "said": []}
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "mccfr.view.spot_worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,  # the terminal's interrupt then reaches the server only
+                text=True,
+            )
+            threading.Thread(target=self._listen, args=(self._process, self._state, asked), daemon=True).start()
+        return self.state()
+
+    def state(self) -> dict[str, Any]:
+        """Return the progress of the newest spot; `ValueError` if there is none.
+
+        The answer has `asked`, `said`, `phase`, `plan`, `seconds`, `done`, `problem` and `answer`.  `curve` has pairs
+        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the number of the
+        result, None before there is one.
+        """
+        if self._state is None:
+            raise ValueError("no spot has been typed yet")
+        seconds = self._state.get("took", time.monotonic() - self._began)
+        return {**self._state, "seconds": round(seconds, 1), "done": "took" in self._state}
+
+    def stop(self) -> dict[str, Any]:
+        """Stop the solve and keep its result so far; answers and raises as `state`."""
+        found, process = self.state(), self._process
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+        return found
+
+    def close(self) -> None:
+        """Stop the solve and wait for it, when the server ends."""
+        if (process := self._process) is not None:
+            self.stop()
+            process.wait()
+
+    def _listen(self, process: "subprocess.Popen[str]", state: dict[str, Any], asked: Mapping[str, Any]) -> None:
+        """Send the request to the child process and process its messages until it ends."""
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(asked) + "\n")
+            process.stdin.flush()
+            for line in process.stdout:
+                self._take(state, json.loads(line))
+            if process.wait() and not state["problem"] and "answer" not in state:
+                state["problem"] = "stopped before anything was trained"
+            if "answer" in state:
+                state["of"] = self._show(Path(state["run"]), state["asked"])
+        except Exception as error:  # any error is shown on the page
+            state["problem"] = " ".join(str(error).split()) or type(error).__name__
+        finally:
+            process.stdout.close()
+            process.stdin.close()
+            with self._lock:
+                self._process = None
+            self._places.release()
+            state["took"] = time.monotonic() - self._began
+
+    @staticmethod
+    def _take(state: dict[str, Any], news: dict[str, Any]) -> None:
+        if "said" in news:
+            state["said"].append(news["said"])
+        elif "iterations" in news:
+            share = news["exploitability_chips"] / state["pot_chips"]
+            state["curve"].append([news["iterations"], round(share, 8)])
+        else:
+            state.update(news)
+
+
+def _asked(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the request to the child process; raises `ValueError` that names the field."""
+    given = {name: fields.get(name, "").strip() for name in FIELDS}
+    for name in ("oop", "ip"):
+        if given[name] and not _range(name, given[name]).any():
+            raise ValueError(f"{name}: the range holds no hand: type or paint one")
+    number = {name: _number(name, given[name]) if given[name] else None for name in _NUMBERS}
+    locks = dict[str, str]()
+    for text in filter(None, map(str.strip, given["locks"].splitlines())):
+        line, equals, what = text.partition("=")
+        if not equals:
+            raise ValueError(f"locks: {shown(text)} is no line, =, and what is played there, as in cr184=c 60%")
+        locks[line.strip()] = "; ".join(filter(None, (locks.get(line.strip()), what.strip())))
+    menu: dict[str, Any] = {} if number["allin_spr"] is None else {"allin_spr": number["allin_spr"]}
+    if given["donk"]:
+        menu["donk"] = [size.strip() for size in given["donk"].split(",") if size.strip()]
+    game = {name: number[name] for name in ("rake", "rake_cap")}
+    return {
+        "board": given["board"] or None,
+        **{name: given[name] or None for name in ("oop", "ip", "bets", "raises")},
+        **{name: number[name] for name in ("pot", "stack")},
+        "to": _number("to", given["to"] or _TO),
+        "menu": menu,
+        "game": {key: value for key, value in game.items() if value is not None} | ({"locks": locks} if locks else {}),
+    }
+
+
+def _number(name: str, text: str) -> float:
+    """Return a number, or a share such as 5%."""
+    found = _SHARE.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(f"{name} = {shown(text)}: a number is needed, or a share such as 0.3%")
+    return float(found[1]) / (100 if found[2] else 1)
+
+
+def _range(name: str, text: str) -> Any:
+    """Return the weights [1326] of a range; a page may not read files."""
+    if "@" in text:
+        raise ValueError(f"{name}: files are not read here: type the range, as QQ+,AKs:0.5")
+    try:
+        return read_range(text)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

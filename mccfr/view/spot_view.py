@@ -1,0 +1,409 @@
+"""Answers the page's queries about a strategy: the game, and both players' ranges at a line."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.cards import parse_cards
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.cards.grid import make_grid
+from mccfr.games.betting import BettingState
+from mccfr.games.line_lookup import NOWHERE, LineReading
+from mccfr.games.translation import Translation
+from mccfr.matches.terminal_player import Money, money_of
+from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
+from mccfr.play.player import Betting, State
+from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.trees.betting_lines import line_text, to_chips
+from mccfr.view.hand_classes import hand_kinds
+from mccfr.view.hand_grid import DIGITS, GridCells, rounded
+from mccfr.view.labels import action_kind, action_text, pot_share, street_text
+from mccfr.view.preflop_equity import preflop_won
+from mccfr.view.range_text import range_text
+
+MOST_RUN_OUTS = 2_500
+"""Maximum number of full boards for equities; a flop has 1,176."""
+_KEPT_RUN_OUTS = 4  # boards whose showdowns are cached, 9 MB each after a flop
+_LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums is rounding error
+
+
+class Action(NamedTuple):
+    """An action of the strategy at a spot; `to_chips` are the player's chips in the pot after it."""
+
+    action: str
+    to_chips: float
+
+
+class SpotDecision(NamedTuple):
+    """A spot as other modules need it, with H hands, L of them live.
+
+    node   decision of the tree; None if the line is only translated to lines of the tree
+    state  state of the real betting
+    acted  (state, action, board) of all actions so far
+    board  board of the state's street
+    reach  [2, H] weights of both players' hands
+    live   [L] hands that the board leaves, ascending
+    """
+
+    node: int | None
+    state: State
+    acted: list[tuple[Any, str, Board]]
+    board: Board
+    reach: Weights
+    live: npt.NDArray[np.int64]
+
+
+class Spots:
+    """A strategy at every spot, with H hands, A actions and C cells of the grid.
+
+    Answers are computed on request and no state changes, so several threads may call it.
+    """
+
+    def __init__(
+        self,
+        source: Behaviour,
+        title: str,
+        facts: list[str] | None = None,
+        path: Path | None = None,
+        stack: float | None = None,
+    ) -> None:
+        """Prepare the queries.
+
+        title  name of the strategy
+        facts  short texts for the head of the page
+        path   path by which other commands find the strategy
+        stack  chips of each player over the whole hand, if the game's betting does not have them
+
+        Raises `ValueError` for a game whose cards are not separate from its tree.
+        """
+        self._source, self._game, self.title, self.path = source, source.game, title, path
+        self._facts = facts or []
+        self._ranges = RangesOfLine(source)
+        self._betting, self._dealing = self._ranges.betting, self._ranges.dealing
+        self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
+        self._stack = stack if self._rules is None else self._rules.stack
+        self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
+        self._grid = make_grid(self._dealing.hand_cards, self._names)
+        self._cells = GridCells(self._grid)
+        self._square = len(self._grid.label) != len(self._names)
+        first, second = source.game.roles
+        self._money, self._roles = money_of(source.game), (first.capitalize(), second.capitalize())
+        self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
+
+    @property
+    def source(self) -> Behaviour:
+        """The strategy that is shown."""
+        return self._source
+
+    @property
+    def dealing(self) -> IndexedCards:
+        """The hands and boards of the strategy's game."""
+        return self._dealing
+
+    @property
+    def betting(self) -> Betting:
+        """The real betting of the strategy's game."""
+        return self._betting
+
+    @property
+    def money(self) -> Money:
+        """Converts the game's chips to texts."""
+        return self._money
+
+    @property
+    def roles(self) -> tuple[str, str]:
+        """Names of both positions, such as "Button"."""
+        return self._roles
+
+    # --- queries ---
+
+    def game(self) -> dict[str, Any]:
+        """Return what does not depend on a spot: names, streets, the deck and the hand grid.
+
+        streets      with the number of board `cards` on each
+        first_board  board that is known from the beginning
+        deck         cards that a board may hold
+        square       True if hands have 13x13 classes; else each hand has a cell
+        any_bet      True if lines may have bets that are not in the tree
+        """
+        cards, grid = self._game.cards, self._grid
+        first = self._dealing.boards_after(-1, None) if self._dealing.first_boards == 1 else []
+        return {
+            "title": self.title,
+            "game": self._game.name,
+            "facts": self._facts,
+            "unit": "chips" if self._money.unit == 1 else "BB",
+            "unit_chips": self._money.unit,
+            "roles": list(self._roles),
+            "streets": [
+                {"name": street_text(self._game, street), "cards": cards.cards_on(street)}
+                for street in range(self._dealing.streets)
+            ],
+            "deck": self._dealing.board_deck(),
+            "first_board": self._dealing.board_text(0, first[0]) if len(first) == 1 else "",
+            "square": self._square,
+            "grid": {"rows": grid.rows, "columns": grid.columns, "label": list(grid.label)},
+            "any_bet": self._rules is not None,
+        }
+
+    def spot(self, line: str, board: str = "") -> dict[str, Any]:
+        """Return the spot of a line on a board; docs/http.md lists the fields.
+
+        line   text that `mccfr.trees.betting_lines` reads, with any legal bets in games with real betting
+        board  all board cards of the line's street
+
+        With fewer cards the answer has no hands; `missing_cards` is the number of cards to add.  Raises `ValueError`
+        for an invalid line or board; the message lists the allowed ones.
+        """
+        found = self._ranges.follow(line, board)
+        state, actions = found.state, self._actions(found)
+        answer = {
+            "line": found.line,
+            "street": state.street,
+            "player": state.player,
+            "role": self._roles[state.player],
+            "pot_chips": sum(state.put_in),
+            "put_in_chips": list(state.put_in),
+            "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
+            "behind_chips": None if self._stack is None else [self._stack - chips for chips in state.put_in],
+            "path": [self.step(state, action, line) for line, state, action in found.acted],
+            "readings": self._readings(found),
+            "actions": [self._labelled(found, action) for action in actions],
+        }
+        if found.boards is None:
+            lacking = self._ranges.lacking(state.street, board)
+            return {**answer, "board": board, "missing_cards": lacking, "hands": None, "classes": None, "ranges": None}
+        text = self._dealing.board_text(state.street, found.boards[-1])
+        return {**answer, "board": text, "missing_cards": 0, **self._hands(found, actions)}
+
+    def equity(self, line: str, board: str = "") -> dict[str, Any]:
+        """Return the equities of both players' hands against the other's range, without further bets.
+
+        `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
+        equity. Both are None if board cards are missing.  Preflop they are means over suits
+        (`mccfr.view.preflop_equity`). Raises as `spot`.
+        """
+        found = self._ranges.follow(line, board)
+        if found.boards is None:
+            return {"equity": None, "mean": None}
+        live, weight = self._live(found), self._ranges.reach(found)
+        each, mean = [], []
+        for player in range(2):
+            opponent_weight, own = self._dealing.disjoint_weight(weight[1 - player]), weight[player]
+            known = opponent_weight > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
+            share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, opponent_weight, 1), np.nan)
+            total = float((own * opponent_weight)[known].sum())
+            mean.append(
+                round(float((own * opponent_weight * share)[known].sum()) / total, DIGITS) if total > 0 else None
+            )
+            each.append([None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()])
+        return {"equity": each, "mean": mean}
+
+    def decision(self, line: str, board: str) -> SpotDecision:
+        """Return a spot with a board; raises as `spot`, and `ValueError` if board cards are missing."""
+        found = self._ranges.follow(line, board)
+        if found.boards is None:
+            raise ValueError("cards of the board are missing: choose them first")
+        acted = [(state, action, found.boards[state.street]) for _, state, action in found.acted]
+        node, reach = self._single(found), self._ranges.reach(found)
+        return SpotDecision(node, found.state, acted, found.boards[-1], reach, self._live(found))
+
+    def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
+        """Return another strategy at a spot with `actions`, `frequencies`, `hands` and `classes`, as `spot`.
+
+        actions  legal actions in their notation
+        played   [H, A] their probabilities
+        """
+        found = self._ranges.follow(line, board)
+        told = [Action(action, self._to_chips(found.state, action)) for action in actions]
+        return {"actions": [self._labelled(found, one) for one in told], **self._played(found, played)}
+
+    def offered(self, line: str) -> list[str]:
+        """Return the actions of a spot in their notation; raises as `spot`."""
+        return [one.action for one in self._actions(self._ranges.follow(line, ""))]
+
+    def named(self, line: str, actions: Sequence[str]) -> list[str]:
+        """Return actions at a line in words; raises as `spot`."""
+        state = self._ranges.follow(line, "").state
+        return [self.step(state, action, line)["name"] for action in actions]
+
+    def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
+        """Return the fields of an action at a state of the real betting; `line` is the line before it."""
+        told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
+        return {
+            "line": line,
+            "street": state.street,
+            "player": state.player,
+            "action": action,
+            "kind": action_kind(action),
+            "name": told,
+        }
+
+    def _won(self, found: "FollowedLine", other: Weights) -> Weights:
+        """Return the weighted share of the pot that each hand wins from the other's hands, [H].
+
+        `other` [H] is the weight of the other's hands.  The share is a mean over all boards to come.
+        """
+        assert found.boards is not None
+        street = found.state.street
+        if self._dealing.boards is None and not self._dealing.cards_on(street):
+            return preflop_won(other)
+        won = win_minus_lose(self._dealing, self._showdowns(street, found.boards[-1]), other)
+        return np.asarray(0.5 * (self._dealing.disjoint_weight(other) + won))
+
+    # --- actions and probabilities ---
+
+    def _single(self, found: FollowedLine) -> int | None:
+        """Return the tree decision of a line; None if the line is only translated to lines of the tree."""
+        (node, closed), *more = found.places
+        if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != found.line:
+            return None
+        return node
+
+    def _actions(self, found: FollowedLine) -> list[Action]:
+        """Return the actions at a spot: those of the tree, or their translation to real bets."""
+        node, state = self._single(found), found.state
+        tree = self._game.tree
+        if node is not None:
+            labels = [tree.label[child] for child in tree.children(node)]
+            return [Action(*pair) for pair in zip(labels, to_chips(tree, node), strict=True)]
+        actions = {action for place in found.places for action in self._real_actions(place, state)}
+        told = [Action(action, self._to_chips(state, action)) for action in actions]
+        return sorted(told, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
+
+    def _real_actions(self, place: tuple[int, int], state: Any) -> list[str]:
+        return self._betting.real_actions(LineReading(place[0], 1.0, place[1]), state)
+
+    def _to_chips(self, state: Any, action: str) -> float:
+        """Return the chips that the acting player has put in after an action."""
+        if action == "f":
+            return float(state.put_in[state.player])
+        if action == "c":
+            return float(state.to_call)
+        if isinstance(state, BettingState):
+            return float(action[1:])
+        tree = self._game.tree
+        labels = [tree.label[child] for child in tree.children(state.node)]
+        return to_chips(tree, state.node)[labels.index(action)]
+
+    def _strategy(self, found: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
+        """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""
+        assert found.boards is not None
+        state, number = found.state, {one.action: place for place, one in enumerate(actions)}
+        buckets = self._dealing.bucket_row(state.street, state.player, found.boards[-1])
+        played = np.zeros((self._dealing.hand_count, len(actions)))
+        trained = np.zeros(self._dealing.hand_count, bool)
+        single = self._single(found)
+        for (node, closed), place in found.places.items():
+            reading = LineReading(node, 1.0, closed)
+            if not self._betting.decides(reading):
+                played[buckets >= 0, number["c"]] += place.probability
+                continue
+            rows = self._source.rows(node, buckets)[0]
+            real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)
+            for column, action in enumerate(real):
+                played[:, number[action]] += place.probability * rows[:, column]
+            known, back = np.unique(buckets, return_inverse=True)
+            weighed = [bucket >= 0 and self._source.weight(node, bucket) > 0 for bucket in known.tolist()]
+            trained |= np.array(weighed)[back]
+        return played, trained
+
+    def _live(self, found: FollowedLine) -> npt.NDArray[np.int64]:
+        """Return the hands that share no card with the board and are in a player's range, ascending."""
+        assert found.boards is not None
+        left = self._dealing.live(found.state.street, found.boards[-1])
+        return np.flatnonzero(left & (self._dealing.reach > 0).any(axis=0))
+
+    def _all_showdowns(self, street: int, board: Board) -> RunOuts:
+        return run_outs(self._dealing, street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
+
+    # --- answers ---
+
+    def _labelled(self, found: FollowedLine, action: Action) -> dict[str, Any]:
+        state: Any = found.state
+        after = self._betting.apply(state, action.action)
+        ends = isinstance(after, int)
+        street = "" if isinstance(after, int) or after.street == state.street else "/"
+        kind = action_kind(action.action)
+        return {
+            "action": action.action,
+            "kind": kind,
+            "name": action_text(state, action.action, action.to_chips, self._money, self._rules),
+            "to_chips": action.to_chips,
+            "pot_share": round(pot_share(state, action.to_chips), 4) if kind == "raise" else None,
+            "line": None if ends else found.line + action.action + street,
+            "ends": ends,
+        }
+
+    def _readings(self, found: FollowedLine) -> list[dict[str, Any]]:
+        """Return the tree lines to which a line is translated, most likely first; [] if it is in the tree."""
+        if self._single(found) is not None:
+            return []
+        tree = self._game.tree
+        readings: list[dict[str, Any]] = [
+            {
+                "line": None if node == NOWHERE else line_text(tree, node),
+                "after_call": None if closed == NOWHERE else line_text(tree, closed),
+                "probability": place.probability,
+            }
+            for (node, closed), place in found.places.items()
+        ]
+        return sorted(readings, key=lambda one: -one["probability"])
+
+    def _hands(self, found: FollowedLine, actions: list[Action]) -> dict[str, Any]:
+        """Return the fields of an answer that need a board."""
+        live, reach, share = self._live(found), self._ranges.reach(found), self._shares(found)
+        played, trained = self._strategy(found, actions)
+        possible = np.zeros(self._dealing.hand_count, bool)
+        possible[live] = True
+        told = self._played(found, played)
+        told["hands"] |= {
+            "names": [self._names[hand] for hand in live.tolist()],
+            "cells": self._grid.cell[live].tolist(),
+            **self._kinds(found, live),
+            "trained": trained[live].tolist(),
+            "reach": rounded(reach[:, live]),
+            "shares": rounded(share[:, live]),
+        }
+        told["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
+        ranges = [
+            {
+                "role": self._roles[one],
+                "combos": round(float(reach[one].sum()), 2),
+                "text": range_text(self._grid, self._names, reach[one], possible),
+            }
+            for one in range(2)
+        ]
+        return {**told, "ranges": ranges}
+
+    def _kinds(self, found: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
+        """Return made hands and draws of the live hands, in full hold'em from the flop on."""
+        board = found.boards[-1] if found.boards else ()
+        text = self._dealing.board_text(found.state.street, board)
+        if not self._square or not text:
+            return {}
+        made, draws = hand_kinds(parse_cards(text))
+        return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
+
+    def _shares(self, found: FollowedLine) -> Weights:
+        """Return the probability of each hand of both players given the line, [2, H]; 0 if it is never played."""
+        reach = self._ranges.reach(found)
+        joint = np.stack(
+            [reach[one] * np.maximum(self._dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)]
+        )
+        total = joint.sum(axis=1, keepdims=True)
+        return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
+
+    def _played(self, found: FollowedLine, played: Weights) -> dict[str, Any]:
+        """Return the probabilities of a strategy [H, A]: over the range, by hand and by class."""
+        live, own = self._live(found), self._shares(found)[found.state.player]
+        return {
+            "frequencies": rounded(own @ played) if own.any() else None,
+            "hands": {"probabilities": rounded(played[live])},
+            "classes": {"probabilities": self._cells.means(played[live], own[live], live)},
+        }

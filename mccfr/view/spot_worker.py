@@ -1,0 +1,99 @@
+"""Child process that solves one spot for the page, as `mccfr spot`, and reports progress as JSON.
+
+The first line of standard input is the request.  When standard input closes, the run ends with a checkpoint.  Messages
+are one line of JSON each.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from mccfr.runs.reporter import SessionProgress
+from mccfr.runs.results.line_spot import TYPED, asked_spot
+from mccfr.runs.session.spot_run import SpotOptions, start_spot
+from mccfr.runs.session.start import Terms
+from mccfr.runs.session.train_and_export import train_and_export
+
+Tell = Callable[[Mapping[str, Any]], None]
+
+
+class _Telling:
+    """A reporter that sends messages, phases and evaluations to the page."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+
+    def message(self, text: str) -> None:
+        """Send a message."""
+        self._tell({"said": text})
+
+    def phase(self, text: str, share: float | None = None) -> None:
+        """Send the name of a phase."""
+        self._tell({"phase": text})
+
+    def progress(self, progress: SessionProgress) -> None:
+        """Send nothing, because evaluations are frequent and report the iterations."""
+
+    def evaluation(self, record: Mapping[str, Any]) -> None:
+        """Send iterations and exploitability."""
+        self._tell({"iterations": record["iterations"], "exploitability_chips": record["exploitability_chips"]})
+
+
+def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
+    """Solve a spot and report progress by `tell`.
+
+    `asked` has the fields of `asked_spot` and `SpotOptions`, and `game` with further keys of `[game]`.  It reports
+    `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end.  Raises as `start_spot`.
+    """
+    report = _Telling(tell)
+    policy = None if asked["policy"] is None else Path(asked["policy"])
+    typed = {name: asked[name] for name in TYPED}
+    game, own = asked_spot(asked["board"], typed, policy, asked["line"])
+    told = {name: asked[name] for name in ("bets", "raises", "to", "menu")}
+    started = start_spot(game | asked["game"], SpotOptions(own=own, **told), Terms(report))
+    tell(
+        {
+            "run": str(started.run.directory),
+            "pot_chips": started.game.pot_chips,
+            "plan": {
+                "infosets": int(started.game.infosets.sum()),
+                "memory_bytes": started.memory_bytes,
+                "seconds_an_iteration": started.seconds_an_iteration,
+            },
+        }
+    )
+    outcome, _ = train_and_export(started.run, started.game, report)
+    if outcome.checkpoint is None:
+        raise ValueError("stopped before anything was trained")
+    tell({"answer": started.answer(outcome.directory), "stopped": outcome.signal is not None})
+
+
+def main() -> None:
+    """Read the request and solve it."""
+    out, asked = os.fdopen(os.dup(1), "w"), json.loads(sys.stdin.readline())
+    os.dup2(2, 1)  # standard output is for JSON only
+
+    def tell(value: Mapping[str, Any]) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(value), file=out, flush=True)
+
+    def heed() -> None:
+        sys.stdin.read()  # until the server closes it or ends
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=heed, daemon=True).start()
+    try:
+        solve_spot(asked, tell)
+    except (ValueError, OSError, MemoryError, RuntimeError) as error:
+        sentence = " ".join(str(error).split()).removesuffix("; or use --force")
+        tell({"problem": sentence or "memory is full"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""Loads the strategies that the page shows: one policy, two to compare, or a run's checkpoints."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mccfr.config.game_tables import HoldemSubgame
+from mccfr.evaluation.compatible_games import check_same_game
+from mccfr.policy import is_policy
+from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
+from mccfr.runs.results.checkpoints import find_checkpoint
+from mccfr.runs.results.line_spot import game_config, whole_stack
+from mccfr.runs.results.targets import Reference, open_source
+from mccfr.view.expected_values import ExpectedValues
+from mccfr.view.labels import details
+from mccfr.view.page_table import PageTable
+from mccfr.view.resolve_request import MOST_SOLVES, Solving
+from mccfr.view.review_page import Reviews
+from mccfr.view.spot_requests import SpotRequests
+from mccfr.view.spot_view import Spots
+from storage.checkpoint import list_checkpoints
+from storage.directory_lock import read_unchanged
+
+FIRST_TYPED = 1_000
+"""Number of the first spot requested in the page.  Lower numbers are the strategies with which the page was opened."""
+_KEPT = 2  # strategies in memory besides the first, because checkpoints may be large
+
+
+class LoadedStrategy:
+    """A strategy with all services that the page uses."""
+
+    def __init__(self, spots: Spots, places: threading.Semaphore) -> None:
+        self.spots = spots
+        self.values, self.solving, self.playing = ExpectedValues(spots), Solving(spots, places), PageTable(spots)
+
+
+class StrategyList:
+    """Strategies of one game by number, opened on first use; several threads may call it."""
+
+    def __init__(self, books: Sequence[tuple[str, Callable[[], Spots]]], review: Path | None = None) -> None:
+        """`books` are pairs of a name and a function that opens the strategy; the first is opened at once.
+
+        `review` is a file of hands reviewed by the first strategy.  Raises the errors of the first function and of
+        `Reviews`.
+        """
+        self.names = [name for name, _ in books]
+        self._books, self._lock = books, threading.Lock()
+        self._places = threading.Semaphore(MOST_SOLVES)
+        self._first = LoadedStrategy(books[0][1](), self._places) if books else None
+        self.reviews = Reviews(review, self._first.spots) if review is not None and self._first is not None else None
+        self._others: OrderedDict[int, LoadedStrategy] = OrderedDict()
+        self._typed: list[tuple[Path, Mapping[str, str]]] = []
+        self.desk = SpotRequests(self._places, self._show)
+
+    def shown(self, number: int) -> LoadedStrategy:
+        """Return a strategy; `ValueError` for an unknown number, or for another game than the first one's."""
+        typed = FIRST_TYPED <= number < FIRST_TYPED + len(self._typed)
+        if not (typed or 0 <= number < len(self.names)):
+            there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
+            raise ValueError(f"of = {number}: there are {there}")
+        if number == 0 and self._first is not None:
+            return self._first
+        with self._lock:
+            if number not in self._others:
+                spots = open_spots(self._typed[number - FIRST_TYPED][0]) if typed else self._books[number][1]()
+                if self._first is not None and not typed:
+                    check_same_game(self._first.spots.source.game, spots.source.game)
+                self._others[number] = LoadedStrategy(spots, self._places)
+                if len(self._others) > _KEPT:
+                    self._others.popitem(last=False)
+            self._others.move_to_end(number)
+            return self._others[number]
+
+    def _show(self, run: Path, asked: Mapping[str, str]) -> int:
+        """Add the run of a requested spot; return its number."""
+        with self._lock:
+            self._typed.append((run, asked))
+            return FIRST_TYPED + len(self._typed) - 1
+
+    def about(self, number: int) -> dict[str, Any]:
+        """Return the `strategies` to compare, `of`, the fields `asked` for a requested spot, and `reviewed`."""
+        if number < FIRST_TYPED:
+            return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}
+        run, asked = self._typed[number - FIRST_TYPED]
+        return {"strategies": [run.name], "of": number, "asked": asked, "reviewed": False}
+
+    def reviewed(self, **which: str) -> dict[str, Any]:
+        """Return `Reviews.decisions`; `ValueError` if there is no review."""
+        if self.reviews is None:
+            raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
+        return self.reviews.decisions(**which)
+
+    def solve_typed(self, of: int = 0, line: str = "", **fields: str) -> dict[str, Any]:
+        """Start to solve a spot from its fields, or at a `line` of strategy `of`.
+
+        Raises `ValueError` for a line of a strategy that is neither a policy nor a run's newest checkpoint.
+        """
+        if not line:
+            return self.desk.start(fields)
+        policy = self.shown(of).spots.path
+        if policy is None:
+            raise ValueError("only lines of a policy, or of a run's newest checkpoint, are solved as spots")
+        return self.desk.start(fields, policy, of, line)
+
+
+def open_spots(
+    target: Path, checkpoint: int | None = None, abstraction: Path | None = None, *, newest: bool = False
+) -> Spots:
+    """Return the spots of a policy or of a run's checkpoint, by default the newest.
+
+    abstraction  directory of a run's card abstraction, if it was moved
+    newest       True if the checkpoint is the run's newest
+
+    Raises as `open_source`, and `ValueError` for a game without cards.
+    """
+    asked = Reference(target, checkpoint, abstraction)
+    # Look-ups verify the pieces that they read.
+    source, config = read_unchanged(target, lambda: (open_source(asked, check=False), game_config(target)))
+    origin = getattr(source, "meta", {}).get("provenance", {})
+    path = target if (newest or checkpoint is None) and abstraction is None else None
+    stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
+    return Spots(source, target.resolve().name, details(source.game, origin), path, stack)
+
+
+def open_shelf(
+    target: Path | None,
+    checkpoint: int | None = None,
+    abstraction: Path | None = None,
+    *,
+    against: Path | None = None,
+    against_checkpoint: int | None = None,
+    against_abstraction: Path | None = None,
+    review: Path | None = None,
+) -> StrategyList:
+    """Return the strategies to show: the target, one to compare, and the run's other checkpoints.
+
+    target                            policy or run; None shows only requested spots
+    abstraction, against_abstraction  directory of a run's card abstraction, if it was moved
+    review                            file of `mccfr review --keep` with hands reviewed by `target`
+
+    Checkpoints are listed newest first.  Raises as `open_spots` and `Reviews`.  Raises `ValueError` if the two games
+    differ in more than buckets and bets.
+    """
+
+    def book(path: Path, number: int | None, where: Path | None) -> tuple[str, Callable[[], Spots]]:
+        named = "" if number is None else f", checkpoint {number}"
+        return path.resolve().name + named, lambda: open_spots(path, number, where)
+
+    if target is None:
+        if against is not None or checkpoint is not None or review is not None:
+            raise ValueError("nothing is given to look at: give a policy or a run first")
+        return StrategyList([])
+    books, held = [book(target, checkpoint, abstraction)], None
+    if against is not None:
+        books.append(book(against, against_checkpoint, against_abstraction))
+    if is_run(target) and not is_policy(target):
+        run = open_run(target, abstraction, opaque=True)
+        held = find_checkpoint(run, checkpoint)  # keeps a session from deleting it before it is read
+        chosen, newest = held.number, checkpoint is None
+        name = book(target, chosen, abstraction)[0]
+        books[0] = name, lambda: open_spots(target, chosen, abstraction, newest=newest)
+        numbers = list_checkpoints(run.path(CHECKPOINTS))
+        books += [book(target, number, abstraction) for number in reversed(numbers) if number != chosen]
+    found = StrategyList(books, review)
+    del held
+    if against is not None:
+        found.shown(1)  # raises its errors at once
+    return found

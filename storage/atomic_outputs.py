@@ -1,0 +1,138 @@
+"""Atomic outputs: a file or directory gets its final name in one step when it is complete.
+
+Users choose these names. Foreign files are never overwritten, readers never see an incomplete output, and an older
+output of the same kind is replaced atomically.
+"""
+
+import contextlib
+import errno
+import glob
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from storage import durable
+from storage.directory_lock import unread
+
+SCRATCH = "-scratch"
+"""Suffix to a temporary name for a directory of intermediate files, swept like the output itself."""
+_LEFT_SECONDS = 86_400.0  # much longer than any output takes
+_READERS_SECONDS = 1.0  # enough for most readers of a replaced version
+_STILL_READ = ".old"  # suffix to the temporary name of a replaced version
+
+
+def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
+    """Raise `FileExistsError` unless `path` is absent, empty, or accepted by `replaceable`.
+
+    Call it for every path that a user names for writing, also for appending. Links, devices and pipes always raise.
+    """
+    if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
+        raise FileExistsError(f"{path} is a link, a device or a pipe, and no file or directory: choose another name")
+    if path.exists() and not _is_empty(path) and not replaceable(path):
+        raise FileExistsError(
+            f"{path} exists and is not an earlier output of the same kind: remove it or choose another name"
+        )
+
+
+def begins_with(*heads: bytes) -> Callable[[Path], bool]:
+    """Return a test for files that begin with one of `heads`, for `check_output` and `output`."""
+    most = max(map(len, heads))
+
+    def ours(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(most).startswith(heads)
+
+    return ours
+
+
+def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
+    """Return a test for files that have `mark` in their first `within` bytes."""
+
+    def ours(path: Path) -> bool:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return mark in file.read(within)
+
+    return ours
+
+
+@contextlib.contextmanager
+def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = True) -> Iterator[Path]:
+    """Yield a temporary name beside `path`; at the end of the block it is renamed to `path` atomically.
+
+    The block must make its content durable (`durable.write_file`, `adopt_file`, `adopt_tree`); this function makes the
+    names durable. If the block raises, the temporary is removed and `path` is unchanged.
+
+    Args:
+        path:        the output
+        replaceable: returns whether the existing file or directory may be replaced
+        parents:     create missing parents; otherwise they must exist
+
+    Raises:
+        FileExistsError: the name is taken by something else, before or after the block; `path` is unchanged.
+        OSError: the file system fails, or cannot exchange two names atomically.
+    """
+    check_output(path, replaceable)
+    with durable.making_dirs(path.parent) if parents else contextlib.nullcontext():
+        yield from _output(path, replaceable)
+
+
+def _output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    _sweep(path)
+    temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
+    try:
+        with durable.naming(path):
+            yield temporary
+            check_output(path, replaceable)  # writing takes minutes, in which the name may be taken
+            _give_name(temporary, path)
+        durable.fsync_dir(path.parent)
+    finally:
+        _remove_unread(temporary)
+
+
+def _give_name(temporary: Path, path: Path) -> None:
+    """Rename an output to its final name; a non-empty predecessor then has the temporary name."""
+    try:
+        durable.rename(temporary, path)
+    except OSError as error:  # a non-empty directory, or a file in place of a directory or the reverse
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.EISDIR, errno.ENOTDIR):
+            raise
+        durable.exchange(temporary, path)
+
+
+def _remove_unread(temporary: Path) -> None:
+    """Remove the temporary; a directory that a reader holds is renamed, for a later output to remove.
+
+    Raises nothing, as `durable.discard`.
+    """
+    with contextlib.suppress(OSError):
+        if temporary.is_dir():
+            with unread(temporary, _READERS_SECONDS) as free:
+                if free:
+                    durable.discard(temporary)
+                else:
+                    durable.rename(temporary, temporary.with_name(temporary.name + _STILL_READ))
+            return
+    durable.discard(temporary)
+
+
+def _sweep(path: Path) -> None:
+    """Remove temporaries of this name older than a day, and replaced versions that are no longer read."""
+    name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
+    for left in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
+        with contextlib.suppress(OSError):
+            if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:
+                shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+    for left in path.parent.glob(name + _STILL_READ):
+        with contextlib.suppress(OSError), unread(left) as free:
+            if free:
+                shutil.rmtree(left)
+
+
+def _is_empty(path: Path) -> bool:
+    return next(path.iterdir(), None) is None if path.is_dir() else path.stat().st_size == 0

@@ -1,0 +1,380 @@
+"""Stores tables in blocks of rows; each write creates a new immutable version of a block.
+
+Blocks divide the first axis of each table.
+
+A version, `ROOT/blocks/0003/000017`, is a checkpoint of a block's rows (`storage.checkpoint`). It is written atomically
+and fsynced. Each array is contiguous raw cells with a checksum (`storage.contiguous_arrays`), so it moves at disk
+speed. A block without a version holds zeros.
+
+Checkpoints in `ROOT/checkpoints` name their versions, with the hash of each version's manifest. An old version is
+removed after a newer one is written, unless a checkpoint on disk or one being written names it.
+"""
+
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from storage import checkpoint as checkpoints
+from storage import checkpoint_writer, durable
+from storage.checkpoint import Checkpoint
+from storage.damage import DamagedError
+from storage.json_files import read_json
+from storage.run_lock import RunLock
+from storage.schema import ArraySpec, specs_from_json, specs_to_json, validate_specs
+
+BLOCKS = "blocks"
+"""Directory of all versions, and the key of a checkpoint's state that holds the `Partition`."""
+
+CHECKPOINTS, SET_ASIDE = "checkpoints", "set-aside"
+"""Directories beside `blocks`: checkpoints that name versions, and checkpoints that were set aside."""
+_EVERY_VERSION = 2**62
+
+
+class Partition(msgspec.Struct, frozen=True):
+    """Division of arrays into blocks along their first axes.
+
+    Fields:
+        arrays: the whole arrays
+        first:  {name: [blocks+1] first row of each block, then the number of rows}
+    """
+
+    arrays: tuple[ArraySpec, ...]
+    first: dict[str, list[int]]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks."""
+        return len(next(iter(self.first.values()))) - 1
+
+    def parts(self, block: int) -> tuple[ArraySpec, ...]:
+        """Return the schema of a block's part of each array; arrays without rows in the block are left out."""
+        rows = ((spec, self.first[spec.name][block], self.first[spec.name][block + 1]) for spec in self.arrays)
+        return tuple(_with_rows(spec, end - first) for spec, first, end in rows if end > first)
+
+    def nbytes(self, block: int) -> int:
+        """Return the size of a block's cells in bytes."""
+        return sum(spec.nbytes for spec in self.parts(block))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the partition as plain data for a checkpoint's state."""
+        return {"arrays": specs_to_json(self.arrays), "first": self.first}
+
+
+def _with_rows(spec: ArraySpec, rows: int) -> ArraySpec:
+    return msgspec.structs.replace(spec, shape=(rows, *spec.shape[1:]))
+
+
+def partition_from_json(data: Any) -> Partition:
+    """Return the partition that `to_json` converted; raises `ValueError` for other data."""
+    if not isinstance(data, dict):
+        raise ValueError("the blocks of a checkpoint's state are no object")
+    arrays = specs_from_json(data.get("arrays"))
+    first = msgspec.convert(data.get("first"), dict[str, list[int]])
+    if set(first) != {spec.name for spec in arrays} or len({len(rows) for rows in first.values()}) != 1:
+        raise ValueError("the blocks of a checkpoint's state do not belong to its arrays")
+    for spec in arrays:
+        rows = first[spec.name]
+        if rows[0] != 0 or rows[-1] != spec.shape[0] or rows != sorted(rows):
+            raise ValueError(f"the blocks of array {spec.name!r} do not cover its {spec.shape[0]} rows")
+    return Partition(arrays, first)
+
+
+def version_identity(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the identity of versions that checkpoints of the given identity name."""
+    return {"blocks_of": identity.get("run_identity")}
+
+
+def block_name(block: int, version: int) -> str:
+    """Return the name of a version in checkpoints: its path relative to ROOT."""
+    return f"{BLOCKS}/{block:04d}/{version:06d}"
+
+
+class BlockStore:
+    """Reads and writes the versions of a run's blocks; thread-safe, for one writing process.
+
+    Attributes:
+        partition: division of the arrays into blocks
+        versions:  {block: (newest version, hash of its manifest)}; blocks of zeros are absent
+        moved:     bytes of cells written and read by this object
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        partition: Partition,
+        identity: dict[str, Any],
+        *,
+        format: str,  # noqa: A002 - the name of the config's key
+        lock: RunLock | None = None,
+    ) -> None:
+        """Open the store; nothing is read yet.
+
+        identity  identity of the checkpoints that name the versions
+        lock      checked before a version is written or removed (`RunLock.check`)
+        """
+        self._held = lock
+        self.root, self.partition, self.versions = root, partition, dict[int, tuple[int, str]]()
+        self.moved = 0
+        self._identity, self._format = version_identity(identity), format
+        self._promised: set[str] = set()  # named for a checkpoint that may be half written
+        self._lock = Lock()
+        # Removing a file of gigabytes takes as long as writing hundreds of megabytes, so a thread does it.
+        self._remover = ThreadPoolExecutor(1, "removed blocks")
+        self._removing: list[Future[None]] = []
+
+    def go_on(self, checkpoint: Checkpoint | None) -> None:
+        """Take over the versions that a checkpoint names (None: zeros) and remove all unnamed versions.
+
+        Raises `ValueError` if the checkpoint has another partition.
+        """
+        self.versions = {}
+        if checkpoint is not None:
+            if partition_from_json(checkpoint.state.get(BLOCKS)) != self.partition:
+                raise ValueError(f"{checkpoint.path} holds other blocks than this run has")
+            for name, content_hash in named_by(checkpoint).items():
+                _, block, version = name.split("/")
+                self.versions[int(block)] = (int(version), content_hash)
+        sweep_blocks(self.root)
+        self.settle()
+
+    def names(self) -> dict[str, str]:
+        """Return {name: hash of the manifest} of the newest versions, which are kept until `settle`."""
+        with self._lock:
+            found = {block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())}
+            before, self._promised = self._promised, set(found)
+            for name in sorted(before - self._promised):  # of a checkpoint that was not committed
+                self._removing.append(self._remover.submit(self._drop, name))
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return the entry that a checkpoint's state needs to read its blocks."""
+        return {BLOCKS: self.partition.to_json()}
+
+    def write(self, block: int, arrays: Mapping[str, np.ndarray], *, background: bool = False) -> None:
+        """Write a new version of a block durably; the previous one is removed unless a checkpoint names it.
+
+        arrays      {name: cells of the block}; must not change during the call
+        background  run at low priority
+
+        Raises as `checkpoint_writer.commit`; earlier versions are then kept.
+        """
+        folder = self.root / BLOCKS / f"{block:04d}"
+        self._check()
+        durable.ensure_dir(folder.parent)
+        number = max(1, checkpoints.next_number(folder))
+        checkpoint_writer.commit(
+            folder,
+            number,
+            self.partition.parts(block),
+            arrays,
+            {"block": block},
+            self._identity,
+            format=self._format,
+            keep=_EVERY_VERSION,
+            whole=True,
+            background=background,
+            lock=self._held,
+        )
+        with self._lock:
+            before = self.versions.get(block)
+            self.versions[block] = (number, checkpoints.open_checkpoint(folder / f"{number:06d}").content_hash)
+            self.moved += self.partition.nbytes(block)
+            if before is not None and block_name(block, before[0]) not in self._promised:
+                self._removing.append(self._remover.submit(self._drop, block_name(block, before[0])))
+
+    def read(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Fill the cells of a block from its newest version, in place.
+
+        Raises `DamagedError` for a version that is damaged or missing, and `UnreadableError` if the system cannot read
+        it. The cells are then undefined.
+        """
+        found = self.versions.get(block)
+        if found is None:
+            for cells in arrays.values():
+                cells[...] = 0
+            return
+        stored = _open_version(self.root, block_name(block, found[0]), found[1], self._identity)
+        for name, cells in arrays.items():
+            stored.read_into(name, cells)
+        with self._lock:
+            self.moved += self.partition.nbytes(block)
+
+    def settle(self) -> None:
+        """Remove versions that no checkpoint on disk names; call it after the commit of `names`.
+
+        The newest version of each block is kept for the next checkpoint.
+        """
+        with self._lock:
+            while self._removing:
+                self._removing.pop().result()
+            self._check()
+            newest = {block_name(block, version) for block, (version, _) in self.versions.items()}
+            _keep_only(self.root, newest)
+            self._promised.clear()
+
+    def _check(self) -> None:
+        if self._held is not None:
+            self._held.check()
+
+    def _drop(self, name: str) -> None:
+        """Remove a version unless a checkpoint on the disk names it."""
+        self._check()
+        named = versions_named(self.root)
+        if named is not None and name not in named and (self.root / name).exists():
+            durable.drop_trees([self.root / name])
+
+    def close(self) -> None:
+        """Wait for the removals under way, ignoring their errors; the next `go_on` removes the rest."""
+        self._remover.shutdown(wait=True)
+
+
+def sweep_blocks(root: Path) -> None:
+    """Remove half-written versions of killed runs; only for the holder of the run lock, at start-up."""
+    for path in checkpoints.list_entries(root / BLOCKS):
+        checkpoint_writer.sweep(path)
+
+
+def drop_unnamed(root: Path) -> None:
+    """Remove half-written versions, and all versions that no checkpoint of the run names."""
+    sweep_blocks(root)
+    _keep_only(root, ())
+
+
+def versions_named(root: Path, among: Collection[int] | None = None) -> set[str] | None:
+    """Return the versions named by a run's checkpoints, including those set aside.
+
+    among  numbers of the checkpoints to read; None: all. Those set aside are always read
+
+    For a checkpoint with a note (`storage.set_aside`), the note gives the versions. Returns None if a checkpoint
+    without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
+    """
+    found = set[str]()
+    try:
+        folder = root / CHECKPOINTS
+        for number in checkpoints.list_checkpoints(folder):
+            if among is None or number in among:
+                found.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
+        for note in checkpoints.list_notes(root / SET_ASIDE):
+            found.update(read_json(note)[BLOCKS])
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return found
+
+
+def _named_by_one(path: Path) -> Collection[str]:
+    """Return the versions that a checkpoint or its note names; none if retention has just removed it."""
+    try:
+        listed: list[str] = read_json(checkpoints.note_path(path))[BLOCKS]
+        return listed
+    except FileNotFoundError:
+        pass
+    try:
+        return named_by(checkpoints.open_checkpoint(path))
+    except FileNotFoundError:
+        return ()
+
+
+def _keep_only(root: Path, kept: Collection[str]) -> None:
+    """Remove all versions except those in `kept` and those that checkpoints name."""
+    named = versions_named(root)
+    if named is None:
+        return
+    for name in list_versions(root):
+        if name not in named and name not in kept:
+            durable.drop_trees([root / name])
+
+
+def list_versions(root: Path) -> list[str]:
+    """Return the names of all versions of a run, valid or damaged."""
+    return [
+        f"{BLOCKS}/{block.name}/{version:06d}"
+        for block in checkpoints.list_entries(root / BLOCKS)
+        for version in checkpoints.list_checkpoints(block)
+    ]
+
+
+def named_by(checkpoint: Checkpoint) -> dict[str, str]:
+    """Return {name: hash of the manifest} of the versions that a checkpoint names."""
+    return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
+
+
+def _open_named(checkpoint: Checkpoint, name: str) -> Checkpoint:
+    """Open a version that a checkpoint names; raises as `_open_version`."""
+    root = checkpoint.path.parent.parent
+    return _open_version(root, name, checkpoint.parents[name], version_identity(checkpoint.identity))
+
+
+def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[str, Any]) -> Checkpoint:
+    """Open a version.
+
+    Raises `DamagedError` if it is damaged, missing, of another run, or has another hash than stated.
+    """
+    try:
+        found = checkpoints.open_checkpoint(root / name)
+    except FileNotFoundError:
+        raise DamagedError(f"{root / name} is gone, and a checkpoint names it") from None
+    except ValueError as error:
+        raise DamagedError(str(error)) from error
+    if (foreign := checkpoints.identity_problem(found, identity)) is not None:
+        raise DamagedError(f"{root / name}: {foreign}")
+    if found.content_hash != content_hash:
+        raise DamagedError(f"{root / name} is another version than the one that its checkpoint names")
+    return found
+
+
+def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[str]:
+    """Check every byte of the versions that a checkpoint names; return one sentence for each problem.
+
+    known  {name: problems} of versions already checked for other checkpoints; updated in place
+    """
+    root, problems = checkpoint.path.parent.parent, []
+    for name in named_by(checkpoint):
+        if name not in known:
+            known[name] = checkpoints.verify(root / name)
+        problems += [f"{name}: {problem}" for problem in known[name]]
+        if not known[name]:
+            try:
+                _open_named(checkpoint, name)
+            except DamagedError as error:
+                problems.append(f"{name}: {error}")
+    return [f"{checkpoint.path.name}: {problem}" for problem in problems]
+
+
+class WholeCheckpoint(Checkpoint):
+    """A checkpoint that reads the arrays stored in blocks like its own arrays."""
+
+    def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
+        super().__init__(path, manifest)
+        self._own = self.specs
+        try:
+            self._partition = partition_from_json(self.state[BLOCKS])
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        self.specs = validate_specs((*self._own, *self._partition.arrays))
+
+    def _read(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
+        if spec in self._own:
+            return super()._read(spec, out)
+        cells = np.empty(spec.shape, spec.numpy_dtype) if out is None else out
+        names = {int(name.split("/")[1]): name for name in named_by(self)}
+        rows = self._partition.first[spec.name]
+        for block, (first, end) in enumerate(pairwise(rows)):
+            if block not in names:
+                cells[first:end] = 0
+            elif end > first:
+                _open_named(self, names[block]).read_into(spec.name, cells[first:end])
+        return cells
+
+
+def open_whole(path: Path) -> Checkpoint:
+    """Open a checkpoint as `checkpoint.open_checkpoint`; arrays stored in blocks are readable too."""
+    found = checkpoints.open_checkpoint(path)
+    if BLOCKS not in found.state:
+        return found
+    return checkpoints.open_checkpoint(path, WholeCheckpoint)

@@ -1,0 +1,46 @@
+"""Copies of tables in memory, made at memory bandwidth while the writers are paused.
+
+The memory uses huge pages and can be populated beforehand, while the writers still work. The pause then lasts only as
+long as the copying. Each array has its own memory, which is freed when it is dropped.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from storage.mapping import map_reserved, populate
+from storage.threads import ordered
+
+_PIECE_BYTES = 16 << 20
+
+
+class Snapshot:
+    """Memory for copies of arrays.
+
+    Attributes:
+        arrays: {name: copy}; undefined until `take`. Remove one to free its memory.
+    """
+
+    def __init__(self, arrays: Mapping[str, np.ndarray]) -> None:
+        self.arrays = {
+            name: map_reserved(array.size, array.dtype).reshape(array.shape) for name, array in arrays.items()
+        }
+
+    def populate(self) -> None:
+        """Allocate the pages now; if the system cannot, `take` will."""
+        for array in self.arrays.values():
+            try:
+                populate(array)
+            except OSError:
+                return
+
+    def take(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy the arrays, with the names and shapes given before; they must not change meanwhile."""
+        pieces = []
+        for name, copy in self.arrays.items():
+            source, target = arrays[name].reshape(-1), copy.reshape(-1)
+            step = max(1, _PIECE_BYTES // source.itemsize)
+            pieces += [(target[at : at + step], source[at : at + step]) for at in range(0, source.size, step)]
+        size_bytes = sum(copy.nbytes for copy in self.arrays.values())
+        for _ in ordered(lambda piece: np.copyto(*piece), pieces, size_bytes=size_bytes):
+            pass

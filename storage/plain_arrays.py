@@ -1,0 +1,97 @@
+"""Writes plain arrays for other programs, as compressed, checksummed Zarr groups or HDF5 files."""
+
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from storage import durable
+from storage.atomic_outputs import SCRATCH, begins_with, output
+from storage.damage import DamagedError, decoding, reading
+from storage.json_files import parse_json, read_json
+from storage.schema import ArraySpec, validate_specs
+from storage.table_formats import table_format
+
+_HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_ATTRIBUTE = "description"
+
+
+def write_arrays(
+    path: Path,
+    arrays: Mapping[str, np.ndarray],
+    format: str,  # noqa: A002 - the name of the config's key
+    *,
+    axes: Mapping[str, tuple[str, ...]],
+    description: Mapping[str, Any],
+    replaceable: Callable[[Path], bool],
+) -> None:
+    """Write named arrays as a Zarr group or an HDF5 file, atomically.
+
+    Args:
+        path:        the group's directory or the file
+        arrays:      {name: array}; names and dtypes as `ArraySpec` allows them
+        format:      `zarr` or `hdf5`
+        axes:        {name of the array: names of its axes}
+        description: JSON for the attribute `description` of the group or file
+        replaceable: returns whether what exists at `path` may be replaced; the replacement is one atomic step
+
+    Raises:
+        ValueError: an unknown format, or a name, shape or dtype that is not allowed.
+        FileExistsError: `path` exists and may not be replaced.
+    """
+    layout = table_format(format)
+    specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
+    text = json.dumps(description, sort_keys=True)
+    with output(path, replaceable) as temporary:
+        scratch = temporary.with_name(temporary.name + SCRATCH)
+        durable.make_dir(scratch)
+        try:
+            layout.write_tables(scratch, specs, arrays)
+            tables = scratch / layout.TABLES
+            _describe(tables, format, text)
+            if tables.is_dir():
+                durable.adopt_tree(tables)
+            else:
+                durable.adopt_file(tables)
+            durable.rename(tables, temporary)
+        finally:
+            durable.discard(scratch)
+
+
+def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa: A002 - the name of the config's key
+    """Return the description that `write_arrays` stored in a Zarr group or HDF5 file, or None.
+
+    Raises `UnreadableError` if the system cannot read the file.
+    """
+    try:
+        with reading(path), decoding(path, str(path)):
+            found = parse_json(_attribute(path, format), path)
+    except (DamagedError, FileNotFoundError, NotADirectoryError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
+    """Return the text of the attribute, "" if there is none; raise `OSError` or `ValueError` for damage."""
+    found = None
+    if format == "zarr":
+        content = read_json(path / "zarr.json")
+        attributes = content.get("attributes") if isinstance(content, dict) else None
+        found = attributes.get(_ATTRIBUTE) if isinstance(attributes, dict) else None
+    elif begins_with(_HDF5_SIGNATURE)(path):  # other files would get h5py's own error
+        with importlib.import_module("h5py").File(path, "r") as opened:
+            found = opened.attrs.get(_ATTRIBUTE)
+    return found if isinstance(found, str | bytes) else ""
+
+
+def _describe(tables: Path, format: str, text: str) -> None:  # noqa: A002 - the name of the config's key
+    """Add the attribute to the tables; imports only the library of this format."""
+    library = importlib.import_module({"zarr": "zarr", "hdf5": "h5py"}[format])
+    if format == "zarr":
+        library.open_group(tables, mode="r+").attrs[_ATTRIBUTE] = text
+    else:
+        with library.File(tables, "r+") as file:
+            file.attrs[_ATTRIBUTE] = text

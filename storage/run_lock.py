@@ -1,0 +1,235 @@
+"""Run lock: only one process at a time works on a run directory.
+
+A `flock` belongs to the open file; the kernel frees it when its holder dies.
+"""
+
+import errno
+import fcntl
+import os
+import socket
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from storage.damage import UnreadableError
+from storage.durable import naming
+from storage.held_directory import HeldDirectory
+
+_TRIES, _TRY_SECONDS = 5, 0.01
+_NOTE_BYTES = 4096  # of the lock file: its holder and the holder's note
+
+_held: "weakref.WeakSet[RunLock]" = weakref.WeakSet()
+
+
+class LostDirectoryError(RuntimeError):
+    """The directory of a run was removed, or may be locked by another process; nothing is written."""
+
+
+class RunLock:
+    """An exclusive lock on a file, for a `with` statement; the file stays and names its holder (`Holder`).
+
+    While the lock is held, the file's directory is held open; `directory` leads to it even if it is moved. A forked
+    child gives up its copy at once, so that orphans cannot keep the lock of a killed parent.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = Path(path)
+        self._descriptor: int | None = None
+        self._directory: HeldDirectory | None = None
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def acquire(self) -> None:
+        """Take the lock without waiting.
+
+        Raises:
+            BlockingIOError: another process, or another lock object, holds it; the message names the process id.
+        """
+        if self._descriptor is not None:
+            raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this very object")
+        directory = HeldDirectory(self.path.parent)
+        try:
+            descriptor = self._locked_file(directory)
+        except BaseException:
+            directory.close()
+            raise
+        self._descriptor, self._directory = descriptor, directory
+        _held.add(self)
+
+    def _locked_file(self, directory: HeldDirectory) -> int:
+        """Open and lock the file in an open directory, and write this process's id; return the descriptor."""
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            descriptor = os.open(self.path.name, flags, 0o644, dir_fd=directory.descriptor)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+        try:
+            with naming(self.path):
+                _lock_patiently(descriptor)
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, _own_line().encode(), 0)
+        except BlockingIOError:
+            os.close(descriptor)
+            holder = holder_of(self.path) or "an unknown process"
+            raise BlockingIOError(
+                errno.EWOULDBLOCK,
+                f"{self.path} is locked by {holder}: wait for it, stop it, or use another directory",
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    @property
+    def directory(self) -> HeldDirectory:
+        """Directory of the file; only while the lock is held."""
+        if self._directory is None:
+            raise ValueError(f"{self.path} is not locked")
+        return self._directory
+
+    def check(self) -> None:
+        """Raise `LostDirectoryError` unless the directory exists, and the file in it is the one that is locked.
+
+        Raises `UnreadableError` where the system cannot tell.
+        """
+        place = self.directory.place()
+        if self.directory.is_removed():
+            raise LostDirectoryError(
+                f"{place} was removed, or moved to another file system, while this process worked on it: nothing more "
+                "was written"
+            )
+        if not self._holds(self.path.name, self.directory.descriptor):
+            raise LostDirectoryError(
+                f"{place / self.path.name} was removed or replaced while this process held it, so another process may "
+                f"work in {place}: nothing more was written there"
+            )
+
+    def _holds(self, path: Path | str, directory: int | None = None) -> bool:
+        """Return whether the file at a path, relative to an open directory, is the locked one."""
+        if self._descriptor is None:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(path, dir_fd=directory))
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            error.filename = str(self.path)
+            raise UnreadableError(error) from error
+
+    def note(self, text: str) -> None:
+        """Write a line for `noted` on what the holder is doing; does nothing while the lock is not held.
+
+        The line is for people and not durable, so errors of the disk are ignored.
+        """
+        if self._descriptor is not None:
+            data = f"{_own_line()}{' '.join(text.split())}\n".encode()[:_NOTE_BYTES]
+            with suppress(OSError):
+                os.pwrite(self._descriptor, data, 0)
+                os.ftruncate(self._descriptor, len(data))
+
+    def is_in_place(self) -> bool:
+        """Return whether the locked file is still at `path`: neither removed nor moved with its directory."""
+        return self._holds(self.path)
+
+    def release(self) -> None:
+        """Release the lock, if held."""
+        if self._descriptor is None:
+            return
+        with suppress(OSError):  # a name left in the file means nothing once the lock is free
+            os.ftruncate(self._descriptor, 0)
+        self._abandon()
+
+    def _abandon(self) -> None:
+        """Close the descriptor without touching the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+            self.directory.close()
+            self._directory = None
+            _held.discard(self)
+
+
+class Holder(NamedTuple):
+    """A process that holds a lock."""
+
+    process: int
+    machine: str  # empty in locks of older versions
+
+    def __str__(self) -> str:
+        away = self.machine and not self.is_here
+        return f"process {self.process}" + (f" on {self.machine}" if away else "")
+
+    @property
+    def is_here(self) -> bool:
+        """True if the process runs on this machine."""
+        return self.machine == socket.gethostname()
+
+
+def holder_of(path: Path) -> Holder | None:
+    """Return the holder of the lock on `path`; only valid while `is_held`. None if the file names none."""
+    number, _, machine = (_lines(path) or [""])[0].partition(" ")
+    return Holder(int(number), machine) if number.isdecimal() else None
+
+
+def noted(path: Path) -> str | None:
+    """Return the last note of the holder of the lock on `path`; None if there is none."""
+    return next(iter(_lines(path)[1:]), None)
+
+
+def _own_line() -> str:
+    return f"{os.getpid()} {socket.gethostname()}\n"
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the non-empty lines of a lock file; [] if it does not exist."""
+    try:
+        with path.open("rb") as file:
+            return [line for line in file.read(_NOTE_BYTES).decode("utf-8", "replace").splitlines() if line]
+    except FileNotFoundError:
+        return []
+
+
+def is_held(path: Path) -> bool:
+    """Return whether a process holds the lock on `path`; read-only."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock_patiently(descriptor: int) -> None:
+    """Lock exclusively, with a few attempts, because `is_held` holds a lock for an instant."""
+    for _ in range(_TRIES - 1):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_TRY_SECONDS)
+        else:
+            return
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _abandon_all() -> None:
+    for lock in list(_held):
+        lock._abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,59 @@
+"""Marks checkpoints from which a run must not resume: damaged ones, and ones set aside by the user.
+
+A damaged checkpoint stays in place. A note beside it, `checkpoints/000123.note`, lists the damage, and retention keeps
+every checkpoint with a note. A checkpoint that the user sets aside moves to `set-aside/000123`, with a note too.
+
+The note lists the block versions that the checkpoint names; these versions are kept as well
+(`storage.block_tables.versions_named`). If the manifest cannot be read, the note lists all versions that exist.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from storage import durable
+from storage.block_tables import BLOCKS, CHECKPOINTS, SET_ASIDE, list_versions, named_by
+from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, note_path, open_checkpoint
+
+
+def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
+    """Write a durable note of the damage of checkpoint `number`; an existing note stays."""
+    path = checkpoint_path(run / CHECKPOINTS, number)
+    if not note_path(path).exists():
+        durable.replace_file(note_path(path), _note(run, path, problems))
+
+
+def note_sound(run: Path, number: int) -> None:
+    """Remove the note of checkpoint `number`, and the notes of checkpoints that no longer exist."""
+    root = run / CHECKPOINTS
+    there = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
+    stale = [path for path in list_notes(root) if path not in there]
+    for path in stale:
+        durable.remove_file(path)
+    if stale:
+        durable.fsync_dir(root)
+
+
+def set_aside(run: Path, number: int, why: str) -> Path:
+    """Move checkpoint `number` to `set-aside/` durably and return its new path.
+
+    The checkpoint may be damaged. `why` is one sentence for the note.
+    """
+    path = checkpoint_path(run / CHECKPOINTS, number)
+    durable.make_dirs(run / SET_ASIDE)
+    target, tries = run / SET_ASIDE / path.name, 1
+    while target.exists():
+        target, tries = target.with_name(f"{path.name}-{tries}"), tries + 1
+    durable.replace_file(note_path(target), _note(run, path, [why]))  # first: its blocks must stay named
+    durable.rename(path, target)
+    durable.fsync_dir(target.parent)
+    durable.fsync_dir(path.parent)
+    return target
+
+
+def _note(run: Path, path: Path, problems: Sequence[str]) -> bytes:
+    try:
+        named = sorted(named_by(open_checkpoint(path)))
+    except (OSError, ValueError):
+        named = list_versions(run)
+    return json.dumps({"problems": list(problems), BLOCKS: named}, indent=1).encode()

@@ -1,0 +1,131 @@
+"""Creates directories of live tables, and removes those whose owner process has ended.
+
+Shared memory that is not removed stays used until the machine reboots. A directory therefore shows at every moment who
+may remove it.
+
+* Created (mode 0700): no lock, no marker. A sweep removes it after `_UNMARKED_SECONDS`, and only if empty.
+* Locked: a `flock`, which the kernel frees when the owner dies.
+* Marked: the marker is written under the lock. From now on a free lock means that the owner has ended.
+* Filled: tables and the files beside them.
+* Emptied and removed in the opposite order, the marker and then the lock last.
+
+The lock decides, not the process id. Ids are reused, and mean nothing in another container that shares the memory.
+"""
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from storage import durable
+from storage.run_lock import RunLock, is_held
+
+_MARKER, _LOCK = ".mccfr-live", ".lock"
+_NAME = re.compile(r"mccfr-\d+-[0-9a-f]{8}")
+_UNMARKED_SECONDS = 600.0  # an owner needs a millisecond between creating and marking
+
+
+def new_directory(parent: Path) -> Path:
+    """Return a new unique directory name in `parent`."""
+    return parent / f"mccfr-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def claim(directory: Path, link: Path) -> RunLock:
+    """Create a directory with mode 0700, lock it and mark it; return the lock.
+
+    link  the path that will point to the directory, recorded in the marker
+    """
+    directory.mkdir(mode=0o700)
+    lock = RunLock(directory / _LOCK)
+    try:
+        lock.acquire()
+        owner = {"pid": os.getpid(), "start_ticks": _start_ticks(os.getpid()), "link": str(link.absolute())}
+        durable.write_file(directory / _MARKER, json.dumps(owner).encode())
+    except BaseException:
+        lock.release()
+        raise
+    return lock
+
+
+def remove(directory: Path) -> None:
+    """Remove a live-table directory if it exists; marker and lock are removed after all large files."""
+    if not directory.exists():
+        return
+    for entry in sorted(directory.iterdir()):
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        elif entry.name not in (_MARKER, _LOCK):
+            entry.unlink()
+    (directory / _MARKER).unlink(missing_ok=True)
+    (directory / _LOCK).unlink(missing_ok=True)
+    directory.rmdir()
+
+
+def remove_if_abandoned(directory: Path) -> bool:
+    """Remove a live-table directory if its owner has ended; return whether it was removed.
+
+    Symbolic links, directories of other users, foreign names and locked directories are left alone.
+    """
+    try:
+        if not _is_abandoned(directory):
+            return False
+        with RunLock(directory / _LOCK):
+            if not _is_abandoned(directory, locked=True):
+                return False
+            remove(directory)
+    except OSError:  # another process removed it, or it is in use
+        return False
+    return True
+
+
+def sweep(places: Iterable[Path]) -> list[Path]:
+    """Remove live tables of this user's dead processes from some directories; return their paths."""
+    found = []
+    for place in dict.fromkeys(places):
+        with contextlib.suppress(OSError):  # the directory is missing or not readable
+            found += sorted(entry for entry in place.iterdir() if _NAME.fullmatch(entry.name))
+    return [directory for directory in found if remove_if_abandoned(directory)]
+
+
+def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
+    """Return whether a directory holds live tables whose owner has ended.
+
+    locked  whether this process holds its lock
+
+    Raises `FileNotFoundError` if the directory does not exist.
+    """
+    facts = directory.lstat()
+    if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):
+        return False
+    if not locked and is_held(directory / _LOCK):
+        return False
+    owner = _owner(directory)
+    if owner is None:
+        foreign = {entry.name for entry in directory.iterdir()} - {_MARKER, _LOCK}
+        return not foreign and (locked or time.time() - facts.st_mtime > _UNMARKED_SECONDS)
+    pid, start_ticks = owner
+    return _start_ticks(pid) != start_ticks
+
+
+def _owner(directory: Path) -> tuple[int, int] | None:
+    """Return (process id, start ticks) of the owner from the marker; None if it is absent or incomplete."""
+    try:
+        owner = json.loads((directory / _MARKER).read_text())
+        return int(owner["pid"]), int(owner["start_ticks"])
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Return a process's start in clock ticks since boot, which tells reused ids apart; None if none runs."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        if fields[0] not in ("Z", "X"):
+            return int(fields[19])
+    return None

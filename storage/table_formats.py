@@ -1,0 +1,178 @@
+"""Interface of the two table formats, and functions that both use.
+
+zarr and h5py are slow to import, so `table_format` imports a format's module on first use.
+"""
+
+import importlib
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from storage.checksums import Checksum
+from storage.damage import DamagedError
+from storage.mapping import Region
+from storage.schema import ArraySpec
+
+FORMATS = ("zarr", "hdf5")
+
+CHECKPOINT_CHUNK_BYTES = 4 << 20
+MOST_CHUNK_BYTES = 64 << 20
+"""Largest chunk that is read: far above all that are written, and too small to exhaust memory."""
+_CHUNKS_PER_BLOCK = 4
+
+
+class TableFormat(Protocol):
+    """Interface of a format module. `directory` always holds the tables."""
+
+    TABLES: str  # name of the tables inside the directory: `tables.zarr` or `tables.h5`
+
+    def live_bytes(self, specs: Sequence[ArraySpec]) -> int:
+        """Return the bytes that live tables take, to within a few pages per array."""
+
+    def create_live(
+        self, directory: Path, specs: Sequence[ArraySpec], notes: Mapping[str, Any] | None = None
+    ) -> tuple[Region, ...]:
+        """Create the live tables as files in `directory`, filled with zeros; `notes` as in `write_tables`."""
+
+    def create_live_anonymous(
+        self, directory: Path, specs: Sequence[ArraySpec]
+    ) -> tuple[tuple[Region, ...], list[int]]:
+        """Create live tables in anonymous memory, linked from `directory`; also return the open descriptors."""
+
+    def write_tables(
+        self,
+        directory: Path,
+        specs: Sequence[ArraySpec],
+        arrays: Mapping[str, np.ndarray],
+        *,
+        compressed: bool = True,
+        background: bool = False,
+        notes: Mapping[str, Any] | None = None,
+    ) -> dict[str, tuple[int, Checksum]]:
+        """Write the checksummed tables of a checkpoint durably, chunk by chunk.
+
+        compressed  False: raw cells
+        background  run at low priority
+        notes       JSON that becomes attributes of the group or file
+
+        Returns {file name relative to `directory`: (length in bytes, XXH3-128)}.
+        """
+
+    def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
+        """Return those of a checkpoint's `files` (relative to its directory) that hold the array."""
+
+    def open_array(self, directory: Path, spec: ArraySpec, files: Sequence[str]) -> AbstractContextManager[Any]:
+        """Open an array for reading by slices, after checking shape, dtype and chunks."""
+
+
+def table_format(name: str) -> TableFormat:
+    """Return the module of the format `zarr` or `hdf5`; raises `ValueError` for another name."""
+    if name not in FORMATS:
+        raise ValueError(f"table format {name!r} is not one of {', '.join(FORMATS)}")
+    return cast(TableFormat, importlib.import_module(f"storage.{name}_format"))
+
+
+def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], where: Path) -> None:
+    """Compare the shape and dtype in a file with the schema, before any allocation.
+
+    Raises:
+        ValueError: shape or dtype differ; the message has both.
+    """
+    if tuple(shape) != spec.shape or dtype != spec.numpy_dtype:
+        raise ValueError(
+            f"{where}: array {spec.name!r} has shape {tuple(shape)} of {dtype}; the manifest states {spec.shape} of "
+            f"{spec.dtype}"
+        )
+
+
+class NotFiniteError(FloatingPointError):
+    """A cell is NaN or infinite.
+
+    Attributes:
+        name, axes: of the array
+        index:      index of the cell
+    """
+
+    def __init__(self, spec: ArraySpec, index: Sequence[int], value: float) -> None:
+        self.name, self.axes, self.index = spec.name, spec.axes, tuple(index)
+        where = ", ".join(f"{axis} {place}" for axis, place in zip(spec.axes, index, strict=True))
+        super().__init__(f"array {spec.name!r} holds {value} at {where}")
+
+
+def check_finite(spec: ArraySpec, part: np.ndarray, corner: Sequence[int]) -> None:
+    """Raise `NotFiniteError` for the first NaN or infinite cell of a part of an array.
+
+    Args:
+        spec:   schema of the array
+        part:   some of its cells
+        corner: index of the part's first cell in the array
+    """
+    bad = first_not_finite(part)
+    if bad is not None:
+        raise NotFiniteError(spec, [first + at for first, at in zip(corner, bad, strict=True)], float(part[bad]))
+
+
+def first_not_finite(part: np.ndarray) -> tuple[int, ...] | None:
+    """Return the index of the first NaN or infinite cell, or None."""
+    if part.dtype.kind != "f":
+        return None
+    with np.errstate(all="ignore"):
+        if np.isfinite(part.sum()):  # one pass without memory: NaN and infinity persist in a sum
+            return None
+    bad = np.argwhere(~np.isfinite(part))
+    return tuple(bad[0].tolist()) if len(bad) else None  # None: the sum overflowed, but all cells are finite
+
+
+def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, ratio: int, where: Path) -> None:
+    """Check that stored chunks can hold an array, before anything is decoded.
+
+    Args:
+        spec:         the array according to the manifest
+        chunks:       shape of a chunk
+        stored_bytes: size of all chunks on disk
+        ratio:        highest possible compression ratio
+        where:        the file
+
+    Raises:
+        DamagedError: the chunks have too few bytes for the array, or a chunk is larger than any that is written.
+    """
+    chunk_bytes = math.prod(chunks) * spec.numpy_dtype.itemsize
+    if chunk_bytes > MOST_CHUNK_BYTES:
+        raise DamagedError(f"{where}: a chunk of {chunk_bytes:,} bytes; at most {MOST_CHUNK_BYTES:,} are allowed")
+    if stored_bytes * ratio < spec.nbytes:
+        raise DamagedError(
+            f"{where}: {stored_bytes} stored bytes of array {spec.name!r} cannot hold {spec.nbytes} bytes"
+        )
+
+
+def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
+    """Return a chunk of an array [shape], row-major, little endian, padded with the fill value.
+
+    Raises:
+        NotFiniteError: a cell is NaN or infinite.
+    """
+    corner = tuple(slice(index * width, (index + 1) * width) for index, width in zip(position, shape, strict=True))
+    part = np.ascontiguousarray(array[corner], spec.numpy_dtype)
+    check_finite(spec, part, [edge.start for edge in corner])
+    if part.shape == tuple(shape):
+        return part
+    whole = np.full(shape, spec.fill, spec.numpy_dtype)
+    whole[tuple(slice(length) for length in part.shape)] = part
+    return whole
+
+
+def blocks(shape: Sequence[int], chunk: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield slices that cover an array in row-major order, each of a few whole chunks."""
+    step = list(chunk)
+    if tuple(chunk[1:]) == tuple(shape[1:]):
+        step[0] *= _CHUNKS_PER_BLOCK
+    starts = (range(0, length, width) for length, width in zip(shape, step, strict=True))
+    for corner in itertools.product(*starts):
+        yield tuple(
+            slice(start, min(start + width, length)) for start, width, length in zip(corner, step, shape, strict=True)
+        )

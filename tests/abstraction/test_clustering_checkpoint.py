@@ -1,0 +1,100 @@
+"""What a build leaves behind it: the state of a clustering for the same stage and phase, and whole stages."""
+
+import numpy as np
+from refusals import refused
+from small_games import small_recipe
+
+from abstraction.buckets import verify_abstraction
+from abstraction.build import Builder
+from abstraction.clustering_checkpoint import FileStateSaver
+from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
+from mccfr.config.toml_files import config_from
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session.start import find_abstractions
+from storage import durable
+from storage.run_lock import RunLock
+
+DECK = {"ranks": 4, "suits": 2, "hole_cards": 1, "board_cards": [0, 1]}
+CENTRES = {"centres": np.arange(6, dtype=np.float32).reshape(3, 2)}
+
+
+def kept(root, identity="one", phase="lloyd", seconds=0.0):
+    FileStateSaver(root, {"stage": identity}, seconds).keep(phase, lambda: CENTRES)
+
+
+def test_a_state_is_for_the_same_stage_and_phase(tmp_path):
+    kept(tmp_path / "kept")
+    again = FileStateSaver(tmp_path / "kept", {"stage": "one"})
+    assert np.array_equal(again.resume("lloyd")["centres"], CENTRES["centres"])
+    assert again.resume("groups") is None
+    assert FileStateSaver(tmp_path / "kept", {"stage": "two"}).resume("lloyd") is None
+
+
+def test_a_state_is_written_now_and_then_and_replaces_the_one_before(tmp_path):
+    kept(tmp_path / "kept", seconds=1000.0)
+    assert not (tmp_path / "kept").exists()
+    kept(tmp_path / "kept")
+    kept(tmp_path / "kept", phase="groups")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["000001"]
+
+
+def test_what_is_discarded_is_gone_from_the_disk(tmp_path):
+    kept(tmp_path / "kept")
+    keeper = FileStateSaver(tmp_path / "kept", {"stage": "one"})
+    with durable.recording() as operations:
+        keeper.discard()
+    assert not (tmp_path / "kept").exists() and keeper.resume("lloyd") is None
+    assert (operations[-1].kind, operations[-1].path) == ("fsync_dir", tmp_path)
+    keeper.discard()  # nothing is there
+
+
+def nested(preflop):
+    """A small deck whose flop's buckets lie in so many of the street before."""
+    streets = {"preflop": preflop, "flop": 6}
+    parts = {
+        name: StreetRecipe(features="ehs", buckets=count, nested=name == "flop") for name, count in streets.items()
+    }
+    return Recipe(deck=DeckRecipe(**DECK), **parts)
+
+
+def test_a_stage_is_built_again_where_what_it_is_made_of_has_changed(tmp_path):
+    assert Builder(nested(2), tmp_path / "built").build() == ["preflop", "flop"]
+    assert Builder(nested(2), tmp_path / "built").build() == []
+    assert Builder(nested(3), tmp_path / "built").build(replace=True) == ["preflop", "flop"]
+    assert not list((tmp_path / "built").glob("unfinished-*"))
+
+
+def test_two_do_not_build_in_one_directory(tmp_path):
+    Builder(nested(2), tmp_path).build()
+    with RunLock(tmp_path / "build.lock"):
+        refused("build.lock is locked by process", Builder(nested(2), tmp_path).build, error=BlockingIOError)
+
+
+def test_nothing_is_left_of_a_clustering_that_has_ended(tmp_path):
+    recipe = small_recipe(tmp_path / "small.toml", 6, 'features = "ochs"\nclusters = 2')
+    progress = []
+
+    def look(part, _):
+        progress.append((part, (tmp_path / "built/unfinished-flop").exists()))
+
+    Builder(recipe, tmp_path / "built", progress=look, keep_seconds=0).build()
+    assert ("flop (2 of 2), quality", True) in progress and not progress[-1][1]
+    assert verify_abstraction(tmp_path / "built") == []
+
+
+def test_a_clustering_of_two_levels_tells_how_far_it_is(tmp_path):
+    recipe, told = small_recipe(tmp_path / "small.toml", 6, 'features = "ochs"\nclusters = 2\nlevels = 2', 4), []
+    Builder(recipe, tmp_path / "built", progress=lambda *state: told.append(state)).build()
+    shares = [share for part, share in told if part == "flop (2 of 2), clustering"]
+    assert shares[0] == 0 and shares[-1] == 1 and shares == sorted(shares)
+    assert any(0 < share < 1 for share in shares)
+
+
+def test_what_a_run_needs_is_read_in_every_byte_before_it_begins(tmp_path):
+    Builder(nested(2), tmp_path / "built").build()
+    cells = next((tmp_path / "built/flop").rglob("bucket/c/0/0"))
+    cells.write_bytes(bytes(cells.stat().st_size))
+    config = config_from(
+        {"game": {"name": "poker", **DECK, "antes": [1, 1], "stack": 2}, "abstraction": {"path": "built"}}, "test"
+    )
+    refused("bucket/c/0/0 has checksum", find_abstractions, config, tmp_path, Silent())

@@ -1,0 +1,173 @@
+"""Ranks of hands.
+
+Shows:
+
+* Hands are ranked as by independent evaluators (test_random_hands_equal_phevaluator,
+  test_order_and_ties_equal_pokerkit)
+"""
+
+import random
+from collections import Counter
+from itertools import chain, combinations, pairwise, permutations
+
+import numpy as np
+import phevaluator
+import pytest
+from openspiel import universal_poker
+from pokerkit import StandardHighHand
+
+from abstraction import hand_evaluator
+from abstraction.cards import cards_text, combo_table, parse_cards
+from abstraction.hand_evaluator import CATEGORIES, CATEGORY_SIZES, poker_family_strength
+
+
+def random_hands(count, size, seed):
+    """Random rows of distinct cards, [count, size] int8."""
+    random_state = np.random.default_rng(seed)
+    keys = random_state.random((count, 52), dtype=np.float32)
+    return np.argpartition(keys, size, axis=1)[:, :size].astype(np.int8)
+
+
+def phevaluator_strengths(hands):
+    """Its ranks run from 1, the best, to 7,462."""
+    evaluate = phevaluator.evaluate_cards
+    return 7463 - np.fromiter((evaluate(*hand) for hand in hands.tolist()), np.int32, len(hands))
+
+
+@pytest.mark.parametrize(("size", "count"), [(5, 100_000), (6, 100_000), (7, 300_000)])
+def test_random_hands_equal_phevaluator(size, count):
+    hands = np.concatenate([random_hands(min(count, 100_000), size, seed) for seed in range(-(-count // 100_000))])
+    assert len(hands) == count
+    assert np.array_equal(hand_evaluator.strengths(hands), phevaluator_strengths(hands))
+
+
+@pytest.mark.parametrize("size", [5, 6, 7])
+def test_order_and_ties_equal_pokerkit(size):
+    hands = random_hands(600, size, seed=10 + size)
+    # Hands of one suit and of few ranks, where the rare categories are.
+    suited = 4 * np.argsort(np.random.default_rng(1).random((200, 13)), axis=1)[:, :size] + 2
+    few_ranks = np.argsort(np.random.default_rng(2).random((200, 12)), axis=1)[:, :size] + 8
+    hands = np.concatenate([hands, suited, few_ranks])
+    strengths = hand_evaluator.strengths(hands)
+    oracle = [StandardHighHand.from_game(cards_text(hand)) for hand in hands]
+    order = np.argsort(strengths, kind="stable")
+    for first, second in pairwise(order):
+        assert (strengths[first] < strengths[second]) == (oracle[first] < oracle[second])
+        assert (strengths[first] == strengths[second]) == (oracle[first] == oracle[second])
+
+
+def test_all_five_card_hands_fall_into_the_known_classes():
+    count = 2_598_960
+    hands = np.fromiter(chain.from_iterable(combinations(range(52), 5)), np.int8, 5 * count).reshape(count, 5)
+    of_strength = np.bincount(hand_evaluator.strengths(hands), minlength=7463)
+    assert np.flatnonzero(of_strength).tolist() == list(range(1, 7463))
+    assert sum(CATEGORY_SIZES) == 7462
+    by_category = Counter()
+    for value in range(1, 7463):
+        by_category[CATEGORIES[hand_evaluator.category(value)]] += int(of_strength[value])
+    assert by_category == {
+        "straight flush": 40,
+        "four of a kind": 624,
+        "full house": 3744,
+        "flush": 5108,
+        "straight": 10200,
+        "three of a kind": 54912,
+        "two pair": 123552,
+        "pair": 1098240,
+        "high card": 1302540,
+    }
+
+
+def test_strengths_of_different_sizes_compare():
+    assert hand_evaluator.strength(parse_cards("7c5d4h3s2c")) == 1
+    assert hand_evaluator.strength(parse_cards("AsKsQsJsTs2d3d")) == 7462
+    best_five = hand_evaluator.strength(parse_cards("AcAdKhKsQc"))
+    assert best_five == hand_evaluator.strength(parse_cards("AcAdKhKsQcQd"))
+    assert best_five == hand_evaluator.strength(parse_cards("AcAdKhKsQcQd2h"))
+    assert best_five > hand_evaluator.strength(parse_cards("AcAdKhKsJcJd2h"))
+
+
+def test_board_strengths_equal_hand_by_hand():
+    special = [
+        "AcKcQcJcTc",
+        "AcAdAhAs2c",
+        "2c2d2h3c3d",
+        "9h8h7h6h2s",
+        "9h8h7h2c2s",
+        "2c3d4h5sAc",
+        "KcKdKhQsQc",
+        "7c7d8h9sTc",
+    ]
+    boards = np.concatenate([[parse_cards(text) for text in special], random_hands(150, 5, seed=3)])
+    table = combo_table()
+    for board in (board[:cards] for board in boards for cards in (3, 4, 5)):
+        strengths = hand_evaluator.board_strengths(board.tolist())
+        free = ~np.isin(table, board).any(axis=1)
+        assert strengths.dtype == np.int16
+        assert free.sum() == {3: 1176, 4: 1128, 5: 1081}[len(board)]
+        assert (strengths[~free] == -1).all()
+        hands = np.hstack([table[free], np.tile(board.astype(np.int8), (free.sum(), 1))])
+        assert np.array_equal(strengths[free], hand_evaluator.strengths(hands))
+
+
+def test_kernels_have_one_signature_whatever_the_caller_passes():
+    hands = random_hands(10, 7, seed=5)
+    read_only = hands.copy()
+    read_only.flags.writeable = False
+    for variant in (hands, hands.astype(np.int64), np.asfortranarray(hands), hands[::2], read_only, hands.tolist()):
+        hand_evaluator.strengths(variant)
+    hand_evaluator.board_strengths(hands[0, :5])
+    hand_evaluator.board_strengths(hands[0, :5].tolist())
+    if hasattr(hand_evaluator.fill_strengths, "signatures"):  # absent under NUMBA_DISABLE_JIT
+        assert len(hand_evaluator.fill_strengths.signatures) == 1
+        assert len(hand_evaluator.fill_board_strengths.signatures) == 1
+
+
+def deals(deck_size, hole_cards, board_cards, count):
+    """`count` random deals, or all in which hands and board are sorted if there are no more than that."""
+    total = 2 * hole_cards + board_cards
+    cuts = (0, hole_cards, 2 * hole_cards, total)
+    everything = [
+        deal
+        for deal in (permutations(range(deck_size), total) if deck_size <= 6 else [])
+        if all(list(deal[a:b]) == sorted(deal[a:b]) for a, b in pairwise(cuts))
+    ]
+    shuffled = random.Random(7)
+    return everything or [tuple(shuffled.sample(range(deck_size), total)) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "suits", "hole_cards", "board_cards"),
+    [
+        (3, 2, 1, 1),
+        (2, 3, 2, 1),
+        (3, 2, 2, 1),
+        (2, 4, 2, 2),
+        (3, 4, 2, 2),
+        (4, 3, 1, 3),
+        (13, 4, 2, 2),
+        (6, 3, 2, 3),
+        (7, 4, 2, 5),
+    ],
+)
+def test_poker_family_ranks_hands_as_universal_poker(ranks, suits, hole_cards, board_cards):
+    checks = {"betting": "limit", "raiseSize": "2 2", "maxRaises": "0 0"}  # so that every deal goes to a showdown
+    betting = {**checks, "blind": "1 1", "stack": "5 5", "firstPlayer": "1 1"}
+    game = universal_poker(ranks, suits, hole_cards, (0, board_cards), **betting)
+    outcomes = Counter()
+    for deal in deals(ranks * suits, hole_cards, board_cards, 1500):
+        state, dealt = game.new_initial_state(), iter(deal)
+        while not state.is_terminal():
+            state.apply_action(next(dealt) if state.is_chance_node() else 1)
+        board = deal[2 * hole_cards :]
+        first = poker_family_strength(deal[:hole_cards], board, ranks, suits)
+        second = poker_family_strength(deal[hole_cards : 2 * hole_cards], board, ranks, suits)
+        assert state.returns()[0] == (first > second) - (first < second), deal
+        outcomes[(first > second) - (first < second)] += 1
+    assert min(outcomes[-1], outcomes[0], outcomes[1]) > 0
+
+
+def test_poker_family_takes_decks_beyond_the_standard_one_below_five_cards():
+    best_first = [(0, 1, 2, 3), (65, 66, 67, 60), (65, 66, 60, 61), (0, 1, 5, 6), (65, 66, 60, 55), (65, 61, 57, 53)]
+    strengths = [poker_family_strength(cards[:2], cards[2:], 14, 5) for cards in best_first]
+    assert strengths == sorted(set(strengths), reverse=True)

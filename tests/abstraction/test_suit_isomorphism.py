@@ -1,0 +1,199 @@
+"""Indices of hands up to suits.
+
+Shows:
+
+* Isomorphic hands, and only those, are one (test_same_index_exactly_if_isomorphic_on_all_hands)
+"""
+
+from collections import Counter
+from itertools import combinations, permutations
+from math import comb, prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from refusals import refused
+
+from abstraction import suit_isomorphism
+from abstraction.cards import combo_table, parse_cards
+from abstraction.suit_isomorphism import indexer
+
+HANDS = {  # printed by Waugh 2013 for (2, 3, 1, 1) and its prefixes; the others counted by an independent program
+    (2,): 169,
+    (2, 3): 1_286_792,
+    (2, 4): 13_960_050,
+    (2, 5): 123_156_254,
+    (2, 3, 1): 55_190_538,
+    (2, 3, 1, 1): 2_428_287_420,
+}
+BOARDS = {(3,): 1755, (4,): 16_432, (5,): 134_459, (3, 1): 63_193, (3, 1, 1): 2_554_656}
+RELABELLINGS = np.array([[4 * (card // 4) + order[card % 4] for card in range(52)] for order in permutations(range(4))])
+
+
+def concrete_hands(shape):
+    """Number of hands of a shape before any relabelling."""
+    dealt = np.cumsum([0, *shape])
+    return prod(comb(52 - int(before), cards) for before, cards in zip(dealt, shape, strict=False))
+
+
+def canonical(shape, hands):
+    """Least of the 24 relabellings of each hand [H, N], read as a number to base 52, by trying them all: [H] int64."""
+    columns, least = np.ascontiguousarray(hands.T), np.full(len(hands), np.iinfo(np.int64).max)
+    ends = np.cumsum(shape).tolist()
+    exchanges = [  # which sort each round: bubble sort, all hands at once
+        (place, place + 1)
+        for first, end in zip([0, *ends], ends, strict=False)
+        for last in range(end - 1, first, -1)
+        for place in range(first, last)
+    ]
+    for relabelling in RELABELLINGS.astype(np.int8):
+        cards, number = relabelling[columns], np.zeros(len(hands), np.int64)
+        for low, high in exchanges:
+            cards[low], cards[high] = np.minimum(cards[low], cards[high]), np.maximum(cards[low], cards[high])
+        for column in cards[::-1]:
+            number *= 52
+            number += column
+        np.minimum(least, number, out=least)
+    return least
+
+
+def random_hands(shape, count, seed):
+    keys = np.random.default_rng(seed).random((count, 52), dtype=np.float32)
+    return np.argpartition(keys, sum(shape), axis=1)[:, : sum(shape)].astype(np.int8)
+
+
+def all_hands(shape):
+    """Every hand of a shape [H, N], each once."""
+    hands = np.zeros((1, 0), np.int64)
+    for cards in shape:
+        left = np.array([np.setdiff1d(np.arange(52), hand) for hand in hands])
+        chosen = np.array(list(combinations(range(left.shape[1]), cards)))
+        hands = np.hstack([np.repeat(hands, len(chosen), axis=0), left[:, chosen].reshape(-1, cards)])
+    return hands
+
+
+def fixed_hands(shape, order):
+    """Hands that a permutation of the suits leaves as they are: each round a union of cycles of cards."""
+    suits, cycles = set(range(4)), []
+    while suits:
+        cycle = [suits.pop()]
+        while order[cycle[-1]] in suits:
+            cycle.append(order[cycle[-1]])
+            suits.remove(cycle[-1])
+        cycles += [len(cycle)] * 13
+    ways = Counter({shape: 1})
+    for length in cycles:
+        for left, count in list(ways.items()):
+            for r, cards in enumerate(left):
+                if cards >= length:
+                    ways[(*left[:r], cards - length, *left[r + 1 :])] += count
+    return ways[(0,) * len(shape)]
+
+
+def burnside_count(shape):
+    return sum(fixed_hands(shape, order) for order in permutations(range(4))) // 24
+
+
+@pytest.mark.parametrize(("shape", "classes"), [*HANDS.items(), *BOARDS.items()])
+def test_class_counts_are_the_published_ones(shape, classes):
+    assert indexer(shape).size == classes
+    assert burnside_count(shape) == classes
+
+
+@pytest.mark.parametrize(
+    "shape", [(1,), (6,), (7,), (1, 1), (2, 2), (2, 1, 4), (3, 3), (4, 3), (1, 6), (1, 1, 1, 1, 3), (1,) * 7]
+)
+def test_every_prefix_of_a_shape_has_the_burnside_count(shape):
+    assert indexer(shape).sizes == tuple(burnside_count(shape[: r + 1]) for r in range(len(shape)))
+
+
+@pytest.mark.parametrize("shape", [(1,), (2,), (1, 1), (2, 1), (1, 2), (1, 1, 1), (3,), (4,), (3, 1)])
+def test_same_index_exactly_if_isomorphic_on_all_hands(shape):
+    hands = all_hands(shape)
+    assert len(hands) == concrete_hands(shape)
+    found, forms = indexer(shape).index_batch(hands), canonical(shape, hands)
+    first = np.unique(found, return_index=True)[1]
+    assert np.array_equal(forms, forms[first][found])  # one form for each index
+    assert len(np.unique(forms)) == len(first) == indexer(shape).size  # and another for each other index
+
+
+def test_all_flop_hands_fall_into_all_classes():
+    """Of 1 to 24 hands each, as many as relabellings tell apart."""
+    ours = indexer((2, 3))
+    flops = np.array(list(combinations(range(50), 3)))
+    found = np.zeros(ours.size, np.int64)
+    hands = np.empty((len(flops), 5), np.int8)
+    for hole in combo_table():
+        hands[:, :2] = hole
+        hands[:, 2:] = np.setdiff1d(np.arange(52), hole)[flops]
+        np.add.at(found, ours.index_batch(hands), 1)
+    sizes = np.unique(found)
+    assert set(sizes.tolist()) == {4, 12, 24} and found.sum() == concrete_hands((2, 3))
+
+
+@pytest.mark.parametrize("shape", [*HANDS, *BOARDS, (1, 2, 3), (1, 1, 1, 1, 1, 1, 1)])
+def test_random_hands_have_an_index_for_each_form(shape):
+    """Of all numbers there are: the largest of 20,000 random ones is near the last."""
+    ours, hands = indexer(shape), random_hands(shape, 20_000, seed=sum(shape))
+    indices, forms = ours.index_batch(hands), canonical(shape, hands)
+    _, first, which = np.unique(forms, return_index=True, return_inverse=True)
+    assert np.array_equal(indices, indices[first][which])  # one index for each form
+    assert len(np.unique(indices)) == len(first) > len(hands) // 400  # and another for each other form
+    assert 0 <= indices.min() < 0.01 * ours.size + 1 and 0.99 * ours.size - 1 < indices.max() < ours.size
+
+
+@st.composite
+def relabelled_hands(draw):
+    """A shape, a hand, and the same hand with suits renamed and each round shuffled."""
+    shape = tuple(draw(st.lists(st.integers(1, 5), min_size=1, max_size=5).filter(lambda rounds: sum(rounds) <= 7)))
+    hand = draw(st.lists(st.integers(0, 51), min_size=sum(shape), max_size=sum(shape), unique=True))
+    suits = draw(st.permutations(range(4)))
+    renamed = [4 * (card // 4) + suits[card % 4] for card in hand]
+    shuffled, start = [], 0
+    for cards in shape:
+        shuffled += draw(st.permutations(renamed[start : start + cards]))
+        start += cards
+    return shape, hand, shuffled
+
+
+@settings(max_examples=200, deadline=None)
+@given(relabelled_hands())
+def test_index_ignores_suit_names_and_order_within_a_round(case):
+    shape, hand, shuffled = case
+    ours = indexer(shape)
+    index = ours.index(hand)
+    assert 0 <= index < ours.size
+    assert ours.index(shuffled) == index
+
+
+def test_hands_that_differ_in_suits_only_where_it_matters():
+    ours = indexer((2, 3, 1))
+    index = ours.index(parse_cards("AsKsQs7h2d2s"))
+    assert ours.index(parse_cards("KdAd2h7cQd2d")) == index
+    assert ours.index(parse_cards("AsKsQs7h2d2h")) != index
+    assert ours.index(parse_cards("AsKsQs7h2s2d")) != index  # the same seven cards but another flop
+    both = indexer((2, 4))
+    assert both.index(parse_cards("AsKsQs7h2d2s")) == both.index(parse_cards("AsKsQs7h2s2d"))
+
+
+def test_cards_of_any_layout_run_one_compiled_form():
+    ours, hands = indexer((2, 3)), random_hands((2, 3), 1000, seed=0)
+    indices = ours.index_batch(hands)
+    frozen = hands.copy()
+    frozen.flags.writeable = False
+    for form in (frozen, hands.astype(np.uint64), np.asfortranarray(hands), hands.tolist()):
+        assert np.array_equal(ours.index_batch(form), indices)
+    assert ours.index_batch(hands[:0]).shape == (0,)
+    for kernel in (suit_isomorphism._fill_indices, suit_isomorphism._first_repeat):
+        assert len(getattr(kernel, "signatures", [None])) == 1
+
+
+def test_a_repeat_is_named_by_its_row():
+    hands = random_hands((2, 3), 100, seed=1)
+    hands[42, 4] = hands[42, 0]
+    refused("row 42, ", indexer((2, 3)).index_batch, hands)
+
+
+def test_an_indexer_is_built_once():
+    assert indexer([2, 3]) is indexer((np.int64(2), 3))

@@ -1,0 +1,438 @@
+"""Bots, dealers and persons from the command line: over real connections, and every bad input in one sentence.
+
+Shows:
+
+* Bots are legal and in step at a dealer and at a double of Slumbot, against minimum, odd, large and random bets
+  (test_a_bot_at_our_dealer_is_legal_and_in_step, test_hands_are_legal_and_in_step,
+  test_twenty_thousand_hands_at_our_dealer, test_two_thousand_hands_over_http)
+* So are bots that solve their hands again; a signal ends a bot with its hands kept, and a dealer, whose match then goes
+  on from its log (test_a_bot_that_solves_its_hands_again_is_legal_and_in_step,
+  test_hundreds_of_hands_of_a_bot_that_solves_them_again, test_a_signal_ends_a_bot_with_its_hands_kept,
+  test_a_signal_ends_a_dealer_and_its_match_goes_on)
+"""
+
+import json
+import os
+import re
+import signal
+import socket
+import threading
+from contextlib import suppress
+from random import Random
+
+import pytest
+from acpc import cut, dealing, guest, plan, player, rules, session, visit
+from commands import call
+from gtowizard_double import Wizard
+from pokerkit import HandHistory
+from policies import write_random
+from random_policy import MENU, policy
+from refusals import refused
+from slumbot_double import Double, served
+from small_games import TOY
+
+from mccfr.cli import bot_commands as commands
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.matches import bot_sessions
+from mccfr.matches.acpc import TableError
+from mccfr.matches.acpc_bot import play_acpc
+from mccfr.matches.dealer import Clock
+from mccfr.matches.dealer_connections import listening
+from mccfr.matches.match import Contender
+from mccfr.matches.players import OpenedPlayer
+from mccfr.matches.programs import PROGRAMS
+from mccfr.play.player import Program
+from mccfr.policy.strategy_profile import Profile
+from mccfr.tables.strategy import uniform_strategy
+
+
+@pytest.fixture
+def holdem(monkeypatch, tmp_path):
+    """`holdem` is the name of the random policy, which no test needs on a disk."""
+    source, opened = policy(), bot_sessions.open_player
+    side = Profile(source.game, uniform_strategy(source.game))
+    table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
+
+    def named(name, manner, **given):
+        own = OpenedPlayer(Contender(name, manner.spec(source), side), table)
+        return own if name == "holdem" else opened(name, manner, **given)
+
+    monkeypatch.setattr(bot_sessions, "open_player", named)
+    monkeypatch.chdir(tmp_path)
+
+
+PATIENT = Clock(per_hand=120.0)
+"""For who solves flops again beside other tests."""
+
+
+class Overbet(Program):
+    """Two to four times the pot."""
+
+    def act(self, random):
+        low, high = self.raises((0.0, 1.0)) or ("c", "c")
+        if low == "c" or self.line.count("r") > 3:
+            return "c"
+        pot = 2 * self.state.to_call
+        return f"r{int(min(max(self.state.to_call + pot * random.uniform(2, 4), float(low[1:])), float(high[1:])))}"
+
+
+def check_over_a_connection(program, hands, name="policy"):
+    of, seen = plan(hands=hands, duplicate=True), []
+    with dealing(of, [guest(program, of)], ports=[0], clock=PATIENT) as (port, came, said):
+        visit(port, seen.append, name)
+    assert "error" not in came and len(seen) == hands
+    assert not [text for text in said if "not legal" in text or "passed over" in text or "hung up" in text]
+    assert came["score"].chips[1] == sum(hand.won * (1 - 2 * hand.position) for hand in seen)
+    return came["score"]
+
+
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
+    """Over a connection; what either side says was won is the same."""
+    assert check_over_a_connection(program, 40).hands == 40
+
+
+@pytest.mark.parametrize("program", [PROGRAMS["odd-size"], PROGRAMS["random"]])
+def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
+    check_over_a_connection(program, 6, "resolving")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "hands"),
+    [
+        ("resolving", 100),
+        ("resolving from the turn", 100),
+        ("resolving from the flop", 16),
+    ],
+)
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name, hands):
+    check_over_a_connection(program, hands, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_twenty_thousand_hands_at_our_dealer(program):
+    """Five thousand against each of four."""
+    check_over_a_connection(program, 5_000)
+
+
+def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
+    """Two commands: the dealer with a program in one seat, and the bot; then the match is over, and stays so.
+
+    Of duplicate deals both tell the same interval, of pairs.
+    """
+    log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
+    of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
+    port = free_port()
+    thread = threading.Thread(target=visit, args=(port,), kwargs={"name": "random"})
+    thread.start()
+    status, out, err = call(capsys, "dealer", *of, "--port", port, "--phhs", phhs, "--json")
+    thread.join()
+    found = json.loads(out)
+    assert status == 0 and (found["a"], found["b"], found["hands"]) == ("Ada", "Bob", 30), err
+    again = call(capsys, "dealer", *of, "--port", port, "--json")
+    assert again.status == 0 and json.loads(again.out) == found
+    with phhs.open("rb") as file:
+        assert sum(1 for _ in HandHistory.load_all(file)) == 30
+    for of, pairs in ((plan(hands=30), None), (plan(hands=30, duplicate=True), 15)):
+        diary.unlink(missing_ok=True)
+        with dealing(of, [guest(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
+            status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
+        found, (low, high) = json.loads(out), came["score"].ci95
+        assert status == 0 and (found["hands"], found["pairs"]) == (30, pairs), err
+        assert found["ci95_chips"] == pytest.approx([-high, -low])
+    assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
+
+
+class Stopping(PROGRAMS["odd-size"]):
+    """Sends SIGTERM to the process after a while."""
+
+    left = 20
+
+    def act(self, random):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return super().act(random)
+
+
+def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
+    """Status 143, one sentence, and the log has all that was played."""
+    diary, of = tmp_path / "bot.log", plan(hands=1_000)
+    with dealing(of, [guest(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, came, _):
+        status, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
+    played = sum(line.startswith("STATE:") for line in diary.read_text().splitlines())
+    assert status == 143 and f"stopped by signal 15 after {played} hands; they are in {diary}" in err and played > 2
+    assert "has not answered" in str(came["error"])
+
+
+def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
+    """Status 143, one sentence, the hands in the log; the same command plays the others, as if nothing had been."""
+    log = tmp_path / "match.log"
+    of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--json", "--log")
+    seen = []
+
+    def finished(hand):
+        seen.append(hand)
+        if len(seen) == 10:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def dealt(log, finished):
+        port = free_port()
+
+        def come():
+            with suppress(TableError):  # a line that ends in the middle of a hand
+                visit(port, finished, "min-raise")
+
+        thread = threading.Thread(target=come)
+        thread.start()
+        answer = call(capsys, "dealer", *of, log, "--port", port)
+        thread.join()
+        return answer
+
+    status, _, err = dealt(log, finished)
+    played = sum(line.startswith("STATE:") for line in log.read_text().splitlines())
+    assert status == 143
+    assert f"stopped by signal 15 after {played} of 30 hands; the same command goes on from {log}" in err
+    assert 9 <= played < 30
+    went_on, straight = dealt(log, lambda _: None), dealt(tmp_path / "whole.log", lambda _: None)
+    assert went_on.status == straight.status == 0
+    assert json.loads(went_on.out) == json.loads(straight.out)
+
+
+def free_port():
+    with listening("127.0.0.1", 0) as listener:
+        return listener.getsockname()[1]
+
+
+def test_a_player_whose_line_is_cut_comes_back():
+    """The connection is shut in the middle of a hand, several times; nobody loses a hand by it."""
+    of, seen = plan(hands=12), []
+    one = session("policy", finished=seen.append)
+    with dealing(of, [guest(PROGRAMS["min-raise"], of)], ports=[0]) as (port, came, said):
+        for _ in range(3):
+            cut(one, port)
+        play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
+    assert came["score"].hands == 12 and [hand.number for hand in seen] == list(range(12))
+    assert sum("hung up" in text for text in said) >= 3
+
+
+def test_both_players_may_connect(tmp_path):
+    of, wins = plan(hands=10), []
+    with dealing(of, ports=[0], log=tmp_path / "log") as (port, came, _):
+        players = [threading.Thread(target=visit, args=(port, wins.append, name)) for name in ("policy", "always-call")]
+        for each in players:
+            each.start()
+        for each in players:
+            each.join()
+    assert came["score"].hands == 10 and len(wins) == 20
+
+
+# --- trouble ---
+
+
+def test_a_silent_dealer_is_given_up():
+    expected = pytest.raises(TableError, match=r"127.0.0.1:\d+ has said nothing for 0.2 s")
+    with listening("127.0.0.1", 0) as listener, expected:
+        visit(listener.getsockname()[1], silence=0.2)
+
+
+def test_a_bot_says_at_once_that_nobody_answers_and_until_when_it_tries(capsys, holdem):
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    code, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--patience", "1s")
+    first, last = err.splitlines()
+    assert code == 2 and re.fullmatch(
+        rf"mccfr: nobody answers at 127.0.0.1:{port} \(Connection refused\): trying until \d\d:\d\d:\d\d, for 1 s "
+        r"\(--patience\)",
+        first,
+    )
+    assert last == f"mccfr: nobody is there to play with at 127.0.0.1:{port}: Connection refused"
+
+
+def answered_with(data, port_to):
+    """A server that says something and hangs up."""
+    with listening("127.0.0.1", 0) as listener:
+        port_to.append(listener.getsockname()[1])
+        port_to[0].set()
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(100)
+            connection.sendall(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "hung up before the first hand: it may want another version"),
+        (b"x" * 10_000, "a line of more than 4,096 bytes"),
+        (b"\xff\xfe\r\n", "no plain text"),
+        (b"MATCHSTATE:1:0:r30000:|2hAc\r\n", "a raise is to 200 at least and 20000 at most"),
+    ],
+)
+def test_a_server_of_another_kind_is_given_up(data, said):
+    port = [threading.Event()]
+    thread = threading.Thread(target=answered_with, args=(data, port))
+    thread.start()
+    assert port[0].wait(10)
+    refused(said, visit, port[1], patience=0.3, error=TableError)
+    thread.join()
+
+
+def test_a_table_with_other_stacks_is_given_up():
+    """The policy's stacks are 20,000."""
+    of = plan(hands=40, stack=10_000.0)
+    betting = bot_sessions._betting(of.game)
+    shover = bot_sessions.ServerPlayer("guest", PROGRAMS["always-all-in"](betting), of.game, rules(10_000.0))
+    expected = pytest.raises(TableError, match=r"other stacks or blinds|or stacks differ")
+    with dealing(of, [shover], ports=[0], clock=Clock(response=0.5)) as (port, came, _), expected:
+        visit(port)
+    assert "has not answered for 0.5 s" in str(came["error"])
+
+
+def test_slow_players_end_a_match():
+    of = plan(hands=4)
+    with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(response=0.2)) as (port, came, _):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(b"VERSION:2.0.0\r\n")
+    connection.close()
+    assert "has not answered for 0.2 s" in str(came["error"])
+    with dealing(of, ports=[0], wait=0.2) as (_, came, _):
+        pass
+    assert "has not come within 0.2 s" in str(came["error"])
+    with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(per_hand=0.05)) as (port, came, _):
+        connection = socket.create_connection(("127.0.0.1", port))
+        connection.sendall(b"VERSION:2.0.0\r\n")
+    connection.close()
+    assert "all that is left of his time" in str(came["error"])
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("small")
+    games = {"kuhn": KuhnGame(), "leduc": LeducGame(), "toy": TOY}
+    return {name: write_random(folder / name, config) for name, config in games.items()}
+
+
+def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
+    with listening("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+        (tmp_path / "log").write_text("something else\n")
+        damaged = tmp_path / "damaged"
+        damaged.mkdir()
+        (damaged / "meta.json").write_bytes((small["leduc"] / "meta.json").read_bytes())
+        for said, arguments in {
+            f"port {port} of 127.0.0.1 is in use": ("dealer", "--port", port),
+            "nobody is there to play with at 127.0.0.1:": ("bot", "acpc", "holdem", "127.0.0.1", 1, "--patience", "0"),
+            "servers and dealers play whole no-limit": ("bot", "acpc", small["leduc"], "127.0.0.1", port),
+            "is damaged": ("bot", "acpc", damaged, "127.0.0.1", port),
+            "is neither a policy, nor a run": ("bot", "acpc", tmp_path / "no", "127.0.0.1", port),
+            "and the table has stacks of 500": ("dealer", "--stack", 500, "--with", "holdem"),
+            "no antes and no parts of chips": ("dealer", "--blinds", 0.5, 1),
+            "duplicate deals need an even number": ("dealer", "--hands", 3, "--duplicate"),
+            "write two names": ("dealer", "--names", "Ada"),
+            "is no name of a player": ("dealer", "--names", "Ada,B|b"),
+            "there are two players": ("dealer", *["--with", "random"] * 3),
+            "is not an earlier output of the same kind": ("dealer", "--log", tmp_path / "log", "--port", 0),
+            "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
+            "--key-file is a file that holds": ("bot", "gtowizard", "holdem", "--url", "https://x", "--key-file", "no"),
+            "names no game": ("play", "random"),
+            "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),
+            "with resolve, leave them out": ("play", "holdem", "--resolve", "river", "--purify"),
+            "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
+            "are for policies and runs": ("bot", "acpc", "random", "127.0.0.1", port, "--purify"),
+            "is neither a policy nor a run: give": ("play", tmp_path / "no"),
+            "hands = 0: at least 1": ("play", "holdem", "--hands", 0),
+        }.items():
+            patience = ("--wait", "0") if arguments[0] == "dealer" else ()
+            status, out, err = call(capsys, *arguments, *patience)
+            expected = 1 if said == "is damaged" else 2
+            assert status == expected and said in err and not out, (arguments, err)
+            assert err.count("\n") == 1, err
+
+
+def test_the_slumbot_command(capsys, holdem, tmp_path):
+    double = Double(player("random", 2), 5)
+    with served(double) as url:
+        log = tmp_path / "hands.phhs"
+        status, out, err = call(capsys, "bot", "slumbot", "holdem", "--url", url, "--hands", 4, "--log", log, "--json")
+        assert status == 0 and json.loads(out)["hands"] == 4, err
+    with log.open("rb") as file:
+        assert sum(1 for _ in HandHistory.load_all(file)) == 4
+
+
+def test_the_gtowizard_command(capsys, holdem, tmp_path):
+    """Hands, log and a verdict on the server's AIVAT; a key that others may read is told of, a wrong one refused."""
+    key, log, said = tmp_path / "key", tmp_path / "hands.log", tmp_path / "declared"
+    key.write_text("k3y")
+    key.chmod(0o644)
+    asked = ("bot", "gtowizard", "holdem", "--key-file", key, "--hands", 20)
+    with served(Wizard(lambda number: player("random", number), 5)) as url:
+        declared = ("--declare", said, "--expect", "aivat mean > -1000000")
+        status, out, err = call(capsys, *asked, "--url", url, "--log", log, *declared, "--json")
+        assert status == 0 and "can be read by others" in err, err
+        found = json.loads(out)
+        assert found["hands"] == 20 and found["aivat_mean_mbb"] == pytest.approx(found["mean_mbb"] / 10)
+        assert found["declared"]["held"] and "k3y" not in said.read_text() + log.read_text()
+        status, out, _ = call(capsys, *asked, "--url", url, "--log", log)
+        assert status == 0 and "AIVAT by the server" in out
+        key.write_text("other")
+        status, out, err = call(capsys, *asked, "--url", url)
+        assert status == 2 and "Invalid API key" in err.splitlines()[-1] and "--key-file" in err.splitlines()[-1]
+    assert sum(line.startswith("STATE:") for line in log.read_text().splitlines()) == 40
+
+
+# --- a person ---
+
+
+def typed(monkeypatch, answers):
+    """Answers in the order of the prompts, and then the end of the input; the prompts that came."""
+    prompts, left = [], iter(answers)
+
+    def ask(prompt, **_):
+        prompts.append(prompt)
+        try:
+            return next(left)
+        except StopIteration:
+            raise commands.click.Abort from None
+
+    monkeypatch.setattr(commands.click, "prompt", ask)
+    return prompts
+
+
+def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
+    log = tmp_path / "mine.phhs"
+    rng = Random(4)
+    answers = [
+        rng.choice(["c", "", "r 3", "r pot", "r 50%", "a", "f", "?", "what", "r 9999", "r to 6", "x"])
+        for _ in range(200)
+    ]
+    prompts = typed(monkeypatch, [*answers, "q"])
+    status, out, _ = call(capsys, "play", "holdem", "--hands", 12, "--seed", 3, "--log", log)
+    assert status == 0 and "You played 12 hands" in out and "(seed 3)" in out
+    for text in ("you are the big blind", "you are the button and small blind", "BB", "is none of these: ? helps"):
+        assert text in out
+    assert "there is a bet: call with c or fold with f" in out
+    assert "r 50%   half the pot" in out and "a raise is to" in out
+    assert any("[f]old, [c]all" in prompt and "[r]aise to" in prompt for prompt in prompts)
+    with log.open("rb") as file:
+        assert sum(1 for _ in HandHistory.load_all(file)) == 12
+    log.write_text("letter")
+    assert call(capsys, "play", "holdem", "--log", log).status == 2 and log.read_text() == "letter"
+    typed(monkeypatch, ["c"])
+    status, out, _ = call(capsys, "play", "holdem", "--seed", 3)
+    assert status == 0 and ("No hand was played to its end" in out or "You played" in out)
+    typed(monkeypatch, [])
+    status, out, _ = call(capsys, "play", "holdem", "--resolve", "turn")
+    assert status == 0 and "From the turn on the policy solves its hands again" in out, out
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "toy"])
+def test_a_person_plays_small_games(capsys, small, monkeypatch, name):
+    rng = Random(4)
+    typed(monkeypatch, [rng.choice(["c", "f", "r", "r 3", "?"]) for _ in range(400)])
+    status, out, _ = call(capsys, "play", small[name], "--hands", 20, "--seed", 1, "--purify")
+    assert status == 0 and "You played" in out and "chips" in out and "BB" not in out
+    assert "first to act" in out and "second to act" in out

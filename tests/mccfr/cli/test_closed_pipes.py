@@ -1,0 +1,65 @@
+"""Commands whose reader has gone, as in `mccfr evaluate RUN | true`.
+
+Shows:
+
+* A closed pipe is no error (test_a_reader_that_is_gone_is_no_error, test_a_pipe_of_a_shell_is_no_error)
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from commands import command
+from places import RUNS
+
+from mccfr.common import signals
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unread") / "run"
+    assert command("solve", RUNS / "kuhn.toml", "--run", folder, "--iterations", 10, "--workers", 0) == 0
+    assert command("export", folder, folder.with_name("policy")) == 0
+    return folder
+
+
+PRINTING = (
+    "games",
+    "--help",
+    "plan kuhn",
+    "status RUN",
+    "status RUN --json",
+    "evaluate RUN",
+    "evaluate RUN --json",
+    "verify RUN",
+    "query POLICY b --hand K",
+    "match POLICY always-call --hands 200",
+    "abstraction --help",
+)
+
+
+@pytest.mark.parametrize("line", PRINTING)
+def test_a_reader_that_is_gone_is_no_error(run, monkeypatch, capsys, line):
+    places = {"RUN": str(run), "POLICY": str(run.with_name("policy"))}
+    ours, its = os.pipe()
+    os.close(ours)
+    with monkeypatch.context() as patch, os.fdopen(its, "w", buffering=1) as piped:
+        patch.setattr(sys, "stdout", piped)
+        try:
+            assert command(*(places.get(word, word) for word in line.split())) == 0
+            assert signals.is_unread(piped)
+        finally:
+            os.dup2(nowhere := os.open(os.devnull, os.O_WRONLY), its)  # what is left to be written goes there
+            os.close(nowhere)
+    assert "Broken pipe" not in capsys.readouterr().err
+
+
+def test_a_pipe_of_a_shell_is_no_error(run):
+    """The same to the end of the process, and a disk that is full is an error as before."""
+    program = f"{sys.executable} -m mccfr status {run}"
+    for behind, status, said in (("| true", "0", ""), ("> /dev/full", "1", "No space left")):
+        script = f"{program} {behind}; echo status ${{PIPESTATUS[0]}}"
+        ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+        assert ended.stdout == f"status {status}\n" and said in ended.stderr, ended
+        assert bool(said) is bool(ended.stderr)

@@ -1,0 +1,288 @@
+"""`mccfr spot`: from two ranges to what each player does, and what hands are worth."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import call
+from refusals import refusals
+
+import mccfr
+from abstraction.cards import parse_cards
+from abstraction.hand_evaluator import strength
+from mccfr.cli import main
+from mccfr.report.decisions import decision_views
+from mccfr.report.report_boards import shown_cards
+from mccfr.runs.reporter import Silent
+from mccfr.runs.results.targets import Reference, open_target
+from mccfr.runs.session import spot_run as session
+from mccfr.runs.session.spot_run import SpotOptions, start_spot
+from mccfr.runs.session.start import Terms
+from mccfr.trees.betting_lines import all_lines
+
+RIVER = (
+    "QsJh2h7c3d",
+    "--oop",
+    "TT+,AQs+",
+    "--ip",
+    "77+,ATs+,KQs,87s",
+    "--pot",
+    "180",
+    "--stack",
+    "910",
+    "--workers",
+    "0",
+)
+"""What the tests ask: a spot of the river, solved in a second."""
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def ask(capsys, *arguments, code=0):
+    with pytest.raises(SystemExit) as ended:
+        main(["spot", *arguments])
+    assert ended.value.code == code
+    return capsys.readouterr()
+
+
+def answer(capsys, *arguments):
+    return json.loads(ask(capsys, *arguments, "--json").out)
+
+
+def test_a_spot_is_solved_to_a_share_of_the_pot_and_goes_on_from_there(capsys):
+    found = answer(capsys, *RIVER, "--to", "1%", "--run", "there")
+    assert found["exploitability_chips"] <= 1.8 and found["exploitability_pot"] <= 0.01
+    assert found["board"] == "QsJh2h7c3d" and found["pot_chips"] == 180 and found["run"] == "there"
+    assert sum(found["ev_chips"]) == pytest.approx(180, abs=1e-4) and sum(found["equity"]) == pytest.approx(1)
+    again = answer(capsys, *RIVER, "--to", "1%", "--run", "there")
+    assert {**again, "seconds": 0} == {**found, "seconds": 0}
+    closer = answer(capsys, *RIVER, "--to", "0.1%", "--run", "there")
+    assert closer["iterations"] > found["iterations"] and closer["exploitability_pot"] <= 0.001
+    checked = mccfr.evaluate("there", "exact")
+    assert checked.exploitability_chips == pytest.approx(closer["exploitability_chips"], abs=1e-5)
+    assert checked.value_chips + 90 == pytest.approx(closer["ev_chips"][0], abs=1e-4)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_answer_is_the_strategy_that_was_found_near_enough(capsys, workers):
+    """Workers rest while a strategy is measured that may be the answer: they would train past it."""
+    for number, to in enumerate(("30%", "3%", "0.3%")):
+        found = answer(capsys, *RIVER, "--to", to, "--workers", str(workers), "--run", str(number))
+        measured = json.loads(Path(str(number), "evaluations.jsonl").read_text().splitlines()[-1])
+        assert found["reached"] and found["exploitability_pot"] <= float(to[:-1]) / 100
+        assert measured["iterations"] == found["iterations"]
+        assert measured["exploitability_chips"] == pytest.approx(found["exploitability_chips"], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("limit", "advice"), [(["--set", "run.iterations=30"], "run.iterations"), (["--time", "0.01s"], "longer --time")]
+)
+def test_a_target_that_is_not_reached_is_said_with_a_status(capsys, limit, advice):
+    ended = ask(capsys, *RIVER, "--to", "0.0001%", *limit, code=3)
+    assert "--to 0.0001% was not reached" in ended.err and advice in ended.err and "QsJh2h7c3d, 180" in ended.out
+
+
+def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_range(capsys):
+    found = answer(capsys, *RIVER, "--bets", "0.5p,1p", "--to", "0.3%")
+    assert [one["action"] for one in found["actions"]] == ["c", "r180", "r270"]
+    assert [one["bet_chips"] for one in found["actions"]] == [None, 90, 180]
+    for key in ("actions", "ip_actions"):
+        assert sum(one["frequency"] for one in found[key]) == pytest.approx(1, abs=1e-4)
+    mixed = sum(one["frequency"] * one["ev_chips"] for one in found["actions"] if one["ev_chips"] is not None)
+    assert mixed == pytest.approx(found["ev_chips"][0], abs=1e-3)
+    answered = sum(one["frequency"] * one["ev_chips"] for one in found["ip_actions"] if one["ev_chips"] is not None)
+    assert answered + found["actions"][0]["ev_chips"] == pytest.approx(180, abs=1e-3)  # what they share after a check
+    for player, name in enumerate(("oop", "ip")):
+        classes = found["classes"][name]
+        assert sum(one["share"] for one in classes) == pytest.approx(1, abs=1e-4)
+        for key in ("equity", "ev_chips"):
+            mean = sum(one["share"] * one[key] for one in classes)
+            assert mean == pytest.approx(found[key][player], abs=1e-3)
+    assert {one["class"] for one in found["classes"]["oop"]} == {"AA", "KK", "QQ", "JJ", "TT", "AKs", "AQs"}
+
+
+def test_sizes_beyond_the_stack_are_all_in():
+    game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 180, "effective_stack": 910}
+    made = start_spot(game, SpotOptions("0.52p", "0.45p", 0.003, 0), Terms(Silent())).game
+    raised = [line for line in all_lines(made.tree) if line.startswith("cr184r350r665r")]
+    assert raised == ["cr184r350r665r1000", "cr184r350r665r1000f", "cr184r350r665r1000c"]
+
+
+@pytest.mark.parametrize(("board", "equity"), [("QsJh2h7c3d", 1.0), ("AsKdKh7c3d", 0.0)])
+def test_without_bets_a_hand_is_worth_its_equity(capsys, board, equity):
+    given = [board, "--oop", "QQ", "--ip", "KK:0.5" if equity == 0 else "99", "--pot", "100", "--stack", "50"]
+    found = answer(capsys, *given, "--bets", "", "--raises", "", "--workers", "0")
+    assert found["equity"] == [equity, 1 - equity]
+    assert found["ev_chips"] == pytest.approx([100 * equity, 100 * (1 - equity)])
+    assert found["eqr"][0 if equity else 1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("cap", "folded", "called"), [(None, 10, 30), (20, 10, 20)])
+def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
+    """Quads or nothing bet the pot into aces.  Nothing is worth as much betting as checking, and a call as a fold."""
+    given = ["8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"]
+    limit = [] if cap is None else ["--rake-cap", str(cap)]
+    found = answer(capsys, "Ks8s8h3d2c", "--oop", *given, "--rake", "10%", *limit, "--to", "0.02%")
+    calls = (100 - folded) / (200 - folded)
+    bluffs = 100 / (200 - called)
+    worth = ((1 - calls) * (100 - folded) + calls * (200 - called)) / 2
+    bet = found["actions"][1]
+    assert bet["frequency"] == pytest.approx((1 + bluffs) / 2, abs=0.01)
+    assert found["ev_chips"][0] == pytest.approx(worth, abs=0.1)
+    checks = (1 - bluffs) / 2
+    assert found["ev_chips"][1] == pytest.approx(checks * (100 - folded), abs=0.2)
+    assert sum(found["gain_chips"]) / 2 == pytest.approx(found["exploitability_chips"], abs=1e-5)
+    mccfr.Run(found["run"]).export("policy")
+    for whole, near in ((found["run"], 1e-5), ("policy", 0.2)):  # shares of a policy are rounded to 255ths
+        checked = mccfr.evaluate(whole, "exact")
+        assert checked.value_chips + 50 == pytest.approx(found["ev_chips"][0], abs=near)
+        assert checked.exploitability_chips == pytest.approx(found["exploitability_chips"], abs=2 * near)
+
+
+def test_what_takes_no_rake_says_so(capsys):
+    ask(capsys, *RIVER, "--to", "5%", "--rake", "0.05", "--run", "raked")
+    with pytest.raises(ValueError, match="the method self-consistency takes what one wins for what the other loses"):
+        mccfr.evaluate("raked", "self-consistency")
+    for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
+        said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
+        assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(said.split())
+    said = ask(capsys, *RIVER, "--lock", "c=c 1", "--set", "solver.algorithm=cfr-br", "--run", "other", code=2).err
+    assert "solver.algorithm = 'cfr-br' keeps no game.locks: leave one of them out" in " ".join(said.split())
+
+
+def test_equity_is_that_of_all_run_outs(capsys):
+    """Sixes against ace-king on a flop: each pair of hands on each of the 990 pairs of cards to come."""
+    found = answer(
+        capsys, "Ah7c2d", "--oop", "6c6d", "--ip", "AsKs", "--pot", "10", "--stack", "10", "--bets", "", "--raises", "",
+        "--workers", "0",
+    )  # fmt: skip
+    sixes, other, flop = parse_cards("6c6d"), parse_cards("AsKs"), parse_cards("Ah7c2d")
+    left = [card for card in range(52) if card not in (*sixes, *other, *flop)]
+    won = [
+        np.sign(strength([*sixes, *flop, one, two]) - strength([*other, *flop, one, two]))
+        for number, one in enumerate(left)
+        for two in left[:number]
+    ]
+    assert found["equity"][0] == pytest.approx((1 + np.mean(won)) / 2, abs=1e-6)
+
+
+def test_the_answer_for_people_and_what_is_said_before(capsys):
+    said = ask(capsys, *RIVER, "--to", "0.5%")
+    assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
+    assert "of memory" in said.err and "0.50% of the pot" in said.err
+    assert re.search(r"exploitability [\d.]+ chips = 0\.\d{3}% of the pot, value", said.err)
+    assert "first, out of position (EV of the hands that do it): check" in said.out
+    assert "then, in position after a check: check" in said.out
+    assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
+
+
+def test_the_same_in_python(capsys):
+    asked = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910}
+    told = []
+    found = mccfr.spot(**asked, to=0.005, run="python", workers=0, progress=told.append)
+    command = answer(capsys, *RIVER, "--to", "0.5%", "--run", "command")
+    known = {"seconds": 0, "run": ""}
+    assert {**found, **known} == {**command, **known}
+    assert any("dropped" in str(each) for each in told)
+
+
+def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):
+    monkeypatch.setattr(
+        session, "room_problem", lambda config, *_: None if config.solver.dtype == "int16" else "memory is short"
+    )
+    game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 10, "effective_stack": 20}
+    with pytest.raises(ValueError, match=r"fewer sizes in --bets .* narrower ranges .*solver\.dtype=int16"):
+        start_spot(game, SpotOptions("1p", "1p", 0.003, 0), Terms(Silent()))
+
+
+POLAR = [
+    "Ks8s8h3d2c",
+    *["--oop", "8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"],
+]
+"""Quads or nothing against aces: the bettor knows what he has, and the caller does not."""
+
+
+@pytest.mark.parametrize(("calls", "bets", "worth", "free"), [(30, 1.0, 85, 35), (60, 0.5, 80, 30)])
+def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets, worth, free):
+    """Who calls too seldom is bluffed always, who calls too often never; what better answers would gain is told."""
+    found = answer(capsys, *POLAR, "--lock", f"r150=c {calls}%", "--to", "0.02%")
+    assert found["actions"][1]["frequency"] == pytest.approx(bets, abs=0.01)
+    assert found["ev_chips"] == pytest.approx([worth, 100 - worth], abs=0.05)
+    assert found["gain_chips"][1] == pytest.approx(0, abs=0.02)
+    assert found["unlocked_gain_chips"] == pytest.approx([found["gain_chips"][0], free], abs=0.2)
+    checked = mccfr.evaluate(found["run"], "exact")
+    assert checked.best_response_chips[0] + 50 == pytest.approx(worth, abs=0.05)
+
+
+def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
+    """It wins what `exact` says, of the policy and of what is written; the caller's part stays beside it, locked."""
+    mccfr.Run(answer(capsys, *POLAR, "--lock", "r150=c 30%", "--to", "5%")["run"]).export("policy")
+    best = mccfr.evaluate("policy", "exact").best_response_chips
+    told = json.loads(call(capsys, "exploit", "policy", "kept", "--player", 0, "--json").out)
+    ((won,), wrong) = told["answers"], call(capsys, "exploit", "policy", "kept")
+    assert won["wins_chips"] == pytest.approx(best[0], abs=1e-9) and won["role"] == "out of position"
+    policy = mccfr.load_policy("kept")
+    assert mccfr.evaluate(policy, "exact").value_chips == pytest.approx(best[0], abs=1e-9)
+    assert policy.query("")["hands"] == {"7d6d": [0, 1], "8d8c": [0, 1]}
+    assert policy.query("r150", hand="AhAd")["locked"] == ["f", "c"]
+    told = open_target(Reference(Path("policy")))
+    cards = shown_cards(told.game, (), 6)
+    views = decision_views(told.game, told.strategy, cards, 1 << 20)[0].values()
+    assert {view["line"]: view["k"] for view in views}.items() >= {"": [], "r150": [0]}.items()
+    assert wrong.status == 2 and "give --replace" in wrong.err
+    assert call(capsys, "exploit", "policy", "kept", "--share", "50%", "--replace").status == 0
+    half = call(capsys, "exploit", "kept", "again", "--share", "0%", "--to", "1%").out
+    assert half.startswith("player 0 (out of position): wins") and "player 1 (in position)" in half
+
+
+TURN = "--oop QQ+,AQs --ip QQ-99,ATs --pot 180 --stack 300 --bets 50%,1p/50% --raises 1p --workers 2 --to 20%"
+
+
+def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
+    """A share, ranges, and a pattern, on every board, in rows that nobody reaches as in others."""
+    locks = ["r180=c 25%; f 75%; r 0", "c=r270 QQ,AcTc:0.5; r180 AcTc:0.25", "oop:*/*=r 0"]
+    found = answer(capsys, "QsJh2h7c", *TURN.split(), *(word for lock in locks for word in ("--lock", lock)))
+    policy = mccfr.load_policy(mccfr.Run(found["run"]).export("policy"))
+    asked = policy.query("r180")
+    assert asked["hands"] and all(asked["locked"][hand] == ["f", "c", "r390"] for hand in asked["hands"])
+    assert policy.query("c", hand="AcTc")["locked"] == ["c", "r180", "r270"]
+    assert policy.query("c", hand="AdTd")["locked"] == []
+    calls = policy.query("r180")["hands"]
+    assert all(shares[:2] == pytest.approx([0.75, 0.25], abs=1e-4) for shares in calls.values())
+    after = policy.query("c")["hands"]
+    queens = [shares for hand, shares in after.items() if hand.count("Q") == 2]
+    assert queens and all(shares == [0, 0, 1] for shares in queens)
+    assert after["AcTc"] == pytest.approx([0.25, 0.25, 0.5], abs=1e-4)
+    assert len({round(shares[0], 3) for hand, shares in after.items() if "Q" not in hand}) > 2
+    for line in ("r180c/", "cr270c/"):
+        river = policy.query(line, board="QsJh2h7cAd")["hands"]
+        assert all(shares[0] == 1 for shares in river.values())
+
+
+def asked(arguments, capsys):
+    raise ValueError(" ".join(ask(capsys, *arguments, code=2).err.replace("│", " ").split()))
+
+
+test_refusals = refusals(
+    ("no share above 0", (*RIVER, "--to", "0")),
+    ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
+    ("xp", (*RIVER, "--bets", "xp")),
+    ("game.rake = 1.0 is not allowed: it must be at least 0, and below 1", (*RIVER, "--rake", "100%")),
+    ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
+    ("'r150' is no line, =, and what is played there", (*POLAR, "--lock", "r150")),
+    ("character 1: 'r160' is not possible here", (*POLAR, "--lock", "r160=c 1")),
+    ("'r' is not possible there: f, c are", (*POLAR, "--lock", "r150=r 1")),
+    ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "r150=c 60%; f 60%")),
+    ("the shares of a hand sum to 0.9: leave out one action alone", (*POLAR, "--lock", "r150=c 60%; f 30%")),
+    ("'call' is no action (f, c, r, r300) and a share or a range of it", (*POLAR, "--lock", "r150=call")),
+    ("range item 'AX' is not known", (*POLAR, "--lock", "r150=c AX")),
+    ("the other player acts there", (*POLAR, "--lock", "oop:r150=c 1")),
+    ("the position 'bb' is none: oop or ip or big_blind or button is", (*POLAR, "--lock", "bb:r150=c 1")),
+    ("no decision is there that has these actions", (*POLAR, "--lock", "*/*=c 1")),
+    call=asked,
+)

@@ -1,0 +1,314 @@
+"""What configurations name from outside of the package: found, refused, remembered by runs, and never run from data.
+
+Shows:
+
+* Runs find their code again, and no other (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
+* Data never imports anything (test_a_policy_needs_no_code_and_imports_none)
+"""
+
+import csv
+import json
+import shutil
+import sys
+
+import pytest
+from commands import answer, command
+from guests import forget, forgetting
+from refusals import refusals, refused
+
+import mccfr
+from mccfr.config import plugins
+from mccfr.config.code_import import importer
+from mccfr.config.toml_files import config_from, load_config
+from mccfr.games.registry import build_game, catalogue
+from mccfr.runs.directory.run import open_run
+
+GAME = """
+from pathlib import Path
+from mccfr import Game
+from mccfr.games.poker import kuhn
+from mccfr.config.game_tables import KuhnGame
+
+def mine(size: int = 3) -> Game:
+    "Kuhn poker by another name."
+    return kuhn(KuhnGame())
+
+def silent(size: int = 3):
+    return kuhn(KuhnGame())
+
+def wrong() -> Game:
+    return 3
+
+def bare(size) -> Game: ...
+def named(name: str) -> Game: ...
+def strange(size: 3) -> Game: ...
+"""
+CONFIG = '[game]\nname = "{module}:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nworkers = {workers}\niterations = 20\n'
+
+
+@pytest.fixture(autouse=True)
+def forgotten(tmp_path, monkeypatch):
+    """Modules imported from the test's folder are forgotten after it."""
+    path = list(sys.path)
+    with forgetting(tmp_path, monkeypatch):
+        yield
+    sys.path[:] = path
+
+
+def solved(folder, module, run="run"):
+    """A run of the game of a module beside its configuration."""
+    (folder / f"{module}.py").write_text(GAME)
+    (folder / "run.toml").write_text(CONFIG.format(module=module, workers=0))
+    assert command("solve", folder / "run.toml", "--run", folder / run) == 0
+    return folder / run
+
+
+def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_path):
+    """A file named like a module of Python's own is found by its configuration, and by nobody else."""
+    (tmp_path / "colorsys.py").write_text(GAME)
+    (tmp_path / "run.toml").write_text(CONFIG.format(module="colorsys", workers=0))
+    sys.modules.pop("colorsys", None)
+    assert build_game(load_config(tmp_path / "run.toml").game, tmp_path).name == "kuhn"
+    assert importer.searched == [str(tmp_path)] and str(tmp_path) not in sys.path
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "colorsys.py").write_text(GAME)
+    with pytest.raises(ValueError, match=r"other/colorsys.py cannot be imported beside .*colorsys.py, which has"):
+        config_from({"game": {"name": "colorsys:mine"}}, "x", (other,))
+
+
+def named(name, tmp_path):
+    for module, text in {"games_x": GAME, "broken_x": "1 / 0", "needy_x": "import nowhere_at_all"}.items():
+        (tmp_path / f"{module}.py").write_text(text)
+    told = refused("^my.toml: game.name = ", config_from, {"game": {"name": name}}, "my.toml", (tmp_path,))
+    raise ValueError(told.replace(str(tmp_path), "HERE"))
+
+
+def solved_by(**solver):
+    config_from({"game": {"name": "kuhn"}, "solver": solver}, "x", ())
+
+
+test_what_cannot_be_named = refusals(
+    ("games_x.py has no 'none'", named, "games_x:none"),
+    ("there is no module 'games_y' in HERE, the directories of PYTHONPATH", named, "games_y:mine"),
+    ("there is no module 'games_x.part' in HERE", named, "games_x.part:mine"),
+    ("is not the name of a module and of something in it: write module:object", named, "games x:mine"),
+    ("is not the name of a module", named, "games_x:" + "m" * 5000),
+    ("is not the name of a module", named, "../games_x:mine"),
+    ("importing broken_x failed: ZeroDivisionError: division by zero", named, "broken_x:mine"),
+    ("importing needy_x failed: No module named 'nowhere_at_all'", named, "needy_x:mine"),
+    ("its parameter 'size' needs an annotation: it is a key of [game]", named, "games_x:bare"),
+    ("its parameter 'name' is what chooses the game: rename it", named, "games_x:named"),
+    ("its parameters are no keys that TOML can say", named, "games_x:strange"),
+    ("is no function that makes a game", named, "games_x:Path"),
+    ("'toys:own_dcfr' goes with solver.algorithm = 'cfr' alone", lambda: solved_by(variant="toys:own_dcfr")),
+    ("is no algorithm: a class derived from", lambda: solved_by(algorithm="toys:Mixed")),
+    ("is not one of: ", lambda: solved_by(algorithm="nope")),
+)
+
+
+def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
+    (tmp_path / "games_z.py").write_text(GAME)
+    for name, told in (
+        ("games_z:silent", "does not say that it makes a game: write -> mccfr.Game"),
+        ("games_z:wrong", "made a int, and no game"),
+    ):
+        config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
+        refused(told, build_game, config.game, tmp_path)
+    with pytest.raises(ValueError, match="its parameter 'command' needs an annotation"):
+        config_from({"game": {"name": "os:system", "command": "true"}}, "my.toml", ())
+
+
+def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_path, monkeypatch, capsys):
+    folder, directory = tmp_path / "configs", tmp_path / "run"
+    folder.mkdir()
+    module = folder / "games_w.py"
+    module.write_text(GAME)
+    (folder / "run.toml").write_text(CONFIG.format(module="games_w", workers=1))
+    assert command("solve", folder / "run.toml", "--run", directory) == 0
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert manifest["identity_document"]["code"] == manifest["code_sha256"]
+    assert manifest["code_sha256"] == {"games_w:mine": plugins.Source("", module).sha256}
+    assert (directory / "inputs/code-name-games_w.py").read_text() == GAME
+    forget("games_w")
+    assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
+    module.write_text(GAME + "# changed\n")
+    capsys.readouterr()
+    assert command("resume", directory, "--iterations", 40) == 2
+    assert f"{module} has changed since {directory} was made: restore it" in capsys.readouterr().err
+    assert command("solve", folder / "run.toml", "--run", directory) == 2
+    forget("games_w")
+    capsys.readouterr()
+    for verb in (("resume", directory, "--iterations", 40), ("evaluate", directory), ("query", directory, "")):
+        assert command(*verb) == 2 and "games_w" not in sys.modules
+        assert "--code DIR" in capsys.readouterr().err, verb
+    shutil.copy(directory / "inputs/code-name-games_w.py", module)
+    assert command("resume", directory, "--iterations", 40) == 0
+    forget("games_w")
+    module.rename(tmp_path / "games_w.py")  # gone from where it was
+    monkeypatch.syspath_prepend(tmp_path)  # where Python would find it, which nobody has said
+    assert command("evaluate", directory) == 2
+    for verb in (("evaluate", directory), ("query", directory, "c"), ("resume", directory, "--iterations", 50)):
+        forget("games_w")
+        assert command(*verb, "--code", tmp_path) == 0, verb
+    plugins.allow(())
+
+
+def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
+    """A module that leaves a mark where it is imported, on Python's own path, in every artefact that can name one."""
+    module, mark, run = tmp_path / "games_m.py", tmp_path / "mark", solved(tmp_path, "games_m", "runs/run")
+    networks, policy = tmp_path / "networks", tmp_path / "policy"
+    assert command("export", run, policy) == 0
+    deep = CONFIG.format(module="games_m", workers=0).partition("[solver]")[0] + DEEP
+    (tmp_path / "deep.toml").write_text(deep)
+    assert command("solve", tmp_path / "deep.toml", "--run", tmp_path / "runs/deep") == 0
+    assert command("export", tmp_path / "runs/deep", networks) == 0
+    module.write_text(f"import os\nos.mkdir({str(mark)!r})\n{GAME}")
+    forget("games_m")
+    monkeypatch.syspath_prepend(tmp_path)
+    capsys.readouterr()
+    for verb in ("verify", run), ("status", run), ("status", run.parent), ("verify", networks), ("verify", policy):
+        assert command(*verb) == 0, verb
+    out, _ = capsys.readouterr()
+    assert "games_m:mine" in out
+    out = tmp_path / "out"
+    refused = ("query", run, ""), ("report", run, out), ("evaluate", run), ("export", run, out), ("resume", run)
+    for verb in (*refused, ("query", networks, ""), ("evaluate", networks)):
+        assert command(*verb) == 2, verb
+        assert "--code DIR" in capsys.readouterr().err, verb
+        assert "games_m" not in sys.modules and not mark.exists(), verb
+    assert command("query", policy, "", "--hand", "K") == 0 and not mark.exists()
+    assert command("verify", run.parent / "run/checkpoints/000001") == 0 and not mark.exists()
+    assert command("query", networks, "", "--code", tmp_path) == 0 and mark.exists()
+    plugins.allow(())
+
+
+def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):
+    """The planted error: `verify` that opens runs as commands do that train them."""
+    solved(tmp_path, "games_i")
+    forget("games_i")
+    assert command("verify", tmp_path / "run") == 0 and "games_i" not in sys.modules
+    monkeypatch.setattr("mccfr.runs.directory.verification.open_run", lambda *where, **_: open_run(*where))
+    assert command("verify", tmp_path / "run") == 0 and "games_i" in sys.modules
+
+
+def test_modules_of_ours_are_imported_from_where_the_program_is(tmp_path):
+    """... and no folder, named or not, has another of their names."""
+    (tmp_path / "mccfr").mkdir()
+    (tmp_path / "mccfr/__init__.py").write_text("raise SystemExit('imported')")
+    document = {"game": {"name": "mccfr.games.poker:kuhn"}}
+    plugins.load_named(document, [tmp_path], plugins.NamedCode(tmp_path))
+    assert plugins.find(plugins.GAMES, "mccfr.games.poker:kuhn").__module__ == "mccfr.games.poker"
+
+
+DEEP = """
+[solver]
+algorithm = "deep-cfr"
+units = 4
+steps = 2
+batch = 8
+[run]
+workers = 0
+iterations = 1
+[evaluation]
+at_end = false
+"""
+
+
+def test_a_policy_needs_no_code_and_imports_none(tmp_path):
+    solved(tmp_path, "games_u")
+    assert command("export", tmp_path / "run", tmp_path / "policy") == 0
+    (tmp_path / "games_u.py").write_text("raise SystemExit('imported')")
+    sys.modules.pop("games_u")
+    forget()
+    policy = mccfr.load_policy(tmp_path / "policy")
+    assert policy.meta["game"] == {"name": "games_u:mine", "size": 3}
+    assert policy.query("", hand="K")["actions"] and mccfr.evaluate(policy).exploitability_chips < 1
+    assert command("verify", tmp_path / "policy") == 0 and "games_u" not in sys.modules
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """A package with entry points in all four groups, as pip leaves it, and a broken one."""
+    site = tmp_path / "site"
+    info, broken = site / "plugin_x-1.0.dist-info", site / "broken_x-1.0.dist-info"
+    for folder, name in ((info, "plugin-x"), (broken, "broken-x")):
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (site / "plugin_x.py").write_text(GAME + "from toys import FirstAction, Mixed, own_dcfr\n")
+    (info / "entry_points.txt").write_text(
+        "[mccfr.games]\nown-kuhn = plugin_x:mine\nkuhn = plugin_x:wrong\n"
+        "[mccfr.algorithms]\nown = plugin_x:FirstAction\n[mccfr.variants]\nown-dcfr = plugin_x:own_dcfr\n"
+        "[mccfr.methods]\nmixed = plugin_x:Mixed\n"
+    )
+    (broken / "entry_points.txt").write_text("[mccfr.games]\nbroken = no_such_module:game\n")
+    monkeypatch.syspath_prepend(site)
+    return site
+
+
+def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
+    listed = {game["name"]: game for game in catalogue()}
+    assert listed["own-kuhn"]["description"] == "Kuhn poker by another name."
+    assert listed["own-kuhn"]["parameters"] == {"size": 3}
+    assert "broken-x, cannot be loaded: ModuleNotFoundError" in listed["broken"]["description"]
+    assert mccfr.game("kuhn").name == "kuhn"  # no entry point takes a name of the package's
+    config, directory = tmp_path / "run.toml", tmp_path / "run"
+    text = '[game]\nname = "own-kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "own-dcfr"\n[run]\nworkers = 0\n'
+    config.write_text(text + 'iterations = 20\n[evaluation]\nmethod = "mixed"\n')
+    assert command("solve", config, "--run", directory) == 0
+    assert command("resume", directory, "--iterations", 30) == 0
+    assert answer(capsys, "evaluate", directory, "--method", "mixed")["method"] == "mixed"
+    manifest = json.loads((directory / "manifest.json").read_text())
+    assert set(manifest["identity_document"]["code"]) == {"own-kuhn", "own-dcfr"}
+    solver = mccfr.solver(mccfr.game("own-kuhn"), "own", share=0.5)
+    solver.run(iterations=3)
+    assert solver.query("", hand="K")["actions"][0]["probability"] == 0.5
+    refused(r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object", mccfr.game, "nope")
+
+
+def test_the_same_name_in_two_packages_is_refused(installed):
+    second = installed / "second_x-1.0.dist-info"
+    second.mkdir()
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: second-x\nVersion: 1.0\n")
+    (second / "entry_points.txt").write_text("[mccfr.games]\nown-kuhn = plugin_x:mine\n")
+    refused(r"of several packages: .*second-x", mccfr.game, "own-kuhn")
+
+
+def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):
+    main_module = sys.modules["__main__"]
+    namespace: dict = {}
+    exec(GAME, namespace)
+    monkeypatch.setattr(main_module, "mine", namespace["mine"], raising=False)
+    assert mccfr.game("__main__:mine").name == "kuhn"
+    with pytest.raises(ValueError, match="a run needs it in a module of its own, which workers can import"):
+        mccfr.solve({"game": {"name": "__main__:mine"}}, run=tmp_path / "run", iterations=1, workers=0)
+
+
+def test_experiments_find_modules_beside_their_files(tmp_path):
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / "games_t.py").write_text(GAME)
+    (base / "run.toml").write_text(CONFIG.format(module="games_t", workers=0))
+    (tmp_path / "experiment.toml").write_text(
+        '[compare]\nbase = "base/run.toml"\nlast = 20\npoints = 2\n[[compare.variant]]\nname = "own"\n'
+        'set = ["solver.variant=toys:own_dcfr"]\n[[compare.variant]]\nname = "dcfr"\nset = ["solver.variant=dcfr"]\n'
+    )
+    assert command("compare", tmp_path / "experiment.toml", tmp_path / "out") == 0
+    with (tmp_path / "out/summary.csv").open(newline="") as file:
+        found = [row["geometric_mean"] for row in csv.DictReader(file)]
+    assert len(found) == 4 and found[:2] == found[2:] != found[:1] * 2  # the rule is regret matching once more
+
+
+@pytest.mark.parametrize("package", [True, False])
+def test_modules_of_packages_are_found_beside_the_configuration_too(tmp_path, package):
+    """With and without `__init__.py`."""
+    inner = tmp_path / f"games_of_{package}" / "small"
+    inner.mkdir(parents=True)
+    (inner / "cards.py").write_text(GAME)
+    if package:
+        (inner / "__init__.py").write_text("")
+        (inner.parent / "__init__.py").write_text("")
+    config = config_from({"game": {"name": f"games_of_{package}.small.cards:mine"}}, "my.toml", (tmp_path,))
+    assert build_game(config.game, tmp_path).name == "kuhn"
+    (source,) = plugins.sources({"game": {"name": config.game.__struct_config__.tag}}).values()
+    assert source.file == inner / "cards.py"

@@ -1,0 +1,118 @@
+"""Head-to-head of networks that no table holds, on deals, against recursions that ask them decision by decision.
+
+Shows:
+
+* What averages of networks win from each other on deals is what asking them at every decision says; no deal of
+  training is played (test_what_averages_win_on_deals_is_what_asking_at_every_decision_says,
+  test_no_deal_of_training_is_played, test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in)
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from deep import trained
+from refusals import refusals
+
+from mccfr.evaluation import sampled_head_to_head
+from mccfr.evaluation.sampled_head_to_head import deal_parts, head_to_head_on_deals
+from mccfr.evaluation.samples import Effort
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.deep.network_strategy import Networks, asked_tables, average_tables
+from mccfr.solvers.deep.sampled_cards import draw_hands
+from mccfr.solvers.deep.training_state import fit_average
+from mccfr.tables.strategy import pure_strategy, uniform_strategy
+from mccfr.trees.compiled import TERMINAL
+
+DEALS, SEED = 7, 5
+
+
+@cache
+def both_averages():
+    """The two averages of a short run on 5-flop hold'em: of all networks by reach, and of one network of shares."""
+    dealt = trained("5-flop hold'em").dealt
+    made = average_tables([fit_average(dealt, player, 3) for player in range(2)], 3)
+    return (
+        Networks(dealt.game, dealt.config, asked_tables(dealt.tables)),
+        Networks(dealt.game, dealt.config, made, shares=True),
+    )
+
+
+def side(asked):
+    return Profile(asked.game, asked.untabled())
+
+
+def walked(first, second, hands, node=0):
+    """[K] chips of player 0 where `first` plays for him and `second` against him, by asking at every decision."""
+    game = first.game
+    arrays, tree = game.tree.arrays, game.tree
+    if arrays.kind[node] == TERMINAL:
+        return arrays.fixed[node] + arrays.showdown[node] * hands.result
+    player, worth = int(arrays.player[node]), np.zeros(len(hands))
+    shares, _ = (first, second)[player].rows(node, hands.seen(player, 5, 7))
+    for share, child in zip(shares.T, tree.children(node), strict=True):
+        worth += share * walked(first, second, hands, child)
+    return worth
+
+
+def test_what_averages_win_on_deals_is_what_asking_at_every_decision_says(monkeypatch):
+    """Deals in parts of three, so that what is met does not depend on how many go together."""
+    monkeypatch.setattr(sampled_head_to_head, "_TOGETHER", 3)
+    explicit, shares = both_averages()
+    found = head_to_head_on_deals(side(explicit), side(shares), DEALS, SEED)
+    assert [len(hands) for hands in deal_parts(explicit.game, DEALS, SEED)] == [3, 3, 1]
+    won = [
+        (walked(explicit, shares, hands) - walked(shares, explicit, hands)) / 2
+        for hands in deal_parts(explicit.game, DEALS, SEED)
+    ]
+    values = np.concatenate(won)
+    assert found.mean_chips == pytest.approx(values.mean(), abs=1e-3)
+    low, high = found.ci95_chips
+    assert (high - low) / 2 == pytest.approx(2.446912 * values.std(ddof=1) / np.sqrt(DEALS), rel=1e-3)
+    assert np.abs(values).max() > 1
+
+
+def test_no_deal_of_training_is_played():
+    game = both_averages()[0].game
+    played = next(iter(deal_parts(game, 20, 0))).cards.tolist()
+    assert not any(cards in draw_hands(0, 0, 200, 5).cards.tolist() for cards in played)
+
+
+def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in():
+    explicit, _ = both_averages()
+    game, mine = explicit.game, side(explicit)
+    assert head_to_head_on_deals(mine, mine, 20, 0).mean_chips == 0
+    uniform = Profile(game, uniform_strategy(game))
+    one, other = (head_to_head_on_deals(*sides, 20, 0).mean_chips for sides in ((mine, uniform), (uniform, mine)))
+    assert one == -other != 0
+    told = []
+    folds = Profile(game, pure_strategy(game, action="f"))
+    won = head_to_head_on_deals(folds, mine, 20, 0, lambda *counts: told.append(counts)).mean_chips
+    assert -100 <= won < 0
+    assert told == [(20, 20)]
+
+
+def of_flop_holdem():
+    dealt = trained("flop hold'em").dealt
+    return side(Networks(dealt.game, dealt.config, asked_tables(dealt.tables)))
+
+
+def of_hands():
+    mine = side(both_averages()[0])
+    return Profile(mine.game, mine.strategy.on_deals(next(iter(deal_parts(mine.game, 3, 0)))))
+
+
+def met(other=None, **options):
+    mine = side(both_averages()[0])
+    head_to_head_on_deals(mine, other or mine, **{"boards": 4, **options})
+
+
+test_refusals = refusals(
+    ("at least 2", lambda: met(boards=1)),
+    ("leave workers, budget and keep out", lambda: met(effort=Effort(workers=2))),
+    ("only in the same game", lambda: met(of_flop_holdem())),
+    ("same for all hands", lambda: met(of_hands())),
+    ("cannot be made a table", lambda: both_averages()[0].untabled().blocks[0]),
+    ("cannot be made a table", lambda: both_averages()[0].untabled().probability[1]),
+    ("cannot be made a table", lambda: both_averages()[0].untabled().weight[3]),
+)

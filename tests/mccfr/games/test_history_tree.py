@@ -1,0 +1,160 @@
+"""Games with their cards put into the tree: the same values and best responses, counts, names, conversions."""
+
+import numpy as np
+import pyspiel
+import pytest
+from expansion import expanded_strategy, original_strategy
+from naive import check_order
+from refusals import refused
+from small_games import game_of, unequal
+from strategies import random_strategy
+
+from mccfr.config.game_tables import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
+from mccfr.games import history_tree as expanded_module
+from mccfr.games.goofspiel import goofspiel
+from mccfr.games.history_tree import expand
+from mccfr.games.identity_translation import IdentityTranslation
+from mccfr.games.line_lookup import LineReading
+from mccfr.games.poker import clairvoyance, kuhn, leduc, poker
+from mccfr.games.translation import real_betting
+from mccfr.solvers.histories import history_values
+from mccfr.solvers.public import best_response
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.trees.betting_lines import line_text
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+
+TOY = PokerGame(ranks=4, hole_cards=2, board_cards=(0, 1), antes=(1, 1), stack=3, max_raises=(1, 1))
+GAMES = {
+    "kuhn": kuhn(KuhnGame()),
+    "leduc": leduc(LeducGame()),
+    "leduc, suits merged": leduc(LeducGame(merge_suits=True)),
+    "four ranks": leduc(LeducGame(ranks=4, suits=3, bets=((1, 2), (3,)), merge_suits=True)),
+    "clairvoyance": clairvoyance(ClairvoyanceGame(streets=2, probability=0.2)),
+    "two hole cards, unequal ranges": unequal(poker(TOY)),
+    "three streets": unequal(poker(PokerGame(board_cards=(0, 1, 1), antes=(1, 1), stack=2, max_raises=(1, 1, 1)))),
+    "board first": unequal(poker(PokerGame(board_cards=(1, 1), antes=(1, 1), stack=3, max_raises=(1, 1)))),
+}
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_values_and_best_responses_are_those_of_the_card_game(name):
+    game = GAMES[name]
+    made = expand(game)
+    check_order(made.game.tree)
+    for seed in range(3):
+        strategy = random_strategy(game, seed)
+        same = expanded_strategy(made, strategy)
+        assert history_values.expected_value(made.game, same) == pytest.approx(
+            best_response.expected_value(game, strategy), abs=1e-10
+        )
+        for player in range(2):
+            assert history_values.best_response_value(made.game, same, player) == pytest.approx(
+                best_response.best_response_value(game, strategy, player), abs=1e-10
+            )
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_chance_is_a_distribution_and_siblings_differ(name):
+    tree = expand(GAMES[name]).game.tree
+    for node in np.flatnonzero(tree.arrays.kind == CHANCE).tolist():
+        kids = list(tree.children(node))
+        assert tree.arrays.probability[kids].sum() == pytest.approx(1)
+        assert np.all(tree.arrays.probability[kids] > 0)
+        assert len({tree.label[kid] for kid in kids}) == len(kids)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_strategies_survive_the_way_there_and_back(name):
+    game = GAMES[name]
+    made, strategy = expand(game), random_strategy(game, 5)
+    back = original_strategy(made, expanded_strategy(made, strategy))
+    uniform = uniform_strategy(game)
+    for block, dealt in enumerate(made.dealt):
+        others = np.setdiff1d(np.arange(int(game.buckets[block])), dealt)
+        assert np.array_equal(back.probability[block][dealt], strategy.probability[block][dealt])
+        assert np.array_equal(back.weight[block][dealt], strategy.weight[block][dealt])
+        assert np.array_equal(back.probability[block][others], uniform.probability[block][others])
+    rows = sum(len(dealt) * count for dealt, count in zip(made.dealt, game.tree.row_count, strict=True))
+    assert made.game.infosets.sum() == rows
+
+
+def test_counts_are_openspiels():
+    game = expand(leduc(LeducGame())).game
+    todo, kinds, infosets = [pyspiel.load_game("leduc_poker").new_initial_state()], [0, 0, 0], set()
+    while todo:
+        state = todo.pop()
+        kinds[TERMINAL if state.is_terminal() else CHANCE if state.is_chance_node() else DECISION] += 1
+        if state.is_player_node():
+            infosets.add(state.information_state_string())
+        todo.extend(state.child(action) for action in state.legal_actions())
+    assert np.bincount(game.tree.arrays.kind).tolist() == kinds
+    assert len(game.tree.arrays.kind) == 9457
+    assert game.infosets.sum() == len(infosets) == 936
+
+
+def test_what_nobody_can_tell_apart_is_one():
+    """Leduc without suits: 3 ranks each, then 2 or 3 ranks of a board; a pair leaves two of its suit's cards out."""
+    merged = expand(leduc(LeducGame(merge_suits=True))).game
+    assert merged.infosets.sum() == 288
+    first, second = merged.tree.arrays.count[0], merged.tree.arrays.count[1]
+    assert (first, second) == (3, 3)
+    assert merged.tree.arrays.probability[list(merged.tree.children(1))].tolist() == pytest.approx([0.2, 0.4, 0.4])
+    assert len(merged.tree.arrays.kind) == 1939
+
+
+def test_names_of_infosets():
+    made = expand(kuhn(KuhnGame())).game
+    assert sorted(made.tree.infoset_names[0]) == ["J", "J cb", "K", "K cb", "Q", "Q cb"]
+    assert sorted(made.tree.infoset_names[1]) == ["J b", "J c", "K b", "K c", "Q b", "Q c"]
+    for game in GAMES.values():
+        tree = expand(game).game.tree
+        for player, names in enumerate(tree.infoset_names):
+            assert len(set(names)) == len(names) == tree.row_count[player]
+
+
+def test_refusals(monkeypatch):
+    refused("has every history in its tree already", expand, goofspiel(GoofspielGame(cards=3)))
+    words = "leduc has 9,457 histories when expanded, more than 9,456 allowed"
+    refused(words, expand, GAMES["leduc"], max_histories=9456)
+    assert len(expand(GAMES["leduc"], max_histories=9457).game.tree.arrays.kind) == 9457
+    made = expand(GAMES["kuhn"])
+    words = r"the strategy's tables have the shapes .* kuhn needs"
+    refused(words, expanded_strategy, made, uniform_strategy(GAMES["leduc"]))
+    refused("kuhn with cards needs", original_strategy, made, uniform_strategy(GAMES["kuhn"]))
+    monkeypatch.setattr(expanded_module, "MAX_DEALS", 100)
+    refused(r"leduc has up to 216 deals of two hands and a board; at most 100", expand, GAMES["leduc"])
+
+
+# --- Games whose every bet is in their tree, read as real betting: a line is its own node, payoffs are the tree's ---
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc"])
+def test_every_line_is_its_own_node_with_the_trees_payoffs(name):
+    found = real_betting(game_of(name))
+    assert isinstance(found, IdentityTranslation)
+    tree = found.tree
+    ended = 0
+    for node, kind in enumerate(tree.arrays.kind.tolist()):
+        state, readings = found.read(line_text(tree, node))
+        assert readings == [LineReading(node, 1.0)]
+        assert isinstance(state, int) == (kind != DECISION)
+        if kind != DECISION:
+            continue
+        assert (state.player, state.street) == (tree.arrays.player[node], tree.arrays.block[node] // 2)
+        for number, action in enumerate(found.actions(state)):
+            child = found.child(node, number)
+            assert found.follow(readings, state, action) == [LineReading(child, 1.0)]
+            assert found.real_actions(readings[0], state)[number] == found.real_action(node, number, state) == action
+            if tree.arrays.kind[child] == TERMINAL:
+                ended += 1
+                assert isinstance(found.apply(state, action), int)
+                if action == "f":
+                    assert found.settled(state, action) == (
+                        -state.put_in[0] if state.player == 0 else state.put_in[1],
+                        0,
+                    )
+                else:
+                    assert found.settled(state, action) == (0, state.to_call)
+            else:
+                assert found.apply(state, action) == found.read(line_text(tree, child))[0]
+    assert ended == (tree.arrays.kind == TERMINAL).sum()

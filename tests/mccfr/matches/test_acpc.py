@@ -1,0 +1,286 @@
+"""The ACPC protocol: lines as a real dealer writes them, and whatever else may come instead.
+
+Shows:
+
+* Every line of a client in a real dealer's transcript is reproduced, and its logs are read, written and scored
+  (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
+* Mutated lines and answers of servers end in a sentence or are passed over
+  (test_only_refusals_come_out)
+* A match goes on from its log, and a player whose line was cut in his hand (test_a_match_goes_on_from_its_log,
+  test_a_player_whose_line_is_cut_comes_back)
+"""
+
+import warnings
+from random import Random
+
+import pytest
+from acpc import dealer, plan, rules, session
+from places import DATA
+from pokerkit import HandHistory
+from random_policy import policy
+from refusals import refusals, refused
+
+from mccfr.matches.acpc import TableError, followed, played, read_state, won_chips
+from mccfr.matches.acpc_log import LoggedHand, MatchLog, read_hand
+from mccfr.matches.acpc_session import AcpcSession
+from mccfr.matches.dealer import LocalSeat, replay_of, score, score_text
+from mccfr.matches.hand_files.writing import write_hands
+from mccfr.matches.programs import PROGRAMS
+from mccfr.play.player import Program
+from mccfr.play.policy_seat import Seat
+
+TRANSCRIPT = (DATA / "acpc_transcript.txt").read_text().splitlines()
+
+
+def matches():
+    """The two matches of the transcript: their logs' hands, and messages as (whether to the player, seat, line)."""
+    found = []
+    for line in TRANSCRIPT:
+        if line.startswith(("# PART 1", "# PART 3")):
+            found.append(([], []))
+        elif line.startswith("STATE:"):
+            found[-1][0].append(line)
+        elif line.startswith(("TO ", "FROM ")):
+            kind, seat, text = line.split(" ", 2)
+            found[-1][1].append((kind == "TO", int(seat), text))
+    return found
+
+
+class Scripted(Program):
+    """Plays what was played."""
+
+    script = ()
+
+    def act(self, random):
+        return self.script.pop(0)
+
+
+@pytest.mark.parametrize("match", [0, 1])
+@pytest.mark.parametrize("seat", [1, 2])
+def test_every_line_of_a_client_is_reproduced(match, seat):
+    """For each line of a real dealer; and each hand that ends pays what the dealer's log says."""
+    logged, messages = matches()[match]
+    own = [(to, text) for to, which, text in messages if which == seat]
+    answers = [text for to, text in own if not to]
+    one, ended = Scripted(Seat(policy()).betting), []
+    one.script = [text.rpartition(":")[2] for text in answers]
+    client, expected = AcpcSession(one, rules(), ended.append), list(answers)
+    for to, text in own:
+        if to and (answer := client.answer(text.encode() + b"\r\n")) is not None:
+            assert answer == expected.pop(0)
+    assert not expected and not one.script and len(answers) > 20
+    hands = [read_hand(line) for line in logged]
+    assert logged == [hand.text() for hand in hands]
+    for hand, line in zip(ended, hands, strict=True):
+        assert (hand.number, hand.betting, hand.won) == (line.number, line.betting, line.chips[0])
+        known = [(seen, shown) for seen, shown in zip(hand.holes, line.holes, strict=True) if seen]
+        assert known and all(seen == shown for seen, shown in known)
+
+
+def test_states_are_written_as_they_are_read():
+    lines = [text for _, messages in matches() for to, _, text in messages if to]
+    assert len(lines) > 300 and all(read_state(line).text() == line for line in lines)
+
+
+def test_our_dealer_says_what_the_real_one_did():
+    """The hands of the transcript, by the cards and players that they had: every message of both players, in order."""
+    for logged, messages in matches():
+        for number, line in enumerate(logged):
+            hand = read_hand(line)
+            state, said = "", [text for to, _, text in messages if to and f":{number}:" in text[12:16]]
+            ours = []
+            actions = played(rules(), hand.betting).actions
+            for count in range(len(actions) + 1):
+                game = followed(rules(), actions[:count])
+                over, board = isinstance(game.state, int), hand.board[: game.text.count("/")]
+                for position in (0, 1):
+                    holes = tuple(
+                        hole if position == which or (over and game.actions[-1] == "c") else ""
+                        for which, hole in enumerate(hand.holes)
+                    )
+                    ours.append(
+                        read_state(said[0])
+                        ._replace(position=position, betting=game.text, holes=holes, board=board)
+                        .text()
+                    )
+            assert sorted(ours) == sorted(said), state
+            assert won_chips(followed(rules(), actions), hand.holes, hand.board) == hand.chips[0]
+
+
+# --- whatever may come (test_fuzz, too) ---
+
+
+def test_comments_and_repeated_lines_are_answered_as_they_should():
+    client = session("policy")
+    assert client.answer(b"# hello\r\n") is client.answer(b"; hello\r\n") is client.answer(b"\r\n") is None
+    first = client.answer(b"MATCHSTATE:1:0::|2hAc\r\n")
+    assert first == client.answer(b"MATCHSTATE:1:0::|2hAc\r\n"), "a line that is said again has the same answer"
+
+
+def test_a_hand_that_is_dealt_from_its_beginning_after_a_cut_is_played_as_before():
+    """As a dealer does that goes on from its log; without a cut, it is an error."""
+    client, lines = session("always-call"), [b"MATCHSTATE:1:7::|2hAc", b"MATCHSTATE:1:7:cr300:|2hAc"]
+    answers = [client.answer(line) for line in lines]
+    assert [answer.rpartition(":")[2] for answer in answers] == ["c", "c"]
+    refused("has changed what he said", session_after(lines).answer, b"MATCHSTATE:1:7:r300:|2hAc", error=TableError)
+    client.reconnected()
+    assert [client.answer(line) for line in lines] == answers
+
+
+def session_after(lines):
+    client = session("always-call")
+    for line in lines:
+        client.answer(line)
+    return client
+
+
+def answered(lines):
+    client = session("always-call")
+    for line in lines:
+        client.answer(line.encode())
+
+
+test_refusals = refusals(
+    ("is not MATCHSTATE", ["HELLO"]),
+    ("does not show the player's own cards", ["MATCHSTATE:0:0::|2hAc"]),
+    ("should be 'r20000c///': streets end elsewhere, or stacks differ", ["MATCHSTATE:1:0:r20000c:|2hAc"]),
+    ("a raise is to 200 at least and 20000 at most", ["MATCHSTATE:1:0:r30000:|2hAc"]),
+    ("streets end elsewhere, or stacks differ", ["MATCHSTATE:1:0:r10000c///:3d4d|2hAc/5c5d5h/6c/7c"]),
+    ("not written", ["MATCHSTATE:1:0:cc/:|2hAc/5sKs"]),
+    ("a card twice", ["MATCHSTATE:1:0:cc/:|2hAc/5sKs2h"]),
+    ("not that of its streets", ["MATCHSTATE:1:0:cc/:|2hAc"]),
+    ("hand 2 comes after hand 3", ["MATCHSTATE:1:3:r300:|2hAc", "MATCHSTATE:1:2::|2hAc"]),
+    ("dealt again", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r300r900:2hAd|"]),
+    ("has changed what he said", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r400:2hAc|"]),
+    (".", ["MATCHSTATE:0:0:cc/:2hAc|/5sKs7s", "MATCHSTATE:0:0:cc/cc/:2hAc|/5sKs7d/2d"]),
+    call=answered,
+    error=TableError,
+)
+
+
+# --- our dealer ---
+
+
+@pytest.mark.parametrize("name", ["always-call", "min-raise", "odd-size", "always-all-in", "random", "policy"])
+def test_hands_against_our_dealer_are_legal(name):
+    """A local twin of the long match: nothing illegal, nothing passed over, and players see what the log says."""
+    warned, seen = [], []
+    of = plan(hands=40)
+    at = dealer(of, warned=warned.append)
+    at._seats = [LocalSeat(session("policy", finished=seen.append)), LocalSeat(session(name, 2))]
+    hands = [at.play(number) for number in range(of.hands)]
+    assert not warned and not at.changed
+    assert [(hand.betting, hand.won) for hand in seen] == [(hand.betting, hand.chips[0]) for hand in hands]
+    assert len({hand.betting for hand in hands}) > 3
+
+
+def test_deals_are_duplicate_where_they_should_be():
+    of = plan(hands=12, duplicate=True)
+    hands = [dealer(of, ("always-call", "always-call")).play(number) for number in range(12)]
+    for number in range(6):
+        one, other = hands[number], hands[number + 6]
+        assert (one.holes, one.board) == (other.holes, other.board) and one.names == other.names[::-1]
+    found = score(of, hands)
+    assert found.chips == (0, 0) and found.mean == 0 and found.ci95 == (0, 0)
+    assert len({hand.holes for hand in hands}) == 6
+    refused("duplicate deals need an even number", plan, hands=3, duplicate=True)
+
+
+class Rude(Program):
+    """Says what is not legal."""
+
+    said = ("f", "r1", "r123456", "r", "b300", "x", "r-5", "", "r1e3")
+
+    def act(self, random):
+        return random.choice(self.said)
+
+
+class RudeSeat(LocalSeat):
+    def __init__(self, rng):
+        self.rng = rng
+
+    def tell(self, line):
+        pass
+
+    def ask(self, line, seconds):
+        return self.rng.choice([f"{line}:{self.rng.choice(Rude.said)}", "nonsense", line.replace(":", ";")])
+
+
+def test_illegal_answers_become_the_nearest_legal_ones_and_others_are_passed_over():
+    warned, of = [], plan(hands=30)
+    at = dealer(of, warned=warned.append)
+    at._seats = [LocalSeat(session("always-call")), RudeSeat(Random(3))]
+    hands = [at.play(number) for number in range(of.hands)]
+    assert at.changed > 20 and any("passed over" in text for text in warned)
+    assert any("r123456' is not legal" in text and "becomes r20000" in text for text in warned)
+    assert all(played(rules(), hand.betting) for hand in hands)
+
+
+def test_no_more_than_63_actions_fit_on_a_street():
+    class Smallest(Program):
+        def act(self, random):
+            return (self.raises((0.0,)) or ["c"])[0]
+
+    warned, of = [], plan(hands=2)
+    at = dealer(of, warned=warned.append)
+    at._seats = [LocalSeat(AcpcSession(Smallest(Seat(policy()).betting), rules())) for _ in range(2)]
+    refused("has changed what he said", at.play, 0, error=TableError)
+    assert len(warned) == 1 and "is not legal" in warned[0] and warned[0].endswith("becomes c")
+
+
+# --- logs ---
+
+
+def test_a_match_goes_on_from_its_log(tmp_path):
+    """Cut off within a line: the same bytes as in one go."""
+    of, whole, cut = plan(hands=20), tmp_path / "whole.log", tmp_path / "cut.log"
+
+    def go_on(path, most):
+        log = MatchLog(path, of.fields(), replay_of(of))
+        at = dealer(of, ("policy", "odd-size"))
+        for number in range(len(log.hands), min(most, of.hands)):
+            log.add(at.play(number))
+        if len(log.hands) == of.hands:
+            log.close_with(score_text(of, score(of, log.hands)))
+        log.close()
+        return log.hands
+
+    go_on(whole, 20)
+    go_on(cut, 7)
+    with cut.open("ab") as file:
+        file.write(b"STATE:7:r300")
+    assert len(go_on(cut, 12)) == 12
+    assert go_on(cut, 20) == go_on(whole, 20)
+    assert whole.read_bytes() == cut.read_bytes()
+    assert whole.read_text().splitlines()[-1].startswith("SCORE:")
+    with pytest.raises(ValueError, match="is of another match: hands is 20 there and 22 here"):
+        MatchLog(whole, plan(hands=22).fields(), replay_of(plan(hands=22)))
+    text = whole.read_text().replace("STATE:3:", "STATE:x:")
+    whole.write_text(text)
+    refused(r"whole.log, line 5: 'STATE:x:", MatchLog, whole, of.fields(), replay_of(of), error=TableError)
+
+
+def test_pokerkit_reads_logs_and_hands(tmp_path):
+    """Both the log, by its own reader of ACPC logs, and the file of hands."""
+    of = plan(hands=25)
+    at = dealer(of, ("odd-size", "random"))
+    hands = [at.play(number) for number in range(of.hands)]
+    write_hands(tmp_path / "hands.phhs", [hand.hand() for hand in hands], of.game)
+    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        histories = list(HandHistory.load_all(file))
+        for history, hand in zip(histories, hands, strict=True):
+            *_, state = iter(history)
+            assert [float(stack) - 20_000 for stack in state.stacks] == list(hand.chips)
+            assert tuple(history.players) == hand.names
+
+
+def test_hands_that_were_not_shown_are_written_so():
+    hand = LoggedHand(4, "r300f", ("", "AsKd"), (), (-100.0, 100.0), ("Ada", "Bob"))
+    assert read_hand(hand.text()) == hand and hand.hand().hole == ("????", "AsKd")
+    unknown = hand._replace(chips=None)
+    assert read_hand(unknown.text()) == unknown
+    for text in ("STATE:1", hand.text() + "x:", hand.text().replace("AsKd", "AsAs")):
+        with pytest.raises(TableError):
+            read_hand(text)
+    assert set(PROGRAMS)

@@ -1,0 +1,291 @@
+"""AIVAT by full enumeration: the mean is exact whatever the heuristic, and nothing is left where values are exact.
+
+Shows:
+
+* AIVAT's mean is exact whatever the heuristic, also where hands are solved again, and nothing is left of the variance
+  where values are exact (test_the_mean_is_exact_whatever_the_heuristic,
+  test_the_mean_is_exact_where_hands_are_solved_again,
+  test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
+* Planted: half a correction, a heuristic that knows the hands, deals of training, readings drawn again
+  (test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
+  test_a_heuristic_fitted_on_the_scored_hands_is_caught, test_no_deal_of_training_is_played,
+  test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from zlib import crc32
+
+import numpy as np
+import pytest
+from mutants import mutant
+from places import RUNS
+from strategies import random_strategy, seated
+
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.registry import build_game
+from mccfr.games.translation import real_betting
+from mccfr.matches.aivat import Aivat, HandState, Heuristic, _Hand
+from mccfr.matches.equity_heuristic import EquityHeuristic
+from mccfr.play.hand_beliefs import AnyHand, ObservedRange
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving import Effort, resolve_street, resolving_seat
+from mccfr.play.table import PlayedHand
+from mccfr.policy import Profile
+from mccfr.tables.strategy import pure_strategy, uniform_strategy
+
+GAMES = {"kuhn": KuhnGame(), "leduc": LeducGame(raises=1)}
+KNOWN = {"both": (True, True), "player 0": (True, False), "player 1": (False, True), "neither": (False, False)}
+
+
+class Table:
+    """A game and a strategy for both players: every history with its probability."""
+
+    range_of = ObservedRange
+
+    def __init__(self, name, even=None, strategy=None):
+        """`even`: a player who plays uniformly; `strategy`: another than a random one."""
+        self.game = build_game(GAMES[name], RUNS)
+        self.strategy = strategy or random_strategy(self.game, 3)
+        if even is not None:
+            pair = [self.strategy, self.strategy]
+            pair[even] = uniform_strategy(self.game)
+            self.strategy = seated(*pair)
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
+        self.seat = Seat(Profile(self.game, self.strategy))
+        self.meet = (self.dealing.hand_masks()[:, None] & self.dealing.hand_masks()[None, :]) == 0
+        self.truth = evaluate_exact(self.game, self.strategy).value_chips
+        self.histories = list(self.all_histories())
+        self.exact, self.terms = cache(self.value), cache(self.all_terms)
+
+    def share(self, state, action, street_board):
+        """[H] probability of an action with each hand."""
+        arrays, node = self.game.tree.arrays, state.node
+        number = self.betting.actions(state).index(action)
+        bucket = self.dealing.bucket_row(state.street, state.player, street_board)
+        rows = self.strategy.probability[int(arrays.block[node])][
+            np.maximum(bucket, 0), int(arrays.slot[node]) + number
+        ]
+        return np.where(bucket < 0, 0, rows)
+
+    def all_histories(self):
+        """(deal, hand as played, probability, chips of player 0)."""
+        for deal, chance in self.dealing.all_deals():
+            todo = [(self.betting.start()[0], (), (), chance)]
+            while todo:
+                state, states, actions, p = todo.pop()
+                for action in self.betting.actions(state):
+                    share = p * self.share(state, action, deal.boards[state.street])[deal.hands[state.player]]
+                    after = self.betting.apply(state, action)
+                    path = (*states, state), (*actions, action)
+                    if not isinstance(after, int):
+                        todo.append((after, *path, share))
+                        continue
+                    fixed, showdown = self.betting.settled(state, action)
+                    strength = self.dealing.strengths(deal.boards[-1])[list(deal.hands)].astype(int)
+                    chips = fixed + showdown * np.sign(strength[0] - strength[1])
+                    yield deal, PlayedHand("", *path, fixed, showdown), share, chips
+
+    def value(self, spot):
+        """[H, H] what player 0 gets on average from a spot, by both hands."""
+        last = self.dealing.streets - 1
+        if spot.settled is not None and (not spot.settled[1] or spot.street == last):
+            fixed, showdown = spot.settled
+            strength = self.dealing.strengths(spot.board).astype(int) if spot.board is not None else np.zeros(1)
+            return fixed + showdown * np.sign(strength[:, None] - strength[None, :])
+        if spot.settled is not None or spot.state.street > spot.street:
+            total, count = np.zeros(self.meet.shape), np.zeros(self.meet.shape)
+            for board in self.dealing.boards_after(spot.street, spot.board):
+                live = self.dealing.live(spot.street + 1, board)
+                pairs = live[:, None] & live[None, :]
+                total += np.where(pairs, self.exact(spot._replace(street=spot.street + 1, board=board)), 0)
+                count += pairs
+            return total / np.maximum(count, 1)
+        total = np.zeros(self.meet.shape)
+        for action in self.betting.actions(spot.state):
+            after = self.betting.apply(spot.state, action)
+            ended = self.betting.settled(spot.state, action) if isinstance(after, int) else None
+            value = self.exact(HandState((*spot.actions, action), spot.street, spot.board, after, ended))
+            share = self.share(spot.state, action, spot.board)
+            total += (share[:, None] if spot.state.player == 0 else share[None, :]) * value
+        return total
+
+    def all_terms(self, heuristic, known):
+        """(probability, terms) of all histories; `heuristic`: one, or what makes one of a history.
+
+        What nobody's known strategy shows - a line, its boards, the other hands - decides them: they are made once.
+        """
+        found, every = {}, []
+        for deal, played, share, chips in self.histories:
+            hands = tuple(-1 if shown else hand for shown, hand in zip(known, deal.hands, strict=True))
+            ended = played.states[-1].street + 1 if not played.showdown else self.dealing.streets
+            key = played.actions, deal.boards[:ended], hands
+            if share == 0:
+                continue
+            if callable(heuristic) or key not in found:
+                values = heuristic(self, deal, played, chips) if callable(heuristic) else heuristic
+                ranges = [
+                    self.range_of(self.seat, position) if shown is True else shown or None
+                    for position, shown in enumerate(known)
+                ]
+                found[key] = Aivat(self.dealing, self.betting, values).terms(deal, played, ranges)
+            every.append((share, found[key]))
+        return every
+
+    def scored(self, heuristic, known, dropped=None):
+        """(mean, variance) of the corrected chips over all histories, without one of the terms."""
+        every = self.terms(heuristic, known)
+        shares = np.array([share for share, _ in every])
+        values = np.array([sum(value for term, value in terms.items() if term != dropped) for _, terms in every])
+        assert shares.sum() == pytest.approx(1, abs=1e-12)
+        mean = float(shares @ values)
+        return mean, float(shares @ (values - mean) ** 2)
+
+
+table = cache(Table)
+
+
+class Dense(Heuristic):
+    """Any value for every spot and pair of hands."""
+
+    def __init__(self, at, value):
+        self.at, self.value = at, value
+
+    def values(self, spot, hero, other):
+        values = self.at.meet * self.value(spot)
+        return (values if hero == 0 else values.T) @ other
+
+
+def random_values(at, seed):
+    """Another random number for each spot and pair of hands."""
+
+    def value(spot):
+        key = crc32(repr((spot.actions, spot.street, spot.board)).encode())
+        return np.random.default_rng((seed, key)).normal(size=at.meet.shape) * 5
+
+    return Dense(at, cache(value))
+
+
+def exact_values(at):
+    return Dense(at, at.exact)
+
+
+@pytest.mark.parametrize("known", KNOWN.values(), ids=KNOWN)
+@pytest.mark.parametrize("name", GAMES)
+def test_the_mean_is_exact_whatever_the_heuristic(name, known):
+    at = table(name)
+    for seed in range(3 if name == "kuhn" else 1):
+        mean, variance = at.scored(random_values(at, seed), known)
+        assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
+    equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
+    assert at.scored(equity, known)[0] == pytest.approx(at.truth, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_nothing_is_left_where_values_are_exact_and_every_term_is_there(name):
+    at = table(name)
+    exact = exact_values(at)
+    mean, variance = at.scored(exact, KNOWN["both"])
+    assert mean == pytest.approx(at.truth, abs=1e-12) and variance < 1e-20
+    terms = ["action 0", "action 1"] + ["board"] * (name == "leduc")
+    for dropped in terms:
+        assert at.scored(exact, KNOWN["both"], dropped)[1] > 1e-6
+    for position, other in ((0, 1), (1, 0)):
+        known = KNOWN[f"player {position}"]
+        left = at.scored(exact, known)[1]
+        for dropped in ("deal", f"action {position}"):
+            assert at.scored(exact, known, dropped)[1] > left + 1e-6
+        assert left > 1e-6, f"what player {other} does is not corrected"
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
+    """Against uniform play, what it does is not corrected, and its hands are averaged over all the same."""
+    at = Table(name, even=1)
+    for values in (random_values(at, 1), EquityHeuristic(Profile(at.game, at.strategy), at.dealing)):
+        assert at.scored(values, (True, AnyHand()))[0] == pytest.approx(at.truth, abs=1e-12)
+    one, all_hands = (at.scored(exact_values(at), (True, other))[1] for other in (False, AnyHand()))
+    assert all_hands < one
+
+
+class SolvedAgain(Table):
+    """Leduc, whose second street is solved again: the seats know the strategy before it, and public states."""
+
+    range_of = resolving_seat.ResolvedRange
+
+    def __init__(self):
+        before = table("leduc")
+        found = resolve_street(before.game, before.strategy, 1, effort=Effort(iterations=20)).strategy
+        super().__init__("leduc", strategy=found)
+        self.seat = Seat(Profile(self.game, before.strategy))
+        self.seat.resolver = SimpleNamespace(street=1, at=self.public_state)
+
+    def public_state(self, position, line, state, board):
+        """As `Resolver.at`."""
+        at, boards = self.betting.start()[0], self.dealing.path(state.street, board)
+        for each, action, lies in line:
+            assert each == at and lies == boards[each.street]
+            at = self.betting.apply(at, action)
+        assert at == state and at.player == position
+        actions = self.betting.actions(state)
+        rows = np.array([self.share(state, action, board) for action in actions])
+        return SimpleNamespace(actions=actions, played=lambda: rows)
+
+
+def test_the_mean_is_exact_where_hands_are_solved_again():
+    """Nothing is left with exact values; planted: ranges that what was solved does not narrow."""
+    at = SolvedAgain()
+    assert abs(at.truth - table("leduc").truth) > 1e-2
+    for known in (KNOWN["both"], KNOWN["player 1"]):
+        mean, variance = at.scored(random_values(at, 0), known)
+        assert mean == pytest.approx(at.truth, abs=1e-12) and variance > 1e-3
+    assert at.scored(exact_values(at), KNOWN["both"])[1] < 1e-20
+    at.range_of = mutant(resolving_seat, ("action: reach * row for", "action: row for")).ResolvedRange
+    at.terms = cache(at.all_terms)
+    assert abs(at.scored(random_values(at, 0), KNOWN["both"])[0] - at.truth) > 1e-2
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_equity_and_the_policys_own_play_leave_less(name):
+    at = table(name)
+    chips = at.scored(Dense(at, lambda spot: np.zeros(at.meet.shape)), KNOWN["neither"])[1]
+    equity = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
+    left = {key: at.scored(equity, known)[1] for key, known in KNOWN.items()}
+    assert left["both"] < 0.2 * chips and max(left["player 0"], left["player 1"]) < chips
+
+
+def test_the_realised_half_of_a_correction_without_its_expectation_is_caught(monkeypatch):
+    at = table("kuhn")
+
+    def half(self, term, expected, realised):
+        self.terms[term] -= realised
+
+    monkeypatch.setattr(_Hand, "_correct", half)
+    for known in (KNOWN["both"], KNOWN["player 0"]):
+        assert abs(at.scored(random_values(at, 0), known)[0] - at.truth) > 1e-2
+
+
+def test_a_heuristic_fitted_on_the_scored_hands_is_caught():
+    """One that knows, at every spot the hand went through, what the hand ended with."""
+
+    def fitted(at, deal, played, chips):
+        def value(spot):
+            passed = played.actions[: len(spot.actions)] == spot.actions
+            passed &= spot.street < 0 or deal.boards[spot.street] == spot.board
+            return np.full(at.meet.shape, float(chips if passed else 0))
+
+        return Dense(at, value)
+
+    for known in (KNOWN["player 0"], KNOWN["player 1"]):
+        at = table("kuhn")
+        assert abs(at.scored(fitted, known)[0] - at.truth) > 1e-2
+
+
+def test_what_a_known_player_never_does_is_refused():
+    at = table("leduc")
+    caller = Seat(Profile(at.game, pure_strategy(at.game, "c")))
+    deal, played = next((deal, played) for deal, played, *_ in at.histories if played.actions[0] != "c")
+    ranges = [ObservedRange(caller, position) for position in range(2)]
+    with pytest.raises(RuntimeError, match="none of his hands"):
+        Aivat(at.dealing, at.betting, exact_values(at)).terms(deal, played, ranges)

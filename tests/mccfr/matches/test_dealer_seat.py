@@ -1,0 +1,262 @@
+"""Who comes to a dealer's port: players sit down, all others are hung up on, and seats go back to whose they were."""
+
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import pytest
+from acpc import cut, dealing, guest, plan, session, visit
+from refusals import refused
+from sessions import wait_for
+
+from mccfr.matches.acpc import TableError
+from mccfr.matches.acpc_bot import play_acpc
+from mccfr.matches.dealer import Clock
+from mccfr.matches.dealer_connections import MOST_VISITORS, DealerPort, listening
+from mccfr.matches.programs import PROGRAMS
+from mccfr.matches.socket_lines import FirstMessages, Lines
+
+CALLER = PROGRAMS["always-call"]
+VERSION = b"VERSION:2.0.0\r\n"
+
+
+def connected(port, said=b"", address="127.0.0.1"):
+    """A connection that begins with something; `address` is where it comes from."""
+    found = socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+    with suppress(ConnectionError):  # hung up on within
+        found.sendall(said)
+    return found
+
+
+def ended(connection):
+    """Whether the other side hangs up."""
+    with connection, suppress(ConnectionError):
+        while connection.recv(1 << 16):
+            pass
+    return True
+
+
+NO_PLAYERS = {
+    "a browser": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "a scan": b"",
+    "a flood": b"x" * 5_000_000,
+    "many lines": b"hello\r\n" * 500_000,
+    "bytes": bytes(range(256)) * 4 + b"\n",
+    "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\n",
+    "another version": b"VERSION:1.0.0\r\n",
+    "nothing first": b"\r\n" + VERSION,
+}
+
+
+def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
+    of = plan(hands=2)
+    with dealing(of, [guest(CALLER, of)], ports=[0], wait=60) as (port, came, said):
+        for name, data in NO_PLAYERS.items():
+            connection = connected(port, data)
+            if name == "a scan":
+                connection.close()
+            else:
+                assert ended(connection), name
+        visit(port)
+    assert "error" not in came and came["score"].hands == 2
+    assert sum("and is hung up on" in text for text in said) == len(NO_PLAYERS)
+    assert all(text.isprintable() and len(text) < 300 for text in said)
+
+
+def test_silent_connections_hold_nobody_up():
+    """Before the match, and while a player whose line is cut may come back."""
+    of, one = plan(hands=4), session("policy")
+    with dealing(of, [guest(CALLER, of)], ports=[0], wait=60) as (port, came, _):
+        silent = [connected(port, data) for data in (b"", b"VERSION:2", b"")]
+        cut(one, port)
+        silent += [connected(port, data) for data in (b"", b"VERSION:2")]
+        play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
+    assert "error" not in came and came["score"].hands == 4
+    assert all(map(ended, silent))
+
+
+@contextmanager
+def door(greeting=20.0):
+    told = []
+    found = DealerPort(listening("127.0.0.1", 0), told.append, greeting)
+    try:
+        yield found, int(found.where.rpartition(":")[2]), told
+    finally:
+        found.close()
+
+
+def test_visitors_have_a_time_of_their_own():
+    with door(greeting=0.1) as (at, port, told):
+        late = [connected(port), connected(port, b"VERS")]
+        refused("nobody has come in time", at.wait, 0.3, lambda *_: True, error=TimeoutError)
+        assert all(map(ended, late)) and at.visitors() == []
+        assert [text.partition(" has not said VERSION:2.0.0 for 0.1 s")[1] != "" for text in told] == [True, True]
+
+
+def test_only_so_many_wait_at_a_door():
+    """The first of those who are silent give way, and not a player who has said so."""
+    with door() as (at, port, told), connected(port, VERSION):
+        greeted = []
+        with suppress(TimeoutError):
+            at.wait(0.05, lambda visitor, _: greeted.append(visitor))
+        crowd = [connected(port) for _ in range(2 * MOST_VISITORS)]
+        assert len(at.visitors()) == MOST_VISITORS and greeted[0] in at.visitors()
+        assert sum("gives way" in text for text in told) == MOST_VISITORS + 1
+        with connected(port, VERSION) as player:
+            visitor, text = at.wait(20, lambda *_: True)
+            assert (visitor.port, text) == (player.getsockname()[1], "")
+            visitor.lines.close()
+        for each in crowd:
+            each.close()
+
+
+def test_a_flood_takes_no_longer_than_an_answer_may():
+    """Comments, and lines that answer nothing, for as long as they are taken: time and what is told are bounded."""
+    of = plan(hands=2)
+    for data in (b"# hello\r\n", b"nonsense\r\n", b"\n", b"nonsense" + 4_000 * b"x" + b"\r\n"):
+        clock = Clock(response=0.3)
+        with dealing(of, [guest(CALLER, of)], ports=[0], clock=clock) as (port, came, said):
+            connection = connected(port, VERSION)
+            began = time.monotonic()
+            with connection, suppress(OSError):
+                while time.monotonic() - began < 20:
+                    connection.sendall(data * (100_000 // len(data)))
+        assert time.monotonic() - began < 2 and "has not answered for 0.3 s" in str(came["error"])
+        assert sum(map(len, said)) < 30_000
+
+
+def test_buffered_lines_are_not_beyond_the_clock():
+    now = [0.0]
+    with socket.create_server(("127.0.0.1", 0)) as server, connected(server.getsockname()[1], b"a\nb\nc\n"):
+        connection, _ = server.accept()
+        lines = Lines(connection, lambda: now[0])
+        assert lines.read(1) == b"a\n" and lines.waiting
+        with pytest.raises(TimeoutError):
+            lines.read(0)
+        now[0] = 7.0
+        assert lines.read(1) == b"b\n"
+        lines.close()
+
+
+def test_few_messages_are_told():
+    told = []
+    few = FirstMessages(told.append, 3)
+    for number in range(100):
+        few(str(number))
+    assert told == ["0", "1", "2", "more of this kind is not told"]
+
+
+# --- a line that is cut ---
+
+
+class Raw:
+    """A player by hand, who calls."""
+
+    def __init__(self, port, address="127.0.0.1"):
+        self.connection = connected(port, VERSION, address)
+        self.lines = self.connection.makefile("rb")
+
+    def asked(self):
+        """The next state at which this player is to act."""
+        for line in self.lines:
+            text = line.strip().decode()
+            _, position, _, betting, _ = text.split(":")
+            if position == "1" and betting == "":
+                return text
+        raise EOFError
+
+    def call(self):
+        self.connection.sendall(f"{self.asked()}:c\r\n".encode())
+
+    def cut(self):
+        self.lines.close()
+        self.connection.close()
+
+
+def test_a_seat_goes_back_to_the_address_of_its_player():
+    """Others, who are as quick and speak the protocol, are hung up on."""
+    of, one = plan(hands=4), session("policy")
+    with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, said):
+        cut(one, port)
+        strangers = [connected(port, VERSION, "127.0.0.2") for _ in range(3)]
+        assert all(map(ended, strangers))
+        play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
+    assert "error" not in came and came["score"].hands == 4
+    assert sum("wants the seat of Bob, who came from 127.0.0.1" in text for text in said) == 3
+
+
+def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
+    of, one = plan(hands=4), session("policy")
+    with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, _):
+        cut(one, port)
+        idle = [connected(port, VERSION), connected(port, VERSION + b"nonsense\r\n# hello\r\n")]
+        play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
+        assert all(map(ended, idle))
+    assert "error" not in came and came["score"].hands == 4
+
+
+def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
+    """He would have the next that is cut."""
+    of = plan(hands=8)
+    with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, said):
+        sitting = Raw(port)
+        first = sitting.asked()
+        waiting = connected(port, VERSION)
+        sitting.connection.sendall(f"{first}:c\r\n".encode())
+        assert ended(waiting)
+        sitting.cut()
+        visit(port)
+    assert "error" not in came and any("finds no seat that is free" in text for text in said)
+
+
+def ports(said):
+    return [int(text.rpartition(":")[2]) for text in said if text.startswith("waiting for")]
+
+
+def seated(said, players):
+    """Wait until all sit, and cut their lines."""
+    wait_for(lambda: sum("is here" in text for text in said) >= len(players), 20)
+    for each in players:
+        each.close()
+
+
+def play(port, name="always-call", *, one=None):
+    """A player in a thread of his own."""
+
+    def run():
+        with suppress(TableError):
+            play_acpc(one or session(name), "127.0.0.1", port, patience=1, silence=30)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread
+
+
+def test_with_a_port_each_both_may_be_cut_at_once():
+    of, seen = plan(hands=6), [[], []]
+    players = [session("policy", which, seen[which].append) for which in range(2)]
+    with dealing(of, ports=[0, 0]) as (_, came, said):
+        seated(said, [connected(port, VERSION) for port in ports(said)])
+        for thread in [play(port, one=one) for one, port in zip(players, ports(said), strict=True)]:
+            thread.join()
+    assert came["score"].hands == 6 and [len(each) for each in seen] == [6, 6]
+    assert came["score"].chips[0] == sum(hand.won * (1 - 2 * hand.position) for hand in seen[0])
+
+
+def test_players_who_cannot_be_told_apart_end_a_match():
+    """Both from one address and at one port: the seats could be exchanged, and nobody would know."""
+    with dealing(plan(hands=6), ports=[0]) as (port, came, said):
+        seated(said, [connected(port, VERSION), connected(port, VERSION)])
+        play(port).join()
+    assert " and who comes back cannot be told: give each a port of his own" in str(came["error"])
+
+
+def test_who_leaves_before_the_match_has_no_seat():
+    """His seat is the next one's, and the second player's remains."""
+    with dealing(plan(hands=2), ports=[0]) as (port, came, said):
+        connected(port, VERSION).close()
+        for thread in [play(port), play(port)]:
+            thread.join()
+    assert "error" not in came and came["score"].hands == 2
+    assert [text.partition(" is here")[0] for text in said if "is here" in text][:2] in (["Ada", "Ada"], ["Ada", "Bob"])

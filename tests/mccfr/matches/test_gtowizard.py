@@ -1,0 +1,181 @@
+"""Hands at a double of the GTO Wizard researcher server: legal, five at once, through busy servers and cut lines.
+
+Shows:
+
+* A bot plays at a double of the GTO Wizard researcher server, whose chips are PokerKit's: no illegal action, the same
+  chips, through failures of every kind (test_hands_are_legal_through_every_failure,
+  test_a_thousand_hands_at_the_double)
+"""
+
+import threading
+
+import pytest
+from acpc import player, rules
+from gtowizard_double import GAME, Wizard
+from refusals import refusals, refused
+from slumbot_double import served
+
+from mccfr.matches import gtowizard
+from mccfr.matches.acpc import TableError
+from mccfr.matches.gtowizard import AT_ONCE, WizardServer, finish_open, play_wizard_hands, read_key, read_wizard_hand
+from mccfr.matches.json_http import http_post
+
+SECRET = {"X-API-KEY": "k3y"}
+
+
+def programs(number):
+    return player(("min-raise", "odd-size", "always-all-in", "random", "policy")[number % 5], number)
+
+
+def wizard_server(url, wait=lambda _: None):
+    return WizardServer(http_post(url, 60, SECRET), wait=wait)
+
+
+def play(hands, faults, seed):
+    """Hands over HTTP; all that ended under our eyes have the server's chips, by its own reckoning."""
+    double = Wizard(programs, seed, faults)
+    players = [player("policy", 1) for _ in range(AT_ONCE)]
+    with served(double) as url:
+        server = wizard_server(url)
+        found = list(play_wizard_hands(players, rules(), server, hands))
+        most = double.busiest
+        left = finish_open(players[0], rules(), server)
+    seen = [one for one in found if one is not None]
+    assert not double.refused and not double.open() and len(found) == hands
+    assert 1 < most <= AT_ONCE + left
+    won = [one.hand.won * (1 - 2 * one.hand.position) for one in seen]
+    chips, unheard = sum(won), [chips for chips, one in zip(won, seen, strict=True) if chips and chips == one.aivat]
+    assert chips - sum(unheard) == pytest.approx(10 * (sum(one.aivat for one in seen) - sum(unheard)))
+    assert max(unheard, default=-1) < 0
+    assert {one.hand.position for one in seen} == {0, 1}
+    return double, found, left, chips
+
+
+def test_hands_are_legal_through_every_failure():
+    """Some of sixty end unseen, or are dealt and not heard of."""
+    double, found, left, _ = play(60, 0.02, 3)
+    assert double.failed and len(double.hands) >= 60 + left
+    assert found.count(None) + left < 30
+    _, found, left, _ = play(20, 0.0, 4)
+    assert (found.count(None), left) == (0, 0)
+
+
+def test_an_action_that_was_heard_is_not_said_again():
+    """The line is cut after every action, and each is taken once."""
+    double, hear = Wizard(lambda _: player("always-call"), 1), []
+    handle = double.handle
+
+    def deaf(where, body, headers):
+        answer = handle(where, body, headers)
+        if where.endswith("/act"):
+            hear.append(where)
+            return None, None
+        return answer
+
+    double.handle = deaf
+    with served(double) as url:
+        server = wizard_server(url)
+        found = list(play_wizard_hands([player("min-raise")], rules(), server, 6))
+    assert not double.refused and len(hear) > 20
+    assert len(found) == 6 and found.count(None) > 0
+    assert all(one is None or one.hand.betting.endswith("f") for one in found)
+
+
+def test_hands_that_were_open_are_played_to_their_end():
+    double = Wizard(programs, 5)
+    with served(double) as url:
+        server = wizard_server(url)
+        opened = [server.new_hand() for _ in range(4)]
+        assert len(server.open_hands()) == len([one for one in opened if one.seen.won is None])
+        assert finish_open(player("policy"), rules(), server) > 0 and double.open() == []
+
+
+def test_waits_double_up_to_fifteen_seconds_twenty_times():
+    waits = []
+    with served(Wizard(programs, faults=1.0)) as url:
+        refused("HTTP status 503: 'busy', 20 times", wizard_server(url, waits.append).new_hand, error=TableError)
+    assert len(waits) == 19 and all(1 <= wait <= 2 for wait in waits[:1]) and 7.5 <= min(waits[3:]) <= max(waits) <= 15
+    tries = []
+    with served(Wizard(programs, most=0)) as url:
+        refused("409: 'Cannot start", wizard_server(url, tries.append).new_hand, error=TableError)
+    assert len(tries) == 19
+
+
+def test_a_wrong_key_is_not_tried_again():
+    with served(Wizard(programs, key="other")) as url:
+        refused("401: 'Invalid API key': give a --key-file", wizard_server(url, pytest.fail).new_hand, error=TableError)
+
+
+def test_one_thinks_at_a_time_and_an_error_ends_the_match(monkeypatch):
+    inside, most = [], []
+
+    class Fragile(type(player("policy"))):
+        def choose(self, seed=None):
+            inside.append(1)
+            most.append(len(inside))
+            threading.Event().wait(0.001)
+            inside.pop()
+            return super().choose(seed)
+
+    source = player("policy").policy
+    players = [Fragile(source) for _ in range(AT_ONCE)]
+    with served(Wizard(programs, 7)) as url:
+        list(play_wizard_hands(players, rules(), wizard_server(url), 10))
+        assert max(most) == 1
+        monkeypatch.setattr(gtowizard, "read_wizard_hand", lambda _: 1 / 0)
+        refused("division", next, play_wizard_hands(players, rules(), wizard_server(url), 10), error=ZeroDivisionError)
+
+
+def hand(**changed):
+    """A hand of which something is otherwise."""
+    double = Wizard(programs, 1)
+    double.hands[1] = None
+    _, answer = double.handle("hands", {"game_name": "HUNL 200BB"}, SECRET)
+    state = answer["game_state"] | {"is_hand_over": False, "action_history": ["b300"]}
+    return {
+        **answer,
+        "game_state": {**state, **{k: v for k, v in changed.items() if k in state}},
+        **{k: v for k, v in changed.items() if k not in state},
+    }
+
+
+test_what_is_no_hand = refusals(
+    ("tells no hand", []),
+    ("tells no hand", {"hand_id": 1}),
+    ("tells no hand", hand(hand_id="1")),
+    ("tells no hand", hand(players=None)),
+    ("are not one and GTO Wizard", hand(players=[])),
+    ("not with stacks of 200 big blinds", hand(game={**GAME, "starting_stack": 10_000})),
+    ("not with stacks of 200 big blinds", hand(game={**GAME, "stack_reset_per_hand": False})),
+    ("and not 0 or 3 or 4 or 5 cards", hand(board_cards="2c3d")),
+    ("are not k, c, f, bN and _", hand(action_history=["b300", "x"])),
+    ("winnings are missing", hand(is_hand_over=True)),
+    ("aivat_score is", hand(is_hand_over=True, winnings=1, aivat_score="x")),
+    call=read_wizard_hand,
+    error=TableError,
+)
+
+
+def test_keys_are_read_and_kept_from_others(tmp_path):
+    key, told = tmp_path / "key", []
+    refused("No such file", read_key, key, told.append)
+    for wrong in ("", "two words", "x" * 2000, "ß"):
+        key.write_text(wrong)
+        refused("holds no key", read_key, key, told.append)
+    key.write_text("k3y\n")
+    key.chmod(0o600)
+    assert read_key(key, told.append) == "k3y" and not told
+    key.chmod(0o640)
+    assert read_key(key, told.append) == "k3y" and "chmod 600" in told[0]
+    refused("a key would be readable on its way", http_post, "http://example.org", 1, SECRET)
+
+
+@pytest.mark.slow
+def test_a_thousand_hands_at_the_double():
+    double, found, left, chips = play(1_000, 0.003, 11)
+    unseen = found.count(None)
+    print(
+        f"{len(found):,} hands, {double.failed} requests failed, {len(double.refused)} illegal actions, {unseen} ended "
+        f"unseen, {left} were dealt unheard, {double.busiest} open at most; {chips:+.0f} chips, as PokerKit pays"
+    )
+    assert double.failed > 5

@@ -1,0 +1,448 @@
+"""Matches: what they find is true, within intervals that hold; nothing illegal, nothing that is not fixed before.
+
+Shows:
+
+* A match's three figures are what exact evaluation says, with intervals that hold, and where bets differ what
+  head-to-head says by expanding translation (test_all_three_figures_are_what_exact_evaluation_says,
+  test_intervals_hold_as_often_as_they_say, test_policies_with_other_bets_win_what_exact_translation_says)
+"""
+
+import json
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+from commands import answer, call
+from msgspec import structs
+from pokerkit import HandHistory
+from policies import write_random
+from random_policy import MENU, policy
+from refusals import refused
+from small_games import TOY, game_of
+from strategies import exact_chips, random_strategy
+from test_aivat import KNOWN, table
+from test_joint_tree import BLINDS, MENUS
+
+from abstraction.cards import parse_cards
+from abstraction.hand_evaluator import strength
+from mccfr.common.intervals import ratio95
+from mccfr.config.game_tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.evaluation.samples import Effort
+from mccfr.games.betting import raise_bounds
+from mccfr.games.registry import build_game
+from mccfr.games.translation import actions_of
+from mccfr.matches import match_series, round_robin
+from mccfr.matches.aivat import Aivat
+from mccfr.matches.equity_heuristic import EquityHeuristic
+from mccfr.matches.hand_files.writing import write_hands
+from mccfr.matches.match import LEAST_PAIRS, Contender, Match, _figure, match
+from mccfr.matches.phh_format import Hand
+from mccfr.matches.players import OpenedPlayer, open_player
+from mccfr.matches.programs import PROGRAMS, ProgramSpec, program_named
+from mccfr.matches.round_robin import play_round_robin
+from mccfr.play.hand_beliefs import ObservedRange
+from mccfr.play.player import Program
+from mccfr.play.policy_seat import PolicySpec, Seat
+from mccfr.policy import Profile
+from mccfr.tables.strategy import uniform_strategy
+
+
+def contender(game, strategy, name="policy"):
+    return Contender(name, PolicySpec(Profile(game, strategy)), Profile(game, strategy))
+
+
+def program(name):
+    return Contender(name, ProgramSpec(PROGRAMS[name]))
+
+
+def holdem():
+    """The random policy; what its heuristic is made from is uniform play, as good as any."""
+    source = policy()
+    return Contender("random policy", PolicySpec(source), Profile(source.game, uniform_strategy(source.game)))
+
+
+# --- what is found ---
+
+
+@pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards"])
+def test_all_three_figures_are_what_exact_evaluation_says(name):
+    game = game_of(name)
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+    truth = exact_chips((game, game), a, b)
+    found = match((contender(game, a), contender(game, b)), 400, seed=3)
+    assert found.hands == 400 and found.pairs.shape == (200, 3)
+    errors = found.pairs.std(axis=0, ddof=1) / 200**0.5
+    assert (np.abs(found.pairs.mean(axis=0) - truth) < 4.5 * errors).all()
+    assert errors[2] < 0.6 * errors[0] and errors[1] <= errors[0] * 1.05
+
+
+@pytest.mark.parametrize("menus", [("pot", "half or all-in"), ("two sizes", "no limp"), ("checks only", "third")])
+def test_policies_with_other_bets_win_what_exact_translation_says(menus):
+    """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
+    games = [build_game(structs.replace(BLINDS, menu=MENUS[menu]), None) for menu in menus]
+    strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
+    sides = [Profile(*pair) for pair in zip(games, strategies, strict=True)]
+    truth = head_to_head(*sides)
+    assert truth.ci95_chips[0] == truth.ci95_chips[1], "all boards are played"
+    found = match([contender(*pair) for pair in zip(games, strategies, strict=True)], 500, seed=2)
+    errors = found.pairs.std(axis=0, ddof=1) / 250**0.5
+    assert (np.abs(found.pairs.mean(axis=0) - truth.mean_chips) < 4.5 * errors).all()
+    assert errors[2] < 0.7 * errors[0]
+
+
+def pair_values(at, known):
+    """[(probability, chips, corrected chips)] of each history of a table, as player 0."""
+    heuristic = EquityHeuristic(Profile(at.game, at.strategy), at.dealing)
+    found = []
+    for deal, played, share, chips in at.histories:
+        if share > 0:
+            ranges = [ObservedRange(at.seat, position) if shown else None for position, shown in enumerate(known)]
+            aivat = sum(Aivat(at.dealing, at.betting, heuristic).terms(deal, played, ranges).values())
+            found.append((share, chips, aivat))
+    return np.array(found).T
+
+
+def test_intervals_hold_as_often_as_they_say():
+    """500 matches of 100 pairs on Kuhn poker: a pair is one history of each seat, on the same deal."""
+    at = table("kuhn")
+    share, *values = pair_values(at, KNOWN["player 0"])
+    deals = [deal for deal, _, weight, _ in at.histories if weight > 0]
+    groups = [np.flatnonzero([deal == each for deal in deals]) for each in dict(at.dealing.all_deals())]
+    chance = np.array([share[group].sum() for group in groups])
+    rng = np.random.default_rng(0)
+    for figure in values:
+        held = 0
+        for _ in range(500):
+            dealt = rng.choice(len(groups), LEAST_PAIRS, p=chance)
+            pairs = np.empty(LEAST_PAIRS)
+            for number, group in enumerate(groups):
+                where = np.flatnonzero(dealt == number)
+                own = share[group] / share[group].sum()
+                pairs[where] = rng.choice(figure[group], (2, len(where)), p=own).mean(axis=0)
+            low, high = _figure(pairs[:, None], 0).ci95_chips
+            held += low <= at.truth <= high
+        assert 0.92 <= held / 500 <= 0.98
+
+
+def test_holdem_is_corrected_without_bias():
+    """Chips and corrected chips of the same hands differ by chance alone, and the latter vary by far less."""
+    for name, share in (("always-all-in", 0.3), ("odd-size", 0.8)):
+        found = match((holdem(), program(name)), 200, seed=4).pairs
+        difference = found[:, 0] - found[:, 2]
+        assert abs(difference.mean()) < 4.5 * difference.std(ddof=1) / len(found) ** 0.5
+        assert found[:, 2].std() < share * found[:, 0].std()
+
+
+def test_units_follow_from_their_numbers_alone(tmp_path):
+    """A heuristic that learns from hands, and players who remember, would make the order count."""
+    one = contender(game_of("leduc"), random_strategy(game_of("leduc"), 1))
+    contenders = one, program("random")
+    whole = match(contenders, 200, seed=6)
+    for unit in (57, 3):
+        assert np.array_equal(Match(contenders, 6).play(unit), whole.pairs[unit])
+    kept = Effort(2, keep=tmp_path / "pairs")
+    assert np.array_equal(match(contenders, 200, seed=6, effort=kept).pairs, whole.pairs)
+    assert np.array_equal(match(contenders, 260, seed=6, effort=kept).pairs[:100], whole.pairs)
+    assert match(contenders, 201, seed=6, effort=kept).hands == 202
+    refused("units of another evaluation", match, (one, program("always-call")), 200, seed=6, effort=kept)
+
+
+def test_a_heuristic_that_learns_from_scored_hands_is_seen():
+    """The planted error: what the last hands won goes into the values of the next."""
+    game = game_of("leduc")
+
+    class Learning(EquityHeuristic):
+        seen = 0.0
+
+        def values(self, spot, hero, other):
+            Learning.seen += 0.01
+            return super().values(spot, hero, other) * (1 if spot.settled else Learning.seen)
+
+    contenders = contender(game, random_strategy(game, 1)), program("random")
+    in_order = Match(contenders, 6, Learning)
+    assert [in_order.play(unit) for unit in range(5)]
+    assert not np.array_equal(in_order.play(3), Match(contenders, 6).play(3))
+    alone = Match(contenders, 6, Learning)
+    assert not np.array_equal(alone.play(3), in_order.play(3))
+
+
+# --- translation within a match ---
+
+
+class Redrawing(Seat):
+    """A planted error: bets that the tree has not are read anew at each decision."""
+
+    def _chosen(self, state, random):
+        at, self.reading = self.betting.start()[0], self.readings[0]
+        for action in actions_of(self.line):
+            self.reading = self._drawn(self.betting.outcomes(self.reading, at, action))
+            at = self.betting.apply(at, action)
+        return super()._chosen(state, random)
+
+
+def after_an_odd_raise(board):
+    """What follows r250 and a call, for all hands: {second action: [H]}, and the same for a seat that draws again."""
+    seen, seat = ObservedRange(Seat(policy()), 0), Seat(policy())
+    state, _ = seat.betting.start()
+    seen.see(state, "r250")
+    before = [float(reach[0]) for reach in seen.reach.values()]
+    state = seat.betting.apply(state, "r250")
+    called = seen.choices(state, ())["c"]
+    seen.chose("c")
+    state = seat.betting.apply(state, "c")
+    kept = seen.choices(state, board)
+    seen.reach = {place: called * chance for place, chance in zip(seen.reach, before, strict=True)}
+    return kept, seen.choices(state, board)
+
+
+@pytest.mark.parametrize("kind", [Seat, Redrawing])
+def test_what_a_seat_does_after_odd_bets_is_what_its_range_says(kind):
+    """Frequencies of a line of two decisions, the first reading kept; a seat that draws again is seen.
+
+    The hand is the one for which that matters most.
+    """
+    seat, board = kind(policy()), (42, 22, 1)
+    kept, drawn_again = after_an_odd_raise(board)
+    apart = sum(np.abs(kept[action] - drawn_again[action]) for action in kept) * seat.dealing.live(1, board)
+    hand, done, hands = int(apart.argmax()), dict.fromkeys(kept, 0), 2_500
+    assert apart[hand] > 0.1
+    for number in range(hands):
+        seat.deal(0, seat.dealing.hand_text(hand), number)
+        seat.see("r250")
+        if seat.choose() == "c":
+            seat.board(seat.dealing.board_text(1, board))
+            done[seat.choose()] += 1
+    chances = [float(kept[action][hand]) for action in done]
+    scores = [
+        abs(count / hands - chance) / (chance * (1 - chance) / hands + 1e-9) ** 0.5
+        for count, chance in zip(done.values(), chances, strict=True)
+    ]
+    assert (max(scores) < 4.5) == (kind is Seat)
+
+
+# --- sessions ---
+
+
+def session(name, hands, seed=1):
+    """Hands of the random policy against a program; an independent referee plays each line again."""
+    table_ = Match((holdem(), program(name)), seed)
+    found = []
+    for number in range(hands):
+        deal, played = table_.hand(number // 2, number % 2)
+        rules, state = table_.betting.rules, table_.betting.start()[0]
+        for action in played.actions:
+            bounds = raise_bounds(rules, state)
+            if action[0] == "r":
+                assert bounds is not None and bounds[0] <= float(action[1:]) <= bounds[1]
+            assert action != "f" or state.facing
+            state = table_.betting.apply(state, action)
+        assert isinstance(state, int)
+        texts = tuple(table_.dealing.hand_text(hand) for hand in deal.hands)
+        hand = Hand(played.line, texts, table_.dealing.board_text(3, deal.boards[3]))
+        found.append((hand, played.fixed + played.showdown * np.sign(np.diff(hand_strengths(hand))[0])))
+    return found
+
+
+def hand_strengths(hand):
+    """The button's, and the big blind's."""
+    return [strength((*parse_cards(hole), *parse_cards(hand.board))) for hole in hand.hole[::-1]]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_sessions_are_legal_and_keep_step(name, tmp_path):
+    """`play_hand` raises where a player is elsewhere; PokerKit reads all that is written, and pays out the same."""
+    check_with_pokerkit(session(name, 40), tmp_path)
+
+
+def check_with_pokerkit(hands, folder):
+    write_hands(folder / "hands.phhs", [hand for hand, _ in hands], HoldemGame(menu=MENU))
+    with (folder / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for history, (hand, chips) in zip(HandHistory.load_all(file), hands, strict=True):
+            *_, state = iter(history)
+            assert not state.status and [float(stack) for stack in state.stacks] == [20_000 + chips, 20_000 - chips], (
+                hand
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "always-fold"])
+def test_twenty_thousand_hands_are_legal_and_keep_step(name, tmp_path):
+    """Four thousand against each of five."""
+    hands = session(name, 4_000)
+    check_with_pokerkit(hands[::20], tmp_path)
+
+
+class Cheat(Program):
+    def act(self, random):
+        return "r123456"
+
+
+class Peeking(Program):
+    """Writes down what it is shown."""
+
+    blind, shown = True, []
+
+    def act(self, random):
+        self.shown.append(self.hand)
+        return "c"
+
+
+def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
+    game = game_of("leduc")
+    one = contender(game, random_strategy(game, 1))
+    with pytest.raises(ValueError, match=r"cheat, hand \d+: .*'r123456' is not possible here"):
+        match((one, Contender("cheat", ProgramSpec(Cheat))), 200)
+    Match((one, Contender("peeking", ProgramSpec(Peeking))), 0).play(0)
+    assert Peeking.shown and not any(Peeking.shown)
+    refused("are two programs", match, (program("random"), program("always-call")), 200)
+    assert program_named("nobody") is None
+
+
+# --- the command ---
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("policies")
+    games = {
+        "kuhn": KuhnGame(),
+        "leduc": LeducGame(),
+        "toy": TOY,
+        "deep": structs.replace(TOY, stack=5),
+        "bids": GoofspielGame(cards=3),
+    }
+    return {name: write_random(folder / name, config) for name, config in games.items()}
+
+
+def test_the_command_tells_in_json_and_in_words(capsys, policies):
+    found = answer(capsys, "match", policies["kuhn"], "random", "--hands", 201, "--seed", 5)
+    assert (found["hands"], found["seed"]) == (202, 5)
+    for key in ("", "allin_", "aivat_"):
+        low, high = found[f"{key}ci95_chips"]
+        assert low < found[f"{key}mean_chips"] < high and found[f"{key}mean_mbb"] is found[f"{key}ci95_mbb"] is None
+    status, out, _ = call(capsys, "match", policies["toy"], "min-raise", "--hands", 200)
+    assert status == 0 and "AIVAT" in out and "200 hands" in out
+
+
+def test_runs_play_as_their_exported_policies_do(capsys, tmp_path):
+    """To the rounding of shares: one action in tens of thousands differs, and here none."""
+    run, out = tmp_path / "run", tmp_path / "policy"
+    (tmp_path / "kuhn.toml").write_text('game.name = "kuhn"\n')
+    for arguments in (
+        ("solve", tmp_path / "kuhn.toml", "--run", run, "--iterations", 3_000, "--workers", 0),
+        ("export", run, out),
+    ):
+        assert call(capsys, *arguments).status == 0
+    found = [answer(capsys, "match", one, "random", "--hands", 200) for one in (run, out)]
+    assert found[0]["mean_chips"] == found[1]["mean_chips"] > 0
+    assert found[0]["aivat_mean_chips"] == pytest.approx(found[1]["aivat_mean_chips"], abs=1e-3)
+
+
+def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path, monkeypatch):
+    (tmp_path / "my_players.py").write_text(
+        "from mccfr.play import Program\n\n\nclass Timid(Program):\n"
+        '    def act(self, random):\n        return "f" if self.may_fold and self.hand < "K" else "c"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = call(capsys, "match", "my_players:Timid", policies["kuhn"], "--hands", 200, "--json")
+    assert status == 0 and json.loads(out)["a"] == "my_players:Timid"
+
+
+def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
+    for arguments, said in (
+        ((policies["kuhn"], policies["leduc"]), "the game is 'kuhn' for the first and 'leduc' for the second"),
+        ((policies["toy"], policies["deep"]), "two strategies can meet only in the same game"),
+        ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
+        ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
+        ((policies["bids"], "random"), "deals no cards beside its tree"),
+        ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em only"),
+        (("random", "always-call"), "one of the two must be a policy"),
+        ((policies["kuhn"], "nothing:Here"), "there is no module 'nothing'"),
+    ):
+        status, _, err = call(capsys, "match", *arguments)
+        assert status == 2 and said in err.strip().splitlines()[-1], err
+    assert not (tmp_path / "x.phhs").exists()
+
+
+def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
+    """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips, by name."""
+    monkeypatch.setattr(
+        match_series,
+        "open_player",
+        lambda name, _: OpenedPlayer(*((holdem(), {"name": "holdem"}) if name == "policy" else (program(name), None))),
+    )
+    (tmp_path / "letter").write_text("letter")
+    with pytest.raises(FileExistsError, match="not an earlier output"):
+        match_series.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "letter")
+    found = match_series.play_match(("policy", "always-fold"), 200, seed=2, log=tmp_path / "hands.phhs")
+    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        hands = list(HandHistory.load_all(file))
+    assert [hand.players for hand in hands[:2]] == [["random policy", "always-fold"], ["always-fold", "random policy"]]
+    won = [float(list(iter(hand))[-1].stacks[hand.players.index("random policy")]) - 20_000 for hand in hands]
+    assert len(won) == found["hands"] and np.mean(won) == pytest.approx(found["mean_chips"], abs=1e-9)
+    assert found["mean_mbb"] == pytest.approx(found["mean_chips"] * 10)
+
+
+# --- Everybody against everybody ---
+
+
+@pytest.fixture
+def names(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for number in (1, 2):
+        write_random(tmp_path / f"random{number}", KuhnGame(), seed=number)
+    return ["random1", "random2", "always-call"]
+
+
+def test_everybody_meets_everybody_on_the_same_deals(names, capsys):
+    found = json.loads(call(capsys, "rank", *names, "--hands", 200, "--seed", 3, "--json").out)
+    assert [(each["a"], each["b"]) for each in found["matches"]] == list(combinations(names, 2))
+    for each in found["matches"]:
+        alone = json.loads(call(capsys, "match", each["a"], each["b"], "--hands", 200, "--seed", 3, "--json").out)
+        assert {**alone, "seconds": 0} == {**each, "seconds": 0}
+    means = [player["mean_chips"] for player in found["players"]]
+    assert means == sorted(means, reverse=True) and sum(means) == pytest.approx(0, abs=1e-12)
+    won = {(each["a"], each["b"]): each["aivat_mean_chips"] for each in found["matches"]}
+    mean = {player["name"]: player["mean_chips"] for player in found["players"]}
+    assert mean["random1"] == pytest.approx((won["random1", "random2"] + won["random1", "always-call"]) / 2)
+    text = call(capsys, "rank", *names, "--hands", 200, "--seed", 3).out
+    best = found["players"][0]
+    assert text.splitlines()[1].startswith(f"1 {best['name']}  ") and f"{best['mean_chips']:+.4g}" in text
+
+
+def test_the_interval_of_a_mean_is_over_deals_that_all_matches_share(names):
+    """Shares of the same deals are one unit: intervals of matches put together as if they were independent differ."""
+    opened = [open_player(name).contender for name in names]
+    units = np.array([match((opened[0], other), 200, 1).pairs[:, 2] for other in opened[1:]]).mean(axis=0)
+    mean, interval = ratio95(units, np.ones(len(units)))
+    player = next(each for each in play_round_robin(names, 200, 1)["players"] if each["name"] == names[0])
+    assert player["mean_chips"] == pytest.approx(mean) and player["ci95_chips"] == pytest.approx(interval)
+
+
+def test_it_goes_on_where_it_was_stopped_and_further_names_cost_their_own_matches(names, capsys, tmp_path, monkeypatch):
+    whole = play_round_robin(names, 200)
+    kept = tmp_path / "kept"
+    play_round_robin(names[:2], 200, keep=kept)
+    played, play = [], round_robin.play_opened
+
+    def counted(pair, *args, **options):
+        before = options["effort"].keep.exists()
+        played.append((pair[0].contender.name, pair[1].contender.name, before))
+        return play(pair, *args, **options)
+
+    monkeypatch.setattr(round_robin, "play_opened", counted)
+    again = play_round_robin(names, 200, keep=kept)
+    assert [before for _, _, before in played] == [True, False, False] and len(list(kept.iterdir())) == 3
+    assert {**again, "matches": 0, "seconds": 0} == {**whole, "matches": 0, "seconds": 0}
+    for wrong, words in (
+        (["random1"], "at least two names"),
+        (["random1", "random1"], "each of them once"),
+        (["random1", "always-call", "random"], "always-call and random are programs, which name no game"),
+        (["random1", "nobody"], "nobody is neither a policy"),
+    ):
+        refused = call(capsys, "rank", *wrong)
+        assert refused.status == 2 and words in refused.err

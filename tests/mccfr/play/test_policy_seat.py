@@ -1,0 +1,261 @@
+"""A seat at the table: nothing illegal whatever the others bet, one reading a hand, and hands that PokerKit reads.
+
+Shows:
+
+* A seat never acts illegally, in any game of the poker family, and hands are what PokerKit reads
+  (test_no_action_is_illegal_and_no_state_goes_astray, test_seats_play_every_game_of_the_poker_family,
+  test_sessions_are_legal_and_keep_step, test_pokerkit_reads_the_hands)
+"""
+
+import warnings
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+from pokerkit import HandHistory
+from policies import write_random
+from random_policy import MENU, policy
+from refusals import refusals, refused
+from small_games import TOY
+
+from abstraction.cards import card_text, combo_masks, parse_cards
+from mccfr.cards.deals import card_masks
+from mccfr.config.game_tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
+from mccfr.games.betting import BettingState, may_call, raise_bounds
+from mccfr.games.line_lookup import NOWHERE
+from mccfr.games.translation import Translation, apply_action, pseudo_harmonic
+from mccfr.matches.hand_files.writing import write_hands
+from mccfr.matches.phh_format import Hand, phh
+from mccfr.matches.programs import PROGRAMS
+from mccfr.play.policy_seat import Seat
+from mccfr.policy import Policy
+from mccfr.trees.betting_lines import find_node, line_text
+from mccfr.trees.compiled import DECISION
+
+CARDS_ON = (0, 3, 4, 5)
+
+
+def random_action(rules, state, rng):
+    low, high = raise_bounds(rules, state) or (0, 0)
+    actions = ["c"] * may_call(rules, state) + ["f"] * (state.facing and rng.random() < 0.1)
+    if high:
+        actions += [f"r{int(rng.choice((low, high, rng.uniform(low, high))))}"]
+    return rng.choice(actions)
+
+
+OPPONENTS = {
+    "always call": lambda rules, state, rng: "c",
+    "always all-in": lambda rules, state, rng: f"r{int(rules.stack)}" if state.to_call < rules.stack else "c",
+    "minimum raise": lambda rules, state, rng: (
+        f"r{int(bounds[0])}" if (bounds := raise_bounds(rules, state)) and state.bets < 20 else "c"
+    ),
+    "odd sizes": lambda rules, state, rng: (
+        f"r{int(min(bounds[1], bounds[0] * 1.37))}"
+        if (bounds := raise_bounds(rules, state)) and state.bets < 4
+        else "c"
+    ),
+    "random": random_action,
+}
+
+
+def play_hand(seat, opponent, number):
+    """One hand from the deal to its end; the `Hand`."""
+    rng = Random(number)
+    deck = [card_text(card) for card in rng.sample(range(52), 9)]
+    hole, board = ("".join(deck[:2]), "".join(deck[2:4])), "".join(deck[4:])
+    position = number % 2
+    seat.deal(position, hole[position], number)
+    rules, dealt = seat.betting.rules, 0
+    while isinstance(seat.state, BettingState):
+        if CARDS_ON[seat.state.street] != dealt:
+            dealt = CARDS_ON[seat.state.street]
+            seat.board(board[: 2 * dealt])
+        state = seat.state
+        assert in_step(seat)
+        if seat.to_act == position:
+            state = apply_action(rules, state, seat.choose())
+        else:
+            action = opponent(rules, state, rng)
+            state = apply_action(rules, state, action)
+            seat.see(action)
+        assert seat.state == state
+    return Hand(seat.line, hole, board)
+
+
+def in_step(seat):
+    """Whether the tree's player to act is the real one, on the same street, wherever the tree has a decision."""
+    arrays, node = seat.policy.game.tree.arrays, seat.reading.node
+    decides = node != NOWHERE and arrays.kind[node] == DECISION
+    return not decides or divmod(int(arrays.block[node]), 2) == (seat.state.street, seat.state.player)
+
+
+@pytest.mark.parametrize("name", OPPONENTS)
+@pytest.mark.parametrize("stack", [20_000.0, 1_500.0])
+def test_no_action_is_illegal_and_no_state_goes_astray(name, stack):
+    """`see` and `choose` go through the rules, which raise; the tree's player to act is the real one throughout."""
+    seat = Seat(policy(stack=stack), seed=1)
+    lines = {play_hand(seat, OPPONENTS[name], number).line for number in range(60)}
+    assert len(lines) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OPPONENTS)
+def test_four_thousand_hands_each(name):
+    seat = Seat(policy(), seed=2)
+    for number in range(4_000):
+        play_hand(seat, OPPONENTS[name], number)
+
+
+def test_a_seed_and_a_hand_decide_everything():
+    hands = [[play_hand(Seat(policy(), seed=seed), random_action, 7).line for _ in range(2)] for seed in range(5)]
+    assert all(one == other for one, other in hands)
+    assert len({one for one, _ in hands}) > 1
+
+
+def test_a_bet_is_read_once():
+    """What was drawn on the flop holds on the turn; over many hands, readings have the mapping's frequencies."""
+    found, seat = Counter(), Seat(policy(), seed=5)
+    for number in range(1_000):
+        seat.deal(1, "AsKd", number)
+        seat.see("r200")
+        seat.see("c")
+        seat.board("Qs7h2d")
+        seat.see("r500")  # three quarters of the pot: half of it, or all of it
+        found[line_text(policy().game.tree, seat.reading.node)] += 1
+        node = seat.reading.node
+        seat.see("c")
+        assert line_text(policy().game.tree, seat.reading.node).startswith(line_text(policy().game.tree, node))
+    share = found["r200c/r400"] / 1_000
+    assert found.total() == 1_000 and set(found) == {"r200c/r400", "r200c/r600"}
+    assert abs(share - pseudo_harmonic(0.5, 1, 0.75)) < 4 * 0.5 / 1_000**0.5
+
+
+def test_own_actions_are_known_and_not_read_again():
+    """A raise that is rounded, or clamped to what is legal, is the tree's own."""
+    seat = Seat(policy(), seed=3)
+    for number in range(50):
+        seat.deal(1, "AsKd", number)
+        node = find_node(seat.policy.game.tree, "")
+        action = seat.choose()
+        assert seat.reading.node in seat.policy.game.tree.children(node)
+        assert seat.line.startswith(action)
+
+
+def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
+    plain, seat, rare = Seat(policy()), Seat(policy(), purify=True), Seat(policy(), threshold=0.3)
+    for each in (plain, seat, rare):
+        each.deal(1, "AsKd")
+    played, children = plain.strategy(), list(seat.policy.game.tree.children(0))
+    assert seat.choose() and seat.reading.node == children[int(played.argmax())]
+    kept = rare.strategy()
+    assert kept.sum() == pytest.approx(1) and set(np.flatnonzero(kept)) == set(np.flatnonzero(played >= 0.3))
+
+
+def test_the_whole_range_plays_as_each_hand():
+    seat = Seat(policy())
+    seat.deal(1, "AsKd")
+    seat.see_line("r200c/c")
+    seat.board("Qs7h2d")
+    found = seat.range_strategy()
+    assert found.shape[0] == 1326
+    hits = (combo_masks() & card_masks(np.array([parse_cards("Qs7h2d")], np.int16))) != 0
+    assert not found[hits].any() and found[~hits].sum(axis=1) == pytest.approx(1)
+    assert np.array_equal(found[int(seat.policy.game.cards.find_hands("AsKd")[0])], seat.strategy())
+
+
+def test_lines_are_followed_as_they_grow():
+    seat = Seat(policy(), seed=1)
+    seat.deal(1, "AsKd")
+    seat.see_line("r250")
+    seat.see_line("r250c/")
+    assert seat.line == "r250c/" and seat.to_act == 0
+    refused("does not go on from", seat.see_line, "r300c/")
+
+
+def test_what_cannot_be_is_refused():
+    seat = Seat(policy())
+    refused("position = 2", seat.deal, 2, "AsKd")
+    refused("twice", seat.deal, 0, "AsAs")
+    seat.deal(0, "AsKd")
+    refused("not the turn of position 0", seat.choose)
+    refused("a raise is to 200 at least", seat.see, "r150")
+    seat.see("r300")
+    seat.see("c")
+    refused("give 3 board cards", seat.choose)
+    seat.board("Qs7h2d")
+    refused("which lies already", seat.board, "Qs7h3d")
+    refused("threshold = 2", Seat, policy(), threshold=2)
+
+
+@pytest.mark.parametrize("config", [KuhnGame(), LeducGame(), TOY], ids=["kuhn", "leduc", "two hole cards"])
+def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
+    """From files, against a player who does anything; a choice is of positive probability, its range row the same."""
+    seat = Seat(Policy.open(write_random(tmp_path / "policy", config)), seed=1)
+    other, lines = PROGRAMS["random"](seat.betting, seed=2), set()
+    for number in range(100):
+        deal = seat.dealing.deal(3, number)
+        seat.deal(0, seat.dealing.hand_text(deal.hands[0]), number)
+        other.deal(1, seat.dealing.hand_text(deal.hands[1]), number)
+        while seat.to_act is not None:
+            street = seat.state.street
+            seat.board(seat.dealing.board_text(street, deal.boards[street]))
+            if seat.to_act == 1:
+                seat.see(other.choose())
+                continue
+            played, row = seat.strategy(), seat.range_strategy()[deal.hands[0]]
+            labels = seat.betting.actions(seat.state)
+            action = seat.choose()
+            other.see(action)
+            assert np.array_equal(played, row) and played[labels.index(action)] > 0
+        assert seat.line == other.line and find_node(seat.policy.game.tree, seat.line)
+        lines.add(seat.line)
+    assert len(lines) >= 2
+
+
+def bids(tmp_path):
+    Seat(Policy.open(write_random(tmp_path / "bids", GoofspielGame(cards=3))))
+
+
+test_games_without_cards = refusals(("goofspiel deals no cards beside its tree", bids))
+
+
+def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():
+    for options in ({"purify": True}, {"threshold": 0.3}):
+        seat = Seat(policy(), **options)
+        seat.deal(1, "AsKd")
+        rows = seat.played(0, np.arange(-1, 5, dtype=np.int32))
+        seat._bucket = 2
+        expected = seat.strategy()
+        assert not rows[0].any() and np.allclose(rows[1:].sum(axis=1), 1)
+        assert np.array_equal(rows[3], np.eye(len(expected))[expected.argmax()] if seat.purify else expected)
+
+
+# --- hands as text ---
+
+
+def test_pokerkit_reads_the_hands(tmp_path):
+    """Every hand is legal to PokerKit, is over where ours is, and leaves the chips that a fold leaves."""
+    seat = Seat(policy(), seed=4)
+    hands = [play_hand(seat, random_action, number) for number in range(50)]
+    write_hands(tmp_path / "hands.phhs", hands, HoldemGame(menu=MENU))
+    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read = list(HandHistory.load_all(file))
+        assert len(read) == len(hands)
+        for history, hand in zip(read, hands, strict=True):
+            *_, state = iter(history)
+            assert not state.status and sum(state.stacks) == 40_000
+            if hand.line.endswith("f"):
+                before, _ = Translation(policy().game.tree, seat.betting.rules).read(hand.line[:-1])
+                assert min(state.stacks) == 20_000 - before.put_in[before.player]
+
+
+def test_a_hand_by_hand():
+    hand = Hand("r300c/cr700f", ("TdAs", "AcKc"), "2c8c3h")
+    assert phh(hand, HoldemGame())["actions"] == [
+        *("d dh p1 TdAs", "d dh p2 AcKc", "p2 cbr 300", "p1 cc", "d db 2c8c3h", "p1 cc", "p2 cbr 400", "p1 f")
+    ]
+    run_out = phh(Hand("r20000c", ("TdAs", "AcKc"), "2c8c3h4d5s"), HoldemGame())["actions"]
+    assert run_out[-5:] == ["p1 sm TdAs", "p2 sm AcKc", "d db 2c8c3h", "d db 4d", "d db 5s"]
+    refused("needs a board of 3 cards", phh, Hand("r300c/c", ("TdAs", "AcKc"), ""), HoldemGame())

@@ -1,0 +1,205 @@
+"""Deep CFR on cards of the whole deck: traversals in step, samples, and averages as tables, against slow twins.
+
+Shows:
+
+* Where cards are dealt, traversals in step leave what recursions one by one do, with networks evaluated whole
+  (test_traversals_in_step_are_recursions_one_by_one, test_a_network_by_parts_is_the_network)
+* Samples of dealt cards hold the cards that are seen and make the inputs, and averages as tables are weighed by reach
+  (test_minibatches_are_what_memories_hold, test_the_average_as_a_table_is_weighed_by_reach,
+  test_classes_of_hands_are_those_of_the_deck)
+"""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from deep import DEALT_GAMES, DEALT_NETWORKS, trained
+from refusals import refusals, refused
+
+from mccfr.common.rng import ACTIONS, new_stream
+from mccfr.solvers.deep.averages_as_tables import Classes, Tabulation, hand_classes
+from mccfr.solvers.deep.lockstep import fill_words, traverse
+from mccfr.solvers.deep.network import SplitNetwork, branches, plain
+from mccfr.solvers.deep.network_strategy import Networks
+from mccfr.solvers.deep.sample_memory import SampleOrder
+from mccfr.solvers.deep.sampled_cards import NO_CARD, draw_hands, view
+from mccfr.trees.compiled import DECISION, TERMINAL
+
+
+def naive_cards(seen, cards):
+    """Columns of a player's cards, one card at a time."""
+    columns, first = [], 0
+    for end in seen.ends.tolist():
+        ranks, suits, every = np.zeros(13), np.zeros(4), np.zeros(52)
+        for card in (int(card) for card in cards[first:end]):
+            if card != NO_CARD:
+                ranks[card // 4] += 1
+                suits[card % 4] += 1
+                every[card] += 1
+        columns += [ranks, suits, every]
+        first = end
+    return np.concatenate(columns)
+
+
+def played(dealt, parameters, node, cards):
+    """[A] what a network plays, by one pass through the whole of it."""
+    given = np.concatenate([naive_cards(dealt.view, cards), dealt.view.lines[node]])[None].astype(np.float32)
+    output = dealt.network.forward(parameters, given)[-1][0].astype(np.float64)
+    count = int(dealt.game.tree.arrays.count[node])
+    positive = np.maximum(output[:count], 0)
+    made = np.zeros(len(output))
+    best = output[:count] == output[:count].max()
+    made[:count] = positive / positive.sum() if positive.sum() > 0 else best / best.sum()
+    return made
+
+
+def cards_at(dealt, hands, deal, node):
+    """Cards that the player at a node sees."""
+    block = int(dealt.game.tree.arrays.block[node])
+    return hands.seen(block % 2, dealt.view.known[block // 2], dealt.view.cards)[deal]
+
+
+def random_at(word, step):
+    """Number `step` of the random words that follow from one, in whole numbers of any size."""
+    state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
+    product = state * (state ^ 0xE7037ED1A0B428DB)
+    return (product ^ product >> 64) % 2**64
+
+
+def walked(dealt, parameters, hands, deal, word, node, traverser, gained, plays):
+    """Value of a node for the traverser by recursion, with samples by (deal, node)."""
+    tree, arrays = dealt.game.tree, dealt.game.tree.arrays
+    if arrays.kind[node] == TERMINAL:
+        return (1 - 2 * traverser) * (arrays.fixed[node] + arrays.showdown[node] * hands.result[deal])
+    player, below = int(arrays.player[node]), list(tree.children(node))
+    sigma = played(dealt, parameters[player], node, cards_at(dealt, hands, deal, node))
+    if player != traverser:
+        plays[deal, node] = sigma
+        u, chosen = (random_at(word, node) >> 11) / 2**53, None
+        for child, share in zip(below, sigma, strict=False):
+            if chosen is None and u < share:
+                chosen = child
+            u -= share
+        return walked(dealt, parameters, hands, deal, word, chosen, traverser, gained, plays)
+    worth = [walked(dealt, parameters, hands, deal, word, child, traverser, gained, plays) for child in below]
+    mean = float(np.dot(sigma[: len(worth)], worth))
+    gained[deal, node] = np.array([value - mean for value in worth])
+    return mean
+
+
+@pytest.mark.parametrize("network", DEALT_NETWORKS)
+@pytest.mark.parametrize("name", DEALT_GAMES)
+def test_traversals_in_step_are_recursions_one_by_one(name, network):
+    """Every sample of both players, with networks evaluated whole at every node, on the same deals and draws."""
+    dealt = trained(name, network).dealt
+    parameters = [dealt.tables[f"network/player{player}"] for player in range(2)]
+    hands, words = draw_hands(3, 100, 12, dealt.view.known[-1]), np.zeros(12, np.uint64)
+    for traverser in range(2):
+        fill_words(3, traverser, 100, np.zeros(4, np.uint64), words)
+        assert words[5] == new_stream(3, traverser, ACTIONS, 105)[0]
+        found = traverse(dealt.game.tree.arrays, dealt.strategies(tuple(parameters)), hands, words, traverser)
+        gained, plays = {}, {}
+        for deal in range(12):
+            walked(dealt, parameters, hands, deal, int(words[deal]), 0, traverser, gained, plays)
+        for seen, wanted, scale in ((found[0], gained, 1000), (found[1], plays, 1)):
+            assert sorted(zip(seen.deal.tolist(), seen.node.tolist(), strict=True)) == sorted(wanted)
+            for deal, node, value in zip(*seen, strict=True):
+                twin = wanted[deal, node]
+                assert np.abs(value[: len(twin)] - twin).max() < 1e-4 * scale
+        assert any(np.abs(value).max() > 1 for value in gained.values())
+
+
+@pytest.mark.parametrize("reads_all", [False, True])
+@pytest.mark.parametrize("make", ["plain", "branches"])
+def test_a_network_by_parts_is_the_network(make, reads_all):
+    random = np.random.default_rng(4)
+    sizes = (plain, (13, 3, 3, 6, 8)) if make == "plain" else (branches, ((4, 4), 5, 3, 6, 8))
+    net = sizes[0](*sizes[1], reads_all=reads_all)
+    apart, parameters = SplitNetwork(net, 8), net.initial(new_stream(0, 0)).astype(np.float64)
+    cards, bets = random.normal(size=(5, 8)), random.normal(size=(4, 5))
+    added = apart.cards(parameters, cards)[:, None] + apart.bets(parameters, bets)[None]
+    found = apart.rest(parameters, np.maximum(added, 0).reshape(20, -1))
+    given = np.concatenate([np.repeat(cards, 4, axis=0), np.tile(bets, (5, 1))], axis=1)
+    assert apart.width == 6
+    assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
+
+
+test_no_parts = refusals(("do not meet in a join", lambda: SplitNetwork(plain(13, 3, 3, 6), 8)))
+
+
+@pytest.mark.parametrize("name", DEALT_GAMES)
+def test_minibatches_are_what_memories_hold(name):
+    """Inputs, weights and targets in units of the pot, of samples one by one; nothing of a card before it is dealt."""
+    dealt = trained(name).dealt
+    memory, held = dealt.memory(1)
+    assert held == len(memory.node) == 150 < int(dealt.tables["counters/player1"][0])
+    batch, numbers = dealt.batches(1, 7).next(), SampleOrder(held, 7).take(64)
+    arrays, pot = dealt.game.tree.arrays, dealt.game.pot_chips
+    assert pot == 150
+    for row, sample in enumerate(numbers.tolist()):
+        node, cards = int(memory.node[sample]), memory.cards[sample]
+        known = dealt.view.known[int(arrays.block[node]) // 2]
+        assert (cards[2 + known :] == NO_CARD).all()
+        assert len(set(cards[: 2 + known].tolist()) - {NO_CARD}) == 2 + known
+        assert (arrays.player[node], memory.weight[sample] in (1, 2, 3)) == (1, True)
+        inputs = np.concatenate([naive_cards(dealt.view, cards), dealt.view.lines[node]])
+        assert np.array_equal(batch.given[row], inputs.astype(np.float32))
+        assert np.allclose(batch.total[row], memory.weight[sample] * memory.value[sample] / pot, rtol=1e-6)
+        assert batch.legal[row].sum() == arrays.count[node]
+    assert (memory.cards.nbytes + memory.node.nbytes + memory.weight.nbytes + memory.value.nbytes) / 150 <= 32
+
+
+def made_classes(dealt, count):
+    """A few hands as if each were a class of its own on either street."""
+    hands, (first, last) = draw_hands(9, 0, count, dealt.view.known[-1]), (dealt.view.known[0], dealt.view.known[-1])
+    return [
+        Classes(hands.seen(0, first, dealt.view.cards), np.zeros(count, np.int64)),
+        Classes(hands.seen(0, last, dealt.view.cards), np.arange(count)),
+    ]
+
+
+def test_classes_of_hands_are_those_of_the_deck():
+    """Every class has a deal that is one of it, and hands come from the class that they had before the flop."""
+    dealt = trained("flop hold'em").dealt
+    first, last = hand_classes(dealt.game, dealt.view)
+    cards = dealt.game.cards
+    assert (len(first.cards), len(last.cards)) == (169, 1286792)
+    for bucket in np.random.default_rng(0).integers(0, len(last.cards), 8).tolist():
+        hand, board = sorted(last.cards[bucket, :2].tolist()), last.cards[bucket, 2:].tolist()
+        combo = hand[1] * (hand[1] - 1) // 2 + hand[0]
+        assert cards.bucket_row(1, 0, board)[combo] == bucket
+        assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
+    game = trained("5-flop hold'em").dealt.game
+    refused(r"with 5 board cards has .* cannot be made a table", hand_classes, game, view(game))
+
+
+def test_the_average_as_a_table_is_weighed_by_reach():
+    """Steinberger 2019, equations 5 and 6, path by path; uniform play, networks of 0, is one of what is averaged."""
+    dealt = trained("flop hold'em").dealt
+    tree, arrays = dealt.game.tree, dealt.game.tree.arrays
+    classes = made_classes(dealt, 5)
+    networks = [dealt.networks(player) for player in range(2)]
+    assert [[weight for weight, _ in mine] for mine in networks] == [[1, 2, 3], [1, 2, 3]]
+    strategy = Tabulation(dealt, [classes] * 2).explicit(networks)
+    for node in tree.decisions.tolist():
+        block, row = int(arrays.block[node]), int(arrays.row[node])
+        street, player = divmod(block, 2)
+        count, slot = int(arrays.count[node]), int(arrays.slot[node])
+        for hand in range(5):
+            sums = np.zeros(count)
+            for weight, parameters in networks[player]:
+                reach = weight
+                for over, below in pairwise(tree.path(node)):
+                    if arrays.kind[over] == DECISION and arrays.player[over] == player:
+                        seen = classes[int(arrays.block[over]) // 2].cards[hand]
+                        reach *= played(dealt, parameters, over, seen)[below - int(arrays.first[over])]
+                sums += reach * played(dealt, parameters, node, classes[street].cards[hand])[:count]
+            wanted = sums / sums.sum() if sums.sum() > 0 else np.full(count, 1 / count)
+            found = strategy.probability[block][hand, slot : slot + count]
+            assert np.abs(found - wanted).max() < 1e-4
+            assert strategy.weight[block][hand, row] == pytest.approx(sums.sum(), abs=1e-4)
+        cards = classes[street].cards
+        found, weight = Networks(dealt.game, dealt.config, dealt.tables).rows(node, cards)
+        wanted = strategy.probability[block][:, slot : slot + count]
+        assert np.abs(weight - strategy.weight[block][:, row]).max() < 1e-4
+        assert np.abs(weight[:, None] * (found - wanted)).max() < 1e-3

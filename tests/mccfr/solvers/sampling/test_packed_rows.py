@@ -1,0 +1,297 @@
+"""Rows as vectors: the same bits as their scalar twins, no cell beyond the row touched; random words of paths."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from abstraction.kernels.jit import intrinsic, njit, types
+from mccfr.common.rng import random_at
+from mccfr.solvers import regret as scalar
+from mccfr.solvers.regret import choose, regret_matching
+from mccfr.solvers.sampling import packed_rows
+from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
+
+
+@njit
+def vector_matching(regret, start, actions, sigma, place):
+    packed_rows.regret_matching_row(regret, start, actions, sigma, place)
+
+
+@njit
+def vector_both(regret, start, actions, u, even, sigma, place):
+    return packed_rows.match_and_choose_row(regret, start, actions, u, even, sigma, place)
+
+
+def vector_choice(weights, start, actions, u, even):
+    return vector_both(weights, start, actions, u, even, np.zeros(8, weights.dtype), 0)
+
+
+@intrinsic
+def add_one_by_ends(typing_context, cells, start, actions):
+    """Add 1 to a row, stored as where the processor has no masks."""
+
+    def codegen(context, builder, signature, arguments):
+        cells_, start_, actions_ = arguments
+        mask, place = (
+            packed_rows._lane_mask(builder, actions_),
+            packed_rows._pointer(context, builder, cells, cells_, start_),
+        )
+        row = packed_rows._load(builder, place, mask)
+        with mock.patch.object(packed_rows, "stores_masked_vectors", bool):
+            packed_rows._store(builder, builder.fadd(row, row.type([1.0] * packed_rows.LANES)), place, mask, actions_)
+        return context.get_dummy_value()
+
+    return types.void(cells, types.int64, actions), codegen
+
+
+@njit
+def vector_add_one_by_ends(cells, start, actions):
+    add_one_by_ends(cells, start, actions)
+
+
+@njit
+def vector_add(sums, start, actions, sigma, place, weight, word):
+    packed_rows.add_row(sums, start, actions, sigma, place, weight, word)
+
+
+@njit
+def vector_update(regret, start, actions, sigma, place, value, child, endings, weight):
+    return packed_rows.update_row(regret, start, actions, (sigma, place), (value, child), endings, weight)
+
+
+@njit
+def vector_update_explored(regret, start, actions, sigma, place, value, child, endings, weight, floor):
+    floored = weight, floor
+    return packed_rows.update_explored_row(regret, start, actions, (sigma, place), (value, child), endings, floored)
+
+
+@njit
+def vector_update_sampled(regret, start, actions, action, worth, here, weight):
+    packed_rows.update_sampled_row(regret, start, actions, action, (worth, here), weight)
+
+
+@njit
+def path_draws(word, step, array, share):
+    drawn = random_at(word, step)
+    return drawn, uniform_like(array, drawn), explores(drawn, share)
+
+
+numbers = st.floats(-1e9, 1e9, width=32)
+rows_of_numbers = st.lists(numbers, min_size=1, max_size=8)
+words = st.integers(0, 2**64 - 1)
+dtypes = st.sampled_from([np.float32, np.float64])
+
+
+def framed(values, dtype, guard=99.0):
+    """Cells with guards around and enough room behind for eight lanes."""
+    return np.array([guard, *values, *[guard] * 16], dtype)
+
+
+def assert_same(one, other):
+    """Equal to the last bit, but for the sign of zeros."""
+    assert one.dtype == other.dtype
+    np.testing.assert_array_equal(one, other)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_of_numbers, dtypes)
+def test_regret_matching(values, dtype):
+    table = framed(values, dtype)
+    vector, plain = (np.full(10, 7.0, dtype) for _ in range(2))
+    vector_matching(table, 1, len(values), vector, 1)
+    scalar.regret_matching(table, 1, len(values), plain, 1)
+    assert_same(vector[: len(values) + 1], plain[: len(values) + 1])
+    assert np.all(vector[len(values) + 1 : 9] == 0) and vector[9] == 7
+    assert_same(table, framed(values, dtype))
+
+
+draws = st.one_of(st.floats(0, 1, exclude_max=True), st.just(1 - 2.0**-53))
+
+
+@settings(max_examples=300, deadline=None)
+@given(rows_of_numbers, draws, st.booleans(), dtypes)
+def test_choice(values, u, even, dtype):
+    weights = framed(values, dtype)
+    action = vector_choice(weights, 1, len(values), u, even)
+    assert action == scalar.choose(weights, 1, len(values), u, even)
+    assert 0 <= action < len(values)
+    assert even or max(values) <= 0 or weights[1 + action] > 0
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_of_numbers, draws, st.booleans(), dtypes)
+def test_strategy_and_choice_at_once(values, u, even, dtype):
+    table, actions = framed(values, dtype), len(values)
+    sigma, expected = (np.full(10, 7.0, dtype) for _ in range(2))
+    assert vector_both(table, 1, actions, u, even, sigma, 1) == scalar.choose(table, 1, actions, u, even)
+    vector_matching(table, 1, actions, expected, 1)
+    assert_same(sigma, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_choice_is_in_proportion(dtype):
+    weights, draws = np.array([0, 2, -5, 3, 0, 1, 0, 4], dtype), (np.arange(1000) + 0.5) / 1000
+    for even, expected in ((False, [0, 0.2, 0, 0.3, 0, 0.1, 0, 0.4]), (True, [0.125] * 8)):
+        chosen = [vector_choice(weights, 0, 8, u, even) for u in draws]
+        np.testing.assert_array_equal(np.bincount(chosen, minlength=8) / 1000, expected)
+
+
+@pytest.mark.parametrize("actions", range(1, 9))
+def test_a_row_is_stored_by_its_ends_and_no_cell_beyond(actions):
+    cells = framed(range(actions), np.float32)
+    expected = cells.copy()
+    expected[1 : 1 + actions] += 1
+    vector_add_one_by_ends(cells, 1, actions)
+    assert_same(cells, expected)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_of_numbers, rows_of_numbers, st.floats(0, 1e6), words, dtypes, dtypes)
+def test_add(values, shares, weight, word, dtype, sigma_dtype):
+    actions = min(len(values), len(shares))
+    sigma = framed(np.abs(shares), sigma_dtype)
+    vector, plain = (framed(np.abs(values), dtype) for _ in range(2))
+    vector_add(vector, 1, actions, sigma, 1, weight, np.uint64(word))
+    scalar.add(plain, 1, actions, sigma, 1, weight, np.uint64(word))
+    assert_same(vector, plain)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(numbers, st.floats(0, 1, width=32), numbers), min_size=1, max_size=8),
+    st.booleans(),
+    st.booleans(),
+    st.floats(0, 1e6),
+    dtypes,
+)
+def test_update(cells, folds, ends, weight, dtype):
+    regrets, shares, values = (list(column) for column in zip(*cells, strict=True))
+    folds, ends = int(folds and len(cells) > 0), int(ends and len(cells) > 1)
+    sigma, value = np.array(shares + [0] * 8, dtype), np.array(values, dtype)
+    vector, plain = (framed(regrets, dtype) for _ in range(2))
+    # Values of children as they lie in the worklist: the endings' are given apart.
+    worklist = framed(values[folds + ends :], dtype, guard=1e30)
+    endings = (folds, values[0], ends, values[folds] if ends else 0.0)
+    total = vector_update(vector, 1, len(cells), sigma, 0, worklist, 1, endings, weight)
+    products = sigma[: len(cells)] * value
+    expected = scalar.total_of(products, 0, len(cells))
+    scalar.update(plain, 1, len(cells), value, 0, dtype(expected), weight)
+    assert_same(np.array(total, dtype), np.array(expected, dtype))
+    assert_same(vector, plain)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(numbers, st.floats(0, 1, width=32), numbers, st.booleans()), min_size=1, max_size=8),
+    st.booleans(),
+    st.floats(0, 1e6),
+    st.floats(-1e9, 0),
+    dtypes,
+)
+def test_update_where_some_actions_were_pruned(cells, folds, weight, floor, dtype):
+    regrets, shares, values, pruned = (list(column) for column in zip(*cells, strict=True))
+    folds = int(folds)
+    values = [
+        np.nan if gone and a >= folds else value for a, (value, gone) in enumerate(zip(values, pruned, strict=True))
+    ]
+    sigma, value = np.array(shares + [0] * 8, dtype), np.array(values, dtype)
+    vector, plain = (framed(regrets, dtype) for _ in range(2))
+    worklist = framed(values[folds:], dtype, guard=1e30)
+    endings = (folds, values[0] if folds else 0.0, 0, 0.0)
+    total = vector_update_explored(vector, 1, len(cells), sigma, 0, worklist, 1, endings, weight, floor)
+    products = np.where(np.isnan(value), dtype(0), sigma[: len(cells)] * value)
+    expected = scalar.total_of(products, 0, len(cells))
+    scalar.update_explored(plain, 1, len(cells), value, 0, dtype(expected), weight, floor)
+    assert_same(np.array(total, dtype), np.array(expected, dtype))
+    assert_same(vector, plain)
+    gone = np.isnan(value)
+    np.testing.assert_array_equal(vector[1 : 1 + len(cells)][gone], np.array(regrets, dtype)[gone])
+    assert np.all(vector[1 : 1 + len(cells)][~gone] >= dtype(floor))
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows_of_numbers, st.integers(0, 7), numbers, numbers, st.floats(0, 1e6), dtypes)
+def test_update_sampled(values, action, worth, here, weight, dtype):
+    action %= len(values)
+    vector, plain = (framed(values, dtype) for _ in range(2))
+    vector_update_sampled(vector, 1, len(values), action, worth, here, weight)
+    scalar.update_sampled(plain, 1, len(values), action, worth, here, weight)
+    assert_same(vector, plain)
+
+
+@pytest.mark.parametrize("actions", [1, 7, 8, 9, 20])
+def test_scalar_rows_of_any_length(actions):
+    """General records may have more than eight actions: sums in lanes, choices by plain prefix sums."""
+    generator = np.random.default_rng(actions)
+    regrets, sigma = generator.normal(size=actions), np.zeros(actions)
+    scalar.regret_matching(regrets, 0, actions, sigma, 0)
+    positive = np.maximum(regrets, 0)
+    expected = positive / positive.sum() if positive.any() else np.full(actions, 1 / actions)
+    np.testing.assert_allclose(sigma, expected, rtol=1e-12)
+    draws = (np.arange(2000) + 0.5) / 2000
+    counts = np.bincount([scalar.choose(sigma, 0, actions, u) for u in draws], minlength=actions)
+    np.testing.assert_allclose(counts / 2000, sigma, atol=1.01 / 2000)
+
+
+@settings(max_examples=150, deadline=None)
+@given(words, st.integers(0, 100), st.floats(0, 1), dtypes)
+def test_random_words_of_a_path(word, step, epsilon, dtype):
+    """wyrand in plain integers: the state is the seed and `step`+1 increments, halves of its product are folded."""
+    state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
+    product = state * (state ^ 0xE7037ED1A0B428DB)
+    expected = product % 2**64 ^ product >> 64
+    share = exploration(epsilon)
+    drawn, u, exploring = path_draws(np.uint64(word), np.uint64(step), np.zeros(1, dtype), share)
+    assert drawn == expected
+    assert u == dtype((expected >> 32) / 2**32)
+    assert exploring == (expected % 2**32 < int(epsilon * 2**32))
+
+
+def test_path_draws_are_uniform_and_independent():
+    """Correlations and means within 4.5 standard errors, over paths and from one decision to the next."""
+    count, array, share = 40_000, np.zeros(1), exploration(0.3)
+    draws = np.array([path_draws(np.uint64(k // 4), np.uint64(k % 4), array, share)[1:] for k in range(count)], float)
+    bound = 4.5 / np.sqrt(count)
+    assert abs(draws[:, 0].mean() - 0.5) < bound * np.sqrt(1 / 12)
+    assert abs(draws[:, 1].mean() - 0.3) < bound * np.sqrt(0.21)
+    assert abs(np.corrcoef(draws.T)[0, 1]) < bound
+    assert abs(np.corrcoef(draws[:-1, 0], draws[1:, 0])[0, 1]) < bound
+    assert exploration(1.0) == 2**32 and exploration(1e-15) == 0
+
+
+# --- Regret matching and the choice of an action from it ---
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("regrets", "expected"),
+    [
+        ([3, 1, -2], [0.75, 0.25, 0]),
+        ([-1, -2, -3], [1 / 3] * 3),
+        ([0, 0, 0], [1 / 3] * 3),
+        ([0, 5, 0], [0, 1, 0]),
+        ([1e30, 1e30, -1e30], [0.5, 0.5, 0]),
+    ],
+)
+def test_strategy_is_in_proportion_to_positive_regrets(dtype, regrets, expected):
+    table = np.array([99, *regrets, 99], dtype)
+    sigma = np.full(6, 7.0, dtype)
+    regret_matching(table, 1, 3, sigma, 2)
+    assert sigma.tolist() == pytest.approx([7, 7, *expected, 7])
+    assert table.tolist() == np.array([99, *regrets, 99], dtype).tolist()
+
+
+@pytest.mark.parametrize(("u", "action"), [(0.0, 1), (0.249, 1), (0.25, 2), (0.7499, 2), (0.75, 4), (1 - 2**-53, 4)])
+def test_choice_counts_prefix_sums(u, action):
+    sigma = np.array([9.0, 0.0, 0.25, 0.5, 0.0, 0.25, 0.0])
+    assert choose(sigma, 1, 6, u) == action
+
+
+def test_actions_without_probability_are_never_chosen():
+    """Three thirds add up to a hair below 1; a draw above the sum takes the last action that can be played."""
+    sigma = np.array([0.0, 0.3, 0.3, 0.3, 0.0])
+    assert choose(sigma, 0, 5, 0.95) == 3
+    assert choose(sigma, 0, 5, 0.0) == 1

@@ -1,0 +1,334 @@
+"""Strata: what is dealt, what an interval adds to the first street, and errors that must show.
+
+Shows:
+
+* Strata and their quotas deal what the game deals, and change the first street as it would
+  (test_strata_and_quotas_change_the_first_street_as_the_game_does, test_strata_deal_the_deck; planted:
+  test_planted_no_quotas, test_planted_isomorphic_boards_weighted_alike, test_planted_isomorphic_flops_weighted_alike)
+* A barrier adds what each stratum has changed, once, and floors and discounts the sum
+  (test_an_interval_adds_what_each_stratum_changes; planted: test_planted_errors_of_an_interval)
+* Strata learn as fast as the ordinary sampler at equal nodes
+  (test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes)
+"""
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+import pytest
+from stratified import LEDUC_12, Stratified
+
+from mccfr.cards.board_strata import in_strata, stratum_dealers
+from mccfr.cards.deals import card_masks, new_deals
+from mccfr.config.toml_files import config_from
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.poker import leduc
+from mccfr.solvers import strata_training as module
+from mccfr.solvers.game_from_config import configured_game
+from mccfr.solvers.solver import Share
+from mccfr.tables.table_layout import private_tables
+from mccfr.trees.compiled import TERMINAL
+
+LEDUC_4 = {"name": "leduc", "ranks": 4}
+PRUNED = {"negative_regret_pruning": True, "prune_after_nodes": 0, "prune_below_chips": 1.0, "floor_chips": 1.5}
+
+
+# --- what is dealt ---
+
+
+def drawn_chances(drawn):
+    """[F] chance of each board of the alias method."""
+    chance = drawn.accept.copy()
+    np.add.at(chance, drawn.alias, 1 - drawn.accept)
+    return chance / len(chance)
+
+
+def pairs(cards):
+    """[H, H] chance of each pair of hands."""
+    masks = cards.hand_masks()
+    weight = np.outer(*cards.reach) * ((masks[:, None] & masks) == 0)
+    return weight / weight.sum()
+
+
+def free(cards):
+    """[B, H, H] which boards of the second street a pair of hands leaves."""
+    hit = (cards.hand_masks() & card_masks(cards.board_cards[1])[:, None]) != 0
+    return ~hit[:, :, None] & ~hit[:, None, :]
+
+
+def dealt_by_game(cards):
+    """[B, H, H] chance of every deal: hands, then one of the boards that hit neither."""
+    left = free(cards)
+    return pairs(cards) * left / left.sum(axis=0).clip(1)
+
+
+def dealt_by_strata(cards, strata, quotas):
+    """[B, H, H] the same, by strata in proportion to their quotas: a board by weight, then hands that it leaves."""
+    mixed = np.zeros(free(cards).shape)
+    for stratum, dealer in enumerate(stratum_dealers(cards, strata, 0)):
+        chances = dict(zip(strata.boards[stratum].tolist(), drawn_chances(dealer._drawn), strict=True))
+        for board, chance in chances.items():
+            held = pairs(cards) * free(cards)[board]
+            mixed[board] += quotas[stratum] / sum(quotas) * chance * held / held.sum()
+    return mixed
+
+
+def first_street_changes(game, chances, strategy):
+    """Expected regrets of the first street's actions, [2, rows' buckets, nodes], where strategies are frozen."""
+    tree, cards = game.tree.arrays, game.cards
+    found = np.zeros((2, int(game.buckets[:2].max()), len(tree.kind)))
+    for board, one, other in np.argwhere(chances > 0).tolist():
+        bucket = [
+            int(cards.bucket[street][p, (0, board)[street], hand])
+            for street in (0, 1)
+            for p, hand in enumerate((one, other))
+        ]
+        result = float(np.sign(cards.strength[board, one] - cards.strength[board, other]))
+
+        def value(node, player, reach, bucket=bucket, result=result, chance=chances[board, one, other]):
+            if tree.kind[node] == TERMINAL:
+                return (1 - 2 * player) * (tree.fixed[node] + tree.showdown[node] * result)
+            children = range(tree.first[node], tree.first[node] + tree.count[node])
+            if tree.count[node] == 1:
+                return value(children[0], player, reach)
+            acts, block = tree.player[node], tree.block[node]
+            sigma = strategy(node, bucket[block])[: len(children)]
+            sigma = sigma / sigma.sum()
+            values = [
+                value(c, player, reach * (1 if acts == player else p)) for c, p in zip(children, sigma, strict=True)
+            ]
+            mean = float(np.dot(sigma, values))
+            if acts == player and block < 2:
+                found[player, bucket[block], list(children)] += chance * reach * (np.array(values) - mean)
+            return mean
+
+        for player in (0, 1):
+            value(0, player, 1.0)
+    return found
+
+
+def unequal_leduc():
+    """Leduc with ranges of all weights, in strata of unequal shares."""
+    game = leduc(config_from({"game": LEDUC_4}, "test").game)
+    reach = np.random.default_rng(3).uniform(0.2, 1, game.cards.reach.shape)
+    cards, strata = in_strata(replace(game.cards, reach=reach), 3)
+    return replace(game, cards=cards, strata=strata)
+
+
+def check_deals(game, quotas):
+    """Strata with these quotas deal what the game deals, and change the first street as it would, to 1e-9."""
+    cards, strata = game.cards, game.strata
+    wanted, found = dealt_by_game(cards), dealt_by_strata(cards, strata, quotas)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-12)
+    rng = np.random.default_rng(1)
+    kept = rng.uniform(0.1, 1, (len(game.tree.arrays.kind), int(game.buckets.max()), 4))
+    changes = [
+        first_street_changes(game, chances, lambda node, bucket: kept[node, bucket]) for chances in (wanted, found)
+    ]
+    assert np.abs(changes[0]).max() > 0.01
+    np.testing.assert_allclose(changes[1], changes[0], rtol=0, atol=1e-9)
+
+
+def test_strata_and_quotas_change_the_first_street_as_the_game_does():
+    game = unequal_leduc()
+    assert len(set(game.strata.shares.tolist())) == 3
+    check_deals(game, game.strata.shares)
+    assert Stratified(5).barrier.strata.shares.tolist() == [6, 4, 6, 4, 4]  # boards, each as likely
+
+
+def test_planted_no_quotas():
+    with pytest.raises(AssertionError):
+        check_deals(unequal_leduc(), [1, 1, 1])
+
+
+def test_planted_isomorphic_boards_weighted_alike(monkeypatch):
+    game = unequal_leduc()
+    alike = [np.ones(len(weights)) for weights in game.strata.weights]
+    with pytest.raises(AssertionError):
+        check_deals(replace(game, strata=replace(game.strata, weights=alike)), game.strata.shares)
+
+
+def test_deals_of_a_stratum_are_functions_of_seed_stratum_and_number():
+    game = unequal_leduc()
+    dealers, again = (stratum_dealers(game.cards, game.strata, 7) for _ in range(2))
+    for stratum, dealer in enumerate(dealers):
+        deals, parts = new_deals(4000, 2), new_deals(1500, 2)
+        dealer.draw(100, 4000, deals)
+        again[stratum].draw(1100, 1500, parts)
+        for whole, part in zip(deals, parts, strict=True):
+            np.testing.assert_array_equal(whole[1000:2500], part)
+        first = game.strata.first[:, 1]
+        assert (deals.bucket[:, 2:] >= first[stratum]).all() and (deals.bucket[:, 2:] < first[stratum + 1]).all()
+        chances = dealt_by_strata(game.cards, game.strata, np.eye(3)[stratum])
+        hands = np.bincount(deals.bucket[:, 0], minlength=8) / 4000
+        np.testing.assert_allclose(hands, chances.sum(axis=(0, 2)), atol=5 * np.sqrt(0.25 / 4000))
+
+
+# --- shares ---
+
+
+def test_quotas_carry_what_rounding_leaves():
+    shares, due, done = [6, 4, 4, 7], [0] * 4, np.zeros(4, int)
+    for iterations in [1, 5, 2, 13, 21, 42]:
+        quota, due = module.quotas(iterations, shares, due)
+        done += quota
+    assert done.tolist() == [24, 16, 16, 28] and due == [0] * 4  # 84 iterations: four whole cycles
+
+
+def test_boards_alike_but_for_suits_share_a_stratum_and_no_table_grows():
+    plain = leduc(config_from({"game": LEDUC_12}, "test").game)
+    trained = Stratified(5)
+    assert trained.game.buckets.tolist() == plain.buckets.tolist()
+    assert [len(boards) for boards in trained.game.strata.boards] == [6, 4, 6, 4, 4]
+    ranks = [
+        {int(plain.cards.board_cards[1][board, -1]) // 2 for board in boards} for boards in trained.game.strata.boards
+    ]
+    assert sum(map(len, ranks)) == 12 == len(set.union(*ranks))
+
+
+# --- what an interval adds ---
+
+
+def check_interval(trained):
+    """One interval: totals become what they were and what each stratum changes of that; then floors and discounts.
+
+    Strata are trained again for this by themselves, the last first, each from the barrier's tables.
+    """
+    game, algorithm, nodes = trained.game, trained.algorithm, trained.nodes
+    before = {name: table.copy() for name, table in trained.totals.items()}
+    later = {name: table.copy() for name, table in trained.tables.items()}
+    states = [replace(state, rng=list(state.rng)) for state in trained.states]
+    trained.interval()
+    schedule, added = algorithm.schedule, {name: np.zeros_like(table) for name, table in before.items()}
+    iterations = 0
+    for stratum in reversed(range(len(states))):
+        tables = private_tables(trained.layout)
+        for name, table in later.items():
+            tables[name][...] = 0 if name.startswith("strategy_sum/street0") else before.get(name, table)
+        begun = {name: tables[name].astype(np.float64) for name in before}
+        solver, quota = (
+            algorithm.solver(game, tables, Share()),
+            trained.states[stratum].iterations - states[stratum].iterations,
+        )
+        solver.run_stratum(stratum, states[stratum], nodes, quota)
+        iterations += quota
+        assert states[stratum].rng == trained.states[stratum].rng
+        for name in before:
+            added[name] += tables[name] - begun[name]
+    for name, table in trained.totals.items():
+        wanted = before[name] + added[name]
+        if name.startswith("regret/"):
+            np.maximum(wanted, algorithm.first_floor(nodes), out=wanted)
+        np.testing.assert_allclose(table, wanted, rtol=0, atol=1e-5)  # whole numbers stand for 2^-21 or so
+    if algorithm.first_floor(nodes) == -inf:  # each first decision is visited once an iteration
+        row = (trained.totals["strategy_sum/street0/player0"] - before["strategy_sum/street0/player0"])[:, :2]
+        assert row.sum() == pytest.approx(schedule.weight(nodes) * iterations, rel=1e-6)
+
+
+def begun(**solver):
+    trained = Stratified(5, **{"seed": 3, "period_nodes": 3000, **solver})
+    trained.train(700)
+    return trained
+
+
+KINDS = {
+    "linear": {},
+    "pruned": PRUNED,
+}
+
+
+@pytest.mark.parametrize("solver", KINDS.values(), ids=KINDS)
+def test_an_interval_adds_what_each_stratum_changes(solver):
+    trained = begun(**solver)
+    for _ in range(3):
+        check_interval(trained)
+    if "floor_chips" in solver:
+        floor = trained.algorithm.first_floor(trained.nodes)
+        assert min(trained.totals[f"regret/street0/player{p}"].min() for p in (0, 1)) >= floor
+
+
+class AddedTwice(Stratified):
+    def train_strata(self, interval, quotas, order):
+        super().train_strata(interval, quotas, order)
+        self.changes *= 2
+
+
+class RepeatedFromTheWrongStreet(Stratified):
+    """The last stratum's interval is repeated with the first street as it is after the barrier."""
+
+    def train_strata(self, interval, quotas, order):
+        super().train_strata(interval, quotas, order[:-1])
+        kept = {name: table.copy() for name, table in self.totals.items()}
+        self.barrier.add(interval, self.changes)
+        super().train_strata(interval, quotas, order[-1:])
+        for name, table in kept.items():
+            self.totals[name][...] = table
+
+
+class WeightThatChanges(Stratified):
+    def train_strata(self, interval, quotas, order):
+        for stratum in order:
+            later = interval._replace(nodes=interval.nodes + 3000 * (stratum > 2))
+            super().train_strata(later, quotas, [stratum])
+
+
+class FloorsPerCopy(Stratified):
+    def train_strata(self, interval, quotas, order):
+        work, own = self.worker.solver, self.worker.solver._own
+        work._own = lambda nodes: tuple(pruning._replace(first_floor=pruning.floor) for pruning in own(nodes))
+        super().train_strata(interval, quotas, order)
+
+
+@pytest.mark.parametrize(
+    ("planted", "solver"),
+    [(AddedTwice, {}), (RepeatedFromTheWrongStreet, {}), (WeightThatChanges, {}), (FloorsPerCopy, PRUNED)],
+    ids=["changes added twice", "wrong first street", "weight that changes", "floors per copy"],
+)
+def test_planted_errors_of_an_interval(planted, solver):
+    trained = begun(**solver)
+    trained.__class__ = planted
+    with pytest.raises(AssertionError):
+        for _ in range(3):
+            check_interval(trained)
+
+
+def test_changes_that_64_bits_do_not_hold_are_found():
+    trained = begun()
+    interval, quotas = trained.barrier.begin(trained.states)
+    assert not trained.worker.run(0, trained.states[0], quotas[0], interval._replace(scale=2.0**70))
+
+
+def test_outcome_sampling_in_strata_learns():
+    trained = Stratified(4, algorithm="outcome-sampling")
+    trained.train(10_000)
+    first = evaluate_exact(trained.game, trained.average()).exploitability_chips
+    trained.train(60_000)
+    assert evaluate_exact(trained.game, trained.average()).exploitability_chips < first / 2
+
+
+def ratio(seed, iterations):
+    """Exploitability in four strata, over that of the ordinary sampler after as many nodes."""
+    trained = Stratified(4, seed=seed)
+    trained.train(iterations)
+    config = config_from({"game": LEDUC_12, "solver": {"period_nodes": 1_000_000, "seed": seed}}, "test")
+    game, algorithm = configured_game(config, None), type(trained.algorithm)(config)
+    tables = private_tables(algorithm.layout(game))
+    solver = algorithm.solver(game, tables, Share())
+    while (nodes := solver.state.nodes) < trained.nodes:
+        solver.run(nodes, trained.nodes - nodes, 2**60)
+    ordinary = algorithm.averages.strategy(game, tables, solver.state.nodes, solver.state.iterations)
+    found = [
+        evaluate_exact(*pair).exploitability_chips for pair in ((trained.game, trained.average()), (game, ordinary))
+    ]
+    return found[0] / found[1]
+
+
+def test_strata_learn_as_fast_as_the_ordinary_sampler_at_equal_nodes():
+    assert np.mean([ratio(seed, 100_000) for seed in range(2)]) == pytest.approx(1.0, abs=0.25)
+
+
+@pytest.mark.slow
+def test_forty_seeds_of_strata_and_the_ordinary_sampler_at_equal_nodes():
+    found = np.array([ratio(seed, 300_000) for seed in range(40)])
+    half = 2.03 * found.std(ddof=1) / np.sqrt(len(found))
+    assert found.mean() - half > 0.9 and found.mean() + half < 1.1

@@ -1,0 +1,124 @@
+"""Purified and thresholded strategies: the same rows where they are evaluated, exported and played.
+
+Shows:
+
+* Purified and thresholded strategies are one where they are evaluated, exported and played; of several likeliest
+  actions a fold is taken last (test_what_is_evaluated_exported_and_played_is_one,
+  test_of_several_likeliest_a_fold_is_taken_last, test_a_match_plays_what_it_is_told_to)
+"""
+
+import numpy as np
+import pytest
+from commands import call, refusal
+from policies import document, write_random
+from refusals import refused
+from small_games import game_of
+from strategies import partly_reached_strategy, random_strategy
+
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.evaluation.head_to_head import head_to_head
+from mccfr.games.registry import build_game
+from mccfr.matches.match import Contender, Match
+from mccfr.play.policy_seat import PolicySpec, Seat
+from mccfr.policy import Policy, Profile, write_policy
+from mccfr.runs.results.targets import Reference, open_target
+from mccfr.tables.purification import simpler_rows, simplified
+
+MANNERS = [{"purify": True}, {"threshold": 0.25}, {"purify": True, "threshold": 0.25}]
+
+
+def naive_row(row, labels, purify=False, threshold=0.0):
+    """One row as it is played."""
+    above = [share if share >= threshold else 0.0 for share in row]
+    row = [share / sum(above) for share in above] if sum(above) else list(row)
+    if not purify:
+        return row
+    likeliest = [action for action, share in enumerate(row) if share == max(row)]
+    chosen = next((action for action in likeliest if labels[action] != "f"), likeliest[0])
+    return [float(action == chosen) for action in range(len(row))]
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_what_is_evaluated_exported_and_played_is_one(tmp_path, manner):
+    """Rows that were never reached too, which are purified to the first action that is no fold."""
+    policy = Policy.open(write_random(tmp_path / "policy", LeducGame()))
+    game, tree = policy.game, policy.game.tree
+    found = simplified(game, policy.strategy(), **manner)
+    write_policy(tmp_path / "exported", game, document(LeducGame()), found, provenance={"checkpoint": 0})
+    seat, made, exported = Seat(policy, **manner), Profile(game, found), Policy.open(tmp_path / "exported")
+    changed = never = 0
+    for node in tree.decisions.tolist():
+        buckets = np.arange(int(game.buckets[int(tree.arrays.block[node])]))
+        labels, plain = [tree.label[child] for child in tree.children(node)], policy.rows(node, buckets)[0]
+        wanted = np.array([naive_row(row, labels, **manner) for row in plain])
+        assert np.allclose(made.rows(node, buckets)[0], wanted, atol=1e-15)
+        assert np.allclose(seat.played(node, buckets), wanted, atol=1e-15)
+        assert np.allclose(exported.rows(node, buckets)[0], wanted, atol=1e-4)
+        changed += int((np.abs(wanted - plain) > 1e-9).any(axis=1).sum())
+        never += sum(labels[0] == "f" and policy.weight(node, bucket) == 0 for bucket in buckets)
+    assert changed > 100 and never > 10
+
+
+def test_of_several_likeliest_a_fold_is_taken_last():
+    """Naively, with and without a fold in front; a hand that cannot be plays nothing."""
+    rows = np.array([[0.4, 0.4, 0.2], [0.5, 0.25, 0.25], [0.2, 0.4, 0.4], [1 / 3] * 3, [0, 0, 0]])
+    for folds, wanted in ((True, [1, 0, 1, 1]), (False, [0, 0, 1, 0])):
+        both = simpler_rows(np.tile(rows, 2), np.array([0, 3, 6]), np.array([folds, False]), True, 0)
+        assert both[:4, :3].argmax(axis=1).tolist() == wanted
+        assert both[:4, 3:].argmax(axis=1).tolist() == [0, 0, 1, 0]
+        assert both.sum(axis=1).tolist() == [2, 2, 2, 2, 0]
+
+
+@pytest.mark.parametrize("manner", MANNERS, ids=str)
+def test_a_match_plays_what_it_is_told_to(manner):
+    """Hand for hand what the strategy that is so wins, in all three figures; and not what the plain one wins."""
+    game = game_of("leduc")
+    a, b = random_strategy(game, 1), random_strategy(game, 2)
+
+    def pairs(*strategies_and_manners):
+        players = [
+            Contender("policy", PolicySpec(Profile(game, strategy), **options), Profile(game, plain))
+            for plain, (strategy, options) in zip((a, b), strategies_and_manners, strict=True)
+        ]
+        table = Match(players, 3)
+        return np.array([table.play(unit) for unit in range(25)])
+
+    told, made = pairs((a, manner), (b, {})), pairs((simplified(game, a, **manner), {}), (b, {}))
+    assert np.allclose(told, made, atol=1e-9)
+    assert not np.allclose(told, pairs((a, {}), (b, {})), atol=1e-9)
+
+
+def test_nothing_asked_for_is_nothing_done():
+    game = game_of("kuhn")
+    strategy = partly_reached_strategy(game)
+    assert simplified(game, strategy) is strategy
+    refused("threshold = 2: it must be between 0 and 1", simplified, game, strategy, threshold=2)
+
+
+def test_an_export_says_what_it_costs(capsys, tmp_path):
+    """Head-to-head where cards are dealt, and exploitability elsewhere; nothing where nothing was asked for."""
+    for name in ("kuhn", "goofspiel"):
+        (tmp_path / f"{name}.toml").write_text(f'[game]\nname = "{name}"\n' + "cards = 3\n" * (name == "goofspiel"))
+        solve = "solve", tmp_path / f"{name}.toml", "--run", tmp_path / name, "--iterations", 500, "--workers", 0
+        assert call(capsys, *solve).status == 0
+    run, game = tmp_path / "kuhn", build_game(KuhnGame(), None)
+    assert "loses" not in call(capsys, "export", run, tmp_path / "plain").err
+    said = call(capsys, "export", run, tmp_path / "eighth", "--quantise", "uint8").err
+    exact, eighth = open_target(Reference(run)), Policy.open(tmp_path / "eighth")
+    lost = head_to_head(Profile(game, exact.strategy), Profile(game, eighth.strategy()), 10).mean_chips
+    assert f"as exported it loses {lost:+.3g} chips a hand to the average as it is, exactly" in said
+    assert "loses" in call(capsys, "export", run, tmp_path / "pure", "--purify").err
+    pure = Policy.open(tmp_path / "pure")
+    assert pure.meta["provenance"]["purify"] is True
+    assert all(np.isin(table, (0, 1)).all() for table in pure.strategy().probability)
+    said = call(capsys, "export", tmp_path / "goofspiel", tmp_path / "bids", "--threshold", 0.2).err
+    assert "exploitability" in said and "chips as exported" in said
+    assert call(capsys, "export", run, tmp_path / "valued", "--values").status == 0
+    valued = Policy.open(tmp_path / "valued")
+    assert valued.meta["values"]["bound"] == "exact" and valued.values(0, 1).shape == (3,)
+    told = refusal(capsys, "export", run, tmp_path / "rows.csv", "--format", "csv", "--values")
+    assert "csv has no place for values: export a policy" in told
+    told = refusal(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--values")
+    assert "zarr has no place for values: export a policy" in told
+    told = refusal(capsys, "export", run, tmp_path / "tables", "--format", "zarr", "--purify")
+    assert "zarr holds the run's tables as they are" in told

@@ -1,0 +1,93 @@
+import pytest
+from places import RUNS
+from refusals import refusals
+from small_games import BLINDS, TURN
+
+from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
+from mccfr.games.registry import build_game
+from mccfr.trees.betting_lines import find_decision, find_node, line_text, put_in_chips, to_chips
+from mccfr.trees.compiled import DECISION
+
+
+def tree_of(config):
+    return build_game(config, RUNS).tree
+
+
+@pytest.mark.parametrize(
+    "config",
+    [KuhnGame(), LeducGame(), LeducGame(bets=((0.5, 1, 2), (1.5, 4))), BLINDS, TURN, GoofspielGame(cards=3)],
+    ids=str,
+)
+def test_every_node_has_a_line_of_its_own(config):
+    tree = tree_of(config)
+    lines = [line_text(tree, node) for node in range(len(tree.label))]
+    assert lines[0] == ""
+    assert len(set(lines)) == len(lines)
+    assert [find_node(tree, line) for line in lines] == list(range(len(lines)))
+
+
+@pytest.mark.parametrize(
+    ("config", "lines"),
+    [
+        (LeducGame(), ["r3r5c/r9", "r3r5cr9", " r3r5c/r9 ", "r3.0r5c/r9"]),
+        (LeducGame(), ["cc/", "cc"]),
+        (TURN, ["r1800c/", "r1800c", "r1800.00c"]),
+        (GoofspielGame(cards=3), ["3 1 2", " 3  1 2 "]),
+        (OpenSpielGame(game="kuhn_poker"), ["0 2 1"]),
+    ],
+    ids=str,
+)
+def test_ways_to_write_the_same_line(config, lines):
+    tree = tree_of(config)
+    assert len({find_decision(tree, line) for line in lines}) == 1
+    assert line_text(tree, find_node(tree, lines[-1])) == lines[0]
+
+
+test_wrong_lines_say_where_and_what_is_legal = refusals(
+    (r"character 1: 'x' is not possible here; legal actions: c, b", KuhnGame(), "x"),
+    (r"character 2: 'b' is not possible here; legal actions: f, c", KuhnGame(), "bb"),
+    (r"character 3: 'c' .*the hand is over and the line must end", KuhnGame(), "bcc"),
+    (r"the hand is over here, so nobody acts", KuhnGame(), "bc"),
+    (r"character 2: the street does not change here", KuhnGame(), "b/"),
+    (r"character 1: the street does not change here.*legal actions: c, r3", LeducGame(), "/cc"),
+    (r"character 2: the street does not change here", LeducGame(), "c/c"),
+    (r"character 4: the street does not change here", LeducGame(), "cc//"),
+    (r"character 1: 'r4' is not possible here; legal actions: c, r3", LeducGame(), "r4"),
+    (r"character 3: 'r' is not possible here; legal actions: f, c, r5", LeducGame(), "r3r"),
+    (r"character 5: 'r3' is not possible here; legal actions: c, r7", LeducGame(), "r3c/r3"),
+    (r"character 3: ' ' is not possible", LeducGame(), "r3 c"),
+    (r"action 3: '3' is not possible here; legal actions: 1, 2", GoofspielGame(cards=3), "3 1 3"),
+    (r"chance acts here; add one of its outcomes: 0, 1, 2", OpenSpielGame(game="kuhn_poker"), ""),
+    (r"action 2: '0' is not possible here; outcomes of chance: 1, 2", OpenSpielGame(game="kuhn_poker"), "0 0"),
+    call=lambda config, line: find_decision(tree_of(config), line),
+)
+
+
+@pytest.mark.parametrize(
+    ("config", "line", "own", "level", "after"),
+    [
+        (KuhnGame(), "", 1, 1, [1, 2]),
+        (KuhnGame(), "cb", 1, 2, [1, 2]),
+        (LeducGame(), "r3", 1, 3, [1, 3, 5]),
+        (LeducGame(), "r3c/cr7", 3, 7, [3, 7, 11]),
+        (BLINDS, "", 1, 2, [1, 2, 4, 5, 6, 7]),
+        (BLINDS, "c", 2, 2, [2, 4, 5, 6, 7]),
+        (BLINDS, "r5", 2, 5, [2, 5, 7]),
+        (TURN, "cc/r1800", 900, 1800, [900, 1800, 5400, 20000]),
+    ],
+)
+def test_chips_are_those_of_the_rules(config, line, own, level, after):
+    tree = tree_of(config)
+    node = find_decision(tree, line)
+    assert put_in_chips(tree, node) == (own, level)
+    assert to_chips(tree, node) == after
+
+
+@pytest.mark.parametrize("config", [LeducGame(), BLINDS, TURN], ids=str)
+def test_a_raise_puts_in_what_its_label_says(config):
+    tree = tree_of(config)
+    for node in tree.decisions.tolist():
+        for child, chips in zip(tree.children(node), to_chips(tree, node), strict=True):
+            if tree.label[child].startswith("r"):
+                assert chips == float(tree.label[child][1:])
+                assert tree.arrays.kind[child] == DECISION

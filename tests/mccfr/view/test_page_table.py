@@ -1,0 +1,175 @@
+"""A table in a page: hands are those of the session, said once, and nobody sees the other's cards before a showdown.
+
+Shows:
+
+* Hands played in the page are the session's, done once, and the other's cards are told at showdowns alone
+  (test_the_other_s_cards_are_told_at_showdowns_alone, test_what_is_said_twice_is_done_once)
+* What a decision costs is its EV against that of the best action
+  (test_a_decision_costs_what_the_best_one_is_worth_more)
+"""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from policies import write_random
+from random_policy import policy
+from refusals import refused
+
+from abstraction.boards import preflop_classes
+from abstraction.cards import combo_index, parse_cards
+from mccfr.config.game_tables import KuhnGame
+from mccfr.config.toml_files import config_from
+from mccfr.games.registry import build_game
+from mccfr.solvers.public import best_response
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.betting_lines import find_node
+from mccfr.view import Spots, StrategyList, open_spots
+from mccfr.view.expected_values import ExpectedValues
+from mccfr.view.page_table import PageTable
+from mccfr.view.preflop_equity import preflop_equities
+
+
+def played(table, state, choose):
+    """A hand to its end; every state of it."""
+    seen = [state]
+    while state["result"] is None:
+        state = table.act(state["hand"], state["line"], choose(state))
+        seen.append(state)
+    return seen
+
+
+def folding(state):
+    """Fold where that is possible."""
+    return "f" if state["actions"][0]["action"] == "f" else "c"
+
+
+def test_the_other_s_cards_are_told_at_showdowns_alone():
+    spots = Spots(policy(), "random")
+    table, ends = PageTable(spots), set()
+    assert table.state() == {"hand": None}
+    state, won = table.sit(seed=2), 0.0
+    for number in range(12):
+        seen = played(table, state, folding if number % 4 == 3 else lambda now: "c")
+        dealt = spots.dealing.deal(2, number)
+        position = (number + 1) % 2
+        own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
+        for state in seen:
+            assert (state["position"], state["cards"]) == (position, own)
+            shown = state["result"] is not None and state["result"]["shown"] is not None
+            assert (f'"{other}"' in json.dumps(state)) == shown
+            if state["actions"]:  # the board of the street, and no card more
+                street = state["line"].count("/")
+                assert state["board"] == spots.dealing.board_text(street, dealt.boards[street])
+        won += state["result"]["won_chips"]
+        assert state["won_chips"] == pytest.approx(won) and state["played"] == number + 1
+        if state["line"].endswith("f"):
+            folder = spots.betting.read(state["line"][:-1])[0].player
+            assert (state["result"]["won_chips"] > 0) == (folder != position)
+        ends.add(shown)
+        state = table.deal(number)
+    assert ends == {True, False}
+
+
+def test_what_is_said_twice_is_done_once():
+    table = PageTable(Spots(policy(), "random"))
+    first = table.sit(seed=5)
+    after = table.act(first["hand"], first["line"], "c")
+    assert table.act(first["hand"], first["line"], "c") == after == table.state() == table.deal(first["hand"] + 3)
+    refused("a raise is to", table.act, after["hand"], after["line"], "r1")
+    over = played(table, after, lambda now: "c")[-1]
+    assert table.act(over["hand"], over["line"], "c") == over
+    following = table.deal(over["hand"])
+    assert following["hand"] == over["hand"] + 1 and table.deal(over["hand"]) == following
+
+
+def test_small_games_are_played_too(tmp_path):
+    table = PageTable(open_spots(write_random(tmp_path / "kuhn", KuhnGame())))
+    for number in range(4):
+        state = table.sit(seed=1) if not number else table.deal(number - 1)
+        assert state["raise_chips"] is None and state["behind_chips"] is None
+        state = played(table, state, lambda now: now["actions"][-1]["action"])[-1]
+        assert abs(state["result"]["won_chips"]) in (1, 2)
+    refused("is not whole no-limit hold'em", table.sit, "river")
+
+
+def test_equities_before_the_flop_are_the_known_ones():
+    """Against any two cards, as published tables have them to four digits; two pairs of classes by themselves."""
+    table, classes = preflop_equities(), preflop_classes()
+    assert table.shape == (169, 169) and abs(table + table.T - 1).max() < 1e-6
+    found = Spots(policy(), "random")
+    equity = dict(zip(found.spot("")["hands"]["names"], found.equity("")["equity"][0], strict=True))
+    for hand, known in (("AsAh", 0.8520), ("7s2h", 0.3458), ("3s2h", 0.3230), ("AsKs", 0.6704)):
+        assert equity[hand] == pytest.approx(known, abs=6e-5), hand
+    number = {name: classes[combo_index(*parse_cards(name))] for name in ("AsAh", "KsKh", "AsKs", "QsQh")}
+    assert table[number["AsAh"], number["KsKh"]] == pytest.approx(0.8195, abs=1e-4)
+    assert table[number["AsKs"], number["QsQh"]] == pytest.approx(0.4605, abs=1e-3)
+
+
+def test_strategies_beside_each_other_are_of_one_game(tmp_path):
+    kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
+    holdem = Spots(policy(), "random")
+    shelf = StrategyList([("one", lambda: holdem), ("two", lambda: kuhn), ("three", lambda: Spots(policy(), "random"))])
+    assert shelf.shown(2).spots.spot("r200") == holdem.spot("r200") and shelf.shown(2) is shelf.shown(2)
+    refused("game", shelf.shown, 1)
+    refused("there are strategies 0 to 2", shelf.shown, 3)
+
+
+def test_a_decision_costs_what_the_best_one_is_worth_more():
+    """Exact on the river; a bet that the strategy has not costs nobody knows what."""
+    spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
+    worth, there = ExpectedValues(spots), spots.spot(line, board)
+    hand = there["hands"]["names"].index("KhQd")
+    each = worth.values(line, board)["actions"][hand]
+    values = {one["action"]: value for one, value in zip(there["actions"], each, strict=True)}
+    best = max(values, key=values.get)
+    for action, value in values.items():
+        found = worth.cost(line, board, "KhQd", action)
+        assert found["exact"] and found["best"] == best
+        assert found["cost_chips"] == pytest.approx(values[best] - value, abs=2e-4)
+        assert found["ci95"] == [found["cost_chips"]] * 2
+    assert worth.cost(line, board, "KhQd", "r1234")["cost_chips"] is None
+    refused("cannot be held here", worth.cost, line, board, "KcQd", "c")
+
+
+RAKED = {
+    "name": "holdem-subgame",
+    "board": "QsJh2h7c3d",
+    "ranges": {"oop": "AhAd,QhQd,5s4s", "ip": "AcAs,KcKd"},
+    "pot": 60,
+    "effective_stack": 90,
+    "rake": 0.05,
+    "rake_cap": 4,
+    "menu": {"first": ["1p"], "later": ["allin"]},
+}
+
+
+def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
+    """Line by line and hand by hand: a won, a lost and a shared showdown, and folds."""
+    game = build_game(config_from({"game": RAKED}, "test").game, None)
+    write_random(tmp_path / "raked", config_from({"game": RAKED}, "test").game)
+    table, paid = PageTable(open_spots(tmp_path / "raked")), set()
+    for seed in range(60):
+        end = played(table, table.sit(seed=seed), lambda now: now["actions"][seed % len(now["actions"])]["action"])[-1]  # noqa: B023
+        hands = table._spots.dealing.deal(seed, 0).hands
+        node = find_node(game.tree, end["line"])
+        expected = paid_at(game, node, hands)[end["position"]]
+        assert end["result"]["won_chips"] == pytest.approx(expected, abs=1e-9)
+        assert end["won_chips"] == end["result"]["won_chips"]
+        paid.add(round(expected, 3))
+    assert {27.0, -30.0, -1.5} <= paid and len(paid) > 6
+
+
+def paid_at(game, node, hands):
+    """What each player gets at a terminal with two hands, by the walk that solves."""
+    reach = np.zeros_like(game.cards.reach)
+    reach[[0, 1], list(hands)] = 1
+    cards = replace(game.cards.listed(), reach=reach)
+    tables = [np.zeros(shape) for shape in zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)]
+    for above, below in pairwise(game.tree.path(node)):
+        block, slot = int(game.tree.arrays.block[above]), int(game.tree.arrays.slot[above])
+        tables[block][:, slot + below - int(game.tree.arrays.first[above])] = 1
+    strategy = Strategy(tables, [np.ones((len(table), 1)) for table in tables])
+    return best_response.values(replace(game, cards=cards), strategy)[:, best_response.FOLLOW]

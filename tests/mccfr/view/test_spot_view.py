@@ -1,0 +1,246 @@
+"""Spots of a strategy: what every hand does as queries have it, ranges by Bayes, equities by naive enumeration.
+
+Shows:
+
+* What `mccfr view` shows is what queries say, in the tree and off it; ranges are products over deals, equities all
+  showdowns (test_hands_of_holdem_do_what_queries_say, test_hands_of_leduc_do_what_queries_say,
+  test_ranges_are_what_both_have_played_by_bayes,
+  test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for,
+  test_equities_are_those_of_all_showdowns, test_equities_before_the_flop_are_the_known_ones)
+* What is solved again has the EV of each action with each hand
+  (test_values_of_what_is_solved_again_are_those_of_showdowns)
+"""
+
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+from policies import write_random
+from random_policy import policy
+from refusals import refusals, refused
+
+from abstraction.cards import combo_text, parse_cards
+from abstraction.hand_evaluator import strength
+from abstraction.range_notation import parse_range
+from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
+from mccfr.policy import Policy
+from mccfr.policy.query import query
+from mccfr.view import Spots, open_spots
+from mccfr.view.resolve_request import Solving
+
+FLOP, RIVER = "Kc7d2s", "Kc7d2s4hAs"
+
+
+@pytest.fixture(scope="module")
+def holdem():
+    return Spots(policy(), "random")
+
+
+@pytest.fixture(scope="module")
+def leduc(tmp_path_factory):
+    out = write_random(tmp_path_factory.mktemp("view") / "leduc", LeducGame())
+    return open_spots(out), Policy.open(out)
+
+
+def played(found):
+    """{hand: {action: probability}} of a spot."""
+    names = [one["action"] for one in found["actions"]]
+    rows = found["hands"]["probabilities"]
+    return {hand: dict(zip(names, row, strict=True)) for hand, row in zip(found["hands"]["names"], rows, strict=True)}
+
+
+@pytest.mark.parametrize(
+    ("line", "board"),
+    [("r200c/", FLOP), ("r200c/cr600", FLOP), ("r200c/cc/cc/r400", RIVER), ("r250c/cr777", FLOP), ("r777c/c", FLOP)],
+)
+def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
+    """In the tree and off it, where both are the mean over what the line may stand for."""
+    found, asked = holdem.spot(line, board), query(policy(), line, board=board)
+    assert (found["line"], found["player"], found["pot_chips"]) == (line, asked["player"], asked["pot_chips"])
+    assert [(one["action"], one["to_chips"]) for one in found["actions"]] == [
+        (one["action"], one["to_chips"]) for one in asked["actions"]
+    ]
+    mine = played(found)
+    assert set(mine) == set(asked["hands"])
+    for hand in list(mine)[::37]:
+        assert list(mine[hand].values()) == pytest.approx(asked["hands"][hand], abs=1e-6)
+    assert found["readings"] == asked.get("readings", [])
+    trained = dict(zip(found["hands"]["names"], found["hands"]["trained"], strict=True))
+    assert sorted(hand for hand, known in trained.items() if not known) == sorted(asked["unreached"])
+
+
+@pytest.mark.parametrize(("line", "board"), [("", ""), ("r3", ""), ("r3c/", "Kc"), ("cr3c/cr7", "Qd")])
+def test_hands_of_leduc_do_what_queries_say(leduc, line, board):
+    spots, source = leduc
+    found, asked = spots.spot(line, board), query(source, line, board=board)
+    assert {hand: list(row.values()) for hand, row in played(found).items() if hand in asked["hands"]} == {
+        hand: pytest.approx(row, abs=1e-6) for hand, row in asked["hands"].items()
+    }
+    assert found["role"] == ("First player", "Second player")[found["player"]]
+
+
+def test_ranges_are_what_both_have_played_by_bayes(leduc):
+    """Against products of queries, deal by deal: reach of a hand, and its share where cards are removed."""
+    spots, source = leduc
+    found, steps = (
+        spots.spot("cr3c/cr7", "Kc"),
+        [("", "c"), ("c", "r3"), ("cr3", "c"), ("cr3c/", "c"), ("cr3c/c", "r7")],
+    )
+    reach = [{}, {}]
+    for hand in found["hands"]["names"]:
+        for player in range(2):
+            reach[player][hand] = 1.0
+        for line, action in steps:
+            asked = query(source, line, hand=hand, board="Kc" if "/" in line else None)
+            chance = {one["action"]: one["probability"] for one in asked["actions"]}[action]
+            reach[asked["player"]][hand] *= chance
+    for player in range(2):
+        assert found["hands"]["reach"][player] == pytest.approx(list(reach[player].values()), abs=1e-6)
+    deals = {(a, b): reach[0][a] * reach[1][b] for a, b in product(reach[0], reach[1]) if a != b}
+    for player in range(2):
+        shares = [sum(w for pair, w in deals.items() if pair[player] == hand) for hand in reach[player]]
+        assert found["hands"]["shares"][player] == pytest.approx(
+            [one / sum(deals.values()) for one in shares], abs=1e-5
+        )
+    own = dict(zip(found["hands"]["names"], found["hands"]["shares"][found["player"]], strict=True))
+    rows = played(found)
+    mean = [sum(own[hand] * rows[hand][one["action"]] for hand in own) for one in found["actions"]]
+    assert found["frequencies"] == pytest.approx(mean, abs=1e-5)
+
+
+def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for(holdem):
+    """A small bet behind a check: it is taken for a check that closes the betting, or for the smallest bet."""
+    found = holdem.spot("r200c/cr300", FLOP)
+    chance = {"c" if one["after_call"] else "r400": one["probability"] for one in found["readings"]}
+    assert set(chance) == {"c", "r400"}
+    before, rows = holdem.spot("r200c/c", FLOP), played(holdem.spot("r200c/c", FLOP))
+    for place, hand in list(enumerate(found["hands"]["names"]))[::97]:
+        expected = sum(share * rows[hand][action] for action, share in chance.items())
+        assert found["hands"]["reach"][1][place] == pytest.approx(
+            before["hands"]["reach"][1][place] * expected, abs=2e-6
+        )
+
+
+def test_equities_are_those_of_all_showdowns(holdem):
+    """River: every opponent's hand by itself; hands that share a card do not meet."""
+    line = "r200c/cc/cc/r400"
+    found, equity = holdem.spot(line, RIVER), holdem.equity(line, RIVER)
+    names, reach = found["hands"]["names"], np.array(found["hands"]["reach"])
+    board = parse_cards(RIVER)
+    order = np.array([strength((*board, *parse_cards(name))) for name in names])
+    held = [set(parse_cards(name)) for name in names]
+    for player, hand in ((0, 5), (1, 500), (0, 1000)):
+        meets = np.array([not held[hand] & other for other in held]) * reach[1 - player]
+        won = (order < order[hand]) + 0.5 * (order == order[hand])
+        assert equity["equity"][player][hand] == pytest.approx(meets @ won / meets.sum(), abs=1e-5)
+    assert sum(equity["mean"]) == pytest.approx(1, abs=1e-5)
+
+
+def test_equities_before_the_last_board(holdem, leduc):
+    """Leduc's first street: the mean over boards; preflop of hold'em, all boards; none where cards are missing."""
+    assert holdem.equity("r200c/") == {"equity": None, "mean": None}
+    spots, _ = leduc
+    found = dict(zip(spots.spot("")["hands"]["names"], spots.equity("")["equity"][0], strict=True))
+    cards = "JcJdQcQdKcKd"
+    deck = [cards[at : at + 2] for at in range(0, 12, 2)]
+
+    def rank(hand, board):
+        return (hand[0] == board[0]) * 10 + "JQK".index(hand[0])
+
+    for hand in deck:
+        results = [
+            np.sign(rank(hand, board) - rank(other, board)) / 2 + 0.5
+            for other, board in product(deck, deck)
+            if len({hand, other, board}) == 3
+        ]
+        assert found[hand] == pytest.approx(np.mean(results), abs=1e-6)
+
+
+def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
+    """Facing a river bet of 2 BB a fold is worth 0, a call what its equity wins of the pot, a raise what it does."""
+    solving, line = Solving(holdem), "r200c/cc/cc/r400"
+    solving.start(line, RIVER, "unsafe")
+    while not (state := solving.state())["done"]:
+        time.sleep(0.01)
+    values, there = np.array(state["result"]["values"], float), holdem.spot(line, RIVER)
+    equity = np.array(holdem.equity(line, RIVER)["equity"][1], float)
+    names = [one["action"] for one in state["result"]["actions"]]
+    met = ~np.isnan(values).any(axis=1)
+    assert met.any() and names[:2] == ["f", "c"] and np.abs(values[met, 0]).max() < 1e-4
+    assert values[met, 1] == pytest.approx(equity[met] * (there["pot_chips"] + 200) - 200, abs=0.01)
+    weight = np.array(there["hands"]["shares"][1])[met]
+    played = np.array(state["result"]["hands"]["probabilities"])
+    gained = (values.max(axis=1) - (played * values).sum(axis=1))[met] @ weight
+    assert 0 <= gained < 2 * state["result"]["gap_chips"]
+
+
+def test_texts_of_ranges_read_back(holdem):
+    found = holdem.spot("r200c/cr600", FLOP)
+    for player in range(2):
+        weights, reach = parse_range(found["ranges"][player]["text"]), np.array(found["hands"]["reach"][player])
+        names = [combo_text(hand) for hand in range(1326)]
+        live = [weights[names.index(name)] for name in found["hands"]["names"]]
+        assert live == pytest.approx((reach / reach.max()).tolist(), abs=6e-4)
+        assert found["ranges"][player]["combos"] == pytest.approx(reach.sum(), abs=0.01)
+    assert found["ranges"][0]["role"] == "Big blind" and found["ranges"][1]["role"] == "Button"
+
+
+def test_classes_are_means_of_their_hands(holdem):
+    found, hands = holdem.spot("r200c/", FLOP), holdem.spot("r200c/", FLOP)["hands"]
+    label = holdem.game()["grid"]["label"]
+    assert len(label) == 169 and label[1] == "AKs"
+    own = [place for place, cell in enumerate(hands["cells"]) if label[cell] == "AKs"]
+    assert found["classes"]["combos"][1] == len(own) == 3  # the king of clubs lies on the board
+    shares = np.array([hands["shares"][0][place] for place in own])
+    rows = np.array([hands["probabilities"][place] for place in own])
+    assert found["classes"]["probabilities"][1] == pytest.approx((shares @ rows / shares.sum()).tolist(), abs=1e-4)
+    assert found["classes"]["shares"][0][1] == pytest.approx(shares.sum(), abs=1e-5)
+
+
+def test_names_are_roles_and_big_blinds(holdem, tmp_path):
+    found = holdem.spot("r200c/cr600", FLOP)
+    assert [(holdem.game()["roles"][step["player"]], step["name"]) for step in found["path"]] == [
+        ("Button", "Raise to 2 BB"),
+        ("Big blind", "Call 1 BB"),
+        ("Big blind", "Check"),
+        ("Button", "Bet 4 BB"),
+    ]
+    assert [one["name"] for one in found["actions"]] == ["Fold", "Call 4 BB", "Raise to 16 BB", "All-in 198 BB"]
+    assert [one["line"] for one in found["actions"]][:2] == [None, "r200c/cr600c/"]
+    kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
+    assert kuhn.game()["unit"] == "chips" and not kuhn.game()["square"]
+    assert [one["name"] for one in kuhn.spot("cb")["actions"]] == ["Fold", "Call 1 chips"]
+
+
+def test_boards_that_are_not_there_yet_are_asked_for(holdem, leduc):
+    found = holdem.spot("r200c/cc/", FLOP)
+    assert (found["missing_cards"], found["hands"], found["ranges"]) == (1, None, None)
+    assert [one["name"] for one in found["actions"]] == ["Check", "Bet 2 BB", "Bet 4 BB", "All-in 198 BB"]
+    assert holdem.spot("r200c/")["missing_cards"] == 3
+    assert leduc[0].spot("cc/")["missing_cards"] == 1
+
+
+def asked(line, board, holdem):
+    raise ValueError(refused(refused("", holdem.spot, line, board), holdem.equity, line, board))
+
+
+test_what_means_nothing = refusals(
+    ("'x' is no action", "x", ""),
+    ("nothing to fold to", "r200c/f", FLOP),
+    ("the hand is over", "f", ""),
+    ("a raise is to 200 at least", "r150", ""),
+    ("has 2 cards: on the flop give 3", "r200c/", "Kc7d"),
+    ("has 5 cards", "r200c/", RIVER),
+    ("twice", "r200c/", "KcKc2d"),
+    ("Kx", "r200c/", "Kx7d2s"),
+    ("leave the board out", "", "Kc7d2s"),
+    call=asked,
+)
+
+
+def bids(tmp_path):
+    open_spots(write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
+
+
+test_games_without_cards = refusals(("deals no cards beside its tree", bids))

@@ -1,0 +1,164 @@
+"""Defects planted in evaluations, re-solving and experiments; those of `DRAWN_59` are drawn by the seed 59.
+
+`python tests/mutations.py 59 MODULE...` prints the drawn ones, one of each module.  In
+`mccfr.play.resolving.observer_ranges` the drawn one changes nothing: it doubles the weight of all hands of a range.
+"""
+
+from mutants import Defect
+
+COMPARE, UNITS = "mccfr/experiments/test_compare.py", "mccfr/evaluation/test_samples.py"
+EXPLOIT, FIRST = "mccfr/evaluation/test_exploitative_responses.py", "mccfr/evaluation/test_preflop_best_response.py"
+AIVAT, MATCH = "mccfr/matches/test_aivat.py", "mccfr/matches/test_match.py"
+RESOLVING = "mccfr/play/test_resolving.py"
+SCIPY = f"{COMPARE}::test_intervals_agree_with_scipy"
+PAIRS = f"{COMPARE}::test_pairs_are_ratios_to_the_first_variant_seed_by_seed"
+POINTS = f"{COMPARE}::test_variants_meet_only_at_points_at_which_both_were_measured"
+WINS = f"{EXPLOIT}::test_a_best_response_wins_what_exact_says"
+
+OWN_OF_ESTIMATORS = (
+    Defect(
+        "mccfr.experiments.result_table",
+        "float(logs.std(ddof=1))",
+        "float(logs.std(ddof=0))",
+        "The interval of a geometric mean is too narrow: its variance is that of a whole population.",
+        SCIPY,
+    ),
+    Defect(
+        "mccfr.experiments.result_table",
+        "width = student95(len(values) - 1) * float(np.std(values, ddof=1))",
+        "width = 1.959964 * float(np.std(values, ddof=1))",
+        "The interval of a mean of few seeds is that of many.",
+        SCIPY,
+    ),
+    Defect(
+        "mccfr.experiments.result_table",
+        "float(np.std(values, ddof=1)) / math.sqrt(len(values))",
+        "float(np.std(values, ddof=1))",
+        "The interval of a mean is too wide: it is that of one seed.",
+        SCIPY,
+    ),
+    Defect(
+        "mccfr.experiments.result_table",
+        "else mine[seed] / others[seed] for seed in both]",
+        "else mine[seed] / others[both[0]] for seed in both]",
+        "Every seed is compared with the first one.",
+        PAIRS,
+    ),
+    Defect(
+        "mccfr.experiments.result_table",
+        "        if point not in experiment.points:\n            continue\n",
+        "",
+        "Points of a former experiment stand in the table.",
+        POINTS,
+    ),
+    Defect(
+        "mccfr.evaluation.exploitative_responses",
+        "return Answer(wins + offset, float(found[RESPOND]) + offset,",
+        "return Answer(wins, float(found[RESPOND]) + offset,",
+        "What an answer wins leaves out the money that was in the pot.",
+        WINS,
+    ),
+    Defect(
+        "mccfr.evaluation.exploitative_responses",
+        "locks = locks.renumbered(game.tree.arrays.block, before)",
+        "locks = None",
+        "Locks are ignored where hands are told apart.",
+        WINS,
+    ),
+    Defect(
+        "mccfr.evaluation.preflop_best_response",
+        "left = rest.sum(axis=1) / 2 / _without_each(weight, strata)",
+        "left = rest.sum(axis=1) / _without_each(weight, strata)",
+        "What is left without a board is that of both players.",
+        FIRST,
+    ),
+    Defect(
+        "mccfr.matches.match",
+        "pairs = -(-hands // 2)",
+        "pairs = hands // 2",
+        "An odd number of hands loses one.",
+        f"{MATCH}::test_units_follow_from_their_numbers_alone",
+    ),
+)
+
+DRAWN_59 = (
+    Defect(
+        "mccfr.evaluation.samples",
+        "self.path.unlink(missing_ok=True)",
+        "pass",
+        "A file of samples that nothing has come into stays.",
+        f"{UNITS}::test_a_file_that_nothing_has_come_into_is_removed",
+    ),
+    Defect(
+        "mccfr.evaluation.preflop_best_response",
+        "return bias, student95(int((units - 1)[undrawn > 0].sum())) * error if undrawn.any() else 0.0",
+        "return bias, student95(int((units - 2)[undrawn > 0].sum())) * error if undrawn.any() else 0.0",
+        "The estimate has fewer degrees of freedom.",
+        FIRST,
+    ),
+    Defect(
+        "mccfr.matches.match",
+        'whole = "" if self.side is None else self.side.fingerprint()',
+        'whole = "" if not (self.side is None) else self.side.fingerprint()',
+        "Hands of another strategy are taken for those of this one.",
+        f"{MATCH}::test_units_follow_from_their_numbers_alone",
+    ),
+    Defect(
+        "mccfr.matches.aivat",
+        "while spot.street < self.dealing.streets - 1:",
+        "while not (spot.street < self.dealing.streets - 1):",
+        "Cards after an all-in are not corrected.",
+        f"{AIVAT}::test_the_mean_is_exact_whatever_the_heuristic",
+    ),
+    Defect(
+        "mccfr.matches.equity_heuristic",
+        "if self._opponent_reach is None or self._opponent_reach[0] is not other:",
+        "if not (self._opponent_reach is None or self._opponent_reach[0] is not other):",
+        "The opponent's range is that of another spot.",
+        f"{AIVAT}::test_equity_and_the_policys_own_play_leave_less",
+    ),
+    Defect(
+        "mccfr.evaluation.compatible_games",
+        "yield from _tree_differences(first.tree, second.tree)",
+        "pass",
+        "Games of other trees are the same.",
+        "mccfr/evaluation/test_head_to_head_buckets.py::test_other_games_are_refused_in_one_sentence",
+    ),
+    Defect(
+        "mccfr.evaluation.self_consistency",
+        "done += 1",
+        "done += 2",
+        "Twice as many boards are told of.",
+        "mccfr/evaluation/test_self_consistency.py::test_sampled_flops_cover_and_do_not_depend_on_workers",
+    ),
+    Defect(
+        "mccfr.play.resolving.gadgets",
+        "return positive / total if total > 0 else self._live / self._live.sum()",
+        "return positive / total if not (total > 0) else self._live / self._live.sum()",
+        "A gadget learns nothing.",
+        f"{RESOLVING}::test_against_fixed_values_a_gadget_learns_its_best",
+    ),
+    Defect(
+        "mccfr.play.resolving.reach_margins",
+        "found = before.best_response(1 - player, ours, before.tables(strategy))",
+        "found = before.best_response(2 - player, ours, before.tables(strategy))",
+        "Gifts are those of another player.",
+        f"{RESOLVING}::test_spots_share_a_gift",
+    ),
+    Defect(
+        "mccfr.experiments.definition",
+        "points = _spaced(table, source)",
+        "points = _spaced(source, table)",
+        "A text is taken for a table.",
+        f"{COMPARE}::test_shipped_experiments_are_experiments",
+    ),
+    Defect(
+        "mccfr.experiments.experiment_runs",
+        "_note_points(experiment, out, run)",
+        "pass",
+        "The points of a run are not kept.",
+        COMPARE,
+    ),
+)
+
+IN_ESTIMATORS = (*OWN_OF_ESTIMATORS, *DRAWN_59)

@@ -1,0 +1,91 @@
+"""Outputs take their final name in one step, when they are on the disk; what lies beside them is left alone."""
+
+import os
+import time
+
+import crash_states
+import pytest
+from refusals import refused
+
+from storage import durable
+from storage.atomic_outputs import check_output, output
+
+DAY = 86_400
+
+
+def anything(path):
+    return True
+
+
+def nothing(path):
+    return False
+
+
+def write(path, content=b"new", replaceable=anything):
+    """A directory of one file."""
+    with output(path, replaceable) as temporary:
+        durable.make_dir(temporary)
+        durable.write_file(temporary / "file", content)
+        durable.fsync_dir(temporary)
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["new", "replaced"])
+def test_the_new_name_is_on_the_disk_when_the_block_ends(tmp_path, there):
+    if there:
+        write(tmp_path / "out", b"old")
+    before = set(tmp_path.rglob("*"))
+    with durable.recording() as operations:
+        write(tmp_path / "out")
+    assert crash_states.unsynced(operations, before) == []
+    assert (tmp_path / "out/file").read_bytes() == b"new" and names(tmp_path) == ["out"]
+    kinds = [operation.kind for operation in operations]
+    assert not there or kinds[-2:] == ["remove_file", "remove_dir"], "it goes when the new one has its name"
+    assert ("exchange" in kinds) == there and ("rename" in kinds) != there, "an old output gives way in one step"
+
+
+def test_temporaries_of_others_stay_until_they_are_a_day_old(tmp_path):
+    """Another process may still be writing a young one."""
+    for name, days in (("young", 0.5), ("old-file", 1.5), ("old-tree", 1.5)):
+        path = tmp_path / f".tmp-out-{name:_<8}"
+        if name == "old-tree":
+            path.mkdir()
+        else:
+            path.touch()
+        os.utime(path, (time.time() - days * DAY,) * 2)
+    (tmp_path / ".tmp-other-01234567").touch()
+    os.utime(tmp_path / ".tmp-other-01234567", (0, 0))
+    write(tmp_path / "out")
+    assert names(tmp_path) == [".tmp-other-01234567", ".tmp-out-young___", "out"]
+
+
+def test_what_takes_the_name_meanwhile_is_not_replaced(tmp_path):
+    """Writing takes minutes, in which the user may put something there."""
+
+    def write_slowly():
+        with output(tmp_path / "out", nothing) as temporary:
+            durable.write_file(temporary, b"new")
+            (tmp_path / "out").write_bytes(b"letter")
+
+    refused("another name", write_slowly, error=FileExistsError)
+    assert (tmp_path / "out").read_bytes() == b"letter" and names(tmp_path) == ["out"]
+
+
+def test_links_are_never_replaced(tmp_path):
+    (tmp_path / "link").symlink_to("nothing")
+    refused("is a link", check_output, tmp_path / "link", anything, error=FileExistsError)
+
+
+def test_a_block_that_fails_leaves_what_was_there(tmp_path):
+    write(tmp_path / "out", b"old")
+
+    def fail():
+        with output(tmp_path / "out", anything) as temporary:
+            durable.make_dir(temporary)
+            raise OSError("no")
+
+    refused("no", fail, error=OSError)
+    assert (tmp_path / "out/file").read_bytes() == b"old" and names(tmp_path) == ["out"]

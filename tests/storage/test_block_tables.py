@@ -1,0 +1,221 @@
+"""Versions of blocks: one goes only where no checkpoint on the disk names it and none on its way there will."""
+
+import errno
+import shutil
+
+import crash_states
+import numpy as np
+import pytest
+from refusals import refusals, refused
+
+from storage import block_tables, checkpoint, checkpoint_writer, durable, mirror
+from storage.block_tables import BlockStore, Partition, block_problems
+from storage.schema import ArraySpec
+
+SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
+PARTITION = Partition((SPEC,), {SPEC.name: [0, 2, 4]})
+
+
+@pytest.fixture
+def store(tmp_path):
+    (tmp_path / "run").mkdir()
+    made = BlockStore(tmp_path / "run", PARTITION, {"run": 1}, format="zarr")
+    made.go_on(None)
+    yield made
+    made.close()
+
+
+def write(store, value):
+    for block in (0, 1):
+        store.write(block, {SPEC.name: np.full((2, 3), value, np.float32)})
+
+
+def commit(store, number, keep=3):
+    names = store.names()
+    checkpoint_writer.commit(
+        store.root / "checkpoints",
+        number,
+        [ArraySpec("first", (1,), "float32", ("x",))],
+        {"first": np.ones(1, np.float32)},
+        store.state(),
+        {"run": 1},
+        format="zarr",
+        keep=keep,
+        parents=names,
+    )
+
+
+def removed(store):
+    """Wait for what is being removed."""
+    while store._removing:
+        store._removing.pop().result()
+
+
+def problems(root):
+    numbers = checkpoint.list_checkpoints(root / "checkpoints")
+    found = [block_tables.open_whole(checkpoint.checkpoint_path(root / "checkpoints", number)) for number in numbers]
+    return [problem for each in found for problem in block_problems(each, {})]
+
+
+def versions(store):
+    return sorted(path.relative_to(store.root / "blocks").as_posix() for path in store.root.glob("blocks/*/*"))
+
+
+def test_what_a_checkpoint_names_stays_whether_or_not_anybody_settles(store):
+    write(store, 1)
+    commit(store, 1)
+    write(store, 2)  # nobody has settled: the commit's last step had failed
+    write(store, 3)
+    removed(store)
+    assert problems(store.root) == []
+    assert versions(store) == ["0000/000001", "0000/000003", "0001/000001", "0001/000003"]
+    commit(store, 2, keep=1)
+    store.settle()
+    assert versions(store) == ["0000/000003", "0001/000003"] and problems(store.root) == []
+
+
+def test_what_a_checkpoint_names_stays_when_its_block_is_written_again(store):
+    write(store, 1)
+    commit(store, 1)
+    store.settle()
+    write(store, 2)
+    removed(store)
+    assert problems(store.root) == [] and len(versions(store)) == 4
+
+
+def test_what_is_promised_to_a_checkpoint_stays_until_it_is_there_or_another_is_begun(store):
+    write(store, 1)
+    store.names()
+    write(store, 2)
+    removed(store)
+    assert len(versions(store)) == 4  # the first ones are promised, to a checkpoint that does not come
+    store.names()
+    removed(store)
+    assert versions(store) == ["0000/000002", "0001/000002"]
+
+
+@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), ValueError("format_version 4")])
+def test_where_a_checkpoint_cannot_be_read_nothing_goes(store, monkeypatch, error):
+    write(store, 1)
+    commit(store, 1)
+    store.settle()
+    with monkeypatch.context() as broken:
+        opened = checkpoint.open_checkpoint
+
+        def fail(path, *kind):
+            if path.parent.name == "checkpoints":
+                raise error
+            return opened(path, *kind)
+
+        broken.setattr(checkpoint, "open_checkpoint", fail)
+        write(store, 2)
+        store.settle()
+        block_tables.drop_unnamed(store.root)
+    assert problems(store.root) == [] and len(versions(store)) == 4
+    block_tables.drop_unnamed(store.root)
+    assert problems(store.root) == [] and len(versions(store)) == 2
+
+
+def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
+    """They are there for it: the names that can no longer be read beside it stand in its copy."""
+    place = tmp_path / "copies"
+    for number in (1, 2):
+        write(store, number)
+        commit(store, number)
+        store.settle()
+        mirror.copy_checkpoint(store.root, place, number, {0, 1})
+    (store.root / "checkpoints/000001/manifest.json").write_text("")
+    write(store, 3)
+    commit(store, 3)
+    mirror.copy_checkpoint(store.root, place, 3, {0, 1})
+    shutil.rmtree(store.root / "blocks")
+    assert mirror.restore(store.root, place)
+    assert checkpoint.list_checkpoints(store.root / "checkpoints") == [1, 2, 3] and problems(store.root) == []
+
+
+@pytest.fixture
+def copied(store, tmp_path):
+    """The place where a checkpoint of the store and its versions lie once more."""
+    write(store, 1)
+    commit(store, 1)
+    mirror.copy_checkpoint(store.root, tmp_path / "copies", 1, {0, 1})
+    return tmp_path / "copies"
+
+
+def test_a_copy_is_on_the_disk_before_it_has_its_name(store, tmp_path):
+    write(store, 1)
+    commit(store, 1)
+    place = tmp_path / "copies"
+    with durable.recording() as operations:
+        mirror.copy_checkpoint(store.root, place, 1, {0, 1})
+    assert crash_states.unsynced(operations, set(store.root.rglob("*"))) == []
+    renamed = [str(operation.target.relative_to(place)) for operation in operations if operation.kind == "rename"]
+    assert renamed == ["blocks/0000/000001", "blocks/0001/000001", "checkpoints/000001"], "what names others is last"
+
+
+def test_a_damaged_file_is_not_copied(store, copied):
+    write(store, 2)
+    commit(store, 2)
+    cells = next((store.root / "blocks/0001/000002").rglob("c/*/*"))
+    cells.write_bytes(bytes(cells.stat().st_size))
+    refused("is not what the manifest states", mirror.copy_checkpoint, store.root, copied, 2, {0, 1}, error=OSError)
+    assert checkpoint.list_checkpoints(copied / "checkpoints") == [1]
+    assert checkpoint.list_checkpoints(copied / "blocks/0001") == [1]
+
+
+def test_a_damaged_copy_is_not_put_back(store, copied):
+    for root in (store.root, copied):
+        (root / "blocks/0000/000001/state.json").write_text("{}")
+    (store.root / "blocks/0001/000001/state.json").unlink()
+    assert mirror.restore(store.root, copied) == ["blocks/0001/000001"]
+    assert checkpoint.verify(store.root / "blocks/0001/000001") == []
+    assert checkpoint.verify(store.root / "blocks/0000/000001") != []
+
+
+def test_another_version_than_a_checkpoint_names_is_not_read(store):
+    write(store, 1)
+    commit(store, 1)
+    commit(store, 2)
+    path = store.root / "blocks/0000/000001"
+    shutil.rmtree(path)
+    other = BlockStore(store.root, PARTITION, {"run": 2}, format="zarr")
+    other.write(0, {SPEC.name: np.zeros((2, 3), np.float32)})
+    other.close()
+    assert checkpoint.verify(path) == []
+    cells = np.empty((2, 3), np.float32)
+    refused("is another version than", store.read, 0, {SPEC.name: cells}, error=OSError)
+    assert len(problems(store.root)) == 2
+
+
+def test_what_a_killed_run_has_half_written_of_a_version_goes(store):
+    write(store, 1)
+    (store.root / "blocks/0001/.tmp-000002-0123abcd").mkdir()
+    commit(store, 1)
+    store.go_on(checkpoint.open_checkpoint(store.root / "checkpoints/000001"))
+    assert versions(store) == ["0000/000001", "0001/000001"]
+
+
+def test_blocks_of_other_rows_are_not_gone_on_from(store):
+    write(store, 1)
+    commit(store, 1)
+    found = checkpoint.open_checkpoint(store.root / "checkpoints/000001")
+    other = BlockStore(store.root, Partition((SPEC,), {SPEC.name: [0, 1, 4]}), {"run": 1}, format="zarr")
+    refused("holds other blocks than this run has", other.go_on, found)
+    other.close()
+
+
+test_blocks_that_are_none = refusals(
+    *(
+        (said, block_tables.partition_from_json, PARTITION.to_json() | {"first": {SPEC.name: rows}})
+        for said, rows in (
+            ("do not cover its 4 rows", [0, 2, 3]),
+            ("do not cover its 4 rows", [1, 2, 4]),
+            ("do not cover its 4 rows", [0, 5, 4]),
+        )
+    ),
+    (
+        "do not belong to its arrays",
+        block_tables.partition_from_json,
+        PARTITION.to_json() | {"first": {"other": [0, 4]}},
+    ),
+)

@@ -1,0 +1,80 @@
+import pytest
+from refusals import refused
+
+from storage import durable, journal_reader
+
+
+@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 16])
+@pytest.mark.parametrize(
+    "text", [b"", b"\n", b"a\n", b"\n\n", b"a\n\nbcd\nef", b"torn", b"one\n" + b"x" * 50 + b"\nlast\n"]
+)
+def test_lines_from_the_end_are_those_from_the_beginning(tmp_path, monkeypatch, text, block):
+    monkeypatch.setattr(journal_reader, "_BLOCK_BYTES", block)
+    path = tmp_path / "journal"
+    path.write_bytes(text)
+    whole = text[: text.rfind(b"\n") + 1]
+    forwards = list(journal_reader.lines(path))
+    assert b"".join(line.data + b"\n" for line in forwards) == whole
+    assert all(whole[line.start :].startswith(line.data + b"\n") for line in forwards)
+    assert list(journal_reader.lines_backwards(path)) == forwards[::-1]
+    starts = [line.start for line in forwards]
+    if starts:
+        assert journal_reader.line_numbers(path, starts) == list(range(1, len(starts) + 1))
+        assert journal_reader.line_numbers(path, starts[-1:]) == [len(starts)]
+
+
+def test_no_journal_has_no_lines(tmp_path):
+    assert (
+        list(journal_reader.lines(tmp_path / "none")) == list(journal_reader.lines_backwards(tmp_path / "none")) == []
+    )
+
+
+def test_the_end_is_replaced_in_one_durable_step(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\ntwo\nthree\ntorn")
+    with durable.recording() as operations:
+        journal_reader.replace_end(path, 8, [])
+    assert path.read_bytes() == b"one\ntwo\n"
+    replaced = ["write_file", "fsync_file", "rename", "fsync_dir"]
+    assert [operation.kind for operation in operations] == replaced
+    with durable.recording() as operations:
+        journal_reader.replace_end(path, 4, [b"2", b"3"])
+    assert path.read_bytes() == b"one\n2\n3\n"
+    assert [operation.kind for operation in operations] == replaced
+
+
+def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    durable.append_line(path, "one")
+    fsync = durable.os.fsync
+    monkeypatch.setattr(durable.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "no")))
+    refused("no", durable.append_line, path, "two", error=OSError)
+    monkeypatch.setattr(durable.os, "fsync", fsync)
+    assert path.read_bytes() == b"one\n"
+
+
+def test_a_line_that_is_being_written_is_not_read_in_two_halves(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\ntwo\nthr")
+    found = journal_reader.lines(path)
+    assert next(found).data == b"one"
+    with path.open("ab") as file:
+        file.write(b"ee\n")
+    assert [line.data for line in found] == [b"two"]
+
+
+def test_who_reads_a_journal_while_its_end_is_replaced_reads_it_as_it_was(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal_reader.io, "DEFAULT_BUFFER_SIZE", 4)
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\n" + b"x" * 10_000 + b"\nlast\n")
+    found = journal_reader.lines(path)
+    assert next(found).data == b"one"
+    journal_reader.replace_end(path, 4, [])
+    durable.append_line(path, "other")
+    assert [len(line.data) for line in found] == [10_000, 4]
+
+
+def test_an_offset_beyond_the_end_has_the_number_after_the_last_line(tmp_path):
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\ntwo\n")
+    assert journal_reader.line_numbers(path, [0, 4, 8, 100]) == [1, 2, 3, 3]

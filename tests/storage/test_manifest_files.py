@@ -1,0 +1,94 @@
+"""A listed file is the regular file of the length and checksum that its manifest states, reached through no link."""
+
+import os
+
+import crc32c
+import pytest
+from refusals import refusals
+
+from storage.manifest_files import ListedFile, file_problem, file_problems, listed_files
+
+CONTENT = b"content"
+STATED = ListedFile(len(CONTENT), crc32c.crc32c(CONTENT))
+ENTRY = {"length_bytes": 7, "crc32c": 5}
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/file").write_bytes(CONTENT)
+    return tmp_path
+
+
+def longer(file):
+    file.write_bytes(CONTENT + b"x")
+
+
+def shorter(file):
+    file.write_bytes(CONTENT[:-1])
+
+
+def missing(file):
+    file.unlink()
+
+
+def pipe(file):
+    file.unlink()
+    os.mkfifo(file)
+
+
+def link(file):
+    file.rename(file.with_name("elsewhere"))
+    file.symlink_to("elsewhere")
+
+
+def linked_folder(file):
+    file.parent.rename(file.parent.with_name("elsewhere"))
+    file.parent.symlink_to("elsewhere")
+
+
+@pytest.mark.parametrize("content", [True, False])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (longer, "folder/file has 8 bytes; the manifest states 7"),
+        (shorter, "folder/file has 6 bytes; the manifest states 7"),
+        (missing, "folder/file is missing"),
+        (pipe, "folder/file is missing"),
+        (link, "folder/file is a symbolic link, which nothing below a manifest may be"),
+        (linked_folder, "folder is a symbolic link, which nothing below a manifest may be"),
+    ],
+)
+def test_what_is_not_the_listed_file_is_named_whether_it_is_read_or_not(root, change, said, content):
+    assert file_problem(root, "folder/file", STATED, content=content) is None
+    change(root / "folder/file")
+    assert file_problem(root, "folder/file", STATED, content=content) == said
+
+
+def test_only_what_is_not_read_may_have_other_content(root):
+    (root / "folder/file").write_bytes(b"CONTENT")
+    listed = {"folder/file": STATED}
+    assert ["has checksum" in said for said in file_problems(root, listed)] == [True]
+    assert file_problems(root, listed, ["folder/file"]) == []
+
+
+test_entries_that_state_nothing = refusals(
+    *(("no length and one of the checksums", {"file": entry}) for entry in ({}, {"length_bytes": 7}, {"crc32c": 5})),
+    *(
+        ("no length and one of the checksums", {"file": ENTRY | more})
+        for more in (
+            {"length_bytes": -1},
+            {"length_bytes": True},
+            {"crc32c": "5"},
+            {"xxh3_128": "0"},
+            {"length_bytes": 1.0},
+        )
+    ),
+    ("an object is needed", [ENTRY]),
+    (r"\.\./file", {"../file": ENTRY}),
+    call=listed_files,
+)
+
+
+def test_an_entry_of_no_bytes_is_one():
+    assert listed_files({"file": {"length_bytes": 0, "crc32c": 0}}) == {"file": ListedFile(0, 0)}

@@ -1,0 +1,111 @@
+"""Copies of tables, and work spread over threads."""
+
+import os
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from refusals import refused
+
+from storage import memory_snapshot, threads
+
+
+def tables():
+    dice = np.random.default_rng(3)
+    return {
+        "a": dice.random((70, 1001)).astype(np.float32),
+        "b": dice.random(33),
+        "c": dice.integers(0, 9, (5, 7), np.uint32),
+    }
+
+
+@pytest.mark.parametrize("populate", [True, False])
+def test_copies_are_equal_and_independent(monkeypatch, populate):
+    monkeypatch.setattr(memory_snapshot, "_PIECE_BYTES", 4096)  # many pieces, the last ones short
+    arrays = tables()
+    room = memory_snapshot.Snapshot(arrays)
+    if populate:
+        room.populate()
+    room.take(arrays)
+    before = {name: array.copy() for name, array in arrays.items()}
+    for array in arrays.values():
+        array[...] = 0
+    assert room.arrays.keys() == before.keys()
+    for name, copy in room.arrays.items():
+        assert copy.dtype == before[name].dtype
+        np.testing.assert_array_equal(copy, before[name])
+
+
+def test_dropping_an_array_gives_its_memory_back():
+    arrays = {"large": np.ones(64 << 20, np.uint8), "small": np.ones(8, np.uint8)}
+    room = memory_snapshot.Snapshot(arrays)
+    room.take(arrays)
+    taken = _resident_bytes()
+    del room.arrays["large"]
+    assert taken - _resident_bytes() > 60 << 20
+
+
+def _resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_results_come_in_order_and_from_several_threads(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 4)
+    seen = set()
+
+    def work(item):
+        seen.add(threading.get_ident())
+        time.sleep(0.002 * (item % 3))
+        return item * item
+
+    assert list(threads.ordered(work, range(50))) == [item * item for item in range(50)]
+    assert 1 < len(seen) <= 4 and threading.get_ident() not in seen
+
+
+def test_little_is_worked_on_in_this_thread_and_what_counts_is_its_size():
+    def who(_):
+        return threading.get_ident()
+
+    assert set(threads.ordered(who, range(50), size_bytes=(1 << 20) - 1)) == {threading.get_ident()}
+    assert threading.get_ident() not in set(threads.ordered(who, range(50), size_bytes=1 << 20))
+
+
+def test_few_items_are_taken_ahead(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
+    taken = []
+
+    def items():
+        for item in range(100):
+            taken.append(item)
+            yield item
+
+    results = threads.ordered(lambda item: item, items())
+    assert next(results) == 0
+    assert len(taken) <= 6
+    results.close()
+
+
+def test_an_error_comes_out_and_ends_the_work(monkeypatch):
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
+    done = []
+
+    def work(item):
+        if item == 5:
+            raise OSError("disk full")
+        done.append(item)
+
+    refused("disk full", list, threads.ordered(work, range(1000)), error=OSError)
+    assert max(done) < 20
+
+
+def test_background_threads_step_back_and_this_one_does_not():
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    def priority(_):
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    assert set(threads.ordered(priority, range(3), background=True)) == {min(19, own + 5)}
+    assert set(threads.ordered(priority, range(3))) == {own}
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
