@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from mccfr.solvers.user_regret_rules import regret_rule
     from mccfr.solvers.variants import Variant
 
-from mccfr.common.package_check import check_neighbours
+from mccfr.common.package_check import check_packages
 
 __version__ = "0.2.0"
 
-check_neighbours()
+check_packages()
 
 __all__ = [
     "Evaluation",

@@ -3,16 +3,16 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-NEIGHBOURS = ("abstraction", "storage")
-_HOME = Path(__file__).resolve().parent.parent
+PACKAGES = ("abstraction", "storage")
+_HOME = Path(__file__).resolve().parents[2]
 
 
-def check_neighbours() -> None:
+def check_packages() -> None:
     """Raise `ImportError` if one of the two packages is missing or hidden by another of its name.
 
     It imports nothing.  Without the check the import fails later, at a module that the other package lacks.
     """
-    for name in NEIGHBOURS:
+    for name in PACKAGES:
         try:
             spec = find_spec(name)
         except ValueError:  # a module of that name without a spec is in sys.modules
