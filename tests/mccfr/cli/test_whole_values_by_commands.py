@@ -41,7 +41,7 @@ ON_RUNS = [
     ("play", "run", "--hands", 1, "--seed", 1),
     ("match", "run", "always-call", "--hands", 200),
     ("resume", "run", "--iterations", 4),
-    ("solve", "run.toml", "--run", "run"),
+    ("solve", "run.toml", "--run", "run", "--iterations", 4),
 ]
 ON_POLICIES = [
     *(tuple("policy" if word == "run" else word for word in verb) for verb in ON_RUNS if verb[0] in POLICY_VERBS),

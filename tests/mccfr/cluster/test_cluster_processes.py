@@ -5,6 +5,8 @@ Shows:
 * A signal while ranks start stops the coordinator with a message of one sentence and leaves no traceback
   (test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other,
   test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback)
+* Each signal to the coordinator ends the session with a checkpoint and status 75; a rank that trains passes it over
+  (test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank)
 * The Slurm script writes a checkpoint and requeues itself on SIGUSR1
   (test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal)
 """
@@ -24,12 +26,14 @@ from machines import LEDUC, on_machines, stratified_run
 from places import ROOT
 from refusals import refused
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait_for
+from storage.lock import holder_of
 from stratified import LEDUC_12, long_game
 
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.launch import local_launch, read_end
-from mccfr.common.signals import signals_blocked
-from mccfr.runs.directory.run import is_locked, open_run
+from mccfr.common.signals import SIGNALS, signals_blocked
+from mccfr.runs.directory.run import LOCK, is_locked, open_run
+from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
 
@@ -101,6 +105,25 @@ def test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_
     else:
         assert (process.returncode, said, errors) == (75, "", "mccfr: stopped by signal 15\n")
         assert read_end(ended)["status"] == 75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", SIGNALS)
+def test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank(tmp_path, number):
+    run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
+    process = launched(run, 2, "--nodes", str(10**12), stderr=subprocess.PIPE)
+    wait_for(lambda: process.poll() is not None or newest(run), 120)
+    for each in SIGNALS:
+        os.kill(cluster_status(run)["ranks"][0]["pid"], each)
+    before = newest(run)
+    wait_for(lambda: process.poll() is not None or newest(run) > before + 1, 120)
+    coordinator = holder_of(run.path(LOCK))
+    assert coordinator is not None and coordinator.process != process.pid
+    os.kill(coordinator.process, number)
+    errors = process.communicate(timeout=300)[1].decode()
+    assert process.returncode == 75 and f"stopped by signal {int(number)}" in errors, errors
+    assert "Traceback" not in errors and "a machine was lost" not in errors, errors
+    assert run_status(run)["state"] == "stopped" and problems_of(run.directory) == []
 
 
 @pytest.mark.slow

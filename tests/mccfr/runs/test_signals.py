@@ -126,6 +126,7 @@ MOMENTS: dict[str, tuple[str, Callable, float]] = {
     "evaluating": ("new", phase("evaluating"), 0.0),
     "an evaluation is there": ("new", line(EVALUATIONS, "{"), 0.0),
     "in this process": ("inline", phase("training"), 0.1),
+    "in this process, a checkpoint": ("inline", phase("writing checkpoint 1"), 0.0),
     "an abstraction begins": ("cards", exists("runs/abstractions/quick"), 0.0),
     "an abstraction, 0.5 s later": ("cards", exists("runs/abstractions/quick"), 0.5),
     "the last checkpoint": ("limit", phase("writing checkpoint"), 0.0),
@@ -171,7 +172,7 @@ def send(folder, template, moment, numbers, wait=0.3):
                 break
         except OSError:
             break
-        time.sleep(0.001)
+        time.sleep(0.003)
     time.sleep(delay)
     tables = [str((run / "live").readlink())] if (run / "live").is_symlink() else []
     sent = time.monotonic()
@@ -222,10 +223,9 @@ def template(tmp_path_factory):
 
 FEW = {
     "the first line": (signal.SIGHUP,),
-    "writing checkpoint 1": (signal.SIGUSR1, signal.SIGTERM),
     "resume, numpy": (signal.SIGINT,),
 }
-"""One moment while modules are imported, one in a session, one in a later session; each signal."""
+"""One moment while modules are imported, one in a later session; the tests below have moments in a session."""
 
 
 @pytest.mark.parametrize("moment", FEW)
@@ -258,7 +258,7 @@ def running(folder, reached, *, workers=1, **how):
     """A session of Leduc that has come to a moment: (process, run directory)."""
     run = folder / "run"
     (folder / "leduc.toml").write_text(LEDUC.format(workers=workers, nodes=ENDLESS, out=folder / "policy"))
-    command = [*MCCFR, "solve", "leduc.toml", "--run", "run"]
+    command = [*MCCFR, "solve", "leduc.toml", "--run", str(run)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder, **how)
     wait_for(lambda: reached(process, run) or process.poll() is not None, 300)
     return process, run
@@ -273,11 +273,14 @@ def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
     for number in SIGNALS:
         os.kill(int(children.read_text().split()[0]), number)
     process.send_signal(signal.SIGHUP)
-    wait_for(lambda: line(METRICS, "{")(process, run) or phase("writing")(process, run), 300)
-    process.send_signal(signal.SIGTERM)
+    wait_for(lambda: phase("training")(process, run) or phase("writing")(process, run), 300)
+    tables = [str((run / "live").readlink())]
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        process.send_signal(number)
+        time.sleep(0.3)
     errors = process.communicate(timeout=300)[1]
-    assert process.returncode == 75 and "died" not in errors and "stopped by signal 15" in errors, errors
-    assert run_status(open_run(run))["state"] == "stopped"
+    assert process.returncode == 75 and "died" not in errors and "stopped by signal 10" in errors, errors
+    assert check(Sent(75, errors, 0.0, run, tables), (signal.SIGUSR1,)) == "stopped"
 
 
 def test_a_terminal_that_goes_away(tmp_path):
@@ -367,16 +370,19 @@ def test_other_commands_end_with_the_number_of_the_signal(tmp_path, template, ar
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_no_threads_is_status_1(tmp_path):
-    """OpenBLAS raises SIGINT then, while numpy is imported: status 75 would start the command again for ever."""
+@pytest.mark.parametrize("threads", ["2", pytest.param("1", marks=pytest.mark.slow)])
+def test_no_threads_is_status_1(tmp_path, threads):
+    """OpenBLAS raises SIGINT then, while numpy is imported: status 75 would start the command again for ever.
+
+    Where numpy needs no threads, the command's own are the first that cannot be started.
+    """
     able = ["--inh-caps=+dac_read_search,+dac_override", "--ambient-caps=+dac_read_search,+dac_override"]
     other_user = ["setpriv", "--reuid=65534", "--clear-groups", *able] if os.geteuid() == 0 else []
     if other_user and subprocess.run([*other_user, "true"], capture_output=True, check=False).returncode:
         pytest.skip("another user cannot be had here")
     command = ["bash", "-c", 'ulimit -u 1; exec "$@"', "-", *other_user, *MCCFR, "solve", "kuhn"]
-    for threads in ("2", "1"):  # of numpy; where it needs none, the command's own are the first that cannot be started
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
-        ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
-        assert ended.returncode == 1, ended.stderr
-        assert "mccfr: no thread can be started: the limit on processes" in ended.stderr, ended.stderr
-        assert "ulimit -u: 1" in ended.stderr
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    assert ended.returncode == 1, ended.stderr
+    assert "mccfr: no thread can be started: the limit on processes" in ended.stderr, ended.stderr
+    assert "ulimit -u: 1" in ended.stderr
