@@ -12,22 +12,23 @@ from storage.free_space import bytes_text
 
 @click.group()
 def abstraction() -> None:
-    """Card abstractions for full hold'em: build them, look into them, ask for a hand's bucket or strength."""
+    """Build and inspect card abstractions for full hold'em; print the bucket or strength of a hand."""
 
 
 @abstraction.command()
 @click.argument("recipe", type=path_type)
-@click.option("--out", type=path_type, help="Directory; default: beside the recipe, named like it.")
-@click.option("--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Threads.")
-@click.option("--replace", is_flag=True, help="Replace buckets of another recipe; runs on them cannot go on.")
+@click.option("--out", type=path_type, help="Directory; default: the recipe's path without .toml.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Number of threads.")
+@click.option("--replace", is_flag=True, help="Replace buckets of another recipe; their runs cannot continue.")
 def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
-    """Build the abstraction that RECIPE describes; streets that are there already are left alone.
+    """Build the abstraction that RECIPE describes; finished streets are kept.
 
     RECIPE is a TOML file, or the name of an example (quick, standard, fine, large), which is copied to
     runs/abstractions.
 
-    May be killed and started again at any time: finished streets stay, and a long clustering goes on where it stood.
-    The same recipe gives the same buckets, whatever the number of workers. What it needs of memory is said first.
+    A build that was killed continues when it is started again: finished streets stay, and so does the state of a long
+    clustering. The same recipe gives the same buckets for any number of workers. The build first prints the memory
+    that it needs.
 
     Example: mccfr abstraction build runs/abstractions/quick.toml
     """
@@ -56,10 +57,10 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
 
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
-@click.option("--against", metavar="DIR", type=path_type, help="Another abstraction: how alike the buckets are.")
+@click.option("--against", metavar="DIR", type=path_type, help="Compare the buckets with those of this abstraction.")
 @json_option
 def info(directory: Path, against: Path | None, as_json: bool) -> None:
-    """What the abstraction in DIR was made from, and how good its buckets are.
+    """Print the recipe of the abstraction in DIR and measures of its buckets' quality.
 
     Example: mccfr abstraction info runs/abstractions/quick --against runs/abstractions/standard
     """
@@ -92,11 +93,11 @@ def _facts_text(street: str, facts: dict[str, Any]) -> str:
 
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
-@click.option("--hand", required=True, help="Two cards: AsKd.")
-@click.option("--board", default="", help="0, 3, 4 or 5 cards: Qs7h2d.")
+@click.option("--hand", required=True, help="Hole cards: AsKd.")
+@click.option("--board", default="", help="Board of 0, 3, 4 or 5 cards: Qs7h2d.")
 @json_option
 def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
-    """The bucket of a hand on a board."""
+    """Print the bucket of a hand on a board."""
     from abstraction.buckets import Abstraction
 
     found = Abstraction(directory).bucket_of_text(hand, board)
@@ -104,11 +105,11 @@ def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
 
 
 @abstraction.command()
-@click.option("--hand", required=True, help="Two cards: AsKd.")
-@click.option("--board", default="", help="0, 3, 4 or 5 cards: Qs7h2d.")
+@click.option("--hand", required=True, help="Hole cards: AsKd.")
+@click.option("--board", default="", help="Board of 0, 3, 4 or 5 cards: Qs7h2d.")
 @json_option
 def strength(hand: str, board: str, as_json: bool) -> None:
-    """Exact strength of a hand against a random one: mean over all run-outs, and mean square."""
+    """Print a hand's exact equity against a random hand: mean and mean square over all run-outs."""
     from abstraction.strength import hand_strength
 
     found = hand_strength(hand, board)

@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     from mccfr.matches.players import PlayManner
 
 _seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is drawn."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."
 )
 _silence_option = click.option(
     "--silence",
     type=Duration(),
     default="10m",
     show_default=True,
-    help="Silent for so long, a server is given up.",
+    help="Give up a server that sends nothing for this long.",
 )
 _log_option = click.option(
     "--log",
     type=path_type,
     metavar="FILE",
-    help="The hands in the ACPC form; FILE.phhs: PHH; FILE.stars.txt: PokerStars' text.",
+    help="Write the hands in ACPC format; FILE.phhs: in PHH; FILE.stars.txt: as PokerStars text.",
 )
-_hands_option = click.option("--hands", type=Count(), default=1_000, show_default=True, help="To be played.")
+_hands_option = click.option("--hands", type=Count(), default=1_000, show_default=True, help="Number of hands to play.")
 _resolve_option = click.option(
     "--resolve",
     metavar="STREET[:METHOD[:ITERATIONS]]",
-    help="Solve hands again from the flop, turn or river on; docs/resolving.md has the methods.",
+    help="Re-solve each hand from this street on: flop, turn or river. Methods: docs/resolving.md.",
 )
 _REPORT_HANDS = 100
 
@@ -59,7 +59,7 @@ def _manner(options: Mapping[str, Any]) -> "PlayManner":
 
 @click.group("bot")
 def bot() -> None:
-    """Have a policy, a run or a program play at a server."""
+    """Play hands at a server with a policy, a run or a program."""
 
 
 def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,13 +98,13 @@ def _have_play(
 @click.argument("host")
 @click.argument("port", type=click.IntRange(1, 65535))
 @click.option(
-    "--patience", type=Duration(), default="60s", show_default=True, help="So long it tries to connect, also again."
+    "--patience", type=Duration(), default="60s", show_default=True, help="Keep trying to connect for this long."
 )
 @_bot_options
 def acpc(policy: str, host: str, port: int, **options: Any) -> None:
-    """Play a match at a server that speaks the ACPC protocol 2.0.0, until it hangs up.
+    """Play a match at a server of the ACPC protocol 2.0.0, until the server closes the connection.
 
-    No-limit hold'em with the policy's stacks and blinds. Where the line is cut, the bot connects again.
+    The game is no-limit hold'em with the policy's stacks and blinds. The bot reconnects after a lost connection.
 
     Example: mccfr bot acpc hunl-quick-policy localhost 20000
     """
@@ -117,12 +117,12 @@ def acpc(policy: str, host: str, port: int, **options: Any) -> None:
 
 @bot.command("slumbot")
 @click.argument("policy", metavar="POLICY")
-@click.option("--url", required=True, metavar="URL", help="Below which /new_hand and /act lie: https://HOST/api.")
+@click.option("--url", required=True, metavar="URL", help="Address of the server: https://HOST/api.")
 @_hands_option
-@click.option("--user", metavar="NAME", help="Play as a user of the server's; the password is asked for.")
+@click.option("--user", metavar="NAME", help="Log in as this user; a prompt asks for the password.")
 @_bot_options
 def slumbot(policy: str, url: str, hands: int, user: str | None, **options: Any) -> None:
-    """Play hands at a server with Slumbot's interface: stacks of 20,000, blinds 50/100.
+    """Play hands at a server with Slumbot's interface: stacks of 20,000 chips, blinds 50/100.
 
     Example: mccfr bot slumbot hunl-quick-policy --url https://slumbot.com/api --hands 1000
     """
@@ -136,12 +136,14 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, **options: Any)
 
 @bot.command("gtowizard")
 @click.argument("policy", metavar="POLICY")
-@click.option("--url", required=True, metavar="URL", help="Below which /hands lies: https://HOST.")
-@click.option("--key-file", type=path_type, required=True, metavar="FILE", help="That holds the server's key.")
+@click.option("--url", required=True, metavar="URL", help="Address of the server: https://HOST.")
+@click.option("--key-file", type=path_type, required=True, metavar="FILE", help="File with the server's key.")
 @_hands_option
 @_bot_options
 def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any) -> None:
-    """Play hands at the GTO Wizard researcher server, five at once: stacks of 20,000, blinds 50/100.
+    """Play hands at the GTO Wizard researcher server, five at once.
+
+    Stacks are 20,000 chips, blinds 50/100.
 
     Example: mccfr bot gtowizard hunl-quick-policy --url https://researcher.gtowizard.com --key-file key
     """
@@ -165,46 +167,53 @@ def _progress(hands: int) -> Callable[[int], None]:
 
 
 @click.command("dealer")
-@click.option("--players", type=click.IntRange(2, 2), default=2, help="Two, which is what there is.")
-@click.option("--hands", type=Count(), default=1_000, show_default=True, help="Of the match.")
-@click.option("--duplicate", is_flag=True, help="Deal the second half as the first, with seats exchanged.")
-@click.option("--stack", type=click.FloatRange(min=1), help="Chips of each player in every hand; 20000.")
-@click.option("--blinds", type=float, nargs=2, metavar="SMALL BIG", help="50 100.")
+@click.option("--players", type=click.IntRange(2, 2), default=2, help="Number of players; only 2 is possible.")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="Number of hands in the match.")
+@click.option("--duplicate", is_flag=True, help="Deal the first half's cards again, with seats swapped.")
+@click.option("--stack", type=click.FloatRange(min=1), help="Each player's chips in every hand; default: 20000.")
+@click.option("--blinds", type=float, nargs=2, metavar="SMALL BIG", help="Blinds in chips; default: 50 100.")
 @click.option(
     "--with",
     "guests",
     multiple=True,
     metavar="NAME",
-    help="A policy, run or program that plays in this process; twice for both players.",
+    help="Policy, run or program that plays in this process; give it twice for both players.",
 )
-@click.option("--names", metavar="A,B", help="Of the players in the log; those of --with come first.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--names", metavar="A,B", help="Names of the players in the log; those of --with come first.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     "ports",
     type=click.IntRange(0, 65535),
     multiple=True,
-    help="Where players connect; 0: any that is free. Twice: one for each. Default: 20000.",
+    help="Port to listen on; 0: any free port. Give it twice for a port for each player. Default: 20000.",
 )
-@click.option("--wait", type=Duration(), default="10m", show_default=True, help="Players must come within this time.")
-@click.option("--response", type=Duration(), default="10m", show_default=True, help="For one decision, at most.")
+@click.option("--wait", type=Duration(), default="10m", show_default=True, help="Longest wait for the players.")
+@click.option("--response", type=Duration(), default="10m", show_default=True, help="Longest time for one decision.")
 @click.option(
-    "--per-hand", type=Duration(), default="7s", show_default=True, help="And this for each hand of all, in sum."
+    "--per-hand", type=Duration(), default="7s", show_default=True, help="Longest mean time for a hand, over the match."
 )
 @code_option
 @manner_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the deals, and of guests.")
-@click.option("--log", type=path_type, metavar="FILE", help="The match in the ACPC form; from it, it goes on.")
 @click.option(
-    "--phhs", type=path_type, metavar="FILE", help="The hands at the end, PHH; FILE.stars.txt: PokerStars' text."
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the deals and of --with."
+)
+@click.option(
+    "--log", type=path_type, metavar="FILE", help="Write the match in ACPC format; a stopped match continues from it."
+)
+@click.option(
+    "--phhs",
+    type=path_type,
+    metavar="FILE",
+    help="Write the hands at the end in PHH; FILE.stars.txt: as PokerStars text.",
 )
 @json_option
 def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
-    """Deal a match of no-limit hold'em between two players who connect and speak the ACPC protocol 2.0.0.
+    """Deal a match of no-limit hold'em between two players who connect by the ACPC protocol 2.0.0.
 
-    It listens on this machine alone, unless --host says otherwise. What is not legal becomes the nearest that is, and
-    is told of; a player whose line is cut may come back while his time runs. With --log the same command goes on with
-    a match that was stopped.
+    The dealer listens on this machine only, unless --host names another address. It replaces an illegal action by the
+    nearest legal one and prints a warning. A player may reconnect after a lost connection while the time to act runs.
+    With --log the same command continues a match that was stopped.
 
     Example: mccfr dealer --hands 3000 --duplicate --port 20000 --log match.log
     """
@@ -255,21 +264,21 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 
 @click.command("play")
 @click.argument("policy", metavar="POLICY")
-@click.option("--hands", type=Count(), default=1_000, show_default=True, help="At most: q stops before.")
+@click.option("--hands", type=Count(), default=1_000, show_default=True, help="Most hands; q stops earlier.")
 @code_option
 @manner_options
 @_resolve_option
-@click.option("--seed", type=click.IntRange(min=0), help="Of cards and draws; another one each time by default.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of cards and draws; default: a new one each time.")
 @click.option(
     "--log",
     type=path_type,
     metavar="FILE.phhs",
-    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+    help="Write the hands of no-limit hold'em in PHH; FILE.stars.txt: as PokerStars text.",
 )
 def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
-    """Play hands against a policy or a run, here in the terminal; ? helps, q stops.
+    """Play hands against a policy or a run in the terminal; ? prints help, q stops.
 
-    You sit in either seat in turn. At the end all hands are told, with the cards of both.
+    You change seats after each hand. At the end the program prints all hands with the cards of both players.
 
     Example: mccfr play hunl-quick-policy
     """

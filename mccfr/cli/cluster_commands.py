@@ -37,23 +37,28 @@ if TYPE_CHECKING:
 
 _RESUME = "mccfr cluster resume {}"
 _run_option = click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME.")
-_set_option = click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key.")
-_hosts_option = click.option("--hosts", metavar="A,B,...", help="Start machines by ssh, this one first.")
+_set_option = click.option(
+    "--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config."
+)
+_hosts_option = click.option(
+    "--hosts", metavar="A,B,...", help="Start these machines by ssh; this machine comes first."
+)
 
 
 @click.group()
 def cluster() -> None:
-    """One run in strata (run.strata) on several machines, with the bits of a run on one; docs/machines.md.
+    """Train one run in strata (run.strata) on several machines.
 
-    Needs the extra cluster. Inside srun or mpiexec, solve and resume use the machines they were started on.
+    The result is bit-identical to that of one machine; see docs/machines.md. These commands need the extra `cluster`.
+    Inside srun or mpiexec, solve and resume use the machines of that job.
     """
 
 
 @cluster.command()
 @click.argument("config", type=path_type)
-@click.option("--machines", type=click.IntRange(1, 1024), required=True, help="How many.")
-@click.option("--memory", type=Amounts("B"), default=(), help="Of each machine: 256GB, or 256GB,128GB.")
-@click.option("--network", type=Amount("bit"), default="1Gbit", show_default=True, help="Between machines: 10Gbit.")
+@click.option("--machines", type=click.IntRange(1, 1024), required=True, help="Number of machines.")
+@click.option("--memory", type=Amounts("B"), default=(), help="Memory of each machine: 256GB, or 256GB,128GB.")
+@click.option("--network", type=Amount("bit"), default="1Gbit", show_default=True, help="Network speed.")
 @_set_option
 @json_option
 def plan(
@@ -64,7 +69,7 @@ def plan(
     overrides: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Bytes on each machine, and the seconds of a barrier and of a checkpoint; nothing is created.
+    """Print the bytes on each machine and the seconds of a barrier and a checkpoint; create nothing.
 
     Example: mccfr cluster plan hunl-large --machines 8 --memory 256GB --network 10Gbit --set run.strata=64
     """
@@ -101,7 +106,7 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 
 @cluster.command()
 @click.argument("config", type=path_type)
-@click.option("--machines", type=click.IntRange(1, 64), default=2, show_default=True, help="How many.")
+@click.option("--machines", type=click.IntRange(1, 64), default=2, show_default=True, help="Number of machines.")
 @_run_option
 @code_option
 @limit_options
@@ -110,12 +115,10 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 @replace_option
 @goes_on(lambda config, directory, **_: config if is_begun(config) else run_place(config, directory), _RESUME)
 def local(config: Path, machines: int, **given: Any) -> None:
-    """Start the run that CONFIG describes, or continue it, on machines that are processes of this one.
+    """Start or continue the run that CONFIG describes, with processes in place of machines.
 
-    CONFIG may be a run's directory, too.
-
-    For trying out what several machines do; each has run.workers of its own. A machine that dies is gone: the others
-    go on from the last checkpoint.
+    CONFIG may also be a run's directory. Use it to test a run on several machines. Each machine has its own
+    run.workers. If one machine dies, the others continue from the last checkpoint.
 
     Example: mccfr cluster local leduc --machines 3 --set game.ranks=12 --set run.strata=6
     """
@@ -138,7 +141,7 @@ def local(config: Path, machines: int, **given: Any) -> None:
 @replace_option
 @goes_on(lambda config, directory, **_: run_place(config, directory), _RESUME)
 def solve(config: Path, hosts: str | None, **given: Any) -> None:
-    """Start the run that CONFIG describes, or continue it, on the machines of this job, or on --hosts.
+    """Start or continue the run that CONFIG describes on the machines of this job or of --hosts.
 
     Example: srun mccfr cluster solve blueprint.toml
     """
@@ -156,7 +159,9 @@ def solve(config: Path, hosts: str | None, **given: Any) -> None:
 @replace_option
 @goes_on(lambda directory, **_: directory, _RESUME)
 def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
-    """Continue the run in DIR on the machines of this job, or on --hosts: any number of them, the bits are the same.
+    """Continue the run in DIR on the machines of this job or of --hosts.
+
+    The number of machines may change; the result does not depend on it.
 
     Example: srun mccfr cluster resume runs/blueprint
     """
@@ -167,7 +172,7 @@ def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given
 @click.argument("directory", metavar="DIR", type=path_type)
 @json_option
 def status(directory: Path, as_json: bool) -> None:
-    """Where strata were trained until the machines rested last, how fast, and how long machines waited at barriers."""
+    """Print strata, speed and time at barriers of each machine, up to the last pause of all machines."""
     from mccfr.cluster.cluster_status import cluster_status
     from mccfr.runs.directory.run import open_run
 

@@ -37,13 +37,12 @@ if TYPE_CHECKING:
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
-    EXPERIMENT is a run's TOML file that also has a table named compare, or the name of an example, which is copied
-    to runs/experiments first. OUT gets runs/NAME-SEED, ordinary run directories; table.csv with a row for each
-    variant, seed and point; summary.csv with geometric means over seeds and their 95 % intervals; pairs.csv with
-    ratios to the first variant, seed by seed; and plot.png.
-    Each run is the one that solve makes of its configuration: abstractions are built from their recipes, and a run
-    that would find too little memory or disk is refused. Ctrl-C stops with a checkpoint (exit status 75); the same
-    command goes on, and leaves finished runs alone.
+    EXPERIMENT is a run's TOML file with an additional table [compare], or the name of an example, which is first
+    copied to runs/experiments. OUT contains the run directories runs/NAME-SEED, plot.png and three tables. table.csv
+    has a row for each variant, seed and point. summary.csv has geometric means over seeds and their 95 % intervals.
+    pairs.csv has ratios to the first variant, seed by seed.
+    Each run is the one that `solve` starts: it builds abstractions from recipes and needs enough memory and disk.
+    Ctrl-C stops with a checkpoint (exit status 75). The same command then continues and keeps finished runs.
 
     Example: mccfr compare runs/experiments/leduc-discounts.toml discounts --set compare.seeds=[0,1]
     """
@@ -86,30 +85,33 @@ def _summary_text(found: "Sequence[Curve]", axis: str) -> str:
 @click.command()
 @click.argument("directory", metavar="DIR-or-POLICY", type=path_type)
 @click.argument("out", metavar="OUT", type=path_type)
-@click.option("--spots", metavar="LINE", help="A line that ends on the flop, on one flop after another: r300c/.")
-@click.option("--flops", type=click.IntRange(1, MOST_FLOPS), help=f"With --spots: how many; default: {MOST_FLOPS}.")
-@click.option("--run-outs", type=click.IntRange(2), help="With --spots: drawn on each flop, for EV; default: 10.")
-@click.option("--seed", type=click.IntRange(0), help="Of these; default: 0.")
-@click.option("--to", type=Share(), help="With --spots of a spot: how exploitable, of the pot; default: 0.3%.")
+@click.option("--spots", metavar="LINE", help="Write tables of a line to the flop, for many flops: r300c/.")
+@click.option(
+    "--flops", type=click.IntRange(1, MOST_FLOPS), help=f"With --spots: how many flops; default: {MOST_FLOPS}."
+)
+@click.option("--run-outs", type=click.IntRange(2), help="With --spots: run-outs to sample on each flop; default: 10.")
+@click.option("--seed", type=click.IntRange(0), help="With --spots: seed of the run-outs; default: 0.")
+@click.option("--to", type=Share(), help="With --spots of a spot: exploitability, of the pot; default: 0.3%.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="With --spots: processes; default: 1.")
-@click.option("--keep", type=path_type, help="With --spots: a file of finished flops, to go on from.")
+@click.option("--keep", type=path_type, help="With --spots: file of finished flops, to continue from.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
-@click.option("--board", "boards", multiple=True, help="A board to show: Qs7h2d; as often as wanted.")
-@click.option("--boards", "board_count", type=click.IntRange(min=1), help="Of a street; default: 6.")
-@click.option("--megabytes", type=click.FloatRange(min=0.01), help="Largest size; default: 6.")
+@click.option("--board", "boards", multiple=True, help="Board to show: Qs7h2d; may be repeated.")
+@click.option("--boards", "board_count", type=click.IntRange(min=1), help="Boards of each street; default: 6.")
+@click.option("--megabytes", type=click.FloatRange(min=0.01), help="Largest file size; default: 6.")
 @code_option
 @abstraction_option
 def report(directory: Path, out: Path, spots: str | None, boards: tuple[str, ...], **options: Any) -> None:
-    """Write the strategy of a run or a policy as one HTML file that works offline; or a line on all flops, as tables.
+    """Write the strategy of a run or a policy as one HTML file, or a line on all flops as tables.
 
-    Ranges are shown as a 13x13 grid (hand by hand in small games), decision by decision along the betting, with the
-    curve of a run's evaluations and facts. On later streets, --boards boards are in it, or those given by --board;
-    of whole hold'em, the decisions before the flop and those on boards given. The most played decisions come first
-    until --megabytes are full.
+    The file works offline. It shows ranges as 13x13 grids (hand by hand in small games) for each decision, and the
+    curve of a run's evaluations. On later streets it shows --boards sampled boards, or the boards of --board. Whole
+    hold'em has the preflop decisions and those on the boards of --board. The most frequent decisions come first, until
+    the file has --megabytes.
 
-    With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv, .parquet or .html: frequencies, equity,
-    EV and EQR by flop, beside it by texture and by class of hands. Nothing is solved. A spot's run or configuration
-    that begins on a flop, with the empty line, is solved on each flop; one that leaves a range no hand is left out.
+    With --spots, DIR is a run or policy of whole hold'em and OUT ends in .csv, .parquet or .html. The tables have
+    frequencies, equity, EV and EQR by flop, by texture and by class of hands. Nothing is solved. A spot's run or
+    configuration that begins on a flop, with the empty line, is solved on each flop. A flop that leaves a player
+    without hands is skipped.
 
     Example: mccfr report runs/subgame subgame.html
     """

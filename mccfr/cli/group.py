@@ -56,24 +56,22 @@ class _Commands(click.RichGroup):
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="mccfr")
-@click.option(
-    "--traceback", "tracebacks", is_flag=True, help="Print Python's traceback of an error before its sentence."
-)
+@click.option("--traceback", "tracebacks", is_flag=True, help="Print Python's traceback before an error message.")
 def cli(tracebacks: bool) -> None:
-    """Equilibrium strategies of huge imperfect-information games by Monte Carlo counterfactual regret minimisation.
+    """Compute equilibrium strategies of imperfect-information games, from Kuhn poker to no-limit hold'em.
 
-    A run is one TOML file: the game, the solver, its limits. Examples come along and are named without a path. Try:
+    The algorithm is Monte Carlo counterfactual regret minimisation (MCCFR). One TOML file describes a run: game,
+    solver, limits. Examples are included; name them without a path. Try:
 
     \b
-      mccfr solve kuhn                     compute, in runs/kuhn; Ctrl-C stops, again goes on
-      mccfr evaluate runs/kuhn             exploitability of the newest checkpoint
-      mccfr export runs/kuhn kuhn-policy   the average strategy as plain files
-      mccfr query kuhn-policy "" --hand K  what it does with the king, first to act
+        mccfr solve kuhn                     train in runs/kuhn; Ctrl-C stops; repeat to continue
+        mccfr evaluate runs/kuhn             exploitability of the newest checkpoint
+        mccfr export runs/kuhn kuhn-policy   the average strategy as plain files
+        mccfr query kuhn-policy "" --hand K  strategy with the king, first to act
 
-    Exit status: 0 done; 2 bad input, said in one sentence; 3 done, but the target of --to was not reached; 75 training
-    was stopped by a signal and goes on with the same command; 128 + N stopped by signal N otherwise (Ctrl-C: 130); 1
-    anything else. Signals are SIGHUP, SIGINT, SIGTERM and SIGUSR1; those within a second of the first are the same
-    request.
+    Exit status: 0: done. 2: bad input. 3: done, but the target of --to was not reached. 75: a signal stopped training;
+    the same command continues it. 128 + N: signal N stopped another command (Ctrl-C: 130). 1: any other error. Signals
+    are SIGHUP, SIGINT, SIGTERM and SIGUSR1. Signals within a second of the first count as one.
     """
     del tracebacks  # read by `_Commands.invoke`
 

@@ -22,16 +22,18 @@ from mccfr.cli.shared_options import (
 @click.command("match")
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--hands", type=Count(), default=2_000, show_default=True, help="Two for each deal; 200 at least.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of deals and draws.")
-@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Processes that share the hands.")
-@click.option("--budget", type=Duration(), help="As many hands as this time allows, instead of a number: 90s, 3m.")
-@click.option("--keep", type=path_type, help="File for finished pairs: after a stop, the same command goes on.")
+@click.option(
+    "--hands", type=Count(), default=2_000, show_default=True, help="Number of hands, two for each deal; at least 200."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the deals and draws.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Number of processes.")
+@click.option("--budget", type=Duration(), help="Play for this long instead of a number of hands: 90s, 3m.")
+@click.option("--keep", type=path_type, help="File of finished deals; the same command continues from it.")
 @click.option(
     "--log",
     type=path_type,
     metavar="FILE.phhs",
-    help="Write the hands, no-limit hold'em only; FILE.stars.txt: PokerStars' text.",
+    help="Write the hands of no-limit hold'em in PHH; FILE.stars.txt: as PokerStars text.",
 )
 @code_option
 @manner_options
@@ -39,13 +41,13 @@ from mccfr.cli.shared_options import (
 @declare_options
 @json_option
 def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool, **options: Any) -> None:
-    """Play A against B and tell what A wins a hand, with a 95 % interval.
+    """Play A against B and print A's winnings per hand, with a 95 % interval.
 
-    A and B are policies, runs, or programs: always-call, always-fold, always-all-in, random, min-raise, odd-size, or
-    your own as module:Class; one of the two is a policy or a run. "POLICY --resolve river" solves its hands again as
-    they are played. Each translates the other's bets. Every deal is played in both seats. Three figures: the chips;
-    all-ins settled by their mean; and AIVAT, which takes out the luck of cards and of known strategies, and has the
-    same mean. --purify and --threshold are of A.
+    A and B are policies, runs or programs; at least one of them is a policy or a run. Programs: always-call,
+    always-fold, always-all-in, random, min-raise, odd-size, or your own as module:Class. "POLICY --resolve river"
+    re-solves its hands during play. Each player translates the other's bets to its own tree. Every deal is played in
+    both seats. Three figures: chips, chips with all-ins at their EV, and AIVAT, which has the same mean and less
+    variance. --purify and --threshold apply to A.
 
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """
@@ -67,20 +69,22 @@ def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool
 
 @click.command("rank")
 @click.argument("names", metavar="A B C ...", nargs=-1, required=True)
-@click.option("--hands", type=Count(), default=2_000, show_default=True, help="Of each match: two for each deal.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of deals and draws.")
-@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Processes that share the hands.")
-@click.option("--keep", type=path_type, metavar="DIR", help="For finished pairs: after a stop, the same goes on.")
+@click.option("--hands", type=Count(), default=2_000, show_default=True, help="Hands of each match, two for each deal.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the deals and draws.")
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Number of processes.")
+@click.option(
+    "--keep", type=path_type, metavar="DIR", help="Folder of finished deals; the same command continues from it."
+)
 @code_option
 @manner_options
 @json_option
 def rank(
     names: tuple[str, ...], hands: int, seed: int, workers: int, keep: Path | None, as_json: bool, **manner: Any
 ) -> None:
-    """Play everybody against everybody, and tell what each wins a hand over all others, the best first.
+    """Play a round-robin tournament and print each player's winnings per hand, the best first.
 
-    A B C ... are policies, runs, and one program at most, as `match` has them. All matches have the same deals, each in
-    both seats; figures are corrected by AIVAT, with 95 % intervals. With --keep a further name costs its own matches.
+    A B C ... are policies, runs and at most one program, as in `match`. All matches use the same deals, each in both
+    seats. Figures are AIVAT estimates with 95 % intervals. With --keep an added player costs only its own matches.
 
     Example: mccfr rank runs/hunl-quick-policy runs/hunl-fine-policy always-call --keep ranking
     """

@@ -17,7 +17,7 @@ _MEASURE_SECONDS = 1.0  # duration of each trial training
 @click.argument("name", required=False)
 @json_option
 def games(name: str | None, as_json: bool) -> None:
-    """The games, or the one called NAME: parameters with defaults, and the counts of an example."""
+    """List all games, or the game NAME, with parameters, defaults and the size of an example."""
     from mccfr.games.registry import catalogue
 
     found = catalogue(name)
@@ -50,9 +50,9 @@ def _toml(value: Any) -> str:
 @click.command()
 @click.argument("directory", metavar="[DIR]", type=path_type, default="runs")
 def init(directory: Path) -> None:
-    """Copy the example runs, experiments and recipes of abstractions to DIR (default: runs), to be read and changed.
+    """Copy the example runs, experiments and abstraction recipes to DIR (default: runs).
 
-    Files that are there already stay as they are; where one of them is another than the example, nothing is copied.
+    Existing files stay unchanged. If one of them differs from its example, nothing is copied.
     """
     from mccfr.config.examples import copy_examples, example_files
 
@@ -63,10 +63,10 @@ def init(directory: Path) -> None:
 @click.command()
 @click.argument("config", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
-@click.option("--measure", is_flag=True, help="Train for some seconds to see how fast, on tables thrown away.")
+@click.option("--measure", is_flag=True, help="Measure the speed by some seconds of training; keep nothing.")
 @json_option
 def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool) -> None:
-    """Sizes of tree and tables, memory, disk and time of the run that CONFIG describes. Nothing is created.
+    """Print tree size, memory, disk and time of the run that CONFIG describes; create nothing.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...).
 

@@ -30,10 +30,10 @@ from storage.free_space import bytes_text
     default="auto",
     show_default=True,
     type=MethodName(),
-    help="exact: exploitability; abstract: the same by buckets; sampled-br: what a best response wins, on sampled "
-    "boards; lbr: what local best response wins; trained-br: what a trained opponent wins; bounds: these three; "
-    "self-consistency: what is lost at own decisions; head-to-head: against another strategy; auto: head-to-head with "
-    "--against, else exact or, of whole hold'em, lbr (sampled-br with --boards); or module:Class.",
+    help="exact: exploitability; abstract: exploitability by buckets; sampled-br: best response on sampled boards; "
+    "lbr: local best response; trained-br: trained opponent; bounds: these three; self-consistency: EV lost at the "
+    "strategy's own decisions; head-to-head: against another strategy; auto: head-to-head with --against, else exact, "
+    "or for whole hold'em lbr (sampled-br with --boards); or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -41,27 +41,25 @@ from storage.free_space import bytes_text
     default="uniform",
     show_default=True,
     metavar="POLICY",
-    help="head-to-head: a policy, a run, uniform or always-call; its card abstraction and menu may be others.",
+    help="head-to-head: a policy, a run, uniform or always-call; its abstraction and bet sizes may differ.",
 )
 @click.option("--against-checkpoint", type=click.IntRange(min=0), help="Checkpoint of the run in --against.")
-@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
-@click.option("--against-average", help="The same of the run in --against.")
+@click.option("--average", help="Average of a deep-cfr run: sd or network; default: the first of solver.averages.")
+@click.option("--against-average", help="--average of the run in --against.")
 @code_option
 @abstraction_option
-@click.option("--against-abstraction", type=path_type, help="The same of the run in --against.")
-@click.option(
-    "--strategy", metavar="NAME", help="Measure uniform, always-call or always-fold in the same game instead."
-)
+@click.option("--against-abstraction", type=path_type, help="--abstraction of the run in --against.")
+@click.option("--strategy", metavar="NAME", help="Evaluate uniform, always-call or always-fold in this game instead.")
 @declare_options
 @json_option
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
-    """Value and exploitability of a run's checkpoint or of an exported policy.
+    """Print the value and exploitability of a run's checkpoint or a policy.
 
-    Exploitability is the mean over both players of what a best response gains, in chips and in mbb/g. Of whole
-    hold'em it takes hours, or --flops for an estimate; lbr gives a lower bound. Head-to-head plays two strategies
-    against each other on sampled boards, exactly in the private cards, and gives what DIR-or-POLICY wins a hand with
-    a 95 % interval. Each side plays on its own card buckets and its own bets, reading the other's as at a table; in
-    all else their games must be the same.
+    Exploitability is a best response's gain, averaged over both players, in chips and in mbb per game. For whole
+    hold'em the exact figure takes hours; --flops gives an estimate, and lbr a lower bound. Head-to-head plays two
+    strategies on sampled boards, exact in the hole cards. It prints the winnings of DIR-or-POLICY per hand with a 95 %
+    interval. Each strategy uses its own buckets and bet sizes, and translates the other's bets. The rules of the two
+    games must be the same.
 
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
@@ -110,15 +108,15 @@ def _gets_text(record: dict[str, Any]) -> str:
     "--format",
     "format_name",
     type=click.Choice(["policy", "networks", "zarr", "hdf5", "csv", "parquet", "openspiel"]),
-    help="policy (default): plain files that any language can map; networks: the default of deep-cfr; openspiel: a "
-    "table that OpenSpiel can score.",
+    help="policy (default): plain files that any language can map; networks: default for deep-cfr; openspiel: a table "
+    "for OpenSpiel.",
 )
-@click.option("--tabulate", is_flag=True, help="Of networks: evaluate them everywhere, and write an ordinary policy.")
+@click.option("--tabulate", is_flag=True, help="Evaluate networks at every infoset, and write a policy.")
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
     "--quantise",
     type=click.Choice(["uint8", "uint16"]),
-    help="Round to 255ths or 65,535ths, and say what that costs; uint16 by default.",
+    help="Round probabilities to 8 or 16 bits and print the EV loss; default: uint16.",
 )
 @code_option
 @manner_options
@@ -127,22 +125,24 @@ def _gets_text(record: dict[str, Any]) -> str:
     type=click.IntRange(min=2),
     default=100,
     show_default=True,
-    help="On which the cost of --quantise, --purify and --threshold is measured.",
+    help="Sampled boards for the EV loss of --quantise, --purify and --threshold.",
 )
-@click.option("--values", is_flag=True, help="With what each bucket wins where a street begins, for re-solving.")
+@click.option("--values", is_flag=True, help="Also write each bucket's EV at the start of streets, for re-solving.")
 @click.option(
     "--values-boards",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="That --values draws in whole hold'em; other games are walked whole.",
+    help="Sampled boards for --values in whole hold'em; other games need none.",
 )
 @click.option(
-    "--best", metavar="METHOD", help="The checkpoint that this method (exact, sampled-br, lbr) found least exploitable."
+    "--best", metavar="METHOD", help="Export the least exploitable checkpoint by this method: exact, sampled-br, lbr."
 )
-@click.option("--average", help="Of a run of deep-cfr: sd or network; default: the first of its solver.averages.")
-@click.option("--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: what rows are of.")
-@click.option("--board", help="--by hand: rows on this board, and on its beginnings on streets before.")
+@click.option("--average", help="Average of a deep-cfr run: sd or network; default: the first of solver.averages.")
+@click.option(
+    "--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: a row for each of these."
+)
+@click.option("--board", help="--by hand: board of the rows; earlier streets have its first cards.")
 @abstraction_option
 @replace_option
 def export(
@@ -155,12 +155,11 @@ def export(
     board: str | None,
     **how: Any,
 ) -> None:
-    """Write the average strategy of the run in DIR to OUT, in place of an earlier export of the same run.
+    """Write the average strategy of the run in DIR to OUT.
 
-    A policy beside others of the same card abstraction shares its bucket tables with them (by hard links). Asked for
-    --quantise, --purify or --threshold, it says what the policy loses by it to the average as it is, head-to-head.
-
-    DIR may be a policy: it is written as csv, parquet or openspiel.
+    An earlier export of the same run is replaced. Policies in one folder with the same card abstraction share bucket
+    tables by hard links. With --quantise, --purify or --threshold, the command prints the EV that the changed strategy
+    loses head-to-head against the unchanged one. DIR may also be a policy, to be written as csv, parquet or openspiel.
 
     Example: mccfr export runs/leduc leduc-policy
     """
@@ -223,11 +222,11 @@ def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str |
     return board or ""
 
 
-def _tell_written(written: Path, format_name: str) -> None:
+def _tell_written(path: Path, format_name: str) -> None:
     from storage.free_space import tree_bytes
 
-    size = bytes_text(tree_bytes(written))
-    click.echo(f"wrote {written}, {size}{_NEXT.get(format_name, '').format(written)}", err=True)
+    size = bytes_text(tree_bytes(path))
+    click.echo(f"wrote {path}, {size}{_NEXT.get(format_name, '').format(path)}", err=True)
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
@@ -256,16 +255,20 @@ _NEXT = {
 @click.command()
 @click.argument("policy", metavar="POLICY-or-DIR", type=path_type)
 @click.argument("line")
-@click.option("--hand", help="The actor's cards: AsKh, K. Without it: the probabilities of every hand.")
-@click.option("--board", help="Board cards: Qs7h2d, or 'Qs 7h 2d'.")
-@click.option("--checkpoint", type=click.IntRange(min=0), help="Of the run in DIR; default: the newest.")
-@click.option("--sample", type=click.IntRange(min=0), metavar="SEED", help="Of networks: the one that plays this hand.")
+@click.option("--hand", help="Hole cards of the player to act: AsKh, K; default: all hands.")
+@click.option("--board", help="Board: Qs7h2d, or 'Qs 7h 2d'.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
+@click.option(
+    "--sample", type=click.IntRange(min=0), metavar="SEED", help="Draw one of the run's networks by this seed."
+)
 @code_option
 @abstraction_option
 @json_option
 def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
-    """What a policy, or the run in DIR, does after the betting LINE: c, f, rN (to N chips in the whole hand), in
-    no-limit hold'em also 3bb, 50% or allin, / between streets; "" is the first decision.
+    """Print the strategy of a policy, or of the run in DIR, after a betting line.
+
+    LINE has c (check or call), f (fold), rN (raise to N chips over the whole hand) and / between streets. No-limit
+    hold'em also knows 3bb, 50% and allin. "" is the first decision.
 
     Example: mccfr query kuhn-policy cb --hand Q
     """

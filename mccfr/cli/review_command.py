@@ -12,24 +12,31 @@ from mccfr.cli.shared_options import answer, code_option, json_option, path_type
 @click.command()
 @click.argument("hands", type=path_type, nargs=-1, required=True)
 @click.option(
-    "--policy", required=True, metavar="POLICY-or-RUN", help="Of whole no-limit hold'em: what is right by it."
+    "--policy",
+    required=True,
+    metavar="POLICY-or-RUN",
+    help="Strategy for whole no-limit hold'em to compare decisions with.",
 )
 @click.option(
     "--resolve",
     type=click.Choice(["turn", "river"]),
-    help="Solve the rest of the hand for each decision from there on.",
+    help="Re-solve the rest of the hand at each decision from this street on.",
 )
-@click.option("--boards", type=click.IntRange(4, 100_000), default=16, show_default=True, help="Drawn on a flop.")
-@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Processes that share the hands.")
-@click.option("--keep", type=path_type, metavar="FILE", help="Reviewed hands, one a line: after a stop it goes on.")
-@click.option("--top", type=click.IntRange(0), default=20, show_default=True, help="Decisions that are told.")
+@click.option(
+    "--boards", type=click.IntRange(4, 100_000), default=16, show_default=True, help="Boards to sample on a flop."
+)
+@click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Number of processes.")
+@click.option(
+    "--keep", type=path_type, metavar="FILE", help="File of reviewed hands; the same command continues from it."
+)
+@click.option("--top", type=click.IntRange(0), default=20, show_default=True, help="Number of decisions to print.")
 @code_option
 @json_option
 def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> None:
-    """Tell what every decision in files of hands cost by a policy, the costliest first.
+    """Print the EV loss of every decision in hand histories, by a policy, the largest loss first.
 
-    HANDS are files, or directories of such: PHH, ACPC logs, Slumbot's JSON, PokerStars' text. Hands of more than two
-    players, or of other stakes than the policy's, are told of and passed over.
+    HANDS are files or folders of files: PHH, ACPC logs, Slumbot's JSON, PokerStars text. The command lists and skips
+    hands of more than two players, and hands with other stakes than the policy's.
 
     Example: mccfr review match.log --policy hunl-fine-policy --keep review.jsonl
     """

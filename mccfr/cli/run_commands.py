@@ -50,14 +50,13 @@ def solve(
     from_scratch: bool,
     **limits: Any,
 ) -> None:
-    """Start the run that CONFIG describes, or continue it where it stands.
+    """Start the run that CONFIG describes, or continue it from its newest checkpoint.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...), which is copied to runs/
-    first. Continues if DIR already holds a run of the same game, solver and tables; limits may differ. Ctrl-C, SIGHUP,
-    SIGTERM and SIGUSR1 stop it with a checkpoint (exit status 75; 128 + N before there is a run), and leave evaluations
-    and the export that are due to the next session. A second signal, a second later or more, ends it without a
-    checkpoint. A run that would find too little memory or disk is refused, and one whose export would replace that of
-    another run.
+    first. An existing run of the same game, solver and tables continues; limits may differ. Ctrl-C, SIGHUP, SIGTERM
+    and SIGUSR1 stop it with a checkpoint (exit status 75; 128 + N before the run exists). The next session then does
+    the evaluations and the export that are due. A second signal, at least a second later, ends it without a checkpoint.
+    It does not start with too little memory or disk, or if its export would replace another run's.
 
     Example: mccfr solve runs/leduc.toml --nodes 1e8 --workers 2 --set solver.discount=linear
     """
@@ -114,8 +113,8 @@ def resume(
 ) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
-    Limits are totals of the run, except --time; without any, those of the run's own config hold. Refused, as by solve,
-    where memory or disk are too small.
+    Limits are totals of the run, except --time. Without any, the limits of the run's own config apply. Like solve, it
+    does not start with too little memory or disk.
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
@@ -163,7 +162,7 @@ def report_beginning(run: "Run", game: "Game", report: "Reporter") -> None:
     elif run.config.tables.memory_budget is not None and settings.seconds is None:
         cycle, expected = turns_of(run.config)[1], run.algorithm.forecast(game)
         nodes = "" if expected is None else f", about {float(f'{cycle * expected.nodes:.3g}'):,.0f} nodes"
-        report.message(f"limits hold where a cycle of blocks ends: every {cycle:,} iterations{nodes}")
+        report.message(f"limits take effect at the end of a cycle of blocks: every {cycle:,} iterations{nodes}")
     report.message(
         f"{run.directory}: {game.name}, {int(game.infosets.sum()):,} infosets, "
         f"{bytes_text(run.layout(game).nbytes)} of tables, {workers_text(settings.workers)}"
@@ -185,7 +184,7 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
         report.message(line)
     if outcome.signal is not None:
         for what, verb in _left(run, outcome):
-            report.message(f"{what} is left to the next session; without training: mccfr {verb}")
+            report.message(f"{what} was not done: the next session does it, or do it now with: mccfr {verb}")
         raise SignalInterrupt(outcome.signal, _stopped_at(outcome), run.directory)
     counts, directory = _counts(outcome), run.directory
     report.message(f"done: {counts}; next: mccfr evaluate {directory}, or mccfr export {directory} OUT")
@@ -213,7 +212,7 @@ def _measured_lines(run: "Run") -> list[str]:
     folding = ""
     if isinstance(game, HoldemGame):
         folding = f" (always folding loses {1000 * (sum(game.blinds) / 2 + game.ante) / game.blinds[1]:g} mbb/g)"
-    lines = [f"exploitability of the checkpoints that are kept{folding}:"]
+    lines = [f"exploitability of the kept checkpoints{folding}:"]
     for number, records in found.items():
         texts = [f"{name} {_figure(record)}" for name, record in records.items()]
         nodes = next(iter(records.values()))["nodes_touched"]
@@ -253,7 +252,7 @@ def _stopped_at(outcome: "Outcome") -> str:
 def verify(path: Path, abstraction: Path | None) -> None:
     """Check every byte of a run and its abstraction, a checkpoint, an abstraction, a policy or networks.
 
-    Prints what is wrong, one line each, and exits with 1; prints "sound" and exits with 0 where nothing is.
+    It prints one line for each problem, with exit status 1, or "sound", with exit status 0.
     """
     from mccfr.runs.directory.verification import problems_of
 

@@ -127,10 +127,10 @@ class Share(click.ParamType[float]):
 
 
 path_type = click.Path(path_type=Path)
-force_option = click.option("--force", is_flag=True, help="Run although memory or disk are too small for it.")
-replace_option = click.option("--replace", is_flag=True, help="Replace an export of another run, too.")
+force_option = click.option("--force", is_flag=True, help="Run even if memory or disk are too small.")
+replace_option = click.option("--replace", is_flag=True, help="Also replace an export of another run.")
 abstraction_option = click.option(
-    "--abstraction", metavar="DIR", type=path_type, help="Where the run's card abstraction lies, if it was moved."
+    "--abstraction", metavar="DIR", type=path_type, help="Folder of the card abstraction, if it was moved."
 )
 
 
@@ -150,9 +150,9 @@ code_option = click.option(
     multiple=True,
     expose_value=False,
     callback=_allow,
-    help="Where modules lie that the run, or networks, name as module:object: they are run.",
+    help="Folder of modules that the run or networks name as module:object; their code is run.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else there.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else.")
 
 
 def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -162,7 +162,7 @@ def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --against-purify and --against-threshold, for the second of two players."""
-    return _manner_options(command, "against-", ", of B")
+    return _manner_options(command, "against-", " (player B)")
 
 
 def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Callable[..., Any]:
@@ -173,9 +173,9 @@ def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Cal
             type=share,
             default=0.0,
             metavar="SHARE",
-            help=f"Never play what has less probability{whose}.",
+            help=f"Never play actions below this probability{whose}.",
         ),
-        click.option(f"--{prefix}purify", is_flag=True, help=f"Always play the likeliest action{whose}."),
+        click.option(f"--{prefix}purify", is_flag=True, help=f"Always play the most probable action{whose}."),
     ):
         command = option(command)
     return command
@@ -184,8 +184,8 @@ def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Cal
 def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --declare and --expect, which write a hypothesis to a file before a match or evaluation."""
     for option in (
-        click.option("--expect", metavar="TEXT", help="By --declare: aivat low > -50."),
-        click.option("--declare", type=path_type, metavar="FILE", help="Where --expect is written before."),
+        click.option("--expect", metavar="TEXT", help="Hypothesis for --declare: aivat low > -50."),
+        click.option("--declare", type=path_type, metavar="FILE", help="File to write --expect to in advance."),
     ):
         command = option(command)
     return command
@@ -194,10 +194,10 @@ def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --nodes, --iterations, --time and --workers, which override the configuration."""
     for option in (
-        click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes; 0: in this process."),
-        click.option("--time", "seconds", type=Duration(), help="Train so long in this session: 90s, 10m, 2h, 7d."),
-        click.option("--iterations", type=Count(), help="Stop when the run has so many iterations in all."),
-        click.option("--nodes", type=Count(), help="Stop when the run has touched so many nodes in all."),
+        click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes; 0: train in this process."),
+        click.option("--time", "seconds", type=Duration(), help="Train for this long in this session: 90s, 10m, 2h."),
+        click.option("--iterations", type=Count(), help="Stop at this total of iterations."),
+        click.option("--nodes", type=Count(), help="Stop at this total of nodes touched."),
     ):
         command = option(command)
     return command
@@ -206,14 +206,14 @@ def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --set-aside and --from-scratch, which move checkpoints away so that the run ignores them."""
     for option in (
-        click.option("--from-scratch", is_flag=True, help="Train from 0; old checkpoints stay in set-aside/."),
+        click.option("--from-scratch", is_flag=True, help="Move all checkpoints to set-aside/ and train anew."),
         click.option(
             "--set-aside",
             "aside",
             type=click.IntRange(0),
             multiple=True,
             metavar="NUMBER",
-            help="Keep a checkpoint that cannot be read in set-aside/.",
+            help="Move this unreadable checkpoint to set-aside/.",
         ),
     ):
         command = option(command)

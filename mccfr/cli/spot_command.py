@@ -32,37 +32,37 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 
 @click.command()
 @click.argument("board", required=False)
-@click.option("--oop", metavar="RANGE", help="Of who acts first: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers.")
-@click.option("--ip", metavar="RANGE", help="Of who acts last.")
+@click.option("--oop", metavar="RANGE", help="Range out of position: QQ+,AKs:0.5, @FILE, 169 or 1,326 numbers.")
+@click.option("--ip", metavar="RANGE", help="Range in position.")
 @click.option("--pot", metavar="CHIPS", type=float, help="Chips in the pot.")
-@click.option("--stack", metavar="CHIPS", type=float, help="Chips that each has behind.")
-@click.option("--policy", type=path_type, help="A policy or run: ranges, pot and stacks are those after --line.")
-@click.option("--line", help="Of the policy, to where a street begins: r300c/.")
-@click.option("--board", "other_board", metavar="BOARD", help="Another place for BOARD.")
-@click.option("--bets", metavar="SIZES", help="Of first bets, streets apart by /; default: 0.5p, a policy's own.")
-@click.option("--raises", metavar="SIZES", help="Of raises: 0.45p, 3x, 2e, allin; default: as bets.")
-@click.option("--donk", metavar="SIZES", help="Of a first bet into who bet last; default: as --bets.")
-@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="All-in where X pots or fewer would be left.")
-@click.option("--add-line", multiple=True, metavar="LINE", help="A line whose last bet is offered besides: cr20c/r25.")
-@click.option("--remove-line", multiple=True, metavar="LINE", help="A line whose last bet is not offered.")
-@click.option("--big-blind", metavar="CHIPS", type=float, help="The least bet, and the unit of bb; default: 1.")
-@click.option("--rake", type=Share(), help="Of every pot, which its winner does not get: 5%.")
-@click.option("--rake-cap", metavar="CHIPS", type=float, help="The most that is taken; default: any number.")
-@click.option("--lock", multiple=True, metavar="LINE=WHAT", help='What is played there, not learnt: "cr184=c 60%".')
-@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Stop at this exploitability, of the pot.")
-@click.option("--time", "seconds", type=Duration(), help="Train so long at most: 90s, 10m.")
-@click.option("--workers", type=click.IntRange(0, 1024), help="Threads; default: one a processor.")
-@click.option("--run", "directory", type=path_type, help="Run directory; default: one of the spot's own in runs/.")
-@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override a key of the config.")
+@click.option("--stack", metavar="CHIPS", type=float, help="Chips that each player has left.")
+@click.option("--policy", type=path_type, help="Take ranges, pot and stacks of this policy or run, after --line.")
+@click.option("--line", help="Betting line of --policy, to the start of a street: r300c/.")
+@click.option("--board", "other_board", metavar="BOARD", help="The same as BOARD.")
+@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets; default: 0.5p or --policy's.")
+@click.option("--raises", metavar="SIZES", help="Raise sizes: 0.45p, 3x, 2e, allin; default: as --bets.")
+@click.option("--donk", metavar="SIZES", help="Donk bet sizes; default: as --bets.")
+@click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="Bet all-in if at most X pots would be left.")
+@click.option("--add-line", multiple=True, metavar="LINE", help="Add the last bet of this line: cr20c/r25.")
+@click.option("--remove-line", multiple=True, metavar="LINE", help="Remove the last bet of this line.")
+@click.option("--big-blind", metavar="CHIPS", type=float, help="Smallest bet, and the unit of bb; default: 1.")
+@click.option("--rake", type=Share(), help="Rake, as a share of every pot: 5%.")
+@click.option("--rake-cap", metavar="CHIPS", type=float, help="Largest rake of a pot; default: no limit.")
+@click.option("--lock", multiple=True, metavar="LINE=ACTIONS", help='Fix the strategy after LINE: "cr184=c 60%".')
+@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Exploitability to reach, of the pot.")
+@click.option("--time", "seconds", type=Duration(), help="Longest time to train: 90s, 10m.")
+@click.option("--workers", type=click.IntRange(0, 1024), help="Number of threads; default: one for each processor.")
+@click.option("--run", "directory", type=path_type, help="Run directory; default: a new one in runs/ for this spot.")
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @force_option
 @json_option
 @goes_on(lambda directory, **_: directory)
 def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
-    """Solve a spot of hold'em: what each player does first on BOARD, and what every hand is worth.
+    """Solve a spot of hold'em, and print both players' first actions and the EV of every hand.
 
-    Stops at a share of the pot, and keeps a run, which goes on where it stands when the same is asked again, and
-    which view, query, export and resume take. Sizes: 0.5p or 50% of the pot, 3x, 2.5bb, 300 chips, e, 2e, allin;
-    several by commas, streets by "/", the last goes on. EV counts the pot, as players do.
+    Training stops at the exploitability of --to. The same command continues the run; view, query, export and resume
+    open it. Bet sizes: 0.5p or 50% of the pot, 3x, 2.5bb, 300 chips, e, 2e, allin. Write commas between sizes and "/"
+    between streets; later streets repeat the last list. EV includes the pot.
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
     """
@@ -99,7 +99,7 @@ def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -
     outcome, _ = train_and_export(started.run, started.game, report, force=force)
     if outcome.signal is not None:
         raise SignalInterrupt(outcome.signal, directory=outcome.directory)
-    report.phase("what hands are worth")
+    report.phase("computing the EV of every hand")
     return started.answer(outcome.directory)
 
 
@@ -109,14 +109,16 @@ def _locks(given: Sequence[str]) -> dict[str, str]:
     for text in given:
         line, equals, what = text.partition("=")
         if not equals:
-            raise click.BadParameter(f"{text!r} is no line, =, and what is played there, as in 'cr184=c 60%'")
+            raise click.BadParameter(
+                f"--lock {text!r} has no =: write a betting line, =, and the actions there, as in 'cr184=c 60%'"
+            )
         found[line.strip()] = "; ".join(filter(None, (found.get(line.strip()), what.strip())))
     return found
 
 
 def _one_board(board: str | None, other: str | None) -> str | None:
     if board is not None and other is not None:
-        raise ValueError(f"BOARD = {board} and --board = {other} are both given: they are the same, so drop one")
+        raise ValueError(f"BOARD = {board} and --board = {other} are both given: give the board once")
     return other if board is None else board
 
 
@@ -137,7 +139,7 @@ def _beginning(started: Any, to: float) -> str:
         return f"{started.run.directory}: {size}; some seconds to {to:.2%} of the pot"
     return (
         f"{started.run.directory}: {size}; about {duration_text(each)} an iteration, and "
-        f"{duration_text(_AS_A_RULE * each)} for {_AS_A_RULE}, which is what {to:.2%} of the pot takes as a rule"
+        f"{duration_text(_AS_A_RULE * each)} for the {_AS_A_RULE} that {to:.2%} of the pot usually takes"
     )
 
 
@@ -154,8 +156,8 @@ def _text(answer: Mapping[str, Any]) -> str:
         cells = zip(found, _COLUMNS.values(), strict=True)
         lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
     for key, title in (
-        ("actions", "first, out of position (EV of the hands that do it)"),
-        ("ip_actions", "then, in position after a check"),
+        ("actions", "out of position, first action (EV of the hands that take it)"),
+        ("ip_actions", "in position, after a check"),
     ):
         if answer[key]:
             lines += ["", f"{title}: " + ", ".join(_action(one) for one in answer[key])]
@@ -167,14 +169,14 @@ def _text(answer: Mapping[str, Any]) -> str:
 def _nearer(seconds: float | None) -> str:
     """Return the advice for reaching a lower exploitability."""
     if seconds is not None:
-        return "call it again with a longer --time: it goes on where it stands"
-    return "give more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"
+        return "repeat the command with a longer --time: the run continues"
+    return "allow more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"
 
 
 def _unlocked(answer: Mapping[str, Any]) -> str:
     gains = answer["unlocked_gain_chips"]
     told = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
-    return f"if locked hands might answer too a best response would gain, in chips: {told}"
+    return f"gain of a best response that may also change locked hands, in chips: {told}"
 
 
 def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:

@@ -25,16 +25,15 @@ from storage.free_space import bytes_text
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
-@click.option("--watch", is_flag=True, help="Follow until no process works on it any more; Ctrl-C ends that.")
-@click.option("--every", default="2s", show_default=True, type=Duration(), help="How often --watch looks.")
+@click.option("--watch", is_flag=True, help="Repeat until no process trains the run; Ctrl-C stops.")
+@click.option("--every", default="2s", show_default=True, type=Duration(), help="Time between two looks of --watch.")
 @abstraction_option
 @json_option
 def status(directory: Path, watch: bool, every: float, abstraction: Path | None, as_json: bool) -> None:
-    """How far the run in DIR is, and whether it is running; or, for a folder of runs, a line for each of them.
+    """Print the state and progress of the run in DIR, or a line for each run in a folder.
 
-    State: running, stopped (by a signal), finished (a limit was reached), failed (by an error, which is said),
-    interrupted (its process was killed). The last three go on with resume. Exit status 1: a run of the folder cannot be
-    read.
+    States: running, stopped (by a signal), finished (at a limit), failed (with the error), interrupted (its process was
+    killed). All but a running one continue with `resume`. Exit status 1: a run of the folder cannot be read.
 
     Example: mccfr status runs --watch
     """
@@ -60,10 +59,10 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
 @click.argument("directory", metavar="DIR", type=path_type)
 @json_option
 def stop(directory: Path, as_json: bool) -> None:
-    """Stop the run in DIR as Ctrl-C would: its process writes a checkpoint and ends. Waits for that, and says how.
+    """Stop the run in DIR with a checkpoint, as Ctrl-C does, and wait for its end.
 
-    Given once more, a second later or more, the process ends without a checkpoint. A run on another machine has to be
-    stopped there.
+    A second `stop`, at least a second later, ends the process without a checkpoint. Stop a run of another machine on
+    that machine.
 
     Example: mccfr stop runs/leduc
     """
@@ -90,15 +89,15 @@ def stop(directory: Path, as_json: bool) -> None:
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @click.argument("out", type=path_type)
-@click.option("--watch", is_flag=True, help="Go on until no process works on a run any more; Ctrl-C ends that.")
-@click.option("--every", default="30s", show_default=True, type=Duration(), help="How often --watch writes.")
+@click.option("--watch", is_flag=True, help="Repeat until no process trains a run; Ctrl-C stops.")
+@click.option("--every", default="30s", show_default=True, type=Duration(), help="Time between two writes of --watch.")
 @code_option
 @abstraction_option
 def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
     """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
 
-    Speeds, trends and evaluations over nodes touched. A second time only what is new is added. TensorBoard itself is
-    not needed for it: tensorboard --logdir OUT shows them wherever it is installed.
+    The curves are speeds, trends and evaluations over nodes touched. A repeated call adds only new points. The command
+    does not need TensorBoard; to see the curves, run: tensorboard --logdir OUT.
 
     Example: mccfr tensorboard runs curves --watch
     """
@@ -114,7 +113,9 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
     paths = [directory] if one else runs_in(directory)
     runs = [open_run(path, abstraction) for path in paths]
     if not runs:
-        raise ValueError(f"{directory} is not a run directory, and there is none in it")
+        raise ValueError(
+            f"{directory} is not a run directory, and contains none: give the directory of a run, or a folder of runs"
+        )
     with _shown(watch=False):
         while True:
             running = any(map(is_locked, runs))
@@ -139,7 +140,9 @@ def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[di
 
 
 def _of_one_run(directory: Path) -> ValueError:
-    return ValueError(f"{directory} is a folder of runs: --abstraction is for one of them")
+    return ValueError(
+        f"--abstraction is for one run, and {directory} is a folder of runs: give the directory of one run"
+    )
 
 
 class _Show(Protocol):

@@ -7,7 +7,9 @@ import rich_click as click
 
 @click.command("upi")
 def upi() -> None:
-    """Speak PioSOLVER's text protocol (UPI) on stdin and stdout: spots are built, solved and walked by its clients.
+    """Speak PioSOLVER's text protocol (UPI) on stdin and stdout.
+
+    Its clients can build spots, solve them, and walk through their trees.
 
     Example: printf 'set_range OOP AA' | mccfr upi
     """

@@ -13,23 +13,24 @@ from mccfr.cli.shared_options import abstraction_option, code_option, path_type,
 
 @click.command("view")
 @click.argument("target", metavar="POLICY-or-RUN", type=path_type, required=False)
-@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: a free one.")
-@click.option("--no-browser", is_flag=True, help="Open no browser, only say the address.")
-@click.option("--checkpoint", type=click.IntRange(min=0), help="Of a run; default: the newest.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="Port of the page; 0: any free port."
+)
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
+@click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @code_option
 @abstraction_option
 @click.option(
-    "--against", metavar="POLICY-or-RUN", type=path_type, help="Shown beside it: a strategy for the same game."
+    "--against", metavar="POLICY-or-RUN", type=path_type, help="Second strategy for the same game, to compare with."
 )
-@click.option("--against-checkpoint", type=click.IntRange(min=0), help="Of the run in --against; default: the newest.")
-@click.option("--against-abstraction", type=path_type, help="Where the abstraction of the run in --against lies.")
-@click.option("--review", type=path_type, metavar="FILE", help="Of mccfr review --keep FILE, by this policy.")
+@click.option("--against-checkpoint", type=click.IntRange(min=0), help="--checkpoint of the run in --against.")
+@click.option("--against-abstraction", type=path_type, help="--abstraction of the run in --against.")
+@click.option("--review", type=path_type, metavar="FILE", help="Show the hands of mccfr review --keep FILE.")
 def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> None:
-    """Look at a policy or a run in a browser, and play against it: ranges, lines, boards, equities, values. Ctrl-C
-    stops.
+    """Show a policy or a run in a browser, and play against it; Ctrl-C stops.
 
-    Spots can be typed there and solved; without POLICY-or-RUN these alone. The page is served to this machine alone,
-    and loads nothing from elsewhere.
+    The page shows ranges, lines, boards, equities and EV. It also solves spots that you type in; without POLICY-or-RUN
+    it does only that. Only this machine can open the page, and the page loads nothing from the internet.
 
     Example: mccfr view hunl-quick-policy
     """

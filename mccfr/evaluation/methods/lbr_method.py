@@ -20,8 +20,8 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.policy.strategy_profile import Profile
 
 
-SETTING = Option("lbr: what the responder may do; 2 by default.", metavar="1|2|3|4|fcpa", key=True)
-HANDS = Option("lbr: deals, each played from both seats; 10000 by default, 100 with --resolve.", least=0, key=True)
+SETTING = Option("lbr: actions of the responder; default: 2.", metavar="1|2|3|4|fcpa", key=True)
+HANDS = Option("lbr: deals, each played in both seats; default: 10000, with --resolve 100.", least=0, key=True)
 
 
 class LocalBestResponseOptions(SampledOptions, frozen=True):

@@ -36,22 +36,22 @@ class Option(NamedTuple):
     key: bool = False
 
 
-BOARDS = Option("Boards that are sampled; head-to-head: 1000.", least=2, key=True)
+BOARDS = Option("Number of sampled boards; head-to-head: 1000.", least=2, key=True)
 FROM = Option(
-    "sampled-br: street from which it responds, the last; exact: the first of them; self-consistency: whose boards are "
-    "sampled, the flop.",
+    "First street of the best response; default: the last (sampled-br), the first (exact). self-consistency: street of "
+    "the sampled boards; default: the flop.",
     metavar="STREET",
     key=True,
 )
-FLOPS = Option("exact, whole hold'em: flops that are drawn, for an estimate; without it all 1,755 kinds.", least=8)
-SEED = Option("Of what is sampled; 0 by default.", least=0, key=True)
+FLOPS = Option("exact, whole hold'em: number of sampled flops, for an estimate; default: all 1,755.", least=8)
+SEED = Option("Seed of the samples; default: 0.", least=0, key=True)
 RESOLVE = Option(
-    "lbr, sampled-br, head-to-head: the policy solves its hands again from a street on.",
+    "lbr, sampled-br, head-to-head: re-solve the policy's hands from this street on.",
     metavar="STREET[:METHOD[:ITERATIONS]]",
 )
-WORKERS = Option("Processes that share a sampled evaluation.", least=1, most=1024)
-BUDGET = Option("As many units as this time allows, instead of a number: 90s, 3m.", flag="budget", key=True)
-KEEP = Option("File for finished units: after a stop, the same command goes on.")
+WORKERS = Option("Number of processes of a sampled evaluation.", least=1, most=1024)
+BUDGET = Option("Sample for this long instead of a number of samples: 90s, 3m.", flag="budget", key=True)
+KEEP = Option("File of finished samples; the same command continues from it.")
 """Options of several methods."""
 
 

@@ -12,17 +12,16 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
 
 
 ABSTRACTION = Option(
-    "trained-br: the responder's card buckets, a built abstraction or the recipe beside it; by default every hand "
-    "where boards are listed, else the policy's own.",
+    "trained-br: the responder's abstraction, built or a recipe; default: every hand as its own bucket if the game "
+    "lists its boards, else the policy's.",
     metavar="DIR",
 )
 MENU = Option(
-    "trained-br: the responder's bets, those of another configuration's game.menu; by default those of the policy's "
-    "tree.",
+    "trained-br: configuration with the responder's bet sizes in game.menu; default: the bets of the policy's tree.",
     metavar="CONFIG",
 )
-NODES = Option("trained-br: nodes to touch in training; by the game's size.")
-SAMPLER = Option("trained-br: what trains it, public-chance-sampling (default) or external-sampling.", metavar="NAME")
+NODES = Option("trained-br: nodes to touch in training; default: by the game's size.")
+SAMPLER = Option("trained-br: public-chance-sampling (default) or external-sampling.", metavar="NAME")
 
 
 class TrainedBestResponseOptions(SampledOptions, frozen=True):

@@ -176,8 +176,8 @@ def test_the_answer_for_people_and_what_is_said_before(capsys):
     assert "hands that the board QsJh2h7c3d blocks are dropped: 7 of oop, 13 of ip" in said.err
     assert "of memory" in said.err and "0.50% of the pot" in said.err
     assert re.search(r"exploitability [\d.]+ chips = 0\.\d{3}% of the pot, value", said.err)
-    assert "first, out of position (EV of the hands that do it): check" in said.out
-    assert "then, in position after a check: check" in said.out
+    assert "out of position, first action (EV of the hands that take it): check" in said.out
+    assert "in position, after a check: check" in said.out
     assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
 
 
@@ -274,7 +274,7 @@ test_refusals = refusals(
     ("xp", (*RIVER, "--bets", "xp")),
     ("game.rake = 1.0 is not allowed: it must be at least 0, and below 1", (*RIVER, "--rake", "100%")),
     ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
-    ("'r150' is no line, =, and what is played there", (*POLAR, "--lock", "r150")),
+    ("--lock 'r150' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "r150")),
     ("character 1: 'r160' is not possible here", (*POLAR, "--lock", "r160=c 1")),
     ("'r' is not possible there: f, c are", (*POLAR, "--lock", "r150=r 1")),
     ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "r150=c 60%; f 60%")),

@@ -88,7 +88,7 @@ def test_a_run_ends_with_what_is_known_of_its_checkpoints_and_may_export_the_bes
     err = call(capsys, "solve", config, "--run", tmp_path / "run").err
     run = open_run(tmp_path / "run")
     exact = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
-    assert "exploitability of the checkpoints that are kept:" in err
+    assert "exploitability of the kept checkpoints:" in err
     assert f"checkpoint 1, {exact[0]['nodes_touched']:,} nodes: sampled-br >= " in err
     assert f"exact {exact[0]['exploitability_chips']:.4g} chips" in err and "--best exact" not in err
 

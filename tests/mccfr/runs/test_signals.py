@@ -318,10 +318,7 @@ def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, mon
     took = time.monotonic() - began[0]
     monkeypatch.undo()
     assert ended.status == 75 and took < 50, (took, ended.err)
-    assert (
-        f"the evaluation that is due is left to the next session; without training: mccfr evaluate {run.directory}"
-        in ended.err
-    )
+    assert f"was not done: the next session does it, or do it now with: mccfr evaluate {run.directory}" in ended.err
     assert run_status(run)["state"] == "stopped" and run.read(EVALUATIONS) == []
     nodes = run_status(run)["nodes_touched"]
     outcome = go(run)

@@ -93,4 +93,4 @@ def test_what_is_new_is_added_and_a_run_that_went_back_is_written_anew(run, tmp_
 
 def test_what_holds_no_run_is_refused(tmp_path, capsys):
     told = refusal(capsys, "tensorboard", tmp_path, tmp_path / "out")
-    assert "there is none in it" in told and not (tmp_path / "out").exists()
+    assert "is not a run directory, and contains none" in told and not (tmp_path / "out").exists()

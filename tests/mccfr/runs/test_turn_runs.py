@@ -258,7 +258,7 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     said = call(capsys, "plan", path).out
     assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
     err = call(capsys, "solve", path, "--run", tmp_path / "run", "--nodes", 5, "--workers", 0).err
-    assert "limits hold where a cycle of blocks ends: every 1,000 iterations, about 33,800 nodes" in err
+    assert "limits take effect at the end of a cycle of blocks: every 1,000 iterations, about 33,800 nodes" in err
     assert " 1,000 iterations, checkpoint" in err
     config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
     monkeypatch.setattr("mccfr.runs.session.run_plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
