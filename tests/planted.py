@@ -95,7 +95,7 @@ def wrong_outcome() -> ModuleType:
         *((f"{text}:\n", f"{text[:-1]}, limits):\n") for text in (decided, learnt)),
         ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
         ("weight / place.probability, random_at", f"weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
-        ("place.value = here  # own", f"place.value = {_unless(WORTH_STAYS, 'here', 'place.value')}  # own"),
+        ("place.value = here  # value", f"place.value = {_unless(WORTH_STAYS, 'here', 'place.value')}  # value"),
     )
 
 

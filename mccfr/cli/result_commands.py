@@ -178,14 +178,9 @@ def export(
         _export_policy(directory, out, format_name or "policy", board, replace=how["replace"])
         return
     run = open_run(directory, how["abstraction"])
-    changed = quantise or how["purify"] or how["threshold"]
-    if not changed:
-        refuse_given("without --quantise, --purify or --threshold", "cost_boards")
-    if not how["values"]:
-        refuse_given("without --values", "values_boards")
-    if not run.algorithm.averages.keeps_networks:
-        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
-    networks = run.algorithm.averages.keeps_networks and not (changed or tabulate)
+    changed, keeps_networks = quantise or how["purify"] or how["threshold"], run.algorithm.averages.keeps_networks
+    _refuse_without_effect(directory, changed=changed, values=how["values"], keeps_networks=keeps_networks)
+    networks = keeps_networks and not (changed or tabulate)
     format_name = format_name or ("networks" if networks else "policy")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
@@ -207,6 +202,15 @@ def export(
         )
         written = export_run(run, run.build_game(), out, options, report)
     _tell_written(written, format_name)
+
+
+def _refuse_without_effect(directory: Path, *, changed: Any, values: bool, keeps_networks: bool) -> None:
+    if not changed:
+        refuse_given("without --quantise, --purify or --threshold", "cost_boards")
+    if not values:
+        refuse_given("without --values", "values_boards")
+    if not keeps_networks:
+        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:

@@ -83,4 +83,5 @@ def subtree(tree: CompiledTree, root: int) -> CompiledTree:
         streets,
         rows.row_slots,
         rows.row_count,
+        put_in=None if tree.put_in is None else tree.put_in[kept],
     )

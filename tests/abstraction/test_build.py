@@ -191,7 +191,7 @@ def read(text, tmp_path):
 test_refusals = refusals(
     ("flop: k is 1000000, but there are", crowded),
     ("river: memory is short", short_of_memory),
-    ("[turn] is missing", read, "[flop]\nfeatures = 'histogram'\n"),
+    ("[turn] is missing", read, "[flop]\nfeatures = 'histogram'\nbuckets = 50\n"),
     ("unknown field sed", read, "sed = 1\n"),
     ("flop.features = 'ochs'", read, "flop = {features = 'ochs', buckets = 5}"),
     ("flop.buckets = 0 is not allowed", read, "flop = {features = 'ehs', buckets = 0}"),

@@ -29,7 +29,7 @@ STEPS = Path(__file__).with_name("killed_steps.py")
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from storage import live
+from storage import live_tables as live
 from storage.schema import ArraySpec
 place, link = map(Path, sys.argv[1:])
 tables = live.create_live([ArraySpec("a", (9,), "int32", ("x",))], format="hdf5", live_dir=place, link=link)
@@ -40,7 +40,7 @@ sys.stdin.read()
 STARTER = """
 import sys, tempfile
 from pathlib import Path
-from storage import live
+from storage import live_tables as live
 from storage.schema import ArraySpec
 place, link, rounds = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 live._SHARED_MEMORY = place  # a sweep of the machine's finds what other tests have killed
@@ -233,7 +233,7 @@ def test_two_sweeps_at_once_remove_everything_once(tmp_path):
         process, directory = hold(tmp_path, tmp_path / f"live{number}")
         end(process, signal.SIGKILL)
         made.append(directory)
-    program = "import sys; from storage import live; print(len(live.sweep_live(sys.argv[1])))"
+    program = "import sys; from storage import live_tables as live; print(len(live.sweep_live(sys.argv[1])))"
     sweepers = [
         subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(3)
     ]

@@ -33,7 +33,7 @@ print([float(tables[name][...].sum()) for name in sys.argv[3:]])
 KILLED_RUN = """
 import os, signal, sys
 from pathlib import Path
-from storage import live
+from storage import live_tables as live
 from storage.schema import ArraySpec
 live.create_live([ArraySpec("a", (9,), "int32", ("x",))], format="hdf5", link=Path(sys.argv[1]))
 os.kill(os.getpid(), signal.SIGKILL)

@@ -26,7 +26,6 @@ from machines import LEDUC, on_machines, stratified_run
 from places import ROOT
 from refusals import refused
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait_for
-from storage.lock import holder_of
 from stratified import LEDUC_12, long_game
 
 from mccfr.cluster.cluster_status import cluster_status
@@ -36,6 +35,7 @@ from mccfr.runs.directory.run import LOCK, is_locked, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
+from storage.run_lock import holder_of
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 

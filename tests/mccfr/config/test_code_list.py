@@ -77,7 +77,7 @@ def verbs(run, out, taken):
         ("evaluate", run, "--method", "head-to-head"),
         ("export", run, out / "policy"),
         ("resume", run, "--iterations", 6),
-        ("exploit", run, out / "exploit", "--to", "50%"),
+        ("exploit", run, out / "exploit", "--share", "50%", "--to", "50%"),
         ("tensorboard", run, out / "tensorboard"),
         ("query", run, ""),
         ("report", run, out / "report.html"),

@@ -139,8 +139,8 @@ def killed(path, setup, act, effort):
     """A process that plays 40 units, of which the one after six ends with a signal that nobody survives."""
     script = (
         "import sys, os, signal, time; sys.path[:0] = sys.argv[2:]\n"
-        "from pathlib import Path; from mccfr.evaluation import units\n"
-        f"from test_units import Effort, Toy, WHAT, play_units\n{setup}\n"
+        "from pathlib import Path; from mccfr.evaluation import samples as units\n"
+        f"from test_samples import Effort, Toy, WHAT, play_units\n{setup}\n"
         f"toy = Toy(ends_at=7, act=lambda: {act})\n"
         f"play_units(toy, 40, Effort({effort}keep=Path(sys.argv[1])), what=WHAT)\n"
     )

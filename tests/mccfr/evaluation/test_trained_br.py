@@ -229,7 +229,7 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
     config, directory = tmp_path / "run.toml", tmp_path / "run"
     config.write_text(
         '[game]\nname = "kuhn"\n[run]\nworkers = 0\niterations = 200\n'
-        '[evaluation]\nmethods = ["exact", "trained-br"]\nbudget_seconds = 0.1\n'
+        '[evaluation]\nmethod = ["exact", "trained-br"]\nbudget_seconds = 0.1\n'
     )
     assert command("solve", config, "--run", directory) == 0
     exact, bound = journal_records.read(directory / "evaluations.jsonl")[-2:]

@@ -52,10 +52,10 @@ def named(name):
 
 def test_every_file_of_the_gallery_is_here_and_fits_on_a_screen():
     files = {path.stem: path for path in (ROOT / "mccfr" / "gallery").glob("*.py")}
-    del files["__init__"], files["ground"]
+    del files["__init__"], files["history_game"]
     assert sorted(files) == sorted(name.partition(":")[0] for name in ALGORITHMS)
     lines = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in files.items()}
-    assert max(lines.values()) <= 90, lines
+    assert max(lines.values()) <= 105, lines
 
 
 @pytest.mark.parametrize("game", GAMES)

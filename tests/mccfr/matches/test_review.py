@@ -176,9 +176,9 @@ def test_what_the_tree_holds_for_over_is_known_where_hands_are_solved_again(revi
 @pytest.fixture
 def holdem(monkeypatch, tmp_path):
     """`holdem` is the name of the random policy."""
-    side, resolving_table = Profile(SOURCE.game, uniform_strategy(SOURCE.game)), {"name": "holdem"}
-    resolving_table["menu"] = {"first": list(MENU.first), "later": list(MENU.later)}
-    opened = OpenedPlayer(Contender("holdem", PolicySpec(SOURCE), side), resolving_table)
+    side, table = Profile(SOURCE.game, uniform_strategy(SOURCE.game)), {"name": "holdem"}
+    table["menu"] = {"first": list(MENU.first), "later": list(MENU.later)}
+    opened = OpenedPlayer(Contender("holdem", PolicySpec(SOURCE), side), table)
     monkeypatch.setattr(results, "open_player", lambda name, **_: opened)
     monkeypatch.chdir(tmp_path)
 

@@ -75,7 +75,7 @@ def on_the_river(seat):
 
 
 def river(seed=0, resolving=ResolvingSeat):
-    return on_the_river(resolved_policy(policy(), SMALL, seed=seed)).public_state()
+    return on_the_river(resolving(policy(), SMALL, seed=seed)).public_state()
 
 
 def test_what_is_played_follows_from_the_public_state():
@@ -280,9 +280,9 @@ def test_a_translation_drawn_again_is_caught():
     drawn = mutant(
         hand_beliefs,
         (
-            "            for reading in self._betting.outcomes(Reading(node, 1.0, closed), state, action):\n"
+            "            for reading in self._betting.outcomes(LineReading(node, 1.0, closed), state, action):\n"
             "                self._add(action, reading, reach * reading.probability)",
-            "            reading = self._betting.outcomes(Reading(node, 1.0, closed), state, action)[0]\n"
+            "            reading = self._betting.outcomes(LineReading(node, 1.0, closed), state, action)[0]\n"
             "            self._add(action, reading, reach)",
         ),
     )
@@ -297,7 +297,7 @@ class Unsolved(Resolver):
         tables = [np.ascontiguousarray(each.T) for each in before]
         for each, other in zip(tables, uniform_strategy(spot.game).probability, strict=True):
             each[:] = np.where(each.sum(axis=1, keepdims=True) > 0, each, other)
-        return PublicState(self, position, spot, Strategy(tables, tables), hand_beliefs, 0, state)
+        return PublicState(self, position, spot, Strategy(tables, tables), ranges, 0, state)
 
 
 def test_local_best_response_takes_as_much_where_nothing_is_solved():
@@ -343,16 +343,16 @@ def test_hands_that_a_board_hits_are_caught(monkeypatch):
 
 def test_what_is_taken_off_as_luck_is_nothing_on_average():
     """The chances on the turn are the mean of those on its rivers, whatever both may hold."""
-    resolving_table, cards, rng = (
+    table, cards, rng = (
         DeckTable(small_side().game.cards.at_table(), 0, set()),
         parse_cards(CARDS),
         np.random.default_rng(0),
     )
-    turn = resolved_policy.OpponentRanges(DeckBoard(resolving_table, cards, None), 2, 0)
+    turn = resolved_policy.OpponentRanges(DeckBoard(table, cards, None), 2, 0)
     own, weight = rng.random((2, 1326)) * turn.live
     found = []
     for card in set(range(52)) - set(cards[:4]):
-        river = resolved_policy.OpponentRanges(DeckBoard(resolving_table, [*cards[:4], card], None), 3, 0)
+        river = resolved_policy.OpponentRanges(DeckBoard(table, [*cards[:4], card], None), 3, 0)
         found.append(river.share * (own * river.live) @ river.won(weight * river.live))
     assert np.mean(found) == pytest.approx(turn.share * own @ turn.won(weight), rel=1e-9)
 
@@ -408,8 +408,8 @@ def test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved():
 
 def carried_on(self, before, ranges, state, board):
     """In place of solving the next street: the solution in force."""
-    tables = [np.ascontiguousarray(resolving_table.T) for resolving_table in before.tables(self._strategy)]
-    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), hand_beliefs, 0, state)
+    tables = [np.ascontiguousarray(table.T) for table in before.tables(self._strategy)]
+    return PublicState(self._resolver, self.position, before, Strategy(tables, tables), ranges, 0, state)
 
 
 def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):

@@ -20,7 +20,7 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
-SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "strategy_memory": 3000, "units": 8, "layers": 2}
+SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "units": 8, "layers": 2}
 NETWORK = {**SMALL, "steps": 5, "strategy_steps": 5, "batch": 64, "horizon": 20}
 SOLVERS = {
     "network": NETWORK,

@@ -395,7 +395,6 @@ HOSTILE_STATES = {
     "words": {"workers": [{"iterations": 1, "nodes": 1, "rng": [1, 2, 3]}]},
     "large words": {"workers": [{"iterations": 1, "nodes": 1, "rng": [2**64, 2, 3, 4]}]},
     "seconds": {"training_seconds": [1]},
-    "snapshots": {"snapshots": [3]},
 }
 
 

@@ -254,12 +254,12 @@ def test_a_kill_for_want_of_memory_is_called_by_its_name(tmp_path, monkeypatch, 
     from mccfr.runs.session import worker_pool as pool_module
 
     counts = iter([0])
-    monkeypatch.setattr(pool_module.space, "killed_for_memory", lambda: next(counts, killed))
+    monkeypatch.setattr(pool_module.free_space, "killed_for_memory", lambda: next(counts, killed))
     find = pool_module.ProcessPool._find_dead
 
     def robbed(pool):
         if pool.totals()[0]:
-            monkeypatch.setattr(pool_module.space, "available_memory_bytes", lambda: available)
+            monkeypatch.setattr(pool_module.free_space, "available_memory_bytes", lambda: available)
             os.kill(pool._processes[0].pid, signal.SIGKILL)
         return find(pool)
 

@@ -93,14 +93,14 @@ def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path
 def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
     from mccfr.runs.session.strata.block_pools import BlockIntervals
 
-    run, pause, block_pools = turned(tmp_path / "run"), BlockIntervals.pause, []
+    run, pause, turns = turned(tmp_path / "run"), BlockIntervals.pause, []
     end = BlockIntervals._add
 
     def stops(intervals, *args):
         end(intervals, *args)
         if intervals._turns.between:
-            block_pools.append(intervals._turns.position.turns)
-            if block_pools[-1] == 6:
+            turns.append(intervals._turns.position.turns)
+            if turns[-1] == 6:
                 pause(intervals)
                 signal.raise_signal(signal.SIGTERM)
 
@@ -109,7 +109,7 @@ def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monk
     state = checkpoints.newest_valid(run.path("checkpoints"), run.identity)[0].state
     assert state["turns"]["ended"] == 6 and 0 < state["turns"]["cycle_nodes"] < state["nodes_touched"]
     go(run)
-    assert block_pools == list(range(1, 9))
+    assert turns == list(range(1, 9))
     assert_same(run, memory)
 
 
@@ -254,7 +254,7 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "leduc.toml"
     run = "[run]\nstrata = 4\niterations = 100_000\ncycle_iterations = 1000\n"
-    path.write_text(f'[game]\nname = "leduc"\nranks = 12\n{run}[tables]\nresident = "1MB"\n')
+    path.write_text(f'[game]\nname = "leduc"\nranks = 12\n{run}[tables]\nmemory_budget = "1MB"\n')
     said = call(capsys, "plan", path).out
     assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
     err = call(capsys, "solve", path, "--run", tmp_path / "run", "--nodes", 5, "--workers", 0).err

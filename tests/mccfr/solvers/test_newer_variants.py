@@ -238,10 +238,3 @@ def test_without_planned_iterations_a_schedule_is_refused(capsys, tmp_path):
         assert "solver.variant = 'hs-pcfr+' follows a schedule and needs the number of iterations" in said
     assert sorted(tmp_path.iterdir()) == [config]
     assert command("plan", config, "--set", "solver.horizon=100") == 0
-
-
-def test_a_former_name_is_read_and_told_of(capsys, tmp_path):
-    config = tmp_path / "kuhn.toml"
-    config.write_text('[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "predictive-cfr+"\n')
-    code, _, said = call(capsys, "solve", config, "--iterations", 3, "--run", tmp_path / "run")
-    assert code == 0 and "solver.variant = 'predictive-cfr+' is called 'pcfr+' now" in said
