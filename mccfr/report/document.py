@@ -264,13 +264,16 @@ def _headline(counts: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -
     return f"{text}; exploitability {least}{size} at {last['iterations']:,} iterations"
 
 
+_ORDER = {"exact": 0, "lower": 1}
+
+
 def _by_figure(records: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
     """Return records grouped by method and setting: exact ones first, then bounds, then winnings."""
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for record in records:
         kind = record["method"], record.get("from"), record.get("setting")
         found.setdefault(kind, []).append(record)
-    return sorted(found.values(), key=lambda some: ("exact", "lower").index(some[-1]["bound"]) if _bounds(some) else 2)
+    return sorted(found.values(), key=lambda some: _ORDER.get(some[-1]["bound"], 2) if _bounds(some) else 2)
 
 
 def _bounds(records: Sequence[Mapping[str, Any]]) -> bool:

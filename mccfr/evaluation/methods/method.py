@@ -24,6 +24,7 @@ class EvaluationLine(msgspec.Struct):
     checkpoint: Count | None
     value_chips: float
     seconds: float
+    bound: str
 
 
 class Method(ABC):
