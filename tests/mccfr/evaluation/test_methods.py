@@ -53,7 +53,7 @@ def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
 def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importing_it(tmp_path):
     line = {"method": "nowhere_at_all:Mine", "nodes_touched": 1, "iterations": 1, "checkpoint": 1, "value_chips": 0.5}
     path = tmp_path / "evaluations.jsonl"
-    path.write_text(json.dumps(line | {"seconds": 1.0}) + "\n" + json.dumps(line) + "\n")
+    path.write_text(json.dumps(line | {"seconds": 1.0, "bound": "estimate"}) + "\n" + json.dumps(line) + "\n")
     (found,) = journal_records.read(path)
     assert record_text(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
     refused("'nowhere_at_all:Mine' is not one of", method_named, "nowhere_at_all:Mine")
@@ -68,6 +68,7 @@ def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
         "checkpoint": 1,
         "value_chips": 0.5,
         "seconds": 1.0,
+        "bound": "estimate",
     }
     path = tmp_path / "evaluations.jsonl"
     lines = [sound | {"against": "uniform", "boards": 3}, sound, sound | {"method": "none"}]
