@@ -10,7 +10,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 
 class RangeColumns(NDArrayOperatorsMixin):
-    """Array [.., H] of which only some columns are stored; `columns` reads these without expanding it.
+    """Array [.., H] that stores only some columns; `columns` reads them without expanding it.
 
     Any other use of it as an array computes the full array once, by `make`.
 

@@ -1,4 +1,4 @@
-"""A training rank: trains its strata in turn, in private tables of which it writes only their rows.
+"""A training rank: trains its strata in turn in private tables, and writes only their rows.
 
 The tables have the shape of the whole run's, so kernels and bucket numbers are the same as on one machine. They reserve
 address space; memory is allocated only where a rank writes, for its strata's rows and a copy of the first street.

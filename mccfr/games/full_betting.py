@@ -1,4 +1,4 @@
-"""Betting rules of the full game: all legal amounts, of which the tree contains a few."""
+"""Betting rules of the full game: all legal amounts; the tree contains a few of them."""
 
 from collections.abc import Mapping
 from typing import Any
