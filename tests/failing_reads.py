@@ -146,7 +146,6 @@ MODULES = (
     "mccfr.api.evaluating",
     "mccfr.api.exploiting",
     "mccfr.runs.results.run_export",
-    "mccfr.runs.results.export_best",
     "mccfr.runs.results.tensorboard",
     "mccfr.runs.directory.verification",
     "mccfr.report.document",

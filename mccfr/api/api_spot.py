@@ -7,7 +7,7 @@ from typing import Any
 from mccfr.api.api_runs import CallbackReporter, require_main_thread, trained
 from mccfr.api.api_types import Pathlike, plain
 from mccfr.common.arguments import checked
-from mccfr.runs.results.line_spot import asked_spot
+from mccfr.runs.results.line_spot import requested_spot
 from mccfr.runs.session.spot_run import SpotOptions, start_spot
 from mccfr.runs.session.start import Terms
 
@@ -55,7 +55,7 @@ def spot(
     require_main_thread()
     reporter = CallbackReporter(progress)
     typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
-    given, own = asked_spot(board, typed, None if policy is None else Path(policy), line)
+    given, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
     others = {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
     given |= {key: value for key, value in others.items() if value is not None}
     asked = SpotOptions(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))

@@ -36,7 +36,6 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     from abstraction.build_memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
-    from mccfr.runs.directory.run_status import runs_on
     from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:
@@ -46,8 +45,7 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     with reporter() as report, naming_stages(report) as progress:
         made = Builder(loaded, target, workers, progress)
         if others := made.replaced():
-            trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
-            told = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
+            told = f"{target} holds buckets of another recipe ({'; '.join(others)}); runs trained on it need them"
             if not replace:
                 raise FileExistsError(f"{told}: choose another directory with --out, or replace them with --replace")
             report.message(f"{told}: replacing them")

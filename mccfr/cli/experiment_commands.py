@@ -149,7 +149,7 @@ def _report_flops(
 ) -> None:
     from mccfr.evaluation.samples import Effort
     from mccfr.report.flops import FLOPS_PAGE
-    from mccfr.runs.results.flop_tables import report_flops, subset_errors, tables_of
+    from mccfr.runs.results.flop_tables import report_flops, tables_of
 
     count, effort = flops or MOST_FLOPS, Effort(workers or 1, keep=keep)
     with reporter() as reported:
@@ -164,12 +164,6 @@ def _report_flops(
         ev = f"EV {row['ev_oop']:.4g} / {row['ev_ip']:.4g} ± {row['ev_oop_within']:.2g}"
         equity = f"equity {row['equity_oop']:.1%} / {row['equity_ip']:.1%}"
         click.echo(f"{row['by']:>10} {row['texture']:16} {row['share']:6.1%}  {played}; {equity}; {ev}")
-    if len(found.flops.cards) == MOST_FLOPS:
-        for subset, apart in subset_errors(found).items():
-            told_apart = (
-                f"EV {apart['ev']:.2g} chips, equity {apart['equity']:.2%}, frequencies {apart['frequency']:.2%}"
-            )
-            click.echo(f"{subset} flops would be off by: {told_apart}")
     if made.left_out:
         click.echo(f"mccfr: left out, as they leave a range no hand: {', '.join(made.left_out)}", err=True)
     if made.unreached:

@@ -116,17 +116,10 @@ def _gets_text(record: dict[str, Any]) -> str:
 @click.option(
     "--quantise",
     type=click.Choice(["uint8", "uint16"]),
-    help="Round probabilities to 8 or 16 bits and print the EV loss; default: uint16.",
+    help="Round probabilities to 8 or 16 bits; default: uint16.",
 )
 @code_option
 @manner_options
-@click.option(
-    "--cost-boards",
-    type=click.IntRange(min=2),
-    default=100,
-    show_default=True,
-    help="Sampled boards for the EV loss of --quantise, --purify and --threshold.",
-)
 @click.option("--values", is_flag=True, help="Also write each bucket's EV at the start of streets, for re-solving.")
 @click.option(
     "--values-boards",
@@ -158,8 +151,9 @@ def export(
     """Write the average strategy of the run in DIR to OUT.
 
     An earlier export of the same run is replaced. Policies in one folder with the same card abstraction share bucket
-    tables by hard links. With --quantise, --purify or --threshold, the command prints the EV that the changed strategy
-    loses head-to-head against the unchanged one. DIR may also be a policy, to be written as csv, parquet or openspiel.
+    tables by hard links. DIR may also be a policy, to be written as csv, parquet or openspiel.
+
+    To see what --quantise, --purify or --threshold costs, run: mccfr evaluate OUT --method head-to-head --against DIR
 
     Example: mccfr export runs/leduc leduc-policy
     """
@@ -179,7 +173,7 @@ def export(
         return
     run = open_run(directory, how["abstraction"])
     changed, keeps_networks = quantise or how["purify"] or how["threshold"], run.algorithm.averages.keeps_networks
-    _refuse_without_effect(directory, changed=changed, values=how["values"], keeps_networks=keeps_networks)
+    _refuse_without_effect(directory, values=how["values"], keeps_networks=keeps_networks)
     networks = keeps_networks and not (changed or tabulate)
     format_name = format_name or ("networks" if networks else "policy")
     if best is not None:
@@ -195,7 +189,6 @@ def export(
             how["average"],
             purify=how["purify"],
             threshold=how["threshold"],
-            cost_boards=how["cost_boards"] if changed else 0,
             value_boards=how["values_boards"] if how["values"] else 0,
             board=board,
             replace=how["replace"],
@@ -204,9 +197,7 @@ def export(
     _tell_written(written, format_name)
 
 
-def _refuse_without_effect(directory: Path, *, changed: Any, values: bool, keeps_networks: bool) -> None:
-    if not changed:
-        refuse_given("without --quantise, --purify or --threshold", "cost_boards")
+def _refuse_without_effect(directory: Path, *, values: bool, keeps_networks: bool) -> None:
     if not values:
         refuse_given("without --values", "values_boards")
     if not keeps_networks:

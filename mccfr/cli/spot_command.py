@@ -66,7 +66,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
     """
-    from mccfr.runs.results.line_spot import TYPED, asked_spot
+    from mccfr.runs.results.line_spot import TYPED, requested_spot
     from mccfr.runs.session.spot_run import SpotOptions, start_spot
     from mccfr.runs.session.start import Terms
 
@@ -74,7 +74,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     if options["policy"] is None and board is not None and len(board.replace(" ", "")) == 10:
         refuse_given("on a river, where nobody has bet before", "donk")
     typed = {name: options.pop(name) for name in TYPED}
-    game, own = asked_spot(board, typed, options.pop("policy"), options.pop("line"))
+    game, own = requested_spot(board, typed, options.pop("policy"), options.pop("line"))
     others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
     others["locks"] = _locks(options.pop("lock")) or None
     game |= {key: value for key, value in others.items() if value is not None}

@@ -67,8 +67,7 @@ def stop(directory: Path, as_json: bool) -> None:
     Example: mccfr stop runs/leduc
     """
     from mccfr.runs.directory.run import open_to_look
-    from mccfr.runs.directory.run_status import run_status
-    from mccfr.runs.directory.stop import stop_run
+    from mccfr.runs.directory.run_status import run_status, stop_run
 
     run = open_to_look(directory)
     stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
@@ -219,7 +218,7 @@ def _run_text(found: dict[str, Any]) -> str:
         f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
         f"iterations   {found['iterations']:,}",
         f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
-        + _speeds_text(found),
+        + (f"; over the last minutes {recent:,.0f}" if (recent := found["nodes_per_second_recent"]) else ""),
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
         f"tables       {_bytes_text(found['tables_bytes'])}{_memory_text(found)}",
         *([f"abstraction  {found['abstraction_problem']}"] if found["abstraction_problem"] else []),
@@ -266,12 +265,6 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _speeds_text(found: dict[str, Any]) -> str:
-    """Return the current and recent speed from the latest metrics."""
-    now, recent = found["nodes_per_second_now"], found["nodes_per_second_recent"]
-    return "" if now is None else f"; now {now:,.0f}, over the last minutes {recent:,.0f}"
-
-
 def _trend_lines(found: dict[str, Any]) -> list[str]:
     """Return lines on the trends of the newest checkpoint."""
     lines, never, lost = [], found["never_reached_per_street"], found["lost_updates"]
@@ -279,16 +272,8 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
         lines.append(f"never seen   {shares} of the rows, by street")
     if lost is not None:
-        later = ", ".join(
-            share_text(share, error)
-            for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
-        )
-        first = share_text(lost["first_decisions"], lost["first_decisions_error"])
-        lines.append(f"lost         of updates at first decisions: {first}; at later ones, by street: {later}")
-    if found["preflop_change"] is not None:
-        lines.append(
-            f"change       {found['preflop_change']:.2%} of the first street's average strategy in a checkpoint"
-        )
+        share = share_text(lost["first_decisions"], lost["first_decisions_error"])
+        lines.append(f"lost         of the updates at each player's first decisions: {share}")
     if found["saturated_cells"] is not None:
         lines.append(f"saturated    {found['saturated_cells']:,} of the tables' 16-bit cells")
     if (disk := found["disk"]) is not None:
@@ -299,11 +284,9 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def share_text(share: float | None, error: float | None) -> str:
+def share_text(share: float, error: float) -> str:
     """Return a small share as text: "about 1 in 31,000", or "less than 1 in 5,000" if it is uncertain."""
-    if share is None:
-        return "unknown"
-    doubt = 2 * (error or 0.0)
+    doubt = 2 * error
     if share > doubt:
         return f"about 1 in {_two_digits(1 / share):,}"
     most = max(share, 0.0) + doubt

@@ -46,7 +46,6 @@ from mccfr.runs.session.stalled_workers import SILENT_SECONDS, StalledWorker
 from mccfr.runs.session.strata.block_slots import first_specs
 from mccfr.runs.session.strata.strata_pool import IntervalPool, Intervals
 from mccfr.runs.session.worker import map_tables
-from mccfr.runs.session.worker_pool import KeepsAllWorkers
 from mccfr.solvers.solver import WorkerState
 from storage import durable
 from storage.block_tables import BLOCKS
@@ -59,7 +58,7 @@ RECORDS = "cluster.jsonl"
 _NAP_SECONDS = 0.0005
 
 
-class ClusterPool(IntervalPool, KeepsAllWorkers):
+class ClusterPool(IntervalPool):
     """Implements `mccfr.runs.session.worker_pool.Pool` with the ranks of an engine."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:

@@ -67,7 +67,7 @@ class RunSettings(Table, frozen=True):
     `interval`, `blocks` and `cycle_iterations` are part of a run's identity.
     """
 
-    workers: int = 1  # processes; 0: train in this process
+    workers: int = 1  # processes; 0: train in this process (strata: in one worker process)
     strata: int | None = None  # groups of second-street boards that are trained separately; None: no strata
     interval: float = 2.0  # with strata: visits between barriers, in ∛visits of the first street's most visited row
     blocks: int | None = None  # with tables.memory_budget: groups of strata in memory together; None: one each
@@ -167,7 +167,6 @@ class ExportConfig(Table, frozen=True):
     out: str | None = None  # relative to the current directory; None: beside the run, with its name
     format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
     quantise: Literal["uint8", "uint16"] = "uint16"
-    best: str | None = None  # export the checkpoint of least exploitability by this [evaluation] method; None: the last
 
 
 class ClusterConfig(Table, frozen=True):

@@ -22,7 +22,7 @@ from mccfr.report.page_assets import script, style
 from mccfr.report.report_boards import ShownCards, shown_cards
 from mccfr.runs.directory.run import CONFIG, EVALUATIONS, Run, is_run, open_run
 from mccfr.runs.directory.trends import TRENDS
-from mccfr.runs.results.average_strategies import stored_average
+from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.solvers.deep.network_strategy import is_unlisted
@@ -197,7 +197,7 @@ class _Text(NamedTuple):
 def _parts_of_run(run: Run, game: Game, checkpoint: Checkpoint) -> tuple[_Text, Strategy | None]:
     """Return a checkpoint's page parts and its strategy, None for too many infosets for a table."""
     unlisted = run.algorithm.averages.keeps_networks and is_unlisted(game)
-    strategy = None if unlisted else stored_average(game, run.config, checkpoint)
+    strategy = None if unlisted else checkpoint_average(game, run.config, checkpoint)
     return _text_of_run(run, game, checkpoint), strategy
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.runs.reporter import SessionProgress
-from mccfr.runs.results.line_spot import TYPED, asked_spot
+from mccfr.runs.results.line_spot import TYPED, requested_spot
 from mccfr.runs.session.spot_run import SpotOptions, start_spot
 from mccfr.runs.session.start import Terms
 from mccfr.runs.session.train_and_export import train_and_export
@@ -48,13 +48,13 @@ class _Telling:
 def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
     """Solve a spot and report progress by `tell`.
 
-    `asked` has the fields of `asked_spot` and `SpotOptions`, and `game` with further keys of `[game]`.  It reports
+    `asked` has the fields of `requested_spot` and `SpotOptions`, and `game` with further keys of `[game]`.  It reports
     `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end.  Raises as `start_spot`.
     """
     report = _Telling(tell)
     policy = None if asked["policy"] is None else Path(asked["policy"])
     typed = {name: asked[name] for name in TYPED}
-    game, own = asked_spot(asked["board"], typed, policy, asked["line"])
+    game, own = requested_spot(asked["board"], typed, policy, asked["line"])
     told = {name: asked[name] for name in ("bets", "raises", "to", "menu")}
     started = start_spot(game | asked["game"], SpotOptions(own=own, **told), Terms(report))
     tell(

@@ -70,34 +70,25 @@ test_games = refusals(
     (AT_ROOT + r"the probabilities sum to 0\.9; they must sum to 1", lambda: game(**outcomes(0.5, 0.4))),
     (AT_ROOT + "the outcome 't' has the probability -0.4; 0 to 1", lambda: game(**outcomes(1.4, -0.4))),
     (AT_ROOT + "the outcome 'h' has the probability nan", lambda: game(**outcomes(nan, 0.5))),
-    (AT_ROOT + "the outcome 'h' has the probability inf", lambda: game(**outcomes(inf, 0.5))),
     (AT_ROOT + "the outcome 'h' has the probability '1/2'", lambda: game(**outcomes("1/2", 0.5))),
     (AT_ROOT + "2 outcomes have 3 probabilities; each outcome needs one", lambda: game(**outcomes(0.5, 0.2, 0.3))),
     (AT_ROOT + "the probabilities sum to 1.000000002", lambda: game(**outcomes(0.5, 0.500000002))),
     (AT_ROOT + "2 labels and 1 children; each outcome needs", lambda: game(chance=(("h", "t"), (0.5, 0.5), ("h",)))),
     (AFTER_H + "3 labels and 2 children; each action needs", lambda: game(choice=(0, "", ("l", "m", "r"), ("l", "r")))),
-    (AFTER_H + "2 labels and 3 children", lambda: game(choice=(0, "", ("l", "r"), ("l", "m", "r")))),
     (AFTER_H + "two actions have one label, of l, l; they must", lambda: game(choice=(0, "", ("l", "l"), ("l", "r")))),
     (AFTER_H + "the label 1 is not allowed; a text without", lambda: game(choice=(0, "", (0 + 1, 2), ("l", "r")))),
     (AFTER_H + "the label 'go left' is not allowed", lambda: game(choice=(0, "", ("go left", "r"), ("l", "r")))),
     (AFTER_H + r"names = \['left'\] is not allowed", lambda: game(choice=(0, "", "lr", "lr", ["left"]))),
     (AFTER_H + "the player 2 acts; players are 0 and 1", lambda: game(choice=(2, "", ("l", "r"), ("l", "r")))),
     (AFTER_H + "the player 'me' acts; players are 0 and 1", lambda: game(choice=("me", "", ("l", "r"), ("l", "r")))),
-    (
-        AFTER_H + r"the infoset \('x',\) is not allowed; a text",
-        lambda: game(choice=(0, ("x",), ("l", "r"), ("l", "r"))),
-    ),
+    (AFTER_H + r"the infoset \('x',\) is not allowed; a", lambda: game(choice=(0, ("x",), ("l", "r"), ("l", "r")))),
     (AFTER_H + "a history without actions is neither", lambda: game(choice=(0, "", (), ()))),
     (AT_ROOT + "a generator is given where a list is", lambda: game(chance=("ht", (0.5, 0.5), (c for c in "ht")))),
     (AFTER_HL + "the payoff is nan; a finite number of chips", lambda: game(payoff=nan)),
-    (AFTER_HL + "the payoff is None; a finite number", lambda: game(payoff=None)),
     (AFTER_HL + "the payoff is '3'; a finite number", lambda: game(payoff="3")),
     (AFTER_HL + r"the payoff is \(1, 0, 0\); a finite number", lambda: game(payoff=(1, 0, 0))),
     (AFTER_HL + "the payoffs 1 and 1 sum to 2; only zero-sum games", lambda: game(payoff=(1, 1))),
-    (
-        r"^test_user_mistakes:losing raised KeyError: 'tr' after the history 't r' \(test_user_mistakes.py, line",
-        *(build_history_tree, "", losing),
-    ),
+    (r"losing raised KeyError: 'tr' after the history 't r' \(test_user_mistakes.py, ", build_history_tree, "", losing),
     ("^the game, after the history 'a a .* the game goes on after 5,000 moves", build_history_tree, "", endless),
 )
 
@@ -108,7 +99,7 @@ def counts(**changed):
 
 
 def streets() -> mccfr.Game:
-    made = build_tree(BettingRules((1, 1), (0, 0), lambda state: [state.to_call + 1] if state.bets == 0 else []))
+    made = build_tree(BettingRules((1, 1), (0, 0), lambda state: []))
     return mccfr.Game("mine", made, small_deck(3, 1, 1, [0]))
 
 
@@ -155,7 +146,6 @@ test_betting = refusals(
     (r"^test_user_mistakes:pot_size raised ZeroDivisionError: .* after the line ''", lambda: rules(pot_size)),
     (rf"after the line '' returned \[3, 2\]; {TARGETS} 1e\+15 chips", lambda: rules(lambda state: [3, 2])),
     (rf"returned \[2, nan, 3\]; {TARGETS}", lambda: rules(lambda state: [2, nan, 3])),
-    (rf"returned \['2'\]; {TARGETS}", lambda: rules(lambda state: ["2"])),
     (rf"returned \[2, 30\]; {TARGETS} 10 chips", lambda: rules(lambda state: [2, 30], stack=10)),
     ("raised TypeError: 'int' object is not iterable after the line ''", lambda: rules(lambda state: 2)),
     ("raise_text = 'b' writes alike: write {} where", lambda: rules(lambda state: [2, 3], raise_text="b")),
@@ -222,11 +212,7 @@ class Nothing(Variant):
 
 test_schedules = refusals(
     (r"^test_user_mistakes:Late.step raised KeyError: 5 for iteration 5 \(", Late().step, 5),
-    (
-        "^test_user_mistakes:Weightless.step returned Step.*weight=nan.* for iteration 2; a Step of",
-        Weightless().step,
-        2,
-    ),
+    ("^test_user_mistakes:Weightless.step returned Step.*weight=nan.* for iteration 2; a", Weightless().step, 2),
     ("^test_user_mistakes:Nothing.step returned None for iteration 1; a Step of finite numbers", Nothing().step, 1),
 )
 
@@ -289,7 +275,6 @@ test_methods = refusals(
     (FIND + "returned 3; a dict with value_chips is needed", finding(3)),
     (FIND + r"returned \{'value': 1\}; a dict with value_chips", finding({"value": 1})),
     (FIND + "found value_chips = nan; a finite number of chips", finding({"value_chips": nan})),
-    (FIND + "found value_chips = '1'; a finite number of chips", finding({"value_chips": "1"})),
     (FIND + "found spread = inf; a finite number, or None", finding({"value_chips": 1, "spread": inf})),
     ("Found.find: its record does not fit its line: Object missing required field note", Lined),
     ("^test_user_mistakes:value raised AttributeError: 'Strategy' object", _method_of(value)),
@@ -341,75 +326,41 @@ def read(text, tmp_path):
     raise ValueError(refused(r"recipe\.toml", load_recipe, path))
 
 
-EHS2, PERCENTILES = (
-    "flop: features = 'ehs2', buckets = 9, ",
-    "means nothing where flop.features = 'ehs2', which takes buckets, ",
-)
+EHS2 = "flop: features = 'ehs2', buckets = 9, "
 
 test_recipes = refusals(
     *(
-        (f"flop.{key} {PERCENTILES}", read, f"{EHS2}{key}")
+        (f"flop.{key} means nothing where flop.features = 'ehs2', which takes buckets, ", f"{EHS2}{key}")
         for key in ("bins = 50", "clusters = 8", "levels = 1", "distance = 'emd'", "sample = 100", "iterations = 40")
     ),
-    (
-        "flop.clusters = 4 means nothing where flop.features = 'histogram'",
-        read,
-        "flop: features = 'histogram', buckets = 9, clusters = 4",
-    ),
-    (
-        "flop.bins = 9 means nothing where flop.features = 'potential'",
-        read,
-        "flop: features = 'potential', buckets = 9, bins = 9",
-    ),
-    (
-        "turn.nested = true means nothing where turn.features = 'lossless'",
-        read,
-        "turn: features = 'lossless', nested = true",
-    ),
-    (
-        "river.bins = 9 means nothing where river.features = 'ochs'",
-        read,
-        "river: features = 'ochs', buckets = 9, bins = 9",
-    ),
-    (
-        "flop.buckets = 1500000 is not allowed: the flop has at most 1,286,792",
-        read,
-        "flop: features = 'ehs', buckets = 1500000",
-    ),
-    (
-        "preflop.buckets = 170 is not allowed: the preflop has at most 169",
-        read,
-        "preflop: features = 'ehs', buckets = 170",
-    ),
+    ("flop.clusters = 4 means nothing", "flop: features = 'histogram', buckets = 9, clusters = 4"),
+    ("flop.bins = 9 means nothing", "flop: features = 'potential', buckets = 9, bins = 9"),
+    ("turn.nested = true means nothing", "turn: features = 'lossless', nested = true"),
+    ("river.bins = 9 means nothing", "river: features = 'ochs', buckets = 9, bins = 9"),
+    ("flop.buckets = 1500000 is .*: the flop has at most 1,286,792", "flop: features = 'ehs', buckets = 1500000"),
+    ("preflop.buckets = 170 is .*: the preflop has at most 169", "preflop: features = 'ehs', buckets = 170"),
+    call=read,
 )
 
 
 # --- experiments ---
 
 
-def experiment(folder, **compare):
-    return experiment_from({"game": {"name": "kuhn"}, "compare": {"last": 10, **compare}}, folder, "mine.toml")
-
-
-test_experiments = refusals(
-    (
-        r"^mine.toml: compare.seeds = \[0, -1\] is not allowed: seeds are",
-        lambda tmp_path: experiment(tmp_path, seeds=[0, -1]),
-    ),
-    ("^mine.toml: variant 'a' is there twice", lambda tmp_path: experiment(tmp_path, variant=[{"name": "a"}] * 2)),
-    (
-        "variant 'a': solver.discount = 'some'",
-        lambda tmp_path: experiment(tmp_path, variant=setting("solver.discount=some")),
-    ),
-    (
-        "variant 'a': unknown key 'nam' in game",
-        lambda tmp_path: experiment(tmp_path, variant=setting("game.nam=leduc")),
-    ),
-)
+def experiment(compare, tmp_path):
+    return experiment_from({"game": {"name": "kuhn"}, "compare": {"last": 10, **compare}}, tmp_path, "mine.toml")
 
 
 def setting(override):
-    return [{"name": "a", "set": [override]}]
+    return {"variant": [{"name": "a", "set": [override]}]}
+
+
+test_experiments = refusals(
+    (r"^mine.toml: compare.seeds = \[0, -1\] is not allowed: seeds are", {"seeds": [0, -1]}),
+    ("^mine.toml: variant 'a' is there twice", {"variant": [{"name": "a"}] * 2}),
+    ("variant 'a': solver.discount = 'some'", setting("solver.discount=some")),
+    ("variant 'a': unknown key 'nam' in game", setting("game.nam=leduc")),
+    call=experiment,
+)
 
 
 class Failing(HistoryGame):
@@ -441,8 +392,8 @@ test_algorithms = refusals(
 )
 
 
-def test_what_is_right_is_taken_as_it_is():
-    """Payoffs as pairs, numpy's numbers and shares of other types; a rule, a schedule, a method and a program."""
+def test_valid_input_is_accepted():
+    """Valid payoffs, shares, rules, schedules, methods and programs are accepted unchanged."""
     plain = game(payoff=lambda history: float(len(history)))
     shares = {"chance": (["h", "t"], np.array([0.5, 0.5]), "ht"), "choice": (np.int64(0), "", ("l", "r"), "lr")}
     pairs = game(payoff=lambda history: (np.float32(len(history)), -len(history)), **shares)
@@ -470,9 +421,7 @@ def mine() -> Game:
 def test_an_option_of_the_command_line_prints_the_traceback(tmp_path, monkeypatch, capsys):
     (tmp_path / "broken_game.py").write_text(BROKEN)
     (tmp_path / "run.toml").write_text('[game]\nname = "broken_game:mine"\n')
-    sentence = (
-        "mccfr: game.name = 'broken_game:mine': broken_game:mine.expand raised KeyError: 'payoff' after the history"
-    )
+    sentence = "mccfr: game.name = 'broken_game:mine': broken_game:mine.expand raised KeyError: 'payoff' after the"
     with forgetting(tmp_path, monkeypatch):
         ended = call(capsys, "plan", tmp_path / "run.toml")
         assert ended.status == 2 and ended.err.startswith(sentence) and ended.err.count("\n") == 1
@@ -490,7 +439,5 @@ def test_a_long_import_prints_its_count_and_ends_at_the_limit(tmp_path, monkeypa
     ended = call(capsys, "plan", tmp_path / "run.toml")
     counted, refused_at = ended.err.splitlines()
     assert ended.status == 2
-    assert re.fullmatch(
-        r"mccfr: game.game = 'leduc_poker': [4-9],\d{3} histories so far, at most 9,000 are allowed", counted
-    )
+    assert re.search(r"'leduc_poker': [4-9],\d{3} histories so far, at most 9,000 are allowed", counted)
     assert "'leduc_poker' has at least 9,002 histories; 9,000 are allowed" in refused_at

@@ -37,13 +37,6 @@ class _Metrics(msgspec.Struct):
 class _LostUpdates(msgspec.Struct):
     first_decisions: float | None
     first_decisions_error: float | None
-    sentinels_per_street: list[float | None]
-    sentinel_errors_per_street: list[float | None]
-
-    def __post_init__(self) -> None:
-        shares, errors = self.sentinels_per_street, self.sentinel_errors_per_street
-        if [share is None for share in shares] != [error is None for error in errors]:
-            raise ValueError("sentinels_per_street and sentinel_errors_per_street do not belong together")
 
 
 class _Disk(msgspec.Struct):
@@ -58,7 +51,6 @@ class _Trends(msgspec.Struct):
     iterations: _Count
     never_reached_per_street: list[float | None] | None = None
     lost_updates: _LostUpdates | None = None
-    preflop_change: float | None = None
     saturated_cells: _Count | None = None
     disk: _Disk | None = None
 

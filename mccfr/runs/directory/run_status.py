@@ -1,9 +1,10 @@
-"""Reports the state of a run from its files, also while another process works on it."""
+"""Reports the state of a run from its files, and stops the process that works on it."""
 
+import os
+import signal
 import time
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,30 +31,14 @@ from storage.locked_checkpoints import open_locked
 
 RECENT_SECONDS = 600.0
 """Training time, in seconds, over which the recent speed is measured."""
-NOW_SECONDS = 15.0
-"""Largest age, and gap to the line before, of metrics for the present speed; one is written every 5 s."""
 _RECENT_EVALUATIONS = 50
+_LOOK_SECONDS = 0.1  # between two looks for the end of a stopped process
 _RECENT_LINES = 2000  # most lines of metrics read for it: 600 seconds with long evaluations in between
 
 
 def named(table: GameConfig | SolverConfig) -> str:
     """Return the name that chooses a `[game]` or `[solver]` table."""
     return str(getattr(table, "named", table.__struct_config__.tag))
-
-
-def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
-    """Return the runs in a folder, and in its experiments, that use an abstraction for any player."""
-    found = []
-    for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
-        try:
-            document = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue  # unreadable configurations are reported by other commands
-        named = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
-        places = [(file.parent / name).resolve() for name in named if isinstance(name, str)]
-        if abstraction.resolve() in places and is_run(file.parent):
-            found.append(file.parent)
-    return found
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
@@ -81,16 +66,6 @@ def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mappin
         if found[0]["training_seconds"] - record["training_seconds"] >= seconds:
             break
     return found[::-1]
-
-
-def _speed_now(metrics: Sequence[Mapping[str, Any]], started: Mapping[str, Any] | None) -> float | None:
-    """Return nodes per second from the last two metrics of this session; None if they are too old."""
-    since = started["unix_seconds"] if started else time.time()
-    lines = [line for line in metrics[-2:] if line.get("unix_seconds", 0.0) >= since]
-    times = [line["unix_seconds"] for line in lines] + [time.time()]
-    if len(lines) < 2 or any(abs(after - before) > NOW_SECONDS for before, after in pairwise(times)):
-        return None
-    return recent_speed(lines, 0.001)
 
 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
@@ -134,7 +109,6 @@ def run_status(run: Run) -> dict[str, Any]:
         "workers": started["workers"] if started else run.config.run.workers,
         "nodes_per_second": last["nodes_per_second"] if last else None,
         "iterations_per_second": last["iterations_per_second"] if last else None,
-        "nodes_per_second_now": _speed_now(metrics, started) if running else None,
         "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
         "checkpoint": newest.number if newest else None,
         "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
@@ -144,7 +118,6 @@ def run_status(run: Run) -> dict[str, Any]:
         "training_seconds": counts["training_seconds"],
         "never_reached_per_street": trend.get("never_reached_per_street"),
         "lost_updates": trend.get("lost_updates"),
-        "preflop_change": trend.get("preflop_change"),
         "saturated_cells": trend.get("saturated_cells"),
         "disk": trend.get("disk"),
         "trend_checkpoint": trend.get("checkpoint"),
@@ -199,3 +172,25 @@ def run_list(directory: Path) -> list[dict[str, Any]]:
             row |= {"problem": " ".join(str(error).split())}
         rows.append(row)
     return rows
+
+
+def stop_run(run: Run, say: Callable[[str], None]) -> None:
+    """Send SIGTERM to the process that works on a run, and wait until it releases the run.
+
+    say  receives a message with the process id
+
+    Raises `ValueError` if no process works on it, or one on another machine.
+    """
+    worker = worker_of(run)
+    if worker is None:
+        raise ValueError(f"{run.directory} is {run_status(run)['state']}: no process works on it")
+    if not worker.is_here:
+        there = worker.machine or "a machine that it does not name"
+        raise ValueError(
+            f"{run.directory} is worked on by process {worker.process} of {there}: stop it there, with kill "
+            f"{worker.process}"
+        )
+    say(f"asked process {worker.process} to write a checkpoint and end")
+    os.kill(worker.process, signal.SIGTERM)
+    while worker_of(run) == worker:
+        time.sleep(_LOOK_SECONDS)

@@ -7,14 +7,7 @@ from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.policy import is_policy, verify_policy
 from mccfr.policy.export.networks import is_networks, verify_networks
 from mccfr.runs.directory import journal_records
-from mccfr.runs.directory.run import (
-    CHECKPOINTS,
-    JOURNAL,
-    checkpoint_identity,
-    is_run,
-    open_run,
-    read_run_manifest,
-)
+from mccfr.runs.directory.run import CHECKPOINTS, JOURNAL, checkpoint_identity, is_run, open_run, read_run_manifest
 from mccfr.runs.directory.state import state_problem
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.solvers.game_from_config import opponents_buckets

@@ -12,13 +12,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.deep.network_strategy import Networks
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.int16_cells import number_dtype, numbers
-from mccfr.tables.strategy import (
-    BlockRows,
-    LazyBlocks,
-    Strategy,
-    check_sums,
-    row_starts,
-)
+from mccfr.tables.strategy import BlockRows, LazyBlocks, Strategy, check_sums, row_starts
 from mccfr.tables.table_layout import TableSet
 from storage.checkpoint import Checkpoint
 from storage.schema import ArraySpec
@@ -49,10 +43,6 @@ class _Tables(Mapping[str, npt.NDArray[Any]]):
         return len(self._names)
 
 
-def _tables_of(checkpoint: Checkpoint) -> TableSet:
-    return TableSet(_Tables(checkpoint), checkpoint.specs)
-
-
 IN_MEMORY_BYTES = 64 << 20
 """Largest table that is read into memory whole."""
 
@@ -60,11 +50,17 @@ IN_MEMORY_BYTES = 64 << 20
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
     """Return an average strategy of a run's checkpoint (`name` None: its algorithm's first).
 
-    Raises `ValueError` for sums no run writes and for an average that the algorithm does not make, `OSError` where the
-    checkpoint is damaged.
+    Large tables of strategy sums are read into a temporary file, and a row is normalised on access.
+
+    Raises `ValueError` for sums that no run writes, and for an average that the algorithm does not make. Raises
+    `OSError` if the checkpoint is damaged or the disk is full.
     """
     averages, state = algorithm_of(config).averages, checkpoint.state
-    return averages.strategy(game, _tables_of(checkpoint), state["nodes_touched"], state["iterations"], name)
+    if averages.of_sums and name is None:
+        stored = {spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if averages.takes(spec.name)}
+        return sums_average(game, TableSet(stored, checkpoint.specs))
+    tables = TableSet(_Tables(checkpoint), checkpoint.specs)
+    return averages.strategy(game, tables, state["nodes_touched"], state["iterations"], name)
 
 
 def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
@@ -73,21 +69,8 @@ def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, aver
     Raises `ValueError` if the run has no networks.
     """
     averages, iterations = algorithm_of(config).averages, checkpoint.state["iterations"]
-    found: Networks = averages.networks(game, _tables_of(checkpoint), iterations, average)
+    found: Networks = averages.networks(game, TableSet(_Tables(checkpoint), checkpoint.specs), iterations, average)
     return found
-
-
-def stored_average(game: Game, config: Config, checkpoint: Checkpoint) -> Strategy:
-    """Return the strategy of `checkpoint_average`, with large tables of sums in a temporary file.
-
-    Rows are normalised on access, if the average is of strategy sums. Raises as `checkpoint_average`, and `OSError` if
-    the disk is full.
-    """
-    averages = algorithm_of(config).averages
-    if not averages.of_sums:
-        return checkpoint_average(game, config, checkpoint)
-    stored = {spec.name: _read_outside(checkpoint, spec) for spec in checkpoint.specs if averages.takes(spec.name)}
-    return sums_average(game, TableSet(stored, checkpoint.specs))
 
 
 def sums_average(game: Game, tables: TableSet) -> Strategy:

@@ -15,8 +15,7 @@ from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from mccfr.runs.directory.state import open_own
-from mccfr.runs.results.average_strategies import stored_average
-from mccfr.runs.results.previous_samples import PreviousSamples
+from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
 from storage.damage import DamagedError
@@ -27,28 +26,24 @@ def check_evaluation(points: EvaluationConfig, game: Game) -> None:
     if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
         for name in points.chosen:
             method = check_method(game, name)
-            problem = method.options_problem(game, options_for(method, given_to(method, points)))
+            problem = method.options_problem(game, options_for(method, options_of(method, points)))
             if problem is not None:
                 raise ValueError(problem)
 
 
-def given_to(method: Method, points: EvaluationConfig) -> dict[str, Any]:
+def options_of(method: Method, points: EvaluationConfig) -> dict[str, Any]:
     """Return a method's options that `[evaluation]` gives."""
     return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
-def passed_over(points: EvaluationConfig, game: Game) -> list[str]:
+def unused_keys(points: EvaluationConfig, game: Game) -> list[str]:
     """Return the keys of `[evaluation]` that were given but that none of its methods uses."""
     methods = [method for name in points.chosen if not (method := method_for(game, name)).at_once(game)]
-    taken = {option for method in methods for option in declared(method.options)}
-
-    def given(option: str) -> bool:
-        return getattr(points, option) is not None and getattr(EvaluationConfig(), option) is None
-
+    taken, usual = {option for method in methods for option in declared(method.options)}, EvaluationConfig()
     return [
         each.name
         for option, each in options_of_all().items()
-        if each.option.key and option not in taken and given(option)
+        if each.option.key and option not in taken and getattr(usual, option) is None is not getattr(points, option)
     ]
 
 
@@ -66,7 +61,7 @@ class Evaluator:
         self._against: Strategy | None = None
         self._run = run
         self._prepared: dict[str, Any] = {}
-        self._last = PreviousSamples(run)
+        self._before = dict[str, Any](), np.zeros((0, 0))  # the last record with samples [U, fields]
         self.kept: list[int] = []
 
     @property
@@ -79,7 +74,7 @@ class Evaluator:
         self.kept = []
         for number in checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
             with suppress(DamagedError):  # the session has noted the damage, so the checkpoint is kept anyway
-                self.kept += [number] if self._open(number).state.get("kept") else []
+                self.kept += [number] if open_own(self._run, number).state.get("kept") else []
         self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
@@ -94,11 +89,7 @@ class Evaluator:
 
     def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
         """Return {method: record} of another average of the run, for methods without an opponent."""
-        found = {}
-        for method in self._methods:
-            if not method.meets:
-                found[method.name] = self._measured(method, strategy)
-        return found
+        return {method.name: self._measured(method, strategy) for method in self._methods if not method.meets}
 
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
@@ -112,21 +103,35 @@ class Evaluator:
         name, against = "uniform", uniform_strategy(self._game)
         if self._opponent is not None:
             if self._against is None:
-                self._against = stored_average(self._game, self._config, self._open(self._opponent))
+                self._against = checkpoint_average(self._game, self._config, open_own(self._run, self._opponent))
             name, against = f"checkpoint {self._opponent}", self._against
         record = measure(method.name, side, Profile(self._game, against), name, **options)
-        if seen:
-            self._last.gained(method, side, record, seen[0])
+        return self._with_gain(method, side, record, seen[0]) if seen else record
+
+    def _with_gain(
+        self, method: Method, side: Profile, record: dict[str, Any], samples: npt.NDArray[np.float64]
+    ) -> dict[str, Any]:
+        """Return a record with the gain since this session's last evaluation, if that used the same samples.
+
+        Two strategies measured on the same boards against the same opponent have the same luck. Their difference is
+        therefore known much more precisely than either value. A sample depends only on its number, so evaluations of
+        different lengths share their first samples.
+
+        samples  [U, fields] of this evaluation, kept for the next one
+        """
+        last, before = self._before
+        # A record gets its nodes when the session writes it; one that was not written has none.
+        if "nodes_touched" in last and all(last[name] == record[name] for name in ("against", "seed")):
+            both = min(len(samples), len(before))
+            record |= method.gained(side, samples[:both], before[:both]) | {"gain_from_nodes": last["nodes_touched"]}
+        self._before = record, samples
         return record
 
     def _options(self, method: Method) -> dict[str, Any]:
         """Return a method's configured options; the time budget is divided among the methods that sample."""
-        options = given_to(method, self._points)
+        options = options_of(method, self._points)
         timed = [each for each in self._methods if "budget_seconds" in declared(each.options)]
         sampling = [each for each in timed if not each.at_once(self._game)]
         if options.get("budget_seconds") is not None:
             options["budget_seconds"] = options["budget_seconds"] / len(sampling) if method in sampling else None
         return options
-
-    def _open(self, number: int) -> checkpoints.Checkpoint:
-        return open_own(self._run, number)

@@ -22,7 +22,7 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     if checkpoint is None:
         if not (numbers := list_checkpoints(run.path(CHECKPOINTS))):
             raise ValueError(
-                f"{run.directory} has no checkpoint yet: a run gets one now and then, and whenever it is stopped"
+                f"{run.directory} has no checkpoint yet: wait for its first one, or stop the run, which writes one"
             )
         raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
     return check_own(run, checkpoint)

@@ -26,18 +26,11 @@ def check_export(
     run_id   id of the run; None: it does not exist yet
     replace  allow to replace another run's export
 
-    `ValueError`: a format that the game lacks, or a `best` of checkpoints that are not measured and kept.
-    `FileExistsError`: the path is taken.
+    `ValueError`: a format that the game lacks. `FileExistsError`: the path is taken.
     """
-    export, points = config.export, config.evaluation
+    export = config.export
     if export is None:
         return
-    kept = points.keep and (points.at_nodes or points.at_iterations)
-    if export.best is not None and not (kept and export.best in points.chosen):
-        raise ValueError(
-            f"export.best = {export.best!r} chooses among checkpoints that are measured by it and kept: name it in "
-            "evaluation.method, with evaluation.keep = true and points in at_nodes or at_iterations"
-        )
     check_format(game, export.format)
     out = export_path(export, directory)
     check_output(out, replaceable(PROVENANCE[export.format], run_id, replace=replace))

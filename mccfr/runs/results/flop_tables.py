@@ -20,8 +20,6 @@ from storage import durable
 from storage.atomic_outputs import begins_with, check_output, output
 
 POSITIONS = "oop", "ip"
-SUBSETS = 49, 95, 184
-"""Sizes of flop subsets whose errors are reported if all flops are known."""
 _SUITS, _RANKS = ("monotone", "two-tone", "rainbow"), ("three of a kind", "paired", "unpaired")
 _PARQUET = b"PAR1"
 _DIGITS = 6
@@ -108,26 +106,6 @@ def _classes(found: FlopReport) -> Table:
             numbers |= dict.fromkeys(found.actions) | dict(zip(found.actions, played, strict=bool(played)))
             rows.append({"position": position, "class": name, **_rounded(numbers)})
     return rows
-
-
-def subset_errors(found: FlopReport) -> dict[int, dict[str, float]]:
-    """Return the errors of subsets compared with all flops: EV, equity, and the largest of a frequency."""
-    number = {tuple(cards): place for place, cards in enumerate(found.flops.cards.tolist())}
-    every, errors = np.arange(len(number)), {}
-    for count in SUBSETS:
-        chosen = some_flops(count)
-        own = np.array([number[tuple(cards)] for cards in chosen.cards.tolist()])
-        part = FlopReport(
-            found.line, found.actions, found.player, found.put_in, chosen, found.classes[own], found.run_outs[own]
-        )
-        few = np.arange(count)
-        apart = np.abs(np.subtract(part.frequencies(few), found.frequencies(every))).max()
-        errors[count] = {
-            "ev": abs(part.value(few, 0).mean - found.value(every, 0).mean),
-            "equity": abs(part.equity(few, 0) - found.equity(every, 0)),
-            "frequency": float(apart),
-        }
-    return errors
 
 
 class ReportedFlops(NamedTuple):

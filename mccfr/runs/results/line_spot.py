@@ -21,7 +21,7 @@ TYPED = ("oop", "ip", "pot", "stack")
 """Keys of a typed spot besides its board."""
 
 
-def asked_spot(
+def requested_spot(
     board: str | None, typed: Mapping[str, Any], policy: Path | None, line: str | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """Return the `[game]` keys of a spot, typed or from a policy's line; for the latter also its menu.
@@ -30,7 +30,7 @@ def asked_spot(
 
     Raises `ValueError` if both or neither are given, and as `line_spot`.
     """
-    said = [name for name in TYPED if typed[name] is not None]
+    given = [name for name in TYPED if typed[name] is not None]
     if policy is None and line is None:
         missing = [name for name in ("board", *TYPED) if (board if name == "board" else typed[name]) is None]
         if missing:
@@ -41,8 +41,8 @@ def asked_spot(
         return {"board": board, "ranges": ranges, "pot": typed["pot"], "effective_stack": typed["stack"]}, None
     if policy is None or line is None or board is None:
         raise ValueError("policy, line and board go together: they say which spot of the policy is meant")
-    if said:
-        raise ValueError(f"{said[0]} is given beside policy, whose line says it: leave it out")
+    if given:
+        raise ValueError(f"{given[0]} is given beside policy, whose line says it: leave it out")
     return line_spot(policy, line, board)
 
 

@@ -1,24 +1,20 @@
 """Exports the average strategy or the tables of a run's checkpoint."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mccfr.config.toml_files import to_document
-from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.hand_values import root_values
-from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.games.game import Game
-from mccfr.policy import Behaviour, Policy, Profile
+from mccfr.policy import Behaviour, Profile
 from mccfr.policy.export import BY_HAND, PROVENANCE, RAW, export
 from mccfr.policy.export.networks import networks_provenance, write_networks
 from mccfr.policy.overwrite import RUN_ID, replaceable
 from mccfr.policy.policy_values import PolicyValues, StreetValues
 from mccfr.runs.directory.run import Run
-from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import Reporter, Silent
-from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks, stored_average
+from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks
 from mccfr.runs.results.checkpoints import read_checkpoint, read_tables
 from mccfr.solvers.deep.network_strategy import Networks
 from mccfr.solvers.locked_tables import with_locked_rows
@@ -42,7 +38,6 @@ class ExportOptions:
     number             number of the checkpoint; None: the newest
     average            name of the average, for algorithms with several
     purify, threshold  simplify the strategy, as `mccfr.tables.purification.simplified`
-    cost_boards        policy: report the loss by the export, measured on this many boards; 0: do not
     value_boards       policy: add the values of buckets at the starts of streets, on this many boards; 0: do not
     board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
     replace            allow to replace another run's export
@@ -54,7 +49,6 @@ class ExportOptions:
     average: str | None = None
     purify: bool = False
     threshold: float = 0.0
-    cost_boards: int = 0
     value_boards: int = 0
     board: str | None = None
     replace: bool = False
@@ -104,14 +98,35 @@ def export_run(
         return _exported(run, game, checkpoint, options), _provenance(run, checkpoint, options)
 
     found, provenance = read_checkpoint(run, options.number, read)
+    strategy, tables, abstraction, values = None, TableSet({}), None, None
     if isinstance(found, Strategy):
-        _export_strategy(run, game, found, out, options, provenance, may, reporter)
-        return out
+        simple = simplified(game, found, purify=options.purify, threshold=options.threshold)
+        strategy = with_locked_rows(game, simple)
+        if options.value_boards:
+            values = policy_values(Profile(game, strategy), options.value_boards, reporter)
+        if form == "policy" and (built := run.abstraction()) is not None:
+            abstraction = built.origin()
+    elif isinstance(found, TableSet):
+        tables = found
     reporter.phase(f"writing {out}")
+    document = to_document(run.config)
     if isinstance(found, Networks):
-        write_networks(out, found, to_document(run.config), provenance, may)
-    else:
-        export(game, to_document(run.config)["game"], None, found, out, form, "", provenance, replaceable=may)
+        write_networks(out, found, document, provenance, may)
+        return out
+    export(
+        game,
+        document["game"],
+        strategy,
+        tables,
+        out,
+        form,
+        options.quantise,
+        provenance,
+        abstraction,
+        values,
+        board=options.board,
+        replaceable=may,
+    )
     return out
 
 
@@ -121,45 +136,7 @@ def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptio
         return checkpoint_networks(game, run.config, checkpoint, options.average)
     if options.format in RAW:
         return read_tables(checkpoint)
-    if options.average is None:
-        return stored_average(game, run.config, checkpoint)
     return checkpoint_average(game, run.config, checkpoint, options.average)
-
-
-def _export_strategy(
-    run: Run,
-    game: Game,
-    strategy: Strategy,
-    out: Path,
-    options: ExportOptions,
-    provenance: dict[str, Any],
-    may: Callable[[Path], bool],
-    reporter: Reporter,
-) -> None:
-    """Write a strategy with the given options; for a policy, also report the loss by the export."""
-    kept = with_locked_rows(game, simplified(game, strategy, purify=options.purify, threshold=options.threshold))
-    source, values, abstraction = Profile(game, kept), None, None
-    if options.value_boards:
-        values = policy_values(source, options.value_boards, reporter)
-    if options.format == "policy" and (built := run.abstraction()) is not None:
-        abstraction = built.origin()
-    reporter.phase(f"writing {out}")
-    export(
-        game,
-        to_document(run.config)["game"],
-        kept,
-        TableSet({}),
-        out,
-        options.format,
-        options.quantise,
-        provenance,
-        abstraction,
-        values,
-        board=options.board,
-        replaceable=may,
-    )
-    if options.cost_boards and options.format == "policy":
-        reporter.message(export_cost(game, strategy, out, options.cost_boards, reporter))
 
 
 def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
@@ -189,26 +166,3 @@ def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyV
 
     found, exact = root_values(source, boards, progress=report)
     return PolicyValues([StreetValues(*one) for one in found], None if exact else boards)
-
-
-def export_cost(game: Game, strategy: Strategy, policy: Path, boards: int, reporter: Reporter | None = None) -> str:
-    """Return a sentence on the loss of a strategy by its export: head-to-head on `boards` boards, or all.
-
-    An export may lose nothing head-to-head and still be more exploitable. For games whose cards are in the tree, the
-    sentence compares exploitability instead.
-    """
-    reporter, exported = reporter or Silent(), Policy.open(policy)
-    reporter.phase("measuring what the export has cost")
-    if not game.cards.dealt:
-        before, after = (
-            evaluate_exact(one, each).exploitability_chips
-            for one, each in ((game, strategy), (exported.game, exported.strategy()))
-        )
-        return f"exploitability {after:.6g} chips as exported, {before:.6g} before"
-    with naming_steps(reporter):
-        found = head_to_head(Profile(game, strategy), Profile(game, exported.strategy()), boards)
-    low, high = found.ci95_chips
-    scale, unit = (1, "chips a hand") if not game.big_blind_chips else (1000 / game.big_blind_chips, "mbb/g")
-    exact = "" if low < high else ", exactly"
-    interval = f" (95 %: {low * scale:+.3g} to {high * scale:+.3g}, {found.boards:,} boards)" if low < high else ""
-    return f"as exported it loses {found.mean_chips * scale:+.3g} {unit} to the average as it is{exact}{interval}"

@@ -44,7 +44,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     weight, played = reach * opponents, _played(profile, dealing, 0, 0)
     shares = [_mean(weight[player], shown[player]) for player in range(2)]
     worth = [_mean(weight[player], ev[player]) for player in range(2)]
-    off, asked = sum(gains) / 2 / game.pot_chips, run.config.run.exploitability_pot
+    off, goal = sum(gains) / 2 / game.pot_chips, run.config.run.exploitability_pot
     answer: dict[str, Any] = {
         "board": run.config.game.board,  # type: ignore[attr-defined]
         "pot_chips": game.pot_chips,
@@ -55,8 +55,8 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "unlocked_gain_chips": _unlocked(game, found.strategy, threads),
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
         "exploitability_pot": round(off, _DIGITS + 2),
-        "to_pot": asked,
-        "reached": asked is None or off <= asked * (1 + _ROUNDING),
+        "to_pot": goal,
+        "reached": goal is None or off <= goal * (1 + _ROUNDING),
         "iterations": found.counts["iterations"],
         "actions": _actions(game, 0, weight[0], played, per_weight(action[0], opponents[0]) + half),
         "ip_actions": [],

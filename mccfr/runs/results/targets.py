@@ -10,7 +10,7 @@ from mccfr.games.game import Game
 from mccfr.policy import Behaviour, Policy, Profile, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import Run, is_run, open_run
-from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks, stored_average
+from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks
 from mccfr.runs.results.checkpoints import read_checkpoint
 from mccfr.solvers.deep.network_strategy import Networks, is_unlisted
 from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
@@ -89,9 +89,9 @@ def open_target(target: Reference, *, on_deals: bool = False) -> Target:
         policy = Policy.open(target.path)
         return Target(policy.game, policy.strategy(), _exported_counts(policy.meta))
     if is_networks(target.path):
-        asked, meta = read_networks(target.path)
-        strategy = asked.untabled() if on_deals and is_unlisted(asked.game) else asked.strategy()
-        return Target(asked.game, strategy, _exported_counts(meta))
+        networks, meta = read_networks(target.path)
+        strategy = networks.untabled() if on_deals and is_unlisted(networks.game) else networks.strategy()
+        return Target(networks.game, strategy, _exported_counts(meta))
     if is_checkpoint(target.path):
         number = int(target.path.name)
         raise ValueError(f"{target.path} is a checkpoint: give its run's directory and --checkpoint {number}")
@@ -107,9 +107,7 @@ def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
         counts |= {"checkpoint": checkpoint.number}
         if on_networks:
             return checkpoint_networks(game, run.config, checkpoint, target.average).untabled(), counts
-        if target.average is not None:
-            return checkpoint_average(game, run.config, checkpoint, target.average), counts
-        return stored_average(game, run.config, checkpoint), counts
+        return checkpoint_average(game, run.config, checkpoint, target.average), counts
 
     strategy, counts = read_checkpoint(run, target.number, read)
     return Target(game, strategy, counts, None if built is None else built.content_hashes())
@@ -163,12 +161,7 @@ def opponent(found: Target, named: Reference) -> Profile:
             raise ValueError(f"{named.path} is no run: leave --against-checkpoint, -abstraction and -average out")
         return Profile(game, PLAIN_STRATEGIES[str(named.path)](game))
     other = open_target(named, on_deals=found.strategy.on_deals is not None)
-    if _shares_tables(found, other):
+    same = found.abstraction is not None and found.abstraction == other.abstraction
+    if same and game.cards.same_tables(other.game.cards):
         return Profile(replace(other.game, cards=game.cards), other.strategy)
     return Profile(other.game, other.strategy)
-
-
-def _shares_tables(one: Target, other: Target) -> bool:
-    """Return whether two runs have the same bucket tables, for games that deal the same boards."""
-    same = one.abstraction is not None and one.abstraction == other.abstraction
-    return same and one.game.cards.same_tables(other.game.cards)

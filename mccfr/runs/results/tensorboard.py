@@ -59,11 +59,9 @@ def _training(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
     for line in trends:
-        values: dict[str, float | None] = {key: line.get(key) for key in ("preflop_change", "saturated_cells")}
-        values |= {
-            f"never_reached/street{street}": share
-            for street, share in enumerate(line.get("never_reached_per_street") or ())
-        }
+        shares = enumerate(line.get("never_reached_per_street") or ())
+        values = {f"never_reached/street{street}": share for street, share in shares}
+        values["saturated_cells"] = line.get("saturated_cells")
         values["lost_updates/first_decisions"] = (line.get("lost_updates") or {}).get("first_decisions")
         known = {tag: value for tag, value in values.items() if value is not None}
         yield line.get("unix_seconds", 0.0), line["nodes_touched"], known

@@ -2,37 +2,23 @@
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from concurrent.futures import Future
+from typing import TypeVar
 
 from mccfr.common.signals import UNAWAITED
 
 Result = TypeVar("Result")
 
 
-class Job(Generic[Result]):
-    """Runs `work` in a daemon thread, started on creation."""
+def in_background(work: Callable[[], Result]) -> Future[Result]:
+    """Start `work` in a daemon thread; the future has its result or exception."""
+    found: Future[Result] = Future()
 
-    def __init__(self, work: Callable[[], Result]) -> None:
-        self._work = work
-        self._value: list[Result] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True, name=UNAWAITED)
-        self._thread.start()
-
-    def _run(self) -> None:
+    def run() -> None:
         try:
-            self._value.append(self._work())
-        except BaseException as error:  # `result` raises it
-            self._error = error
+            found.set_result(work())
+        except BaseException as error:  # `Future.result` raises it
+            found.set_exception(error)
 
-    def done(self, seconds: float = 0.0) -> bool:
-        """Return whether the work is finished, after waiting for at most `seconds`."""
-        self._thread.join(seconds)
-        return not self._thread.is_alive()
-
-    def result(self) -> Result:
-        """Wait for the work, and return its result or raise its exception."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._value[0]
+    threading.Thread(target=run, daemon=True, name=UNAWAITED).start()
+    return found

@@ -16,11 +16,9 @@ from mccfr.runs.directory.trends import TRENDS, Trends
 from mccfr.runs.events import Totals
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter
-from mccfr.runs.results.average_strategies import stored_average, sums_average
+from mccfr.runs.results.average_strategies import checkpoint_average, sums_average
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
-from mccfr.runs.session.delays import GrowingDelay
 from mccfr.runs.session.journals import Journals, disk_problem
-from mccfr.runs.session.overflow import not_finite_text
 from mccfr.runs.session.run_plan import evaluation_bytes
 from mccfr.runs.session.worker_pool import ExtraState
 from mccfr.solvers.registry import user_code
@@ -29,6 +27,7 @@ from mccfr.tables.axis_metadata import table_notes
 from mccfr.tables.int16_cells import saturated
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableLayout, TableSet
+from mccfr.trees.betting_lines import line_text
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer, durable
 from storage.free_space import available_memory_bytes
@@ -68,6 +67,23 @@ class Stop:
     due: bool = False  # an evaluation is due, but may be left to the next session
 
 
+class GrowingDelay:
+    """Exponential backoff: the delay doubles after each consecutive failure, up to a limit."""
+
+    def __init__(self, first_seconds: float, most_seconds: float) -> None:
+        self._first, self._most = first_seconds, most_seconds
+        self._failures = 0
+
+    def after_failure(self) -> float:
+        """Return the seconds until the next attempt."""
+        self._failures += 1
+        return min(self._most, self._first * 2.0 ** min(self._failures - 1, 64))
+
+    def after_success(self) -> None:
+        """Reset to the first delay."""
+        self._failures = 0
+
+
 class _LeftError(Exception):
     """An evaluation was left to the next session."""
 
@@ -88,6 +104,7 @@ class Saver:
         self._schedule = run.algorithm.schedule
         self._notes = table_notes(game)
         self._evaluator = Evaluator(run, game)
+        self.evaluates_in_place = self._evaluator.in_place
         self._trends = Trends(game, run.algorithm)
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it succeeded
@@ -100,17 +117,11 @@ class Saver:
         """Return whether a checkpoint is due by the clock."""
         return time.monotonic() >= self._next_checkpoint_at
 
-    @property
-    def measures_in_place(self) -> bool:
-        """True if strategies are evaluated on the tables themselves, as `Evaluator.in_place`."""
-        return self._evaluator.in_place
-
-    def begin(self, restored: checkpoints.Checkpoint | None, tables: TableSet) -> None:
-        """Find the kept checkpoints of earlier sessions, and record the restored tables."""
+    def begin(self, restored: checkpoints.Checkpoint | None) -> None:
+        """Find the kept checkpoints of earlier sessions, and record the restored one."""
         self._evaluator.find_kept()
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
-            self._trends.remember(tables)
 
     def save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
@@ -144,7 +155,7 @@ class Saver:
         averages = self._run.algorithm.averages
         for name in [name for name in arrays if not averages.takes(name)]:
             del arrays[name]
-        return self._evaluate(arrays, now, stop) if stop.evaluate else []
+        return self._evaluate(arrays, now) if stop.evaluate else []
 
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
         """Commit, with further attempts if the disk fails: at once for the last checkpoint, otherwise later."""
@@ -245,12 +256,11 @@ class Saver:
         self._next_checkpoint_at = time.monotonic() + self._run.config.run.checkpoint_seconds
 
     def _note_trends(self, number: int, arrays: Arrays, now: RunState, commit_seconds: float) -> None:
-        weight = self._schedule.weight(now.totals.nodes)
         record = {
             "checkpoint": number,
             "nodes_touched": now.totals.nodes,
             "iterations": now.totals.iterations,
-            **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight, weight),
+            **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight),
             "saturated_cells": saturated(arrays, self._layout.specs),
             **({} if now.extra_state is None else now.extra_state.facts()),
             "pause_seconds": round(now.pause_seconds, 4),
@@ -259,7 +269,7 @@ class Saver:
         }
         self._journals.append(TRENDS, record)
 
-    def _evaluate(self, arrays: Arrays, now: RunState, stop: Stop) -> list[dict[str, Any]]:
+    def _evaluate(self, arrays: Arrays, now: RunState) -> list[dict[str, Any]]:
         totals = now.totals
         self._reporter.phase(EVALUATING)
         needed = evaluation_bytes(self._run.config, self._game, self._layout)
@@ -270,14 +280,13 @@ class Saver:
                 "memory are available; evaluate the checkpoint on a larger machine, or less often"
             )
             return []
-        from_files = now.extra_state is not None
-        if stop.commit and self.failure is not None and from_files:
+        number = self.committed[0] if self.committed and self.committed[1] == totals else None
+        if now.extra_state is not None and number is None:
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
             return []
-        number = self.committed[0] if self.committed and self.committed[1] == totals else None
         self._evaluating = True
         try:
-            strategy = self._stored(totals) if from_files else self._average(arrays, totals)
+            strategy = self._average(arrays, totals, None if now.extra_state is None else number)
             with naming_steps(self._reporter, self._stop_if_left):
                 records = self._evaluator.evaluate(strategy)
                 self._add_other_averages(records, arrays, totals)
@@ -318,15 +327,58 @@ class Saver:
                 found = {name: measured.get(record["method"]) for name, measured in others.items()}
                 record.update({"average": averages.names[0], "other_averages": found})
 
-    def _average(self, arrays: Arrays, totals: Totals) -> Strategy:
-        """Return the average strategy of tables by name."""
+    def _average(self, arrays: Arrays, totals: Totals, number: int | None) -> Strategy:
+        """Return the average strategy of tables by name, or of checkpoint `number` if it is not None."""
+        if number is not None:
+            return checkpoint_average(self._game, self._run.config, open_own(self._run, number))
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         if averages.of_sums:
             return sums_average(self._game, tables)
         return averages.strategy(self._game, tables, totals.nodes, totals.iterations)
 
-    def _stored(self, totals: Totals) -> Strategy:
-        """Return the average strategy of the newest checkpoint, which must have these counts."""
-        if self.committed is None or self.committed[1] != totals:
-            raise RuntimeError("an average strategy that is made from files was asked for between checkpoints")
-        return stored_average(self._game, self._run.config, open_own(self._run, self.committed[0]))
+
+def _advice(dtype: str) -> str:
+    return ", or keep regrets in float64 (tables.regret_dtype; solver.dtype under cfr)" if dtype == "float32" else ""
+
+
+def not_finite_text(
+    game: Game, layout: TableLayout, error: NotFiniteError, checkpoint: int | None, user_code: str | None = None
+) -> str:
+    """Return a sentence on a NaN or infinite cell: table, row, remaining checkpoint, and possible cause.
+
+    user_code  name of the user's code that may have caused it
+    """
+    kept = f"checkpoint {checkpoint} stays" if checkpoint is not None else "there is no checkpoint"
+    dtype = next(spec.dtype for spec in layout.specs if spec.name == error.name)
+    cause = f"{user_code} may have caused it, or " if user_code is not None else ""
+    return (
+        f"{error}{_row_text(game, error)}: nothing of it is committed, and {kept}; {cause}payoffs times weights have "
+        f"grown beyond {dtype}: start a new run with smaller payoffs{_advice(dtype)}"
+    )
+
+
+def _row_text(game: Game, error: NotFiniteError) -> str:
+    """Return the line or infoset and the action of a cell as text; "" if it belongs to no row."""
+    place, parts = dict(zip(error.axes, error.index, strict=True)), error.name.split("/")
+    if len(parts) != 3 or not parts[1].startswith("street"):  # not a table of a block
+        return ""
+    _, street, player = parts
+    block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
+    arrays, decisions = game.tree.arrays, game.tree.decisions
+    decisions = decisions[arrays.block[decisions] == block]
+    if "row" in place:
+        found = decisions[arrays.row[decisions] == place["row"]]
+    else:
+        first, slot = arrays.slot[decisions], place.get("slot", -1)
+        found = decisions[(first <= slot) & (slot < first + arrays.count[decisions])]
+    if not len(found):
+        return ""
+    node = int(found[0])
+    names = game.tree.infoset_names
+    if names is None:
+        text = f"line {line_text(game.tree, node)!r}"
+    else:
+        text = f"infoset {names[int(arrays.player[node])][int(arrays.row[node])]!r}"
+    if "slot" in place:
+        text += f", action {game.tree.label[int(arrays.first[node]) + place['slot'] - int(arrays.slot[node])]!r}"
+    return f" ({text})"

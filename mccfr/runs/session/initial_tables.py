@@ -22,27 +22,20 @@ from mccfr.tables.table_layout import TableSet, private_tables
 from storage.checkpoint import Checkpoint
 
 
-def grown_from(config: Config, base: Path) -> Path | None:
-    """Return the directory of the run that `config` starts from; None if it starts from zero."""
-    start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
-    return (base / start).resolve() if isinstance(start, str) else None
-
-
-def check_grown_from(config: Config, base: Path) -> None:
+def check_warm_start(config: Config, base: Path) -> None:
     """Raise `ValueError` if no run of this game can start from `solver.warm_start`."""
-    if (directory := grown_from(config, base)) is not None:
-        _opened(directory, config, base)
+    _opened(config, base)
 
 
-def begin_grown(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
+def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
     """Fill new tables from the run named by `solver.warm_start`, and return that run's state.
 
-    None if it names no run. Raises as `check_grown_from`.
+    None if it names no run. Raises as `check_warm_start`.
     """
-    directory = grown_from(run.config, run.directory)
-    if directory is None:
+    opened = _opened(run.config, run.directory)
+    if opened is None:
         return None
-    source, checkpoint = _opened(directory, run.config, run.directory)
+    source, checkpoint = opened
     theirs = source.build_game()
     found = private_tables(source.layout(theirs))
     for name, table in found.items():
@@ -63,16 +56,17 @@ def _trunk(run: Run, game: Game) -> Game:
     return trunk_game(run.config.solver, game) or game
 
 
-def _opened(directory: Path, config: Config, base: Path) -> tuple[Run, Checkpoint]:
-    """Open the run in a directory and its newest checkpoint.
-
-    config, base  of the run that starts from it
-    """
-    said = f"solver.warm_start = {str(directory)!r}"
+def _opened(config: Config, base: Path) -> tuple[Run, Checkpoint] | None:
+    """Open the run that `config` starts from, and its newest checkpoint; None if it starts from zero."""
+    start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
+    if not isinstance(start, str):
+        return None
+    directory = (base / start).resolve()
+    key = f"solver.warm_start = {str(directory)!r}"
     if not is_run(directory):
-        raise ValueError(f"{said} is no run: solve it first, or give nodes of external sampling, such as 2e9")
+        raise ValueError(f"{key} is no run: solve it first, or give nodes of external sampling, such as 2e9")
     source = open_run(directory)
     game = source.manifest["identity_document"]["game"]
     if not isinstance(source.config.solver, CfrBrConfig) or game != game_document(config, base):
-        raise ValueError(f"{said} is a run of another [game], or not by 'cfr-br': name one of the same bets")
+        raise ValueError(f"{key} is a run of another [game], or not by 'cfr-br': name one of the same bets")
     return source, find_checkpoint(source, None)

@@ -1,16 +1,15 @@
 """Opens the pool of workers that a run's settings require."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import Protocol
 
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import LIVE, Run
-from mccfr.runs.session.strata.block_pools import InlineBlockPool, ProcessBlockPool
+from mccfr.runs.session.strata.block_pools import BlockPool
 from mccfr.runs.session.strata.block_slots import live_specs
-from mccfr.runs.session.strata.strata_pool import InlineStrata, StrataPool
+from mccfr.runs.session.strata.strata_pool import StrataPool
 from mccfr.runs.session.worker_pool import InlinePool, Pool, ProcessPool
 from mccfr.solvers.registry import algorithm_of
 from storage.cleanup import closed_after
@@ -22,14 +21,8 @@ def training_problem(config: Config) -> str | None:
     return algorithm_of(config).problem() or pool_kind(config).problem(config)
 
 
-class PoolOpener(Protocol):
-    """Opens the pool of a run.
-
-    force  do not check memory
-    """
-
-    def __call__(self, run: Run, game: Game, *, force: bool = False) -> AbstractContextManager[Pool]:
-        """Return the pool as a context manager."""
+PoolOpener = Callable[..., AbstractContextManager[Pool]]
+"""Opens the pool of a run, as `open_pool`: on this machine, or on several."""
 
 
 @contextlib.contextmanager
@@ -51,9 +44,6 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
     """Return the pool class for a configuration."""
-    processes = config.run.workers > 0
-    if config.tables.memory_budget is not None:
-        return ProcessBlockPool if processes else InlineBlockPool
-    if config.run.strata is not None:
-        return StrataPool if processes else InlineStrata
-    return ProcessPool if processes else InlinePool
+    if config.run.strata is not None or config.tables.memory_budget is not None:
+        return StrataPool if config.tables.memory_budget is None else BlockPool
+    return ProcessPool if config.run.workers else InlinePool

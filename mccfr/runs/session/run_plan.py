@@ -1,9 +1,16 @@
-"""Estimates a run's memory, disk and time before anything is created, and checks that they fit."""
+"""Estimates a run's memory, disk and time before anything is created, and checks that they fit.
 
+`plan --measure` trains for a moment on tables of the run's size. Nodes per iteration change as strategies are learnt:
+in whole hold'em they halve. They are therefore known only if the training visits each infoset several times.
+Negative-regret pruning begins later than the measurement ends, so the measurement is without it. With pruning, a node
+costs about 1.5 times as much (docs/measured/performance.md, sampled pruning).
+"""
+
+import time
 from collections.abc import Mapping, Sequence
 from math import ceil, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,6 +18,7 @@ import numpy as np
 from abstraction.buckets import is_abstraction
 from abstraction.recipe import load_recipe
 from mccfr.config.run_tables import Config
+from mccfr.config.solver_tables import ExternalSamplingConfig
 from mccfr.evaluation.methods import method_for
 from mccfr.games.bucketed import foreseen
 from mccfr.games.game import Game
@@ -18,21 +26,22 @@ from mccfr.games.history_counts import count_histories
 from mccfr.games.registry import build_game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation
-from mccfr.runs.session.huge_pages import huge_page_plan
 from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
-from mccfr.runs.session.speed_trial import MeasuredPlay, measured_play
 from mccfr.runs.session.strata.block_slots import frame_blocks, live_specs, partition
 from mccfr.solvers.coverage_estimate import CoverageEstimate
 from mccfr.solvers.game_from_config import configured_game, form_for, stratified, with_opponents
 from mccfr.solvers.out_of_core import turns_of
 from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.sampling.sampled import SampledAlgorithm
+from mccfr.solvers.solver import Share
 from mccfr.solvers.strata_training import stratum_buckets
 from mccfr.tables.row_tables import NEAR_BYTES
-from mccfr.tables.table_layout import SLOT_FIRST, TableLayout, table_name
+from mccfr.tables.table_layout import SLOT_FIRST, TableLayout, private_tables, table_name
 from storage import free_space, live_tables
 from storage.damage import reading
 from storage.disk_speed import disk_speed
+from storage.huge_page_counts import gives_huge_pages
 from storage.schema import ArraySpec
 
 NODES_PER_SECOND = 3e7
@@ -54,6 +63,17 @@ FEW_CYCLES = 300
 WEAR_BYTES = 100e12
 """Bytes written by a run above which a warning is given: a sixth of the typical rating of a 1 TB disk."""
 
+_HUGE_PAGE_BYTES, _HUGE_PAGE_GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.27)
+"""Table sizes in bytes, and the speed of external sampling with huge pages relative to 4 KiB pages
+(docs/measured/performance.md).
+"""
+_SWITCH = "'echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled' as root, or Linux 6.1,"
+
+_MOST_BYTES = 4 << 30  # largest tables on which speed is measured
+_MEMORY_SHARE = 0.5
+_PRUNED_NODE = 1.5  # time of a node with pruning, relative to one without
+_VISITS = 10  # nodes per infoset after which nodes per iteration hardly change
+_NO_LIMIT = 2**62
 _DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
 _PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of a process
 
@@ -94,7 +114,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     """Return the tree size, table sizes, memory, disk, visits and time of a run.
 
     base     directory that the configuration's files are relative to
-    seconds  training time to measure speed and nodes per iteration, a few times longer with pruning; 0: assume both
+    seconds  training time to measure speed and nodes per iteration; 0: assume both
 
     Raises `ValueError` for an invalid game, algorithm or evaluation, and for a measurement on an abstraction that is
     not built.
@@ -104,8 +124,9 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     game = _foreseen_game(config, base, measured=seconds > 0)
     check_evaluation(config.evaluation, game)
     layout = planned_layout(config, game)
-    expected = algorithm_of(config).forecast(game)
-    tried = _tried(config, base, game, layout, seconds) if seconds else None
+    trial = _trial(config, base, game, layout, seconds) if seconds else None
+    expected = _estimate(algorithm_of(config).forecast(game), trial)
+    speed = NODES_PER_SECOND if trial is None else trial.nodes_per_second
     streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
     memory, written = planned_memory(config, game, layout), layout.nbytes / COMMIT_BYTES_PER_SECOND[kind]
@@ -117,7 +138,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
         **_strata(config, game, layout),
-        **_turns(config, game, layout, expected, tried),
+        **_turns(config, game, layout, expected, speed),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
         **memory,
         "checkpoint_bytes": layout.nbytes,  # before compression
@@ -125,13 +146,14 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
         "checkpoints_kept": checkpoints_kept(config),
         "disk_bytes": disk_bytes(config, layout),
-        **_time(config, game, expected, tried),
+        **_time(config, game, expected, speed),
+        "measured": trial is not None,
         "huge_pages": huge_page_plan(layout),
     }
     planned = algorithm_of(config).planned(game, layout)
     if "seconds_per_iteration" in planned:
-        if tried is not None and tried.nodes_per_second is not None:
-            planned["seconds_per_iteration"] = tried.nodes_per_iteration / tried.nodes_per_second
+        if trial is not None and trial.nodes_per_iteration is not None:
+            planned["seconds_per_iteration"] = trial.nodes_per_iteration / speed
         if config.run.iterations is not None:
             found["seconds"] = config.run.iterations * planned["seconds_per_iteration"]
     return {**found, **planned}
@@ -154,7 +176,44 @@ def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
     return form_for(stratified(game, config), config)
 
 
-def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
+class MeasuredPlay(NamedTuple):
+    """Result of a trial.
+
+    nodes_per_second     of one worker, by processor time
+    nodes_per_iteration  None if the trial is too short to show it
+    """
+
+    nodes_per_second: float
+    nodes_per_iteration: float | None
+
+
+def measured_play(config: Config, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
+    """Measure a training of about `seconds` of processor time; None if its tables do not fit in memory.
+
+    The figures are of the later half of the time, because the first iterations may compile kernels.
+    """
+    solver, price = config.solver, 1.0
+    if isinstance(solver, ExternalSamplingConfig) and solver.negative_regret_pruning:
+        solver, price = msgspec.structs.replace(solver, negative_regret_pruning=False), _PRUNED_NODE
+    algorithm = algorithm_of(msgspec.structs.replace(config, solver=solver))
+    if layout.nbytes > min(_MOST_BYTES, _MEMORY_SHARE * free_space.available_memory_bytes()):
+        return None
+    share = Share(workers=max(1, config.run.workers) if algorithm.traits.one_process else 1)
+    training, nodes, iterations = algorithm.solver(game, private_tables(layout), share), 0, 0
+    training.warm_up()
+    most, last = config.run.nodes or _NO_LIMIT, config.run.iterations or _NO_LIMIT
+    points, began = [(0.0, 0, 0)], time.process_time()
+    while (points[-1][0] < seconds or len(points) < 3) and nodes < most and iterations < last:
+        done, touched = training.run(nodes, most - nodes, last - iterations)
+        nodes, iterations = nodes + touched, iterations + done
+        points.append((time.process_time() - began, nodes, iterations))
+    half = next(point for point in points if point[0] >= points[-1][0] / 2 or point is points[-2])
+    spent, trained = points[-1][0] - half[0], nodes - half[1]
+    seen = not isinstance(algorithm, SampledAlgorithm) or nodes >= _VISITS * game.infosets.sum(dtype=float)
+    return MeasuredPlay(trained / spent / price, trained / max(1, iterations - half[2]) if seen else None)
+
+
+def _trial(config: Config, base: Path, game: Game, layout: TableLayout, seconds: float) -> MeasuredPlay | None:
     """Measure a short training; for strata, that of the ordinary sampler, which has as many rows."""
     if config.run.strata is not None:
         run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
@@ -165,9 +224,25 @@ def _tried(config: Config, base: Path, game: Game, layout: TableLayout, seconds:
     return measured_play(config, game, layout, seconds)
 
 
-def _speed(tried: MeasuredPlay | None) -> float:
-    """Return the measured or assumed nodes per second of one worker."""
-    return (tried.nodes_per_second if tried is not None else None) or NODES_PER_SECOND
+def _estimate(expected: CoverageEstimate | None, trial: MeasuredPlay | None) -> CoverageEstimate | None:
+    """Return the estimate of an iteration with the measured number of nodes, if it is known."""
+    if trial is None or trial.nodes_per_iteration is None:
+        return expected
+    nodes, visits = trial.nodes_per_iteration, None if expected is None else expected.visits
+    return CoverageEstimate(nodes, None if expected is None or visits is None else visits * (nodes / expected.nodes))
+
+
+def huge_page_plan(layout: TableLayout) -> dict[str, Any]:
+    """Return the fields of `huge_pages` in `plan`, for this machine.
+
+    given   whether the tables of this run would get huge pages
+    gain    expected ratio of sampling speeds with and without them, by table size
+    advice  a sentence on the setting to change; None if it would not help
+    """
+    given = gives_huge_pages()
+    gain = float(np.interp(np.log(max(1, layout.nbytes)), np.log(_HUGE_PAGE_BYTES), _HUGE_PAGE_GAIN))
+    advice = f"{_SWITCH} may make sampling {gain:.2f} times as fast" if gain > 1 and not given else None
+    return {"given": given, "gain": round(gain, 3), "advice": advice}
 
 
 def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
@@ -186,9 +261,9 @@ def _strata(config: Config, game: Game, layout: TableLayout) -> dict[str, Any]:
 
 
 def _turns(
-    config: Config, game: Game, layout: TableLayout, expected: CoverageEstimate | None, tried: MeasuredPlay | None
+    config: Config, game: Game, layout: TableLayout, expected: CoverageEstimate | None, speed: float
 ) -> dict[str, Any]:
-    """Return the length, number and written bytes of out-of-core cycles; {} without `tables.memory_budget`.
+    """Return length, number and bytes of out-of-core cycles; {} without `tables.memory_budget`.
 
     Raises `ValueError` if `tables.memory_budget` is too small.
     """
@@ -198,44 +273,31 @@ def _turns(
     frames, (blocks, iterations) = frame_blocks(config, layout, parts), turns_of(config)
     sizes = [parts.nbytes(block) for block in range(blocks)]
     # In each block, a worker trains one stratum at a time.
-    speed = _speed(tried) * max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
-    each = tried.nodes_per_iteration if tried is not None else None if expected is None else expected.nodes
+    speed *= max(1, min(config.run.workers, (config.run.strata or 1) // blocks))
+    each = None if expected is None else expected.nodes
     trained = None if each is None else iterations * each / speed
+    disk = disk_speed(Path()) if len(frames) < blocks else None
+    moving = 0.0 if disk is None else sum(sizes) / disk.write + sum(sizes) / disk.read
+    total: float | None = config.run.iterations
+    if config.run.nodes is not None and each is not None:
+        total = config.run.nodes / each
+    cycles = None if total is None else total / iterations
+    proposed = None if disk is None or trained is None else _two_digits(_DISK_MARGIN * moving * iterations / trained)
     found: dict[str, Any] = {
         "blocks": blocks,
         "largest_block_bytes": max(sizes),
         "resident_bytes": sum(spec.nbytes for spec in live_specs(config, game, layout)),
         "cycle_iterations": iterations,
         "cycle_training_seconds": trained,
-        "cycle_moving_seconds": 0.0,
-        "cycle_seconds": None,
-        "proposed_cycle_iterations": None,
-        "cycles": None,
-        "written_bytes": None,
-        "disk_write_bytes_per_second": None,
-        "disk_read_bytes_per_second": None,
+        "cycle_moving_seconds": moving,
+        "cycle_seconds": None if trained is None else max(trained, moving),
+        "proposed_cycle_iterations": proposed,
+        "cycles": cycles,
+        "written_bytes": None if cycles is None else sum(sizes) * (1 if disk is None else ceil(cycles)),
+        "disk_write_bytes_per_second": None if disk is None else disk.write,
+        "disk_read_bytes_per_second": None if disk is None else disk.read,
     }
-    if len(frames) < blocks:
-        disk = disk_speed(Path())
-        found |= {
-            "disk_write_bytes_per_second": disk.write,
-            "disk_read_bytes_per_second": disk.read,
-            "cycle_moving_seconds": sum(sizes) / disk.write + sum(sizes) / disk.read,
-        }
-    if trained is not None:
-        found["cycle_seconds"] = max(trained, found["cycle_moving_seconds"])
-        if len(frames) < blocks:
-            found["proposed_cycle_iterations"] = _two_digits(
-                _DISK_MARGIN * found["cycle_moving_seconds"] * iterations / trained
-            )
-    total: float | None = config.run.iterations
-    if config.run.nodes is not None and each is not None:
-        total = config.run.nodes / each
-    if total is not None:
-        found["cycles"] = total / iterations
-        found["written_bytes"] = ceil(total / iterations) * sum(sizes) if len(frames) < blocks else sum(sizes)
-    found["turn_warnings"] = _turn_warnings(found)
-    return found
+    return {**found, "turn_warnings": _turn_warnings(found)}
 
 
 def _two_digits(number: float) -> int:
@@ -246,24 +308,24 @@ def _two_digits(number: float) -> int:
 
 def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
     """Return sentences on cycles that are too short, too few or write too much."""
-    said = []
+    warnings = []
     training, moving = found["cycle_training_seconds"], found["cycle_moving_seconds"]
     if training is not None and training < moving:
-        said.append(
-            f"the disk is what is waited for: a cycle trains for {training:,.3g} seconds and moves blocks for "
+        warnings.append(
+            f"training waits for the disk: a cycle trains for {training:,.3g} seconds and moves blocks for "
             f"{moving:,.3g}; with run.cycle_iterations = {found['proposed_cycle_iterations']} training takes longer"
         )
     if found["cycles"] is not None and found["cycles"] < FEW_CYCLES:
-        said.append(
+        warnings.append(
             f"{found['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
             "train longer, or lower run.cycle_iterations"
         )
     if found["written_bytes"] is not None and found["written_bytes"] > WEAR_BYTES:
-        said.append(
+        warnings.append(
             f"{found['written_bytes'] / 1e12:,.0f} TB will be written, and a disk of 1 TB is often rated for 600: "
             "raise run.cycle_iterations, or tables.memory_budget"
         )
-    return said
+    return warnings
 
 
 def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str, int]:
@@ -277,8 +339,8 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
     copy = layout.nbytes if config.run.workers and config.tables.memory_budget is None and not in_place else 0
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
-    asked = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
-    strategies = evaluation_bytes(config, game, layout) if asked else 0
+    evaluates = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
+    strategies = evaluation_bytes(config, game, layout) if evaluates else 0
     least = tables + beside_bytes(config, game)
     return {
         "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),
@@ -290,32 +352,24 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
     }
 
 
-def _time(config: Config, game: Game, expected: CoverageEstimate | None, tried: MeasuredPlay | None) -> dict[str, Any]:
-    """Return time and visits at the run's limit of nodes, or else of iterations."""
-    if tried is not None:
-        visits = None if expected is None else expected.visits
-        if expected is not None and visits is not None:
-            visits = visits * (tried.nodes_per_iteration / expected.nodes)
-        expected = CoverageEstimate(tried.nodes_per_iteration, visits)
-    speed, nodes = _speed(tried) * max(1, config.run.workers), _nodes(config, expected)
-    found: dict[str, Any] = {
+def _time(config: Config, game: Game, expected: CoverageEstimate | None, speed: float) -> dict[str, Any]:
+    """Return time and visits at the run's limit of nodes, or else of iterations; `speed` is one worker's."""
+    speed, nodes = speed * max(1, config.run.workers), _nodes(config, expected)
+    iterations: float | None = config.run.iterations if config.run.nodes is None else None
+    visits = None
+    if nodes is not None and expected is not None:
+        iterations = nodes / expected.nodes
+        if expected.visits is not None:
+            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
+            visits = (iterations * expected.visits / infosets).tolist()
+    return {
         "seconds": None if nodes is None else nodes / speed,
         "nodes_per_second_assumed": speed,
-        "measured": tried is not None,
-        "nodes_per_iteration": None,
-        "iterations_per_second": None,
-        "iterations": config.run.iterations if config.run.nodes is None else None,
-        "visits_per_infoset_per_street": None,
+        "nodes_per_iteration": None if expected is None else expected.nodes,
+        "iterations_per_second": None if expected is None else speed / expected.nodes,
+        "iterations": iterations,
+        "visits_per_infoset_per_street": visits,
     }
-    if expected is not None:
-        found["nodes_per_iteration"] = expected.nodes
-        found["iterations_per_second"] = speed / expected.nodes
-        if nodes is not None:
-            found["iterations"] = nodes / expected.nodes
-        if nodes is not None and expected.visits is not None:
-            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
-            found["visits_per_infoset_per_street"] = (nodes / expected.nodes * expected.visits / infosets).tolist()
-    return found
 
 
 def _nodes(config: Config, expected: CoverageEstimate | None) -> int | None:
@@ -327,7 +381,8 @@ def _nodes(config: Config, expected: CoverageEstimate | None) -> int | None:
 
 def beside_bytes(config: Config, game: Game) -> int:
     """Return the memory that a run needs besides its live tables: bucket tables and processes."""
-    return shared_bytes(game, algorithm_of(config)) + (config.run.workers + 1) * _PROCESS_BYTES
+    workers = config.run.workers or int(config.run.strata is not None)
+    return shared_bytes(game, algorithm_of(config)) + (workers + 1) * _PROCESS_BYTES
 
 
 def checkpoints_kept(config: Config) -> int:

@@ -26,7 +26,7 @@ class Signals:
         The first signal raises `SignalInterrupt` or is recorded, depending on the last call of `interrupt` or `note`. A
         second one raises `AbandonedError`.
         """
-        with signals_to(self._heed):
+        with signals_to(self._receive):
             yield
 
     def interrupt(self) -> None:
@@ -43,7 +43,7 @@ class Signals:
         self.closing = True  # the clean-up must not be interrupted
         raise SignalInterrupt(number)
 
-    def _heed(self, number: int) -> None:
+    def _receive(self, number: int) -> None:
         if self.number is None:
             self.number = number
             if self._raises:

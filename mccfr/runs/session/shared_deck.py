@@ -54,8 +54,8 @@ def _shape(game: Game) -> tuple[int]:
 
 
 def _with_block(game: Game, block: ControlBlock, *, fill: bool) -> SharedGame:
-    memory, made = block.cells.view("uint8"), dict[str, Cards]()
+    memory, shared = block.cells.view("uint8"), dict[str, Cards]()
     for name, cards in _decks(game).items():
         size = cards.shared_bytes
-        made[name], memory = cards.in_memory(memory[:size], fill=fill), memory[size:]
-    return SharedGame(replace(game, **made), block)  # type: ignore[arg-type]
+        shared[name], memory = cards.in_memory(memory[:size], fill=fill), memory[size:]
+    return SharedGame(replace(game, **shared), block)  # type: ignore[arg-type]

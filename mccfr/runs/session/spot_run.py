@@ -75,7 +75,7 @@ class SpotRun:
         return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
 
 
-def start_spot(game: Mapping[str, Any], asked: SpotOptions, terms: Terms) -> SpotRun:
+def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:
     """Create or open the run of a spot, and report the hands that are removed from its ranges.
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
@@ -84,16 +84,16 @@ def start_spot(game: Mapping[str, Any], asked: SpotOptions, terms: Terms) -> Spo
     """
     began = time.monotonic()
     cards = len(str(game["board"]).strip()) // 2
-    menu = asked.own
-    if menu is None or asked.bets is not None or asked.raises is not None:
-        bets, raises = (_HALF_POT if text is None else text for text in (asked.bets, asked.raises))
+    menu = options.own
+    if menu is None or options.bets is not None or options.raises is not None:
+        bets, raises = (_HALF_POT if text is None else text for text in (options.bets, options.raises))
         # As in other tools, a size beyond the stack is all-in.
         menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
-    menu = {**menu, **(asked.menu or {})}
-    workers = available_threads() if asked.workers is None else asked.workers
-    document = spot_document({**game, "menu": menu}, asked.to, workers, seconds=asked.seconds)
+    menu = {**menu, **(options.menu or {})}
+    workers = available_threads() if options.workers is None else options.workers
+    document = spot_document({**game, "menu": menu}, options.to, workers, seconds=options.seconds)
     ours = dict(document["solver"])
-    for text in asked.overrides:
+    for text in options.overrides:
         override(document, *parse_override(text), f"--set {text}")
     if document["solver"]["algorithm"] != ours["algorithm"]:  # another algorithm has other keys
         document["solver"] = {key: value for key, value in document["solver"].items() if ours.get(key) != value}
@@ -103,11 +103,11 @@ def start_spot(game: Mapping[str, Any], asked: SpotOptions, terms: Terms) -> Spo
         terms.reporter.message(sentence)
     mark = content_hash(identity_document(config, Path()))[:_NAME_DIGITS]
     board = re.sub(r"\W", "", str(game["board"]))
-    directory = asked.directory or Path("runs") / f"spot-{board}-{mark}"
-    run, made = start_run(config, Path(), directory, dataclasses.replace(terms, room=_room_problem))
-    layout = run.layout(made)
+    directory = options.directory or Path("runs") / f"spot-{board}-{mark}"
+    run, spot_game = start_run(config, Path(), directory, dataclasses.replace(terms, room=_room_problem))
+    layout = run.layout(spot_game)
     seconds = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
-    return SpotRun(run, made, planned_memory(run.config, made, layout)["memory_bytes"], seconds, began)
+    return SpotRun(run, spot_game, planned_memory(run.config, spot_game, layout)["memory_bytes"], seconds, began)
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:

@@ -49,7 +49,7 @@ class _Seen(NamedTuple):
 class StallWatch:
     """Checks the stamps of workers' rows [W, columns], and the processes with old stamps.
 
-    stats  the kernel's status file of each worker (`process_stat`)
+    stats  the kernel's status file of each worker, /proc/PID/stat
     alive  returns whether a worker is not lost
     """
 
@@ -101,11 +101,6 @@ def _why(state: str, computes: bool) -> str:
     if state == "D":
         return "it waits for a disk or for memory"
     return "it neither computes nor answers"
-
-
-def process_stat(pid: int) -> Path:
-    """Return the path of the kernel's status of a process."""
-    return Path(f"/proc/{pid}/stat")
 
 
 def _state(stat: Path) -> tuple[str, float]:

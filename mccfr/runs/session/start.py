@@ -21,9 +21,9 @@ from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
-from mccfr.runs.results.checkpoint_evaluator import check_evaluation, passed_over
+from mccfr.runs.results.checkpoint_evaluator import check_evaluation, unused_keys
 from mccfr.runs.results.export_place import check_export
-from mccfr.runs.session.initial_tables import check_grown_from
+from mccfr.runs.session.initial_tables import check_warm_start
 from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.run_plan import planned_layout, room_problem
 from mccfr.solvers.game_from_config import configured_game, opponents_buckets, stratified, with_opponents
@@ -106,7 +106,7 @@ def rehearse(start: Start) -> str | None:
     config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
     check_evaluation(config.evaluation, game)
     if is_new:
-        check_grown_from(config, start.base)
+        check_warm_start(config, start.base)
         check_export(config, game, start.directory, replace=start.terms.replace)
     layout = planned_layout(config, game) if start.knows_sizes else None
     return None if layout is None or not is_new else _room_lacking(config, game, layout, start.directory, start.terms)
@@ -132,7 +132,9 @@ def start_run(
     start = Start(config, base, directory, terms, game)
     for key in ignored:
         terms.reporter.message(f"solver.{key} is ignored by algorithm {algorithm_of(start.config).name!r}")
-    return _resumed(start) if rundir.is_run(directory) else _created(start)
+    if rundir.is_run(directory):
+        return prepare_run(reopen_run(start.completed, base, directory), terms, start.game)
+    return _created(start)
 
 
 def _created(start: Start) -> tuple[Run, Game]:
@@ -147,11 +149,6 @@ def _created(start: Start) -> tuple[Run, Game]:
     run = rundir.create_run(config, start.base, start.directory, layout)
     _report_unusual(run.config, game, lack, start.terms.reporter)
     return replace(run, replace=start.terms.replace), game
-
-
-def _resumed(start: Start) -> tuple[Run, Game]:
-    """Open the existing run if it matches the configuration."""
-    return prepare_run(reopen_run(start.completed, start.base, start.directory), start.terms, start.game)
 
 
 def reopen_run(config: Config, base: Path, directory: Path) -> Run:
@@ -224,7 +221,7 @@ def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Repo
     """Report missing memory or disk that `force` accepts, and settings that are allowed but unusual."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
-    for key in passed_over(config.evaluation, game):
+    for key in unused_keys(config.evaluation, game):
         reporter.message(f"evaluation.{key} is ignored: no method of [evaluation] takes it on {game.name}")
     if config.run.strata is None and config.run.interval != RunSettings().interval:
         reporter.message("run.interval is ignored without run.strata")

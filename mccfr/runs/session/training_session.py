@@ -7,6 +7,7 @@ small for a copy, they pause until the work is done.
 
 import time
 from collections.abc import Mapping
+from concurrent import futures
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from math import inf
@@ -22,9 +23,8 @@ from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Ru
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
-from mccfr.runs.session.background import Job
+from mccfr.runs.session.background import in_background
 from mccfr.runs.session.checkpointing import RunState, Saver, Stop
-from mccfr.runs.session.clock import TrainingClock
 from mccfr.runs.session.errors import (
     AbandonedError,
     abandoned,
@@ -34,12 +34,11 @@ from mccfr.runs.session.errors import (
     unsaved,
     without_directory,
 )
-from mccfr.runs.session.initial_tables import begin_grown
+from mccfr.runs.session.initial_tables import begin_from_run
 from mccfr.runs.session.journals import Journals
-from mccfr.runs.session.overflow import overflow_warning
 from mccfr.runs.session.pools import PoolOpener, open_pool
 from mccfr.runs.session.restoring import advising, newest_sound
-from mccfr.runs.session.session_progress import Meter
+from mccfr.runs.session.session_progress import Meter, TrainingClock
 from mccfr.runs.session.session_signals import Signals
 from mccfr.runs.session.worker_pool import Pool
 from mccfr.solvers.solver import WorkerState
@@ -133,11 +132,11 @@ class Session:
         self._reporter.phase("making the tables")
         self._signals.note()  # incomplete live tables would stay in shared memory
         with self._pools(run, self._game, force=self._force) as pool:
-            self._heed_early()
+            if self._pools is open_pool:  # nothing to save yet: a signal, also an earlier one, ends the session
+                self._signals.interrupt()
             layout = run.layout(self._game)
-            for warning in (pool.warning, overflow_warning(self._game, layout)):
-                if warning:
-                    self._reporter.message(warning)
+            if pool.warning is not None:
+                self._reporter.message(pool.warning)
             self._saver = Saver(run, pool.game, layout, self._reporter, self._journals)
             states = self._restore(restored, pool)
             self._reporter.phase(self._starting())
@@ -159,11 +158,6 @@ class Session:
                 raise interrupted(error, run, Totals(*pool.totals()), self._saver.committed) from error
             finally:
                 self._signals.closing = True
-
-    def _heed_early(self) -> None:
-        """Make signals, also earlier ones, end the session at once, because there is nothing to save yet."""
-        if self._pools is open_pool:
-            self._signals.interrupt()
 
     def _stopped(self, number: int, totals: Totals, checkpoint: int | None) -> Outcome:
         """Record in the journal that a signal stopped the session; return the outcome."""
@@ -198,7 +192,7 @@ class Session:
             if getattr(run.config.solver, "warm_start", None) is not None:
                 self._reporter.phase("filling the tables")
             begin_sampled(run.config, pool.game, tables, self._filled)
-            state = begin_grown(run, pool.game, tables)
+            state = begin_from_run(run, pool.game, tables)
         else:
             with advising(self._run, restored.number):
                 for name, table in tables.items():
@@ -209,7 +203,7 @@ class Session:
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
             self._weight_before = float(state["iterations_weight"])
             states = [WorkerState(**worker) for worker in state["workers"]]
-        self._saver.begin(restored, tables)
+        self._saver.begin(restored)
         for name in journal_records.JOURNALS:
             most = inf if name == JOURNAL else self._meter.origin.nodes
             path = self._run.path(name)
@@ -221,8 +215,8 @@ class Session:
             except OSError as error:  # keep lines of lost work rather than stop training
                 self._reporter.message(f"{error_text(error)}: {name} keeps lines of work that was lost")
         if restored is not None and restored.state.get("measured"):
-            asked = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
-            self._unmeasured = bool(asked) and not self._evaluated(self._meter.origin)
+            evaluates = self._points.every_checkpoint or self._points.at_nodes or self._points.at_iterations
+            self._unmeasured = bool(evaluates) and not self._evaluated(self._meter.origin)
         if restored is not None and self._evaluated(self._meter.origin):
             self._near_enough = self._is_near_enough(self._evaluation or {})
         return states
@@ -236,7 +230,7 @@ class Session:
             totals, done = Totals(*pool.totals()), self._done(pool)
             point = self._events.evaluation_between(seen, totals)
             keep = point and self._points.keep
-            commit = keep or self._checkpoint_called() or self._events.checkpoint_between(seen, totals) or done
+            commit = keep or self._saver.is_checkpoint_time() or self._events.checkpoint_between(seen, totals) or done
             commit = commit or (point and pool.extra_state() is not None)
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
             due = bool(
@@ -261,15 +255,8 @@ class Session:
 
     def _done(self, pool: Pool) -> bool:
         """Return whether the session is over, once the workers rest."""
-        limit = self._settings.seconds
-        time_up = limit is not None and self._clock.seconds >= limit
-        return not self._training and (
-            self._signals.number is not None
-            or time_up
-            or self._near_enough
-            or bool(pool.losses())
-            or self._events.limit_reached(Totals(*pool.totals()))
-        )
+        ends = self._interrupted() or bool(pool.losses()) or self._events.limit_reached(Totals(*pool.totals()))
+        return not self._training and ends
 
     def _await_workers(self, pool: Pool) -> None:
         """Wait until the workers are started; a signal ends them at once, because nothing is trained yet."""
@@ -347,7 +334,7 @@ class Session:
         while not pool.resting():
             pool.wait(_TICK_SECONDS)
             self._tick(pool)
-            if self._paused_at is None and (self._must_end(pool) or self._checkpoint_called()):
+            if self._paused_at is None and (self._must_end(pool) or self._saver.is_checkpoint_time()):
                 if not self._must_end(pool):
                     room = self._room(pool, list(pool.tables))
                     if room is not None:
@@ -372,16 +359,12 @@ class Session:
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
         """Return exploitability as a share of the pot, if the run ends by it; otherwise {}."""
-        asked, found = self._settings.exploitability_pot is not None, record.get("exploitability_chips")
-        return {"exploitability_pot": found / self._game.pot_chips} if asked and found is not None else {}
+        has_goal, found = self._settings.exploitability_pot is not None, record.get("exploitability_chips")
+        return {"exploitability_pot": found / self._game.pot_chips} if has_goal and found is not None else {}
 
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
         """Return whether an evaluation has reached the required exploitability."""
         return any(found <= (self._settings.exploitability_pot or 0) for found in self._pot_share(record).values())
-
-    def _checkpoint_called(self) -> bool:
-        """Return whether a checkpoint is due by the clock."""
-        return self._saver.is_checkpoint_time()
 
     def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Return memory for a copy of some tables; None if it is too small or of no use.
@@ -390,7 +373,7 @@ class Session:
         """
         tables = pool.tables
         size = sum(tables[name].nbytes for name in names)
-        if self._settings.workers == 0 or pool.extra_state() is not None or self._saver.measures_in_place:
+        if self._settings.workers == 0 or pool.extra_state() is not None or self._saver.evaluates_in_place:
             return None
         if size > _COPY_SHARE * available_memory_bytes():
             return None
@@ -431,17 +414,17 @@ class Session:
         A signal ends an evaluation, which is left to the next session. After a second signal the thread is not awaited.
         """
         background = self._training
-        job = Job(lambda: self._saver.save(arrays, now, stop, background=background))
+        job = in_background(lambda: self._saver.save(arrays, now, stop, background=background))
         while True:
             rests = pool.resting()
             if rests:
                 self._clock.stop()
-            if job.done(_TICK_SECONDS if rests else 0.0):
-                break
+            if job in futures.wait([job], _TICK_SECONDS if rests else 0.0).done:
+                return job.result()
             if self._signals.number is not None and self._saver.leave_evaluation():
                 self._due = True
                 self._signals.closing = stop.done  # the checkpoint is written: nothing can be lost
-                if not job.done(_LEAVE_SECONDS):
+                if job not in futures.wait([job], _LEAVE_SECONDS).done:
                     return []  # it is in a long step, which is not awaited
             if not background:
                 continue
@@ -452,7 +435,6 @@ class Session:
                 self._pause(pool)
             if self._must_end(pool):
                 self._end_late(pool)
-        return job.result()
 
     def _tick(self, pool: Pool) -> None:
         """Check the workers, and report progress."""

@@ -30,7 +30,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory.run import LOG, Run
 from mccfr.runs.session import control
 from mccfr.runs.session.shared_deck import share_buckets
-from mccfr.runs.session.stalled_workers import StalledWorker, StallWatch, process_stat
+from mccfr.runs.session.stalled_workers import StalledWorker, StallWatch
 from mccfr.runs.session.worker import map_tables, publish, read_state
 from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.table_layout import TableSet
@@ -60,7 +60,9 @@ class ExtraState(Protocol):
 
 
 class Pool(Protocol):
-    """Orders that every pool takes.
+    """Workers that train a run's tables, and the orders that they take.
+
+    The defaults are those of a pool whose tables are all in memory, and that never continues after losing a worker.
 
     tables   the live tables
     game     the game, with the workers' shared data in shared memory
@@ -71,11 +73,21 @@ class Pool(Protocol):
     game: Game
     warning: str | None
 
+    @classmethod
+    def problem(cls, config: Config) -> str | None:
+        """Return a sentence on why the pool cannot train a configuration, or None."""
+        needed = "left out unless tables.memory_budget is set, such as tables.memory_budget = '16GB'"
+        blocks, length = config.run.blocks, config.run.cycle_iterations
+        return first_refused(
+            config, [("run.blocks", blocks is None, needed), ("run.cycle_iterations", length is None, needed)]
+        )
+
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         """Resume from a checkpoint's data besides the tables, before `begin`; None: a new run."""
 
     def extra_state(self) -> ExtraState | None:
         """Return a checkpoint's data besides the tables, or None; only while all rest."""
+        return None
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         """Start the workers on the tables, from their states (none: from the start); they rest until released."""
@@ -106,15 +118,19 @@ class Pool(Protocol):
 
     def losses(self) -> dict[int, str]:
         """Return {worker: sentence} for lost workers."""
+        return {}
 
     def died(self) -> bool:
         """Return whether a worker was lost that this process has not ended."""
+        return False
 
     def can_save(self) -> bool:
         """Return whether the tables can be saved although workers are lost."""
+        return True
 
     def silent(self) -> list[StalledWorker]:
         """Return the workers that have shown no progress for long."""
+        return []
 
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
         """End the workers that do not rest `seconds` plus two of their batches after `ordered_at`.
@@ -124,50 +140,18 @@ class Pool(Protocol):
 
         Returns a sentence for each; they are lost.
         """
+        return []
 
     def kill(self) -> None:
         """End all workers at once."""
+        self.pause()
 
     def close(self) -> None:
         """End the workers."""
+        self.pause()
 
 
-class AllInMemory:
-    """Methods of pools whose tables are entirely in memory."""
-
-    @classmethod
-    def problem(cls, config: Config) -> str | None:
-        """Return a sentence on why the pool cannot train a configuration, or None."""
-        needed = "left out unless tables.memory_budget is set, such as tables.memory_budget = '16GB'"
-        blocks, length = config.run.blocks, config.run.cycle_iterations
-        return first_refused(
-            config, [("run.blocks", blocks is None, needed), ("run.cycle_iterations", length is None, needed)]
-        )
-
-    def go_on(self, checkpoint: Checkpoint | None) -> None:
-        pass
-
-    def extra_state(self) -> ExtraState | None:
-        return None
-
-
-class KeepsAllWorkers:
-    """Methods of pools that never continue after losing a worker, so they report no losses."""
-
-    def losses(self) -> dict[int, str]:
-        return {}
-
-    def died(self) -> bool:
-        return False
-
-    def can_save(self) -> bool:
-        return True
-
-    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
-        return []
-
-
-class InlinePool(AllInMemory, KeepsAllWorkers):
+class InlinePool(Pool):
     """Trains in the coordinator's own process, in time slices, for `workers = 0`."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
@@ -212,17 +196,8 @@ class InlinePool(AllInMemory, KeepsAllWorkers):
     def states(self) -> list[WorkerState]:
         return [self._solver.state, *self._idle]
 
-    def silent(self) -> list[StalledWorker]:
-        return []
 
-    def kill(self) -> None:
-        self.pause()
-
-    def close(self) -> None:
-        self.pause()
-
-
-class ProcessPool(AllInMemory):
+class ProcessPool(Pool):
     """Worker processes on tables in shared memory, each with its own random streams."""
 
     _program = "mccfr.runs.session.worker"
@@ -337,9 +312,9 @@ class ProcessPool(AllInMemory):
         except BaseException:
             self.kill()
             raise
-        pids, lost = [process.pid for process in self._processes], self._lost
+        stats, lost = [Path(f"/proc/{process.pid}/stat") for process in self._processes], self._lost
         # Capture `lost`, not the pool: a reference cycle would delay freeing the pool's memory.
-        self._watch = StallWatch(self._cells[1:], map(process_stat, pids), lambda worker: worker not in lost)
+        self._watch = StallWatch(self._cells[1:], stats, lambda worker: worker not in lost)
 
     def _assignment(self) -> dict[str, object]:
         """Return the assignment that workers read."""
@@ -384,7 +359,7 @@ class ProcessPool(AllInMemory):
             if code is not None and worker not in self._lost:
                 how = f"signal {-code}" if code < 0 else f"exit code {code}"
                 memory = self._memory_text() if -code == signal.SIGKILL else ""
-                self._lost[worker] = f"worker {worker} died ({how}{memory}; its last words are in {self._log})"
+                self._lost[worker] = f"worker {worker} died ({how}{memory}; its output is in {self._log})"
         return len(self._lost) > before
 
     def _memory_text(self) -> str:

@@ -16,7 +16,6 @@ LINES = (
     "evaluate RUN --seed 3",
     "evaluate RUN --method lbr --boards 9",
     "exploit RUN out --to 20%",
-    "export RUN out --cost-boards 5",
     "export RUN out --values-boards 5",
     "export RUN out --tabulate",
     "status RUN --every 5s",

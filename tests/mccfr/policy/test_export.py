@@ -333,5 +333,5 @@ def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypa
     assert one.equals(other)
     one, other = (json.loads((tmp_path / f"{name}.openspiel").read_text()) for name in ("rows", "dense"))
     assert one["policy"] == other["policy"]
-    stored = average_strategies.stored_average(game, run.config, checkpoint)
+    stored = average_strategies.checkpoint_average(game, run.config, checkpoint)
     assert decision_views(game, stored, shown_cards(game, (), 6), 10**6) == views

@@ -5,12 +5,13 @@ Shows:
 * If saving fails, its error sets the message and exit status, even if later steps fail too
   (test_saving_fails_and_then_removing_the_link_fails, test_a_session_that_fails_before_workers_begin_says_why)
 * Exports, built stages and evaluations stay complete if only their clean-up fails
-  (test_an_export_is_whole_although_its_scratch_cannot_be_removed,
-  test_a_stage_is_whole_although_what_it_was_built_from_stays,
-  test_an_evaluation_is_told_although_what_it_has_kept_cannot_be_synced)
+  (test_an_export_is_complete_although_its_scratch_cannot_be_removed,
+  test_a_stage_is_complete_although_its_inputs_cannot_be_removed,
+  test_an_evaluation_returns_although_its_samples_cannot_be_synced)
 * A session that cannot remove its live tables still ends successfully
-  (test_a_session_ends_well_although_its_link_stays)
-* While the disk is full, the delay between two attempts doubles (test_a_disk_that_stays_full_is_asked_less_and_less)
+  (test_a_session_succeeds_although_its_link_cannot_be_removed)
+* While the disk is full, the delay between two attempts doubles
+  (test_the_delay_between_attempts_grows_while_the_disk_is_full)
 """
 
 import errno
@@ -32,12 +33,11 @@ from mccfr.evaluation.samples import Effort, SampledWork, play_units
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.session import checkpointing
-from mccfr.runs.session.delays import GrowingDelay
 from storage import checkpoint_writer, durable
 
 
 def fails(number):
-    """What raises an error of the system's, whatever it is called with."""
+    """Return a function that raises an `OSError` of this number."""
 
     def failing(*arguments, **options):
         raise OSError(number, os.strerror(number), str(arguments[0]))
@@ -69,7 +69,7 @@ def test_saving_fails_and_then_removing_the_link_fails(tmp_path, capsys, monkeyp
     assert "Permission denied" in last and f"mccfr resume {run.directory}" in last
 
 
-def test_a_session_ends_well_although_its_link_stays(tmp_path, caplog, link_stays):
+def test_a_session_succeeds_although_its_link_cannot_be_removed(tmp_path, caplog, link_stays):
     run = make(tmp_path / "run", evaluation=NO_EVALUATION, iterations=50)
     assert go(run).checkpoint == 1
     (text,) = caplog.messages
@@ -95,7 +95,7 @@ def run(tmp_path_factory):
 
 @pytest.mark.parametrize("form", ["hdf5", "zarr", "csv", "policy", "openspiel"])
 @pytest.mark.parametrize("step", ["_remove_empty_dir", "remove_tree", "remove_file"])
-def test_an_export_is_whole_although_its_scratch_cannot_be_removed(tmp_path, run, form, step, monkeypatch):
+def test_an_export_is_complete_although_its_scratch_cannot_be_removed(tmp_path, run, form, step, monkeypatch):
     monkeypatch.setattr(durable, step, fails(errno.EACCES))
     game, out = run.build_game(), tmp_path / "out"
     for _ in range(2):  # the second takes the place of the first
@@ -106,13 +106,13 @@ def test_an_export_is_whole_although_its_scratch_cannot_be_removed(tmp_path, run
 
 
 def content(path):
-    """{name: bytes} of a file, or of all files of a directory; without what names the moment, or the machine."""
+    """Return {name: bytes} of a file or of all files in a directory; of HDF5 only the length."""
     files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
     found = {each.relative_to(path).as_posix(): each.read_bytes() for each in files}
     return found if path.is_dir() or not found["."].startswith(b"\x89HDF") else {".": len(found["."])}
 
 
-def test_a_stage_is_whole_although_what_it_was_built_from_stays(tmp_path, monkeypatch, caplog):
+def test_a_stage_is_complete_although_its_inputs_cannot_be_removed(tmp_path, monkeypatch, caplog):
     recipe = small_recipe(tmp_path / "small.toml")
     monkeypatch.setattr(durable, "remove_tree", fails(errno.EACCES))
     monkeypatch.setattr("abstraction.build.drop_older", fails(errno.EACCES))
@@ -129,7 +129,7 @@ class Numbers(SampledWork):
         return np.array([float(unit)])
 
 
-def test_an_evaluation_is_told_although_what_it_has_kept_cannot_be_synced(tmp_path, monkeypatch, caplog):
+def test_an_evaluation_returns_although_its_samples_cannot_be_synced(tmp_path, monkeypatch, caplog):
     keep, synced, fsync = tmp_path / "units", [], durable.fsync_file
 
     def failing(path, file):
@@ -144,8 +144,8 @@ def test_an_evaluation_is_told_although_what_it_has_kept_cannot_be_synced(tmp_pa
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5", "out of core"])
-def test_a_disk_that_stays_full_is_asked_less_and_less(tmp_path, form, monkeypatch):
-    """Every attempt fails; so few are made in the time because each waits for twice as long as the one before."""
+def test_the_delay_between_attempts_grows_while_the_disk_is_full(tmp_path, form, monkeypatch):
+    """Every attempt fails, and each delay is twice the one before, so few attempts fit in the time."""
     tables, settings, game = {"format": form}, {}, "leduc"
     if form == "out of core":
         tables, settings, game = {"memory_budget": "80kB", "format": "hdf5"}, {"strata": 6, "blocks": 4}, LEDUC_12
@@ -164,7 +164,7 @@ def test_a_disk_that_stays_full_is_asked_less_and_less(tmp_path, form, monkeypat
 
 
 def test_delays_grow_to_a_limit_and_begin_again():
-    delay = GrowingDelay(2.0, 10.0)
+    delay = checkpointing.GrowingDelay(2.0, 10.0)
     assert [delay.after_failure() for _ in range(5)] == [2, 4, 8, 10, 10]
     for _ in range(2_000):  # no number is too large
         delay.after_failure()

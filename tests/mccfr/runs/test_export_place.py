@@ -107,15 +107,8 @@ def test_a_run_named_by_a_dot_has_its_policy_beside_it(here, monkeypatch):
     assert export_path(ExportConfig(), Path("..")) == here / "runs-policy"
 
 
-def test_recipes_of_holdem_export_beside_their_runs():
-    examples = Path(mccfr.__file__).parent / "examples"
-    for name in ("quick", "standard", "fine", "large"):
-        text = (examples / f"hunl-{name}.toml").read_text()
-        assert "[export]" in text and "\nout =" not in text, name
-
-
 def test_the_command_refuses_another_runs_export_of_any_format(capsys):
-    """What says where it comes from is replaced by the same run; CSV cannot say so."""
+    """An export with provenance is replaced by the same run; CSV has no provenance."""
     for run in ("one", "two"):
         go(make(Path(run), {"algorithm": "cfr"}, "kuhn"), iterations=3)
     tried = [form for form in FORMATS if importlib.util.find_spec(NEEDED.get(form, "json"))]
@@ -133,14 +126,14 @@ def test_the_command_refuses_another_runs_export_of_any_format(capsys):
         assert found.get("run_id") == (None if form == "csv" else open_run(Path("two")).run_id), form
 
 
-def test_a_zarr_group_of_somebody_elses_is_not_ours_for_having_a_description():
+def test_a_foreign_zarr_group_with_a_description_has_no_provenance():
     Path("theirs").mkdir()
     attributes = {"description": "fields of wheat"}
     Path("theirs/zarr.json").write_text(json.dumps({"node_type": "group", "attributes": attributes}))
     assert PROVENANCE["zarr"](Path("theirs")) is None
 
 
-def test_a_policy_without_an_id_counts_as_anothers():
+def test_a_policy_without_a_run_id_is_replaced_only_with_replace():
     run = trained(make(Path("one"), {"algorithm": "cfr"}, "kuhn"), iterations=3)
     export_run(run, run.build_game(), Path("policy"))
     meta = Path("policy/meta.json")
@@ -152,7 +145,7 @@ def test_a_policy_without_an_id_counts_as_anothers():
     export_run(run, run.build_game(), Path("policy"), ExportOptions(replace=True))
 
 
-def test_python_keeps_the_same_rule():
+def test_python_refuses_to_replace_another_runs_export():
     one = mccfr.solve({**DOCUMENT, "export": {"out": "policy"}}, run="one")
     refused("another run", mccfr.solve, {**DOCUMENT, "export": {"out": "policy"}}, run="two", error=FileExistsError)
     assert not Path("two").exists()
@@ -161,13 +154,13 @@ def test_python_keeps_the_same_rule():
     assert one.export("policy") == two.export("policy", replace=True)
     refused("another run", mccfr.resume, one, iterations=9, error=FileExistsError)
     assert mccfr.resume(one, iterations=9, replace=True).status()["iterations"] == 9
-    solvers = [mccfr.solver(mccfr.game("kuhn"), "cfr") for _ in range(2)]
-    for solver in solvers:
-        solver.run(iterations=1)
+    solver, other = (mccfr.solver(mccfr.game("kuhn"), "cfr") for _ in range(2))
+    for each in (solver, other):
+        each.run(iterations=1)
     for _ in range(2):
-        solvers[0].save("saved")
-    refused("another run", solvers[1].save, "saved", error=FileExistsError)
-    solvers[1].save("saved", replace=True)
+        solver.save("saved")
+    refused("another run", other.save, "saved", error=FileExistsError)
+    other.save("saved", replace=True)
 
 
 def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other():
@@ -175,7 +168,7 @@ def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other()
     assert replaceable(lambda _: {}, None, replace=True)(Path("out"))
 
 
-def test_ranks_are_told_to_replace():
+def test_ranks_receive_the_replace_option():
     limits = dict.fromkeys(("nodes", "iterations", "seconds", "workers"))
     assert cluster_commands._again({**limits, "force": False, "replace": True}) == ["--replace"]
 

@@ -46,7 +46,7 @@ def source(run):
 
 
 def shares(source, line):
-    """{hand class: {action: probability}} at a decision before the flop; every class must have been reached."""
+    """Return {hand class: {action: probability}} at a preflop decision that every class reaches."""
     found = query(source, line)
     assert len(found["hands"]) == 169 and not found["unreached"]
     actions = [action["action"] for action in found["actions"]]
@@ -97,13 +97,13 @@ def test_the_final_strategy_beats_that_of_a_thousandth_of_the_nodes(run):
     assert found["ci95_chips"][0] > 0
 
 
-def test_it_ends_where_it_should(run):
+def test_the_run_ends_at_its_limit_and_wins_from_its_first_checkpoint(run):
     last = run.read("evaluations.jsonl")[-1]
     assert last["nodes_touched"] >= run.config.run.nodes and last["value_chips"] > 0
 
 
 def test_sessions_from_exported_files_win_from_every_simple_player(run, tmp_path):
-    """Nearly 30,000 hands over the three seeds, every action held to the rules; AIVAT's intervals exclude 0."""
+    """Play nearly 30,000 hands over the three seeds; AIVAT's intervals exclude 0."""
     policy = export_run(run, run.build_game(), tmp_path / "policy")
     for program in ("always-call", "always-all-in", "random", "min-raise", "odd-size"):
         hands = 4_000 if program == "odd-size" else 1_400

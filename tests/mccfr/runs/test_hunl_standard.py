@@ -36,7 +36,7 @@ def new_run(directory, abstraction):
 
 
 def resume_until_stopped(run, nodes):
-    """`mccfr resume` in a process of its own, interrupted once it trains and has got so far; its exit status."""
+    """Run `mccfr resume` in a process, stop it after `nodes` nodes, and return its exit status."""
     command = [sys.executable, "-m", "mccfr", "resume", str(run.directory)]
     began = time.time()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)

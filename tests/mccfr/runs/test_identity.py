@@ -65,7 +65,7 @@ def test_the_content_of_a_games_file_is_a_part_of_it_and_a_durable_one_of_the_ru
 
 @pytest.fixture
 def strange(tmp_path):
-    """A run with a checkpoint, and another one of its own whose checkpoint lies there under the next number."""
+    """Return a run whose checkpoint 2 is another run's."""
     solvers = ({"algorithm": "cfr"}, {"algorithm": "cfr", "variant": "cfr+"})
     runs = [make(tmp_path / f"{at}", solver, "kuhn", evaluation=NO_EVALUATION) for at, solver in enumerate(solvers)]
     for run in runs:

@@ -50,8 +50,8 @@ def test_ranges_pot_and_stacks_are_those_of_the_page(line, board):
 
 
 @pytest.mark.parametrize("menu", [MENU, EDITED])
-def test_bets_are_the_policys_own(menu):
-    """The tree of the spot is the part of the policy's behind the line, also where single lines were added."""
+def test_a_spot_has_the_bets_of_the_policys_tree(menu):
+    """The spot's tree is the policy's tree after the line, also with added lines."""
     game, own = behind("r200c/", FLOP, menu)
     document = {"game": {"name": "holdem-subgame", **game, "menu": own}}
     mine = {"r200c/" + line for line in all_lines(build_game(config_from(document, "test").game, None).tree)}
@@ -60,7 +60,7 @@ def test_bets_are_the_policys_own(menu):
     assert mine == {line for line in all_lines(tree) if line.startswith("r200c/")}
 
 
-test_what_is_no_spot_of_a_policy = refusals(
+test_lines_that_are_no_spot_are_refused = refusals(
     ("has 4 cards", "r200c/", TURN),
     ("a spot begins on a flop, turn or river", "r200c/", ""),
     ("a spot begins on a flop, turn or river", "", ""),
@@ -73,7 +73,7 @@ test_what_is_no_spot_of_a_policy = refusals(
 )
 
 
-def test_a_solved_spot_has_spots_of_its_own(capsys, tmp_path, monkeypatch):
+def test_a_line_of_a_solved_spot_is_a_spot(capsys, tmp_path, monkeypatch):
     """Of a turn the river: by the command and in Python, with ranges as the page shows them."""
     monkeypatch.chdir(tmp_path)
     turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": 0.02}
@@ -96,7 +96,7 @@ def half(arguments, capsys):
     raise ValueError(" ".join(ended.err.split()))
 
 
-test_half_of_what_makes_a_spot = refusals(
+test_incomplete_options_of_a_spot_are_refused = refusals(
     ("policy, line and board go together", ("--policy", "p", "--line", "c/")),
     ("policy, line and board go together", ("QsJh2h", "--policy", "p")),
     ("pot is given beside policy", ("QsJh2h", "--policy", "p", "--line", "c", "--pot", "3")),

@@ -44,7 +44,7 @@ def clock(monkeypatch):
 
 
 def told_of(clock, *steps):
-    """What is told last of a stage at shares, after (seconds of compiling, of work, share) each."""
+    """Return the last phase of a stage, after steps (seconds of compiling, of work, share)."""
     told = Told()
     with naming_stages(told) as tell:
         for compiled, worked, share in steps:
@@ -65,8 +65,8 @@ def told_of(clock, *steps):
         ([(0, 0, 0.0), (0, 1, 0.8), (0, 10, 0.9)], "building flop, features, 90%, about 10 s left"),
     ],
 )
-def test_time_left_counts_neither_compiling_nor_what_was_there(clock, steps, last):
-    """20 s of compiling, then 1 % a second: by all that has passed, 22 s at 2 % would leave a quarter of an hour."""
+def test_time_left_excludes_compilation_and_earlier_work(clock, steps, last):
+    """After 20 s of compilation, 1 % takes a second; compilation does not count."""
     assert told_of(clock, *steps) == last
 
 

@@ -25,8 +25,8 @@ def make(path, **settings):
     return sessions.make(path, EXTERNAL, evaluation=NO_EVALUATION, **{"workers": 1, **settings})
 
 
-def test_the_memory_of_a_pool_goes_with_its_session(tmp_path):
-    """And does not wait for a collector, which looks for circles: an experiment on hold'em had kept 3 GB of buckets."""
+def test_the_memory_of_a_pool_is_freed_with_its_session(tmp_path):
+    """The pool is in no reference cycle, which would keep its memory until a garbage collection."""
     seen = []
 
     @contextlib.contextmanager
@@ -44,7 +44,7 @@ def test_the_memory_of_a_pool_goes_with_its_session(tmp_path):
         gc.enable()
 
 
-def test_the_journal_and_status_say_what_lies_in_huge_pages(tmp_path, monkeypatch):
+def test_journal_and_status_report_bytes_in_huge_pages(tmp_path, monkeypatch):
     run, seen = make(tmp_path / "run"), []
     monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
 

@@ -6,7 +6,6 @@ Shows:
   (test_a_checkpoint_whose_measurement_a_kill_prevented_is_measured_first)
 """
 
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 from commands import call, refusing
 from refusals import refusals, refused
-from sessions import OUTCOME, go, make, trained
+from sessions import go, make, trained
 
 from mccfr.api.evaluating import evaluate_target
 from mccfr.evaluation import exact
@@ -29,7 +28,7 @@ from mccfr.runs.results.targets import Reference
 from mccfr.tables.strategy import average_strategy, uniform_strategy
 
 
-def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
+def test_a_run_exports_the_requested_checkpoint(tmp_path):
     run = trained(make(tmp_path / "run"), iterations=500)
     go(run, iterations=1500)
     game = run.build_game()
@@ -39,21 +38,12 @@ def test_a_run_exports_the_checkpoint_asked_for(tmp_path):
     strategy = average_strategy(game, read_tables(find_checkpoint(run, 2), "strategy_sum"))
     for stored, saved in zip(newest.strategy().probability, strategy.probability, strict=True):
         np.testing.assert_allclose(stored, saved, atol=2e-5)
-    first = Policy.open(
-        export_run(run, game, tmp_path / "p", ExportOptions(quantise="uint8", number=1))
-    )  # replaces the other
+    options = ExportOptions(quantise="uint8", number=1)
+    first = Policy.open(export_run(run, game, tmp_path / "p", options))  # replaces the other
     assert first.meta["provenance"]["iterations"] == 500
     assert evaluate_target(first.path, "exact", None)["iterations"] == 500
     assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
     refused("has no checkpoint 7; it has 1, 2", export_run, run, game, tmp_path / "q", ExportOptions(number=7))
-
-
-def test_checkpoints_of_another_run_are_refused(tmp_path):
-    run, other = make(tmp_path / "run"), make(tmp_path / "other", OUTCOME)
-    refused("has no checkpoint yet", find_checkpoint, run, None)
-    go(other, iterations=100)
-    shutil.copytree(other.directory / "checkpoints", run.directory / "checkpoints")
-    refused("belongs to another run", find_checkpoint, run, None)
 
 
 @pytest.mark.parametrize("lost", [False, True])
@@ -87,13 +77,12 @@ def leduc_runs(tmp_path_factory):
     }
 
 
-def test_runs_and_policies_on_other_buckets_meet(leduc_runs):
-    """What a side wins is what the other loses, whichever of both is a policy, and whatever remembers more."""
+def test_runs_and_policies_on_different_buckets_are_compared(leduc_runs):
+    """One side wins what the other loses, for runs and policies, in either order."""
 
     def won(target, against):
-        return evaluate_target(leduc_runs[target], "head-to-head", against=Reference(leduc_runs[against]))[
-            "value_chips"
-        ]
+        found = evaluate_target(leduc_runs[target], "head-to-head", against=Reference(leduc_runs[against]))
+        return found["value_chips"]
 
     chips = won("lossless", "merged")
     assert won("merged", "lossless") == -chips != 0
@@ -126,7 +115,7 @@ def met_at_a_checkpoint_of_a_policy(leduc_runs):
     evaluate_target(leduc_runs["merged"], "head-to-head", against=Reference(leduc_runs["merged policy"], 1))
 
 
-test_what_would_be_passed_over = refusals(
+test_options_without_effect_on_an_evaluation_are_refused = refusals(
     (
         "exact meets no opponent: leave --against out",
         evaluated,
@@ -162,7 +151,7 @@ def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
         assert {**record, "seconds": 0} == {**alone, "seconds": 0}
 
 
-def test_nothing_is_kept_that_depends_on_strategies_or_takes_much_memory(tmp_path):
+def test_only_small_games_are_prepared_once_for_all_evaluations(tmp_path):
     method = method_named("exact")
     assert method.prepared(make(tmp_path / "kuhn", game="kuhn").build_game()) is not None
     assert method.prepared(make(tmp_path / "leduc").build_game()) is None

@@ -5,7 +5,7 @@ Shows:
 * Stopping, resuming, checkpoints and evaluations do not change the trained tables
   (test_stopping_resuming_checkpointing_and_evaluating_change_nothing)
 * A signal before training leaves no checkpoint, and the run continues normally
-  (test_a_signal_before_anything_is_trained_leaves_no_checkpoint_and_the_run_goes_on)
+  (test_a_signal_before_training_leaves_no_checkpoint_and_the_run_continues)
 """
 
 import json
@@ -30,7 +30,7 @@ from refusals import refused
 from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, trained, wait_for
 
 from mccfr.api.evaluating import evaluate_target
-from mccfr.config.toml_files import config_from
+from mccfr.config.run_tables import EvaluationConfig, RunSettings
 from mccfr.runs.directory.run import EVALUATIONS, METRICS, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
@@ -38,7 +38,6 @@ from mccfr.runs.events import Events, Totals
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import training_session as run_module
-from mccfr.runs.session import worker_pool as pool_module
 from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
 from mccfr.solvers.solver import WorkerState
 from storage import checkpoint as checkpoints
@@ -102,7 +101,7 @@ def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path,
     assert {-(-point // group) * group for point in (1, length // 2)} <= set(iterations)
 
 
-def test_planted_error_position_inside_a_period_not_saved(tmp_path, monkeypatch):
+def test_a_lost_position_inside_a_period_is_detected(tmp_path, monkeypatch):
     """A session that begins its period anew weights the rest of it wrongly: tables differ."""
     whole, parts = make(tmp_path / "whole"), make(tmp_path / "parts")
     go(whole, iterations=5_000)
@@ -142,7 +141,7 @@ class Reader(Silent):
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory):
-    """A run of two workers, though made for one; what became of it, and what its live tables held at its end."""
+    """Return a run of two workers, its outcome, and the content of its live tables at the end."""
     run = make(tmp_path_factory.mktemp("two") / "run", {"discount": "none"}, workers=1, evaluation={"at_end": True})
     reader = Reader(run)
     outcome = go(run, reader, workers=2, nodes=50_000_000)
@@ -165,7 +164,7 @@ def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_w
 
 
 def test_two_workers_solve_leduc(two_workers):
-    """50 million nodes: below 0.025 chips, as one worker is; uniform play has 2.37, planted errors stay above 0.1.
+    """Exploitability is below 0.025 chips; uniform play has 2.37, planted errors stay above 0.1.
 
     With linear discounting: test_endgames.py.
     """
@@ -178,7 +177,7 @@ def test_plain_readers_see_what_two_workers_wrote(two_workers):
 
 
 def assert_plain(run, outcome, live):
-    """The live tables and the first checkpoint, opened by the formats' own libraries, hold the run's tables."""
+    """The formats' own libraries read the run's tables from live tables and checkpoint."""
     assert outcome.checkpoint == 1
     saved = read_plain(run.directory / "checkpoints" / "000001", run.config.tables.format)
     tables = read_tables(find_checkpoint(run, 1))
@@ -192,7 +191,7 @@ def assert_plain(run, outcome, live):
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
 def test_a_small_shared_memory_makes_no_difference(tmp_path, form, monkeypatch):
-    """As in containers: tables in anonymous memory, opened by the worker and by plain readers through /proc."""
+    """With tables in anonymous memory, worker and plain readers open them through /proc."""
     whole = trained(make(tmp_path / "whole", tables={"format": form}), iterations=3_000)
     monkeypatch.setattr(free_space, "free_bytes", lambda *_: 2 << 20)
     run = make(tmp_path / "run", workers=1, tables={"format": form}, evaluation={"at_end": True})
@@ -213,16 +212,6 @@ def read_plain(directory, form):
     return found
 
 
-def assert_stopped(tmp_path, run, code, errors):
-    """Stopped by a signal, with status 75 and a checkpoint of what an undisturbed run has by then."""
-    assert code == 75, errors
-    status = run_status(run)
-    assert status["state"] == "stopped" and status["checkpoint"] and status["live_dir"] is None
-    assert "mccfr resume" in errors
-    whole = trained(make(tmp_path / "whole", evaluation=NO_EVALUATION), iterations=status["iterations"])
-    assert_same(whole, run)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1], ids=["INT", "TERM", "USR1"])
 def test_a_signal_stops_a_run_with_a_checkpoint_and_status_75(tmp_path, monkeypatch, capsys, number):
     run, event = make(tmp_path / "run", evaluation=NO_EVALUATION), run_module.Session._event
@@ -235,13 +224,15 @@ def test_a_signal_stops_a_run_with_a_checkpoint_and_status_75(tmp_path, monkeypa
     monkeypatch.setattr(run_module.Session, "_event", noted)
     code, _, errors = call(capsys, "resume", run.directory, "--nodes", 10**12)
     monkeypatch.undo()
-    assert_stopped(tmp_path, run, code, errors)
+    status = run_status(run)
+    assert code == 75 and "mccfr resume" in errors
+    assert status["state"] == "stopped" and status["checkpoint"] and status["live_dir"] is None
+    whole = trained(make(tmp_path / "whole", evaluation=NO_EVALUATION), iterations=status["iterations"])
+    assert_same(whole, run)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_signal_before_anything_is_trained_leaves_no_checkpoint_and_the_run_goes_on(
-    tmp_path, monkeypatch, capsys, workers
-):
+def test_a_signal_before_training_leaves_no_checkpoint_and_the_run_continues(tmp_path, monkeypatch, capsys, workers):
     run, event = make(tmp_path / "run", workers=workers, evaluation={"at_end": True}), run_module.Session._event
 
     def signalled(session, name, **facts):
@@ -282,22 +273,6 @@ def test_killed_at_three_random_moments(tmp_path):
     assert_same(whole, run)
 
 
-def test_a_dead_worker_ends_the_run_and_loses_no_checkpoint(tmp_path, monkeypatch, capsys):
-    run = make(tmp_path / "run", workers=1, checkpoint_nodes=1_000_000)
-    find = pool_module.ProcessPool._find_dead
-
-    def robbed(pool):
-        if run_status(run)["checkpoint"] is not None:
-            pool._processes[0].kill()
-        return find(pool)
-
-    monkeypatch.setattr(pool_module.ProcessPool, "_find_dead", robbed)
-    code, _, errors = call(capsys, "resume", run.directory, "--nodes", 10**12)
-    assert code == 1 and "worker 0 died (signal 9" in errors
-    assert not (run.directory / "live").is_symlink()
-    go(run, workers=0, nodes=run_status(run)["nodes_touched"] + 1)
-
-
 def test_a_killed_run_whose_folder_is_deleted_leaves_nothing_in_shared_memory(tmp_path):
     """Another run of this machine may be the one that sweeps it away: then once more."""
     for attempt in range(5):
@@ -328,36 +303,15 @@ def test_records_of_lost_work_are_dropped(tmp_path):
     assert all(record["nodes_touched"] != 70_000 for record in run.read(METRICS))
 
 
-def test_keep_checkpoints_and_verify(tmp_path):
-    run = trained(make(tmp_path / "run", keep_checkpoints=2), nodes=200_000, checkpoint_nodes=30_000)
-    kept = sorted(path.name for path in (run.directory / "checkpoints").iterdir())
-    assert len(kept) == 2
-    assert problems_of(run.directory) == []
-    state = run.directory / "checkpoints" / kept[-1] / "state.json"
-    state.write_text(state.read_text().replace("200", "201", 1))
-    assert problems_of(run.directory)
-    listener = Listener()
-    go(run, listener, nodes=250_000)  # goes on from the older one, and says so
-    assert any("damaged checkpoint passed over" in text for text in listener.told)
-
-
 def test_events_are_functions_of_counts():
-    config = config_from(
-        {
-            "game": {"name": "kuhn"},
-            "run": {"nodes": 100, "iterations": 50, "checkpoint_nodes": 30},
-            "evaluation": {"at_nodes": [0, 40], "at_iterations": [7]},
-        },
-        "test",
-    )
-    events = Events(config.run, config.evaluation)
+    limits = RunSettings(nodes=100, iterations=50, checkpoint_nodes=30)
+    events = Events(limits, EvaluationConfig(at_nodes=(0, 40), at_iterations=(7,)))
     assert events.next_stop(Totals(0, 0)) == Totals(30, 7)
     assert events.next_stop(Totals(30, 7)) == Totals(40, 50)
     assert events.next_stop(Totals(95, 49)) == Totals(100, 50)
     assert events.evaluation_between(None, Totals(0, 0)) and not events.evaluation_between(Totals(0, 0), Totals(39, 6))
-    assert events.evaluation_between(Totals(39, 6), Totals(40, 6)) and events.evaluation_between(
-        Totals(1, 1), Totals(2, 7)
-    )
+    assert events.evaluation_between(Totals(39, 6), Totals(40, 6))
+    assert events.evaluation_between(Totals(1, 1), Totals(2, 7))
     assert events.checkpoint_between(Totals(29, 0), Totals(30, 0))
     assert not events.checkpoint_between(Totals(30, 0), Totals(59, 0))
     assert events.limit_reached(Totals(100, 0)) and events.limit_reached(Totals(0, 50))
@@ -409,9 +363,5 @@ def test_a_state_that_no_run_writes_is_named_and_not_trained_from(tmp_path, name
     for found in (problems_of(run.directory), problems_of(path)):
         assert len(found) == 1
         assert found[0].startswith(f"{path.name}: state.json")
-    for use in (
-        lambda: go(run, iterations=20),
-        lambda: evaluate_target(run.directory, "exact"),
-        lambda: run_status(run),
-    ):
-        refused(r"state\.json", use)
+    for use, *given in ((go, run), (evaluate_target, run.directory, "exact"), (run_status, run)):
+        refused(r"state\.json", use, *given)

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 import sessions
 from commands import answer, call
-from sessions import NO_EVALUATION, Listener, assert_same_tables, go, new_run, trained, wait_for
+from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, wait_for
 
-from abstraction.kernels.jit import allocating_njit
-from mccfr.common.rng import new_stream, next_word
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
 from mccfr.runs.directory.run_status import recent_speed, run_status
 from mccfr.runs.directory.trends import TRENDS, block_totals
@@ -33,47 +31,7 @@ def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings)
     return sessions.make(path, solver, game, evaluation=evaluation, **settings)
 
 
-@allocating_njit
-def words_drawn(first, last, most):
-    """How many words a stream [4] uint64 gave on its way from the state `first` to `last`; -1: more than `most`.
-
-    External sampling over a packed tree draws one at each of the opponent's decisions and nowhere else, so that this
-    counts the additions to the strategy sums without a word from the kernel, at about a nanosecond each.
-    """
-    state = first.copy()
-    for count in range(most + 1):
-        if state[0] == last[0] and state[1] == last[1] and state[2] == last[2] and state[3] == last[3]:
-            return count
-        next_word(state)
-    return -1
-
-
-def counted_additions(run):
-    """Additions to strategy sums by all workers, from the words that their streams have given."""
-    state = find_checkpoint(run, None).state
-    made = 0
-    for worker, saved in enumerate(state["workers"]):
-        first = new_stream(run.config.solver.seed, worker)
-        made += words_drawn(first, np.array(saved["rng"], np.uint64), saved["nodes"])
-    return made
-
-
-def held_in_sums(run):
-    tables = read_tables(find_checkpoint(run, None))
-    return sum(float(t.sum(dtype=np.float64)) for name, t in tables.items() if name.startswith("strategy_sum"))
-
-
 # --- lost updates ---
-
-
-def test_words_are_counted_one_by_one():
-    first = new_stream(3, 1)
-    last = first.copy()
-    for _ in range(1000):
-        next_word(last)
-    assert words_drawn(first, last, 1000) == 1000
-    assert words_drawn(first, first, 0) == 0
-    assert words_drawn(first, last, 999) == -1
 
 
 @pytest.mark.parametrize("sum_dtype", ["auto", "float64"])
@@ -82,21 +40,15 @@ def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
     solver = {"discount": discount, "period_nodes": 200_000}
     run = trained(make(tmp_path / "run", solver, tables={"sum_dtype": sum_dtype}), nodes=700_000)
     go(run, nodes=2_000_000, workers=int((discount, sum_dtype) == ("linear", "auto")))  # there in another process
-    if discount == "none":
-        assert held_in_sums(run) == pytest.approx(counted_additions(run), rel=1e-7 if sum_dtype == "float64" else 1e-5)
     lost = run.read(TRENDS)[-1]["lost_updates"]
     if sum_dtype == "float64":
         assert abs(lost["first_decisions"]) < 1e-7 and lost["first_decisions_error"] == 0
     else:
         assert abs(lost["first_decisions"]) < 3 * lost["first_decisions_error"] < 3e-4
-    for share, error in zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True):
-        assert 0 < error < 0.05 and abs(share) < 3 * error
 
 
 def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
     run = trained(make(tmp_path / "run", tables=FLOAT64, workers=2), nodes=3_000_000)
-    made, held = counted_additions(run), held_in_sums(run)
-    assert -1e-7 < 1 - held / made < 0.05
     lost = run.read(TRENDS)[-1]["lost_updates"]
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
     arrays, found = game.tree.arrays, []
@@ -109,23 +61,17 @@ def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
     assert -1e-7 < lost["first_decisions"] < 0.05
 
 
-@pytest.mark.parametrize("street", [0, 1])
-def test_planted_losses_are_found_on_the_street_where_they_are(tmp_path, monkeypatch, street):
-    """A part of the sums of one street is taken away before the trends are measured."""
+def test_planted_losses_of_a_first_decision_are_found(tmp_path, monkeypatch):
+    """15 % of player 0's sums on the first street are taken away before the trends are measured."""
     measure = saving_module.Trends.measure
 
     def robbed(trends, tables, *more):
-        name = table_name("strategy_sum", 2 * street)
+        name = table_name("strategy_sum", 0)
         return measure(trends, TableSet({**tables, name: tables[name] * 0.85}), *more)
 
     monkeypatch.setattr(saving_module.Trends, "measure", robbed)
-    run = trained(make(tmp_path / "run", tables=FLOAT64), nodes=3_000_000)
-    lost = run.read(TRENDS)[-1]["lost_updates"]
-    if street == 0:  # the first decisions of player 0, one of the two players
-        assert lost["first_decisions"] > 0.01
-    else:
-        assert abs(lost["first_decisions"]) < 1e-7
-        assert lost["sentinels_per_street"][1] > 3 * lost["sentinel_errors_per_street"][1]
+    run = trained(make(tmp_path / "run", tables=FLOAT64), nodes=1_000_000)
+    assert run.read(TRENDS)[-1]["lost_updates"]["first_decisions"] > 0.01
 
 
 @pytest.mark.parametrize(
@@ -133,7 +79,7 @@ def test_planted_losses_are_found_on_the_street_where_they_are(tmp_path, monkeyp
     [{"discount": "dcfr"}, {"algorithm": "outcome-sampling"}, {"negative_regret_pruning": True}],
     ids=["dcfr", "outcome", "pruning"],
 )
-def test_where_additions_cannot_be_counted_nothing_is_claimed(tmp_path, solver):
+def test_lost_updates_are_none_where_additions_cannot_be_counted(tmp_path, solver):
     run = trained(make(tmp_path / "run", solver), iterations=500)
     assert run.read(TRENDS)[-1]["lost_updates"] is None
 
@@ -156,28 +102,13 @@ def never_reached(game, tables):
     return shares
 
 
-def change(game, before, now):
-    """Mean total-variation distance over the first street's rows, weighted by `now`, row by row."""
-    distance = weights = 0.0
-    for block in (0, 1):
-        starts, name = row_starts(game, block), table_name("strategy_sum", block)
-        for old, new in zip(before[name], now[name], strict=True):
-            for first, stop in pairwise(starts):
-                a, b = old[first:stop].astype(float), new[first:stop].astype(float)
-                if a.sum() > 0 and b.sum() > 0:
-                    weights += b.sum()
-                    distance += b.sum() * np.abs(a / a.sum() - b / b.sum()).sum() / 2
-    return distance / weights
-
-
 def test_trends_are_those_of_the_tables(tmp_path):
     run = trained(make(tmp_path / "run"), iterations=30)
     game, before = run.build_game(), read_tables(find_checkpoint(run, None))
-    go(run, iterations=400)  # the change is measured across sessions
+    go(run, iterations=400)
     now = read_tables(find_checkpoint(run, None))
     first, last = run.read(TRENDS)
-    assert first["preflop_change"] is None and first["checkpoint"] == 1 and last["checkpoint"] == 2
-    assert last["preflop_change"] == pytest.approx(change(game, before, now)) and last["preflop_change"] > 0.01
+    assert first["checkpoint"] == 1 and last["checkpoint"] == 2
     assert first["never_reached_per_street"] == pytest.approx(never_reached(game, before))
     assert last["never_reached_per_street"] == pytest.approx(never_reached(game, now))
     assert 0 < last["never_reached_per_street"][1] < first["never_reached_per_street"][1]
@@ -207,11 +138,11 @@ def test_status_shows_the_trend(tmp_path, capsys):
     go(run, iterations=2000)
     status = run_status(run)
     last = run.read(TRENDS)[-1]
-    for key in ("never_reached_per_street", "lost_updates", "preflop_change"):
+    for key in ("never_reached_per_street", "lost_updates"):
         assert status[key] == last[key] is not None
     assert status["trend_checkpoint"] == status["checkpoint"] == 2
     text = call(capsys, "status", run.directory).out
-    assert "never seen" in text and "lost" in text and "change" in text
+    assert "never seen" in text and "lost" in text
     assert answer(capsys, "status", run.directory) == status
 
 
@@ -222,13 +153,6 @@ def test_recent_speed_is_that_of_the_last_minutes():
     assert recent_speed(metrics, 1e9) == pytest.approx(1000 * 19**2 / 190)
     assert recent_speed(metrics[:1], 1) is None
     assert recent_speed([metrics[3], metrics[3]], 1) is None
-
-
-def test_trends_of_lost_work_are_dropped(tmp_path):
-    run = trained(make(tmp_path / "run"), iterations=100)
-    run.append(TRENDS, {"nodes_touched": 10**9})
-    go(run, iterations=200)
-    assert len(run.read(TRENDS)) == 2
 
 
 # --- checkpoints while workers train ---
@@ -245,7 +169,7 @@ class Ticks(Silent):
 
 
 def test_workers_rest_for_the_copy_and_train_during_the_commit(tmp_path, monkeypatch):
-    """Nothing moves while the copy is taken, with two workers and sweeps; then nodes go on while it is written."""
+    """No cell changes while the copy is taken; the workers train while it is written."""
     moved, reached, ticks = [], [], Ticks()
     take, commit = Snapshot.take, saving_module.checkpoint_writer.commit
 
@@ -285,7 +209,7 @@ def test_without_room_for_a_copy_workers_rest_and_the_result_is_the_same(tmp_pat
     assert_same_tables(whole, run)
 
 
-def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, monkeypatch):
+def test_the_time_limit_takes_effect_while_a_checkpoint_is_written(tmp_path, monkeypatch):
     commit, finished, ticks = saving_module.checkpoint_writer.commit, [], Ticks()
 
     def slow_commit(*arguments, **options):
@@ -300,16 +224,7 @@ def test_the_session_s_time_is_heeded_while_a_checkpoint_is_written(tmp_path, mo
     assert len(set(at_end)) == 1  # the workers rest long before the commit is done
 
 
-def test_raw_checkpoints_and_hdf5_go_on_as_well(tmp_path):
-    whole = trained(make(tmp_path / "whole"), iterations=1000)
-    for form in ("zarr", "hdf5"):
-        run = trained(make(tmp_path / form, tables={"format": form, "checkpoint_compression": "none"}), iterations=400)
-        go(run, iterations=1000)
-        assert problems_of(run.directory) == []
-        assert_same_tables(whole, run)
-
-
-def test_an_evaluation_without_memory_is_left_out_and_told(tmp_path, monkeypatch):
+def test_an_evaluation_that_does_not_fit_in_memory_is_skipped_with_a_message(tmp_path, monkeypatch):
     listener = Listener()
     monkeypatch.setattr(saving_module, "available_memory_bytes", lambda: 1000)
     run = trained(make(tmp_path / "run", evaluation={"at_end": True}), listener, iterations=100)
@@ -327,7 +242,7 @@ def resumed(path, stops, **settings):
     return run
 
 
-def test_ten_resumes_end_with_the_nodes_and_periods_asked_for(tmp_path):
+def test_ten_resumes_end_with_the_nodes_and_periods_of_one_session(tmp_path):
     target = 1_100_000
     whole, parts = (
         resumed(tmp_path / "whole", [target]),
@@ -346,25 +261,3 @@ def test_ten_resumes_end_with_the_nodes_and_periods_asked_for(tmp_path):
     nodes = [record["nodes_touched"] for record in parts.read(METRICS)]
     assert nodes == sorted(nodes)
     assert problems_of(parts.directory) == []
-
-
-@pytest.mark.slow
-def test_ten_resumes_of_whole_holdem_with_two_workers(tmp_path, slot_abstractions):
-    document = {
-        "game": {"name": "holdem", "menu": {"first": ["1p", "allin"], "later": ["1p", "allin"]}},
-        "abstraction": {"path": str(slot_abstractions[0])},
-        "solver": {"discount": "linear", "period_nodes": 1_000_000},
-        "evaluation": NO_EVALUATION,
-    }
-    run = new_run(tmp_path / "run", document)
-    for session in range(1, 12):
-        go(run, nodes=session * 5_000_000, workers=1 + session % 2)
-    state = find_checkpoint(run, None).state
-    assert 55_000_000 <= state["nodes_touched"] < 56_000_000
-    assert state["period"] == state["nodes_touched"] // 1_000_000 + 1
-    assert sum(worker["nodes"] for worker in state["workers"]) == state["nodes_touched"]
-    lost = run.read(TRENDS)[-1]["lost_updates"]
-    assert -3 * lost["first_decisions_error"] < lost["first_decisions"] < 1e-3
-    later = zip(lost["sentinels_per_street"], lost["sentinel_errors_per_street"], strict=True)
-    assert all(abs(s) < 1e-3 + 4 * e for s, e in later)
-    assert problems_of(run.directory) == []

@@ -51,7 +51,7 @@ def test_a_checkpoint_of_other_counts_is_not_taken_for_the_one_that_failed(run, 
 
 @pytest.mark.parametrize("step", ["append_line", "drop_trees"])
 def test_a_checkpoint_whose_journal_or_retention_failed_is_noted_once_and_synced(run, monkeypatch, step):
-    """The new name may not be on the disk yet: it is, before anybody is told of it."""
+    """The session syncs the directory of the checkpoint before it notes the checkpoint."""
     go(run, iterations=20)
     synced, fsync_dir = [], durable.fsync_dir
 

@@ -14,7 +14,7 @@ from mccfr.cli.progress_display import PlainReporter, progress_text, reporter
 from mccfr.config.run_tables import RunSettings
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
-from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress
+from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress, Silent
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import checkpointing as saving_module
 from mccfr.runs.session.session_progress import Meter
@@ -22,23 +22,17 @@ from mccfr.solvers.sampling.external.external_algorithm import ExternalSampling
 from mccfr.tables.linear_discounting import Schedule
 
 
-class Recorder:
-    """A reporter that keeps all it is told, phases and progress in one list."""
+class Recorder(Silent):
+    """A reporter that keeps phases and progress in one list."""
 
     def __init__(self):
-        self.told, self.messages = [], []
-
-    def message(self, text):
-        self.messages.append(text)
+        self.told = []
 
     def phase(self, text, share=None):
         self.told.append(text)
 
     def progress(self, progress):
         self.told.append(progress)
-
-    def evaluation(self, record):
-        pass
 
     @property
     def phases(self):
@@ -82,8 +76,8 @@ def slow_evaluation(monkeypatch):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_time_is_spent_on_training_and_not_on_evaluations(tmp_path, slow_evaluation, workers):
-    """Evaluations far longer than the training between them: a session still trains for the seconds it was given."""
+def test_the_time_limit_counts_training_only(tmp_path, slow_evaluation, workers):
+    """A session trains for its seconds even if evaluations take longer than training."""
     run = make(tmp_path / "run", {"at_nodes": list(range(2 * 10**6, 10**9, 2 * 10**6))}, workers=workers)
     _, wall = go(run, seconds=1.2)
     evaluations = len(run.read(EVALUATIONS))
@@ -93,8 +87,8 @@ def test_time_is_spent_on_training_and_not_on_evaluations(tmp_path, slow_evaluat
     assert wall > trained + 0.3 * evaluations
 
 
-def test_the_share_done_never_exceeds_one_and_no_time_is_left_only_while_training(tmp_path, monkeypatch):
-    """A checkpoint that takes three times the session's seconds: its phase is named instead of a time that is over."""
+def test_share_and_time_left_while_a_checkpoint_is_written(tmp_path, monkeypatch):
+    """While a checkpoint takes longer than the session, the progress names its phase."""
     commit = saving_module.checkpoint_writer.commit
 
     def slow(*arguments, **options):
@@ -119,7 +113,7 @@ def compile_for(seconds):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_phases_are_told_in_order(tmp_path, monkeypatch, workers):
+def test_phases_are_reported_in_order(tmp_path, monkeypatch, workers):
     run = make(tmp_path / "run", {"at_nodes": [200_000], "at_end": True}, workers=workers)
     reporter, _ = go(run, nodes=400_000)
     starting = "loading kernels" if workers == 0 else "starting 1 worker (kernels are compiled once a version)"
@@ -139,7 +133,7 @@ def test_phases_are_told_in_order(tmp_path, monkeypatch, workers):
             assert last.seconds_left is None and last.share_done == 1.0  # what is shown while nobody trains
 
 
-def test_compiling_is_a_phase_without_an_end_in_sight(tmp_path, monkeypatch):
+def test_compilation_is_a_phase_without_time_left(tmp_path, monkeypatch):
     """At the start, before the workers are there, and in the midst of an evaluation; neither is training."""
     make_solver, exact = ExternalSampling.solver, exact_module.evaluate_exact
 
@@ -172,7 +166,7 @@ def test_workers_that_start_have_no_time_left(tmp_path, monkeypatch):
     assert len(waiting) > 3 and all(tick.seconds_left is None for tick in waiting)
 
 
-def test_the_clock_of_work_stands_still_while_a_kernel_is_compiled():
+def test_working_seconds_exclude_compilation():
     import numba
 
     kernel = numba.njit(lambda x: x * 2 + 1)
@@ -191,7 +185,7 @@ def at(share, left):
     return SessionProgress(1_000_000, 5, 2, 3.0, 2e6, 10.0, share, left)
 
 
-def test_a_phase_takes_the_place_of_the_time_left():
+def test_progress_shows_the_phase_and_the_time_left():
     assert progress_text(at(0.43, 10.0)).endswith("· 43%, 10 s left")
     text = progress_text(at(0.43, 10.0), EVALUATING)  # workers train on
     assert text.startswith("evaluating · 1,000,000 nodes") and text.endswith("· 43%, 10 s left")
@@ -229,18 +223,18 @@ def test_the_bar_names_a_phase_at_once(monkeypatch):
 
 
 def test_time_left_of_a_spot_comes_from_the_fall_of_exploitability():
-    """Not from the most iterations that it may take; where a measurement rises, from the last two that fell."""
+    """The estimate uses the last two measurements of which the later is lower."""
     settings = RunSettings(iterations=5_000, exploitability_pot=0.003)
     meter = Meter(settings, Schedule(), Recorder(), None)
     pool, clock = SimpleNamespace(totals=lambda: (1_000, 100), busy_seconds=lambda: 10.0), SimpleNamespace(seconds=10.0)
 
-    def told():
+    def estimate():
         found = meter.progress(pool, clock, goes_on=True)
         return found.share_done, found.seconds_left
 
-    assert told() == (None, None)
+    assert estimate() == (None, None)
     meter.measured(50, 0.012)
     meter.measured(100, 0.006)
-    assert told() == pytest.approx((0.5, 10.0))
+    assert estimate() == pytest.approx((0.5, 10.0))
     meter.measured(110, 0.007)
-    assert told() == pytest.approx((0.5, 10.0))
+    assert estimate() == pytest.approx((0.5, 10.0))

@@ -60,7 +60,7 @@ def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):
     assert found.actions == ["c", "r40"] and found.value(here, 0).within == 0
 
 
-def test_it_goes_on_from_what_was_kept(spot, tmp_path, capsys):
+def test_a_killed_report_continues_from_the_saved_flops(spot, tmp_path, capsys):
     asked = ["report", "there", "out.csv", "--spots", "", "--flops", 2, "--to", "5%", "--keep", "kept"]
     assert kill_at_the_second_flop(asked) == -signal.SIGKILL
     stopped = (tmp_path / "kept").stat().st_size
@@ -91,7 +91,7 @@ def test_flops_that_leave_a_range_no_hand_are_left_out_and_named(tmp_path, monke
     assert sorted(kept + out) == sorted(chosen) and all(text in ended.err for text in out)
 
 
-def test_a_report_that_does_not_reach_its_target_says_so(spot, capsys, monkeypatch):
+def test_a_report_names_flops_that_miss_the_required_exploitability(spot, capsys, monkeypatch):
     monkeypatch.setattr("mccfr.config.spot_table.MOST_ITERATIONS", 20)
     ended = call(capsys, "report", "there", "out.csv", "--spots", "", "--flops", 1, "--to", "0.000001%")
     assert ended.status == 3 and "not solved to --to" in ended.err

@@ -39,7 +39,7 @@ ABSENT = f'[abstraction]\npath = "absent"\nrecipe = "{RUNS / "abstractions/quick
 RIVER = f'[game]\nname = "holdem-subgame"\nfile = "{RUNS / "games/river.txt"}"\n'
 
 
-def written(tmp_path, text, iterations=300):
+def configurations(tmp_path, text, iterations=300):
     """One configuration for both: solve's file, and compare's with it as its base."""
     solved, compared = tmp_path / "solve.toml", tmp_path / "compare.toml"
     solved.write_text(f"{text}[run]\nworkers = 0\niterations = {iterations}\n")
@@ -53,7 +53,7 @@ def tables_of(directory):
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS)
 def test_solve_and_compare_of_one_configuration_give_the_same_bits(capsys, tmp_path, solver):
-    solved, compared = written(tmp_path, f'[game]\nname = "leduc"\n[solver]\nseed = 0\n{solver}\n')
+    solved, compared = configurations(tmp_path, f'[game]\nname = "leduc"\n[solver]\nseed = 0\n{solver}\n')
     assert call(capsys, "solve", solved, "--run", tmp_path / "run").status == 0
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0
     one, other = tables_of(tmp_path / "run"), tables_of(tmp_path / "out/runs/run-0")
@@ -65,8 +65,8 @@ def test_solve_and_compare_of_one_configuration_give_the_same_bits(capsys, tmp_p
 
 
 @pytest.mark.parametrize(("lack", "said_of"), [("available_memory_bytes", "1.23 kB"), ("free_bytes", "1,234 bytes")])
-def test_both_refuse_what_finds_no_room_and_write_nothing(capsys, tmp_path, monkeypatch, lack, said_of):
-    solved, compared = written(tmp_path, '[game]\nname = "leduc"\n')
+def test_too_little_memory_or_disk_is_refused_before_anything_is_written(capsys, tmp_path, monkeypatch, lack, said_of):
+    solved, compared = configurations(tmp_path, '[game]\nname = "leduc"\n')
     before = sorted(tmp_path.iterdir())
     monkeypatch.setattr(free_space, lack, lambda *_: 1234)
     said = []
@@ -80,8 +80,8 @@ def test_both_refuse_what_finds_no_room_and_write_nothing(capsys, tmp_path, monk
         assert said[0].removeprefix("mccfr: ") in said[1]
 
 
-def test_compare_goes_on_in_spite_of_it_with_force(capsys, tmp_path, monkeypatch):
-    _, compared = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
+def test_compare_continues_with_force_although_disk_is_short(capsys, tmp_path, monkeypatch):
+    _, compared = configurations(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
     monkeypatch.setattr(free_space, "free_bytes", lambda *_: 10**6)
     refused = ("--set", "run.keep_checkpoints=3", "--set", 'tables.live_dir="auto"')
     monkeypatch.setattr("mccfr.runs.session.run_plan.disk_bytes", lambda *_: 10**9)
@@ -92,9 +92,9 @@ def test_compare_goes_on_in_spite_of_it_with_force(capsys, tmp_path, monkeypatch
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no room
 
 
-def test_both_say_the_same_about_rare_and_idle_settings(capsys, tmp_path):
+def test_solve_and_compare_report_unusual_and_unused_settings(capsys, tmp_path):
     text = '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "dcfr"\nbeta = 2.0\nepsilon = 0.3\n'
-    solved, compared = written(tmp_path, text, iterations=3)
+    solved, compared = configurations(tmp_path, text, iterations=3)
     for command in (("solve", solved, "--run", tmp_path / "run"), ("compare", compared, tmp_path / "out")):
         code, _, err = call(capsys, *command)
         assert code == 0
@@ -102,8 +102,8 @@ def test_both_say_the_same_about_rare_and_idle_settings(capsys, tmp_path):
         assert "solver.epsilon is ignored by algorithm 'cfr'" in err
 
 
-def test_keys_that_say_nothing_are_named(capsys, tmp_path):
-    solved, _ = written(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
+def test_keys_without_effect_are_named(capsys, tmp_path):
+    solved, _ = configurations(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
     given = ("run.interval=8", "evaluation.setting='2'", "evaluation.budget_seconds=3", "evaluation.boards=9")
     code, _, err = call(
         capsys, "solve", solved, "--run", tmp_path / "run", *(part for key in given for part in ("--set", key))
@@ -129,7 +129,7 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
             raise ValueError("no further")
 
     monkeypatch.setattr("abstraction.build.Builder", Builder)
-    solved, compared = written(tmp_path, RIVER + ABSENT)
+    solved, compared = configurations(tmp_path, RIVER + ABSENT)
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "no further" in refusal(capsys, command, *arguments)
     assert asked == [(asked[0][0], tmp_path / "absent", 1, True)]
@@ -138,7 +138,7 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
 
 @pytest.mark.parametrize("command", ["solve", "compare"])
 def test_both_say_how_to_build_an_abstraction_without_a_recipe(capsys, tmp_path, command):
-    solved, compared = written(tmp_path, RIVER + '[abstraction]\npath = "absent"\n')
+    solved, compared = configurations(tmp_path, RIVER + '[abstraction]\npath = "absent"\n')
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "build it with mccfr abstraction build" in refusal(capsys, command, *arguments)
     assert not (tmp_path / "out").exists()
@@ -147,7 +147,7 @@ def test_both_say_how_to_build_an_abstraction_without_a_recipe(capsys, tmp_path,
 def test_a_run_that_is_there_goes_on_whoever_made_it(capsys, tmp_path):
     """A run that compare made is resumed by solve with the same configuration: their identities are one."""
     text = '[game]\nname = "leduc"\n[solver]\nalgorithm = "public-chance-sampling"\n'
-    solved, compared = written(tmp_path, text, iterations=20)
+    solved, compared = configurations(tmp_path, text, iterations=20)
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0
     assert call(capsys, "solve", solved, "--run", tmp_path / "out/runs/run-0", "--iterations", 40).status == 0
     assert call(capsys, "solve", solved, "--run", tmp_path / "whole", "--iterations", 40).status == 0
@@ -161,14 +161,14 @@ def test_a_run_that_is_there_goes_on_whoever_made_it(capsys, tmp_path):
 def test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole(tmp_path, monkeypatch):
     write, refused = rundir._write_run, []
 
-    def met(*arguments):
+    def write_while_another_begins(*arguments):
         monkeypatch.setattr(rundir, "_write_run", write)
         with pytest.raises(BlockingIOError, match="run is being made by another process: wait for it") as error:
             make(tmp_path / "run")
         refused.append(error)
         write(*arguments)
 
-    monkeypatch.setattr(rundir, "_write_run", met)
+    monkeypatch.setattr(rundir, "_write_run", write_while_another_begins)
     run = make(tmp_path / "run")
     assert refused and [path.name for path in tmp_path.iterdir()] == ["run"]
     assert go(run, nodes=1_000).checkpoint == 1
@@ -178,14 +178,14 @@ def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
     for attempt in range(5):
         place, ready = tmp_path / str(attempt), threading.Barrier(3)
         with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(lambda _, at=place, ready=ready: made(at, ready), range(3)))
+            found = list(pool.map(lambda _, at=place, ready=ready: error_of_creation(at, ready), range(3)))
         assert found.count(None) == 1
         assert all("run is being made by another process" in str(error) for error in found if error is not None)
         assert [path.name for path in place.iterdir()] == ["run"]
         assert go(open_run(place / "run"), nodes=100).totals.nodes >= 100
 
 
-def made(place, ready):
+def error_of_creation(place, ready):
     """The error with which making a run ends there at that moment; None: it is made."""
     ready.wait()
     try:
@@ -219,7 +219,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("given", "allowed", "document"), REFUSED)
-def test_what_cannot_be_trained_is_read_and_refused_in_a_sentence(given, allowed, document, tmp_path):
+def test_untrainable_configurations_are_refused_in_a_sentence(given, allowed, document, tmp_path):
     config = config_from({"game": {"name": "leduc"}, **document}, "test")
     found = training_problem(config)
     assert found.startswith(f"{given} is not allowed: it must be ") and allowed in found

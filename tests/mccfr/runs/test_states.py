@@ -2,13 +2,11 @@
 
 Shows:
 
-* A session that ends by an error has the state failed, with the reason (test_an_error_is_a_failure_with_its_reason)
-* `status` states a current speed only while workers train (test_speeds_of_now_are_of_now)
-* A run whose card abstraction was moved still has a status (test_a_moved_abstraction_is_a_line)
+* A session that ends by an error has the state failed, with the reason (test_status_of_a_failed_session_has_the_reason)
+* A run whose card abstraction was moved still has a status (test_status_reports_a_moved_abstraction)
 """
 
 import errno
-import time
 
 from commands import answer, call, command
 from refusals import refused
@@ -16,12 +14,11 @@ from sessions import go, make, trained
 from small_games import small_recipe
 
 from abstraction.build import Builder
-from mccfr.runs.directory.run import METRICS, lock
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.session import pools
 
 
-def test_an_error_is_a_failure_with_its_reason(tmp_path, monkeypatch, capsys):
+def test_status_of_a_failed_session_has_the_reason(tmp_path, monkeypatch, capsys):
     """Before anything was trained, and after a session that ended well; the next one ends the failure."""
     run = trained(make(tmp_path / "run"), iterations=100)
     assert run_status(run)["state"] == "finished"
@@ -42,29 +39,7 @@ def test_an_error_is_a_failure_with_its_reason(tmp_path, monkeypatch, capsys):
     assert (status["state"], status["failure"]) == ("finished", None)
 
 
-def test_speeds_of_now_are_of_now(tmp_path, capsys):
-    run, now = trained(make(tmp_path / "run"), iterations=100), time.time()
-    assert run_status(run)["nodes_per_second_now"] is None
-
-    def line(seconds_ago, nodes):
-        common = {"iterations": 9, "period": 1, "nodes_per_second": 5, "iterations_per_second": 5.0}
-        record = {"nodes_touched": nodes, "training_seconds": nodes / 10, "unix_seconds": now - seconds_ago}
-        run.append(METRICS, record | common)
-
-    with lock(run):
-        run.append("journal.jsonl", {"event": "started", "workers": 1, "unix_seconds": now - 100})
-        for seconds_ago, nodes in ((120, 10**5), (80, 2 * 10**5)):
-            line(seconds_ago, nodes)
-            assert run_status(run)["nodes_per_second_now"] is None  # of the session before; one line; long ago
-        line(5, 3 * 10**5)
-        assert run_status(run)["nodes_per_second_now"] is None  # a pause lies between
-        line(0, 4 * 10**5)
-        assert run_status(run)["nodes_per_second_now"] == 10
-        assert "; now 10," in call(capsys, "status", run.directory).out
-    assert "; now" not in call(capsys, "status", run.directory).out
-
-
-def test_a_moved_abstraction_is_a_line(tmp_path, capsys):
+def test_status_reports_a_moved_abstraction(tmp_path, capsys):
     recipe = small_recipe(tmp_path / "cards.toml", ranks=3)
     Builder(recipe, tmp_path / "cards").build()
     game = 'name = "poker"\nranks = 3\nsuits = 2\nhole_cards = 1\nboard_cards = [0, 1]\nantes = [1, 1]\nstack = 4\n'

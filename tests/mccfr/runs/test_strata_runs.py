@@ -64,13 +64,13 @@ def test_one_digest_for_every_number_of_workers_and_after_a_loss(tmp_path, whole
     assert not list(problems_of(run.directory))
 
 
-def test_a_stratified_run_is_evaluated_as_the_game_that_it_is(whole):
+def test_a_stratified_run_is_evaluated_in_the_whole_game(whole):
     found = evaluate_target(whole.directory, "exact")
     assert found["exploitability_chips"] < 0.5
     assert content(whole)[0]["regret/street0/player0"].dtype == np.float64
 
 
-def test_strata_are_a_part_of_what_a_run_is(tmp_path, whole):
+def test_strata_are_part_of_the_identity(tmp_path, whole):
     ordinary = make(tmp_path / "ordinary", SOLVER, LEDUC_12, iterations=10)
     refused(
         r"run.strata = 4 there and None here",
@@ -82,7 +82,7 @@ def test_strata_are_a_part_of_what_a_run_is(tmp_path, whole):
     )
 
 
-def test_plan_says_what_is_shared_and_who_is_idle(tmp_path, capsys):
+def test_plan_reports_shared_bytes_and_idle_workers(tmp_path, capsys):
     path = tmp_path / "leduc.toml"
     path.write_text('[game]\nname = "leduc"\nranks = 12\n[run]\nworkers = 6\nstrata = 4\n')
     said = call(capsys, "plan", path).out

@@ -47,7 +47,7 @@ def test_of_another_run(trained):
     assert_found(*trained, least=12, free=FREE)
 
 
-def test_of_an_older_checkpoint_and_of_another_player(trained):
+def test_verify_detects_files_of_an_older_checkpoint_and_of_another_player(trained):
     root = trained[0] / "checkpoints"
     assert_found(root / "000002", root / "000001", least=8)
     for one, other in (("street0/player0", "street0/player1"), ("street1/player1", "street1/player0")):
@@ -57,7 +57,7 @@ def test_of_an_older_checkpoint_and_of_another_player(trained):
 
 
 def test_every_verb_refuses_a_swapped_chunk_or_goes_back(trained, tmp_path, capsys):
-    """As it was seen: the oldest checkpoint's chunk in the newest one was evaluated, exported and trained on."""
+    """A chunk of the oldest checkpoint in the newest one is not evaluated, exported or trained on."""
     run = tmp_path / "run"
     shutil.copytree(trained[0], run)
     chunk = "tables.zarr/strategy_sum/street0/player0/c/0/0"
@@ -99,7 +99,7 @@ def test_of_another_policy(tmp_path):
 
 
 def test_of_another_abstraction(tmp_path):
-    """Chunks of equal length whose cells differ: what an abstraction is was the length of its chunks before."""
+    """`verify` compares the cells of chunks of equal length."""
     places = []
     for name, features in (("ehs", 'features = "ehs"'), ("ochs", 'features = "ochs"\nclusters = 3')):
         places.append(tmp_path / name)

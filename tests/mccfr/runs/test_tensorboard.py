@@ -62,7 +62,7 @@ def run(tmp_path):
     return made
 
 
-def test_event_files_hold_what_the_journals_do(run, tmp_path, capsys):
+def test_event_files_have_the_values_of_the_journals(run, tmp_path, capsys):
     assert call(capsys, "tensorboard", tmp_path, tmp_path / "out").err.startswith(f"wrote {tmp_path / 'out'}: ")
     out = tmp_path / "out" / "run"
     lines, records = run.read(METRICS), run.read(EVALUATIONS)
@@ -75,7 +75,7 @@ def test_event_files_hold_what_the_journals_do(run, tmp_path, capsys):
     assert "never_reached/street0" in events(out / "trends")[-1][1]
 
 
-def test_what_is_new_is_added_and_a_run_that_went_back_is_written_anew(run, tmp_path):
+def test_new_lines_are_appended_and_a_run_that_went_back_is_rewritten(run, tmp_path):
     write_events(run, tmp_path / "out")
     (path,) = (tmp_path / "out" / "evaluation").iterdir()
     before, node = path.read_bytes(), path.stat().st_ino
@@ -91,6 +91,6 @@ def test_what_is_new_is_added_and_a_run_that_went_back_is_written_anew(run, tmp_
     assert len(events(path.parent)) == len(run.read(EVALUATIONS))
 
 
-def test_what_holds_no_run_is_refused(tmp_path, capsys):
+def test_a_folder_without_runs_is_refused(tmp_path, capsys):
     told = refusal(capsys, "tensorboard", tmp_path, tmp_path / "out")
     assert "is not a run directory, and contains none" in told and not (tmp_path / "out").exists()

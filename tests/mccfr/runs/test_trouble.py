@@ -5,12 +5,10 @@ Shows:
 * Full disks and workers that die or hang never end a run without a message (test_trouble)
 """
 
-import json
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -19,18 +17,13 @@ from pathlib import Path
 import pytest
 import sessions
 from commands import call, command
-from places import ROOT
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, wait_for
+from sessions import NO_EVALUATION, assert_same_tables, go, trained, wait_for
 
 from mccfr.cli.progress_display import PlainReporter
-from mccfr.runs.directory.run import EVALUATIONS, METRICS
 from mccfr.runs.directory.run_status import run_status
-from mccfr.runs.directory.trends import TRENDS
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.session import checkpointing as saving_module
-from storage import checkpoint_writer, durable
 
 SECOND = {
     "mccfr.runs.session.stalled_workers.SILENT_SECONDS": 1.0,
@@ -44,19 +37,8 @@ def make(path, evaluation=NO_EVALUATION, **settings):
     return sessions.make(path, {"discount": "linear", "seed": 5}, evaluation=evaluation, **settings)
 
 
-def start(run):
-    """`mccfr resume` of a run as a process of its own, with shorter times than users have."""
-    changes = "; ".join(
-        f"import {module}; {module}.{name} = {value!r}"
-        for path, value in SECOND.items()
-        for module, _, name in [path.rpartition(".")]
-    )
-    program = f"{changes}; from mccfr.cli import main; main({['resume', str(run.directory)]!r})"
-    return subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True, cwd=ROOT)
-
-
 class Resumed:
-    """`mccfr resume` of a run in this process, while another thread does something to it: status, out, err.
+    """`mccfr resume` of a run in this process, while another thread calls `do`: status, out, err.
 
     `do` gets this object, and has the session stopped by `stop`; seconds is the time from there to the end.
     """
@@ -115,29 +97,17 @@ def workers_of(coordinator):
     return workers
 
 
-def training(run, workers=2, coordinator=None):
+def training(run, workers=2):
     """Wait until all workers are there and a checkpoint is made; their process ids."""
-    coordinator = coordinator or os.getpid()
-    wait_for(lambda: run_status(run)["checkpoint"] is not None and len(workers_of(coordinator)) == workers)
-    return workers_of(coordinator)
-
-
-def ends(process, number, seconds=40.0):
-    """Send a signal; (exit status, what was said, seconds until the end)."""
-    began = time.monotonic()
-    process.send_signal(number)
-    try:
-        _, errors = process.communicate(timeout=seconds)
-    finally:
-        process.kill()
-    return process.returncode, errors, time.monotonic() - began
+    wait_for(lambda: run_status(run)["checkpoint"] is not None and len(workers_of(os.getpid())) == workers)
+    return workers_of(os.getpid())
 
 
 def gone(pid):
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_a_stopped_worker_is_named_and_goes_on_when_it_may(tmp_path, resumed):
+def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
 
     def stop_for_a_while(session):
@@ -160,21 +130,19 @@ def test_a_stopped_worker_is_named_and_goes_on_when_it_may(tmp_path, resumed):
     assert run_status(run)["silent_workers"] == []
 
 
-def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path):
-    """The stopped worker is ended; the checkpoint holds what both had published, and the run goes on from it."""
-    run = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5)
-    process = start(run)
-    worker = training(run, 2, process.pid)[1]
-    os.kill(worker, signal.SIGSTOP)
-    live = (run.directory / "live").readlink()
-    try:
-        code, errors, seconds = ends(process, signal.SIGTERM)
-    finally:
-        if not gone(worker):
-            os.kill(worker, signal.SIGKILL)
-    assert code == 75 and seconds < 20, errors
-    assert "worker 1 did not rest within" in errors and gone(worker)
-    assert not live.exists() and not (run.directory / "live").is_symlink()
+def test_one_signal_ends_a_run_with_a_stopped_worker_in_bounded_time(tmp_path, resumed):
+    """The session ends the stopped worker; the checkpoint holds the published counts of both workers."""
+    run, seen = make(tmp_path / "run", workers=2, checkpoint_seconds=0.5), {}
+
+    def stop_one(session):
+        seen["worker"], seen["live"] = training(run)[1], (run.directory / "live").readlink()
+        os.kill(seen["worker"], signal.SIGSTOP)
+        session.stop(signal.SIGTERM)
+
+    ended = resumed(run, stop_one)
+    assert ended.status == 75 and ended.seconds < 20, ended.err
+    assert "worker 1 did not rest within" in ended.err and gone(seen["worker"])
+    assert not seen["live"].exists() and not (run.directory / "live").is_symlink()
     state = find_checkpoint(run, None).state
     assert state["nodes_touched"] == sum(w["nodes"] for w in state["workers"]) and state["workers"][1]["nodes"] > 0
     assert problems_of(run.directory) == []
@@ -198,7 +166,7 @@ def test_a_second_signal_ends_at_once(tmp_path, resumed):
 
 
 def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path, resumed):
-    """Its tables hold a part of a batch: the checkpoint before is what a repeatable run goes on from."""
+    """The tables hold a part of a batch, so the run continues from the checkpoint before."""
     run = make(tmp_path / "run", workers=1, checkpoint_nodes=2_000_000, checkpoint_seconds=1000.0)
     numbers = []
 
@@ -216,7 +184,7 @@ def test_a_single_worker_that_is_ended_leaves_the_last_checkpoint(tmp_path, resu
     assert_same_tables(whole, run)
 
 
-def test_a_signal_before_the_workers_are_there_waits_for_nobody(tmp_path, resumed):
+def test_a_signal_before_the_workers_have_started_ends_at_once(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2)
 
     def stop_all(session):
@@ -230,7 +198,7 @@ def test_a_signal_before_the_workers_are_there_waits_for_nobody(tmp_path, resume
     assert run_status(run)["nodes_touched"] == 0 and run_status(run)["checkpoint"] is None
 
 
-def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path, resumed):
+def test_a_dead_worker_of_two_leaves_a_checkpoint_of_both(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=1000.0, checkpoint_nodes=500_000)
     numbers = []
 
@@ -249,8 +217,8 @@ def test_a_dead_worker_of_two_leaves_what_both_had(tmp_path, resumed):
     go(run, workers=0, nodes=found.state["nodes_touched"] + 100_000)
 
 
-@pytest.mark.parametrize(("killed", "available", "said"), [(1, 10**12, "has killed"), (0, 10**6, "1,000,000 bytes")])
-def test_a_kill_for_want_of_memory_is_called_by_its_name(tmp_path, monkeypatch, killed, available, said):
+@pytest.mark.parametrize(("killed", "available", "words"), [(1, 10**12, "has killed"), (0, 10**6, "1,000,000 bytes")])
+def test_a_kill_by_the_out_of_memory_killer_is_named(tmp_path, monkeypatch, killed, available, words):
     from mccfr.runs.session import worker_pool as pool_module
 
     counts = iter([0])
@@ -265,7 +233,7 @@ def test_a_kill_for_want_of_memory_is_called_by_its_name(tmp_path, monkeypatch, 
 
     monkeypatch.setattr(pool_module.ProcessPool, "_find_dead", robbed)
     run = make(tmp_path / "run", workers=1)
-    refused(f"signal 9.*for want of memory.*{said}|{said}.*for want of memory", go, run, error=RuntimeError)
+    refused(f"signal 9.*for want of memory.*{words}|{words}.*for want of memory", go, run, error=RuntimeError)
 
 
 # --- full disks ---
@@ -294,7 +262,7 @@ def fill(disk):
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
-def test_a_full_disk_is_told_of_and_the_run_goes_on(small_disk, resumed, monkeypatch, form):
+def test_a_full_disk_is_reported_and_the_run_continues(small_disk, resumed, monkeypatch, form):
     run = make(small_disk / "run", tables={"format": form}, workers=1, checkpoint_seconds=0.5)
     told, nodes, message = [], [], PlainReporter.message
     monkeypatch.setattr(PlainReporter, "message", lambda self, text: (told.append(text), message(self, text)))
@@ -321,8 +289,8 @@ def test_a_full_disk_is_told_of_and_the_run_goes_on(small_disk, resumed, monkeyp
     assert not any(re.match(r"Traceback|  File |\w*(Error|Warning):", line) for line in lines), lines
 
 
-def test_a_disk_that_stays_full_is_no_quiet_loss(small_disk, resumed):
-    """The last checkpoint is tried three times; then exit 1, and what is lost and what to do is said."""
+def test_a_disk_that_stays_full_ends_the_session_with_a_message(small_disk, resumed):
+    """After three attempts the status is 1; the message names the loss and the next command."""
     run = make(small_disk / "run", workers=1, checkpoint_seconds=0.5)
 
     def fill_and_stop(session):
@@ -339,56 +307,3 @@ def test_a_disk_that_stays_full_is_no_quiet_loss(small_disk, resumed):
     (small_disk / "ballast").unlink()
     assert problems_of(run.directory) == []
     assert go(run, workers=0, nodes=saved.state["nodes_touched"] + 1).totals.nodes > saved.state["nodes_touched"]
-
-
-def test_lines_that_the_disk_does_not_take_are_written_later(tmp_path, monkeypatch):
-    """Every fsync of a journal fails for a while: nothing is lost, nothing is said twice."""
-    append, refused = durable.append_lines, []
-
-    def failing(path, lines):
-        if path.name in (METRICS, EVALUATIONS, TRENDS) and len(refused) < 9:
-            refused.append(path.name)
-            raise OSError(28, "No space left on device", str(path))
-        append(path, lines)
-
-    monkeypatch.setattr(durable, "append_lines", failing)
-    monkeypatch.setattr("mccfr.runs.session.session_progress._METRICS_SECONDS", 0.05)
-    evaluation = {"at_nodes": [20_000 * k for k in range(1, 12)], "every_checkpoint": False}
-    run, listener = make(tmp_path / "run", evaluation=evaluation, workers=0, checkpoint_nodes=30_000), Listener()
-    go(run, listener, nodes=400_000)
-    assert len(refused) == 9
-    for name in {*refused}:
-        assert len([text for text in listener.told if name in text and "No space left" in text]) == 1
-    assert len(run.read(EVALUATIONS)) == 12
-    assert [line["checkpoint"] for line in run.read(TRENDS)] == list(range(1, 1 + len(run.read(TRENDS))))
-    assert problems_of(run.directory) == []
-
-
-@pytest.mark.parametrize("step", ["write_file", "fsync_file", "fsync_dir", "rename", "append_line", "remove_tree"])
-def test_any_step_of_a_commit_may_fail_and_nothing_that_was_said_is_lost(tmp_path, monkeypatch, step):
-    """One failure at a step of the second checkpoint; the run ends with everything, and everything is sound."""
-    original, commit, failed = getattr(durable, step), checkpoint_writer.commit, []
-
-    def failing(*arguments):
-        failed.append(step)
-        monkeypatch.setattr(durable, step, original)
-        raise OSError(5, "Input/output error")
-
-    def second_commit(root, number, *more, **options):
-        if number == 3 and not failed:
-            monkeypatch.setattr(durable, step, failing)
-        return commit(root, number, *more, **options)
-
-    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", second_commit)
-    monkeypatch.setattr(saving_module, "FINAL_WAITS_SECONDS", (0.0,))
-    run, listener = make(tmp_path / "run", workers=0, checkpoint_nodes=50_000, keep_checkpoints=2), Listener()
-    outcome = go(run, listener, nodes=200_000)
-    assert {*failed} == {step}  # what is done side by side may fail in several threads at once
-    assert [text for text in listener.told if "Input/output error" in text]
-    assert find_checkpoint(run, None).state["nodes_touched"] == outcome.totals.nodes
-    assert problems_of(run.directory) == []
-    entries = [json.loads(line) for line in run.path("journal.jsonl").read_text().splitlines()]
-    numbers = [entry["checkpoint"] for entry in entries if "manifest" in entry]
-    assert numbers == sorted(set(numbers)) and numbers[-1] == outcome.checkpoint
-    whole = trained(make(tmp_path / "whole", workers=0), iterations=outcome.totals.iterations)
-    assert_same_tables(whole, run)

@@ -4,10 +4,10 @@ Shows:
 
 * Training with blocks on disk gives the bits of the same schedule in memory
   (test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory; planted:
-  test_planted_blocks_that_are_not_written_back)
+  test_blocks_that_are_not_written_back_are_detected)
 * The bits do not depend on workers, sessions, memory budget or kills
-  (test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident,
-  test_a_session_that_rests_between_turns_goes_on_there, test_one_digest_after_five_kills_at_random_moments_of_moving)
+  (test_the_bits_do_not_depend_on_workers_sessions_or_memory_budget,
+  test_a_session_stopped_between_blocks_continues_there, test_one_digest_after_five_kills_at_random_moments_of_moving)
 * After a flipped bit or a write cut short, the run continues from the checkpoint before
   (test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before)
 * A session waits for space on a full disk and says so in one sentence (test_a_full_disk_is_waited_for_with_a_sentence)
@@ -82,7 +82,7 @@ def test_blocks_on_a_disk_have_the_bits_of_the_schedule_in_memory(disk, memory):
     assert found[0] == found[1] < 2.5
 
 
-def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path, memory):
+def test_the_bits_do_not_depend_on_workers_sessions_or_memory_budget(tmp_path, memory):
     run = turned(tmp_path / "run", "1GB")
     go(run, workers=2, iterations=400)
     tables = msgspec.structs.replace(run.config.tables, memory_budget=SMALL)
@@ -90,7 +90,7 @@ def test_the_bits_do_not_depend_on_workers_sessions_or_what_is_resident(tmp_path
     assert_same(run, memory)
 
 
-def test_a_session_that_rests_between_turns_goes_on_there(tmp_path, memory, monkeypatch):
+def test_a_session_stopped_between_blocks_continues_there(tmp_path, memory, monkeypatch):
     from mccfr.runs.session.strata.block_pools import BlockIntervals
 
     run, pause, turns = turned(tmp_path / "run"), BlockIntervals.pause, []
@@ -183,7 +183,7 @@ def lost_writes(resident, frame):
     resident._changed.discard(frame)
 
 
-def test_planted_blocks_that_are_not_written_back(tmp_path, memory, monkeypatch):
+def test_blocks_that_are_not_written_back_are_detected(tmp_path, memory, monkeypatch):
     run = turned(tmp_path / "run")
     monkeypatch.setattr(BlockCache, "_write", lost_writes)
     go(run)
@@ -191,7 +191,7 @@ def test_planted_blocks_that_are_not_written_back(tmp_path, memory, monkeypatch)
         assert_same(run, memory)
 
 
-def test_in_turn_and_how_is_a_part_of_what_a_run_is(tmp_path, memory):
+def test_blocks_and_cycle_are_part_of_the_identity(tmp_path, memory):
     for settings, words in [({"cycle_iterations": 500}, "cycle_iterations = 400 there"), ({"blocks": 2}, "blocks = 4")]:
         refused(
             words,
@@ -210,7 +210,7 @@ def configured(resident="1GB", **run):
 
 @pytest.mark.parametrize(("module", "fails"), [(durable, "append_line"), (checkpoint_writer, "drop_older")])
 def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path, monkeypatch, module, fails):
-    """Acknowledged, it is whole after every step that follows: the next write-back had removed what it names."""
+    """After every later step, a committed checkpoint has all blocks that it names."""
     run, seen, calls = turned(tmp_path / "run", checkpoint_nodes=8_000, iterations=800), [], []
     write, step = block_tables.BlockStore.write, getattr(module, fails)
 
@@ -221,7 +221,7 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
                 raise OSError(28, "No space left on device")
         return step(*arguments)
 
-    def written(store, *arguments, **options):
+    def write_and_check(store, *arguments, **options):
         write(store, *arguments, **options)
         while store._removing:
             store._removing.pop().result()
@@ -230,7 +230,7 @@ def test_a_checkpoint_whose_journal_or_retention_fails_keeps_its_blocks(tmp_path
             found = checkpoints.open_checkpoint(checkpoints.checkpoint_path(run.path("checkpoints"), number))
             assert block_tables.block_problems(found, {}) == []
 
-    monkeypatch.setattr(block_tables.BlockStore, "write", written)
+    monkeypatch.setattr(block_tables.BlockStore, "write", write_and_check)
     monkeypatch.setattr(module, fails, failing)
     go(run)
     assert calls and len(seen) >= 3
@@ -270,7 +270,7 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     assert plan["cycle_moving_seconds"] == pytest.approx(1.5 * later / 1e6)
     assert proposed >= 1.2 * 1000 * plan["cycle_moving_seconds"] / plan["cycle_training_seconds"]
     (waits,) = plan["turn_warnings"]
-    assert "the disk is what is waited for" in waits and f"run.cycle_iterations = {proposed} " in waits
+    assert "training waits for the disk" in waits and f"run.cycle_iterations = {proposed} " in waits
     assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0 and game.strata.count == 4
     wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path)
     assert "TB will be written" in wearing["turn_warnings"][-1]

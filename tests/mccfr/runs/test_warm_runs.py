@@ -2,9 +2,9 @@
 
 Shows:
 
-* CFR-BR begins with what it has sampled first, where that is asked for (test_nodes_are_sampled_first)
-* It goes on from a run on other buckets, playing as that did (test_a_run_goes_on_from_another,
-  test_finer_buckets_begin_with_the_play_of_the_coarse)
+* CFR-BR begins with what it has sampled first, where that is asked for (test_cfr_br_begins_with_sampled_nodes)
+* It goes on from a run on other buckets, playing as that did (test_a_run_continues_from_another_run,
+  test_finer_buckets_begin_with_the_strategy_of_the_coarse)
 * The trunk's recipe is built before the run (test_the_recipe_of_a_trunk_is_built)
 """
 
@@ -26,7 +26,7 @@ from mccfr.runs.directory.identity import identity_document
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.reporter import Silent
-from mccfr.runs.session.initial_tables import begin_grown, check_grown_from
+from mccfr.runs.session.initial_tables import begin_from_run, check_warm_start
 from mccfr.runs.session.start import find_abstractions
 from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
@@ -39,7 +39,7 @@ POKER = {
 }
 
 
-def test_nodes_are_sampled_first(tmp_path):
+def test_cfr_br_begins_with_sampled_nodes(tmp_path):
     options = {"algorithm": "cfr-br", "trunk": "own", "seed": 3}
     begun = mccfr.solver(mccfr.game(**LEDUC), **options, warm_start=20_000)
     cold, first = mccfr.solver(mccfr.game(**LEDUC), **options), mccfr.solver(mccfr.game(**LEDUC), seed=3)
@@ -88,7 +88,7 @@ def grown(folder, buckets, start, name, **solver):
 
 
 @pytest.mark.parametrize("trunk", ["own", "lossless"])
-def test_a_run_goes_on_from_another(tmp_path, trunk):
+def test_a_run_continues_from_another_run(tmp_path, trunk):
     one = grown(tmp_path, 2, None, "one", trunk=trunk)
     go(one, iterations=40)
     other = grown(tmp_path, 2, "one", "other", trunk=trunk)
@@ -97,13 +97,13 @@ def test_a_run_goes_on_from_another(tmp_path, trunk):
     assert_same(one, other)
 
 
-def test_finer_buckets_begin_with_the_play_of_the_coarse(tmp_path):
+def test_finer_buckets_begin_with_the_strategy_of_the_coarse(tmp_path):
     """Whatever their periods are; nothing of regrets and sums is lost."""
     coarse = grown(tmp_path, 2, None, "coarse")
     go(coarse, iterations=40)
     fine = grown(tmp_path, 3, "coarse", "fine", period_nodes=100)
     tables = private_tables(fine.layout(fine.build_game()))
-    state = begin_grown(fine, fine.build_game(), tables)
+    state = begin_from_run(fine, fine.build_game(), tables)
     assert state["iterations"] == 40 and state["workers"][0]["rng"][0] == state["nodes_touched"] // 100
     known, _ = content(coarse)
     games = [run.build_game() for run in (coarse, fine)]
@@ -133,12 +133,12 @@ def test_the_recipe_of_a_trunk_is_built(tmp_path):
     assert identities[0] == identities[1]
 
 
-def test_what_no_run_can_go_on_from_is_refused(tmp_path):
+def test_an_unsuitable_warm_start_is_refused(tmp_path):
     grown(tmp_path, 2, None, "untrained")
     for start, words in (("nowhere", "is no run: solve it first"), ("untrained", "has no checkpoint yet")):
         run = grown(tmp_path, 2, start, f"from-{start}")
         refused(words, go, run, iterations=5)
-        refused(words, check_grown_from, run.config, run.directory)
+        refused(words, check_warm_start, run.config, run.directory)
     refused("only runs go on from another", mccfr.solver, mccfr.game(**LEDUC), algorithm="cfr-br", warm_start="run")
     kuhn = make(tmp_path / "kuhn", {}, {"name": "kuhn"}, evaluation=NO_EVALUATION)
     go(kuhn, iterations=5)

@@ -123,31 +123,3 @@ class BlockCache:
             yield
         finally:
             self.moving_seconds += time.monotonic() - began
-
-
-class BlockCacheState:
-    """A checkpoint's data besides its tables, out of core: the schedule's position, and block versions."""
-
-    def __init__(self, resident: BlockCache, fields: Mapping[str, Any]) -> None:
-        self._resident, self._fields = resident, fields
-
-    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Write all blocks to disk; return fields for the checkpoint's state, and the named versions."""
-        self._resident.flush()
-        store = self._resident.store
-        return {**self._fields, **store.state()}, store.names()
-
-    def facts(self) -> dict[str, Any]:
-        """Return the disk fields of a line of `trends.jsonl`, for this session so far."""
-        resident = self._resident
-        return {
-            "disk": {
-                "moved_bytes": resident.store.moved,
-                "moving_seconds": round(resident.moving_seconds, 3),
-                "waiting_seconds": round(resident.waiting_seconds, 3),
-            }
-        }
-
-    def settle(self) -> None:
-        """Remove versions that no checkpoint names any more; called after the commit."""
-        self._resident.store.settle()

@@ -1,4 +1,4 @@
-"""Out-of-core pools: train blocks of strata in turn (`mccfr.solvers.out_of_core`), at least two in memory.
+"""Out-of-core pool: trains blocks of strata in turn (`mccfr.solvers.out_of_core`), with two in memory.
 
 Limits of nodes and iterations take effect at the end of a cycle, after all blocks have had their share. The clock and
 signals take effect after the present block. A checkpoint holds the first street and names the versions of all blocks on
@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +20,9 @@ from mccfr.config.table_base import first_refused
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
-from mccfr.runs.session.delays import GrowingDelay
-from mccfr.runs.session.strata.block_cache import BlockCache, BlockCacheState
+from mccfr.runs.session.strata.block_cache import BlockCache
 from mccfr.runs.session.strata.block_slots import first_specs, frame_blocks, partition
-from mccfr.runs.session.strata.strata_pool import InlineStrata, Intervals, StrataPool
-from mccfr.runs.session.strata.strata_worker import Placing
+from mccfr.runs.session.strata.strata_pool import Intervals, StrataPool
 from mccfr.solvers.out_of_core import BlockSchedule, Position, turns_of
 from mccfr.solvers.strata_training import Interval
 from mccfr.tables.table_layout import TableSet
@@ -31,19 +30,18 @@ from storage.block_tables import BlockStore
 from storage.checkpoint import Checkpoint
 from storage.durable import error_text
 from storage.held_directory import shown
-from storage.live_tables import LiveTables
 from storage.table_formats import NotFiniteError
 
 TURNS = "turns"
 """Key of a checkpoint's state: `ended`, and `cycle_nodes`, the nodes at the start of the present cycle."""
 
 
-ROOM_SECONDS, MOST_ROOM_SECONDS = 10.0, 60.0
-"""Seconds between checks of a full disk, at first and at most."""
+ROOM_SECONDS = 30.0
+"""Seconds between checks of a full disk."""
 
 
 class BlockIntervals(Intervals):
-    """Intervals of one block after the other."""
+    """Intervals of one block after the other, and their part of a checkpoint (`ExtraState`)."""
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
         super().__init__(run, game, tables)
@@ -51,7 +49,6 @@ class BlockIntervals(Intervals):
         parts = partition(run.config, game, layout)
         self._turns = BlockSchedule(self._barrier, *turns_of(run.config))
         self._run, self._next_try_at = run, 0.0
-        self._delay = GrowingDelay(ROOM_SECONDS, MOST_ROOM_SECONDS)
         store = BlockStore(
             run.directory,
             parts,
@@ -68,10 +65,25 @@ class BlockIntervals(Intervals):
             ended = checkpoint.state[TURNS]
             self._turns.position = Position(ended["ended"], ended["cycle_nodes"])
 
-    def extra_state(self) -> BlockCacheState:
-        """Return the checkpoint's data besides the first street; only between two blocks."""
-        position = self._turns.position
-        return BlockCacheState(self._resident, {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}})
+    def write(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """Write all blocks to disk; return the position and the versions, only between two blocks."""
+        self._resident.flush()
+        position, store = self._turns.position, self._resident.store
+        return {TURNS: {"ended": position.turns, "cycle_nodes": position.nodes}, **store.state()}, store.names()
+
+    def facts(self) -> dict[str, Any]:
+        """Return the disk fields of a line of `trends.jsonl`, for this session so far."""
+        resident = self._resident
+        disk = {
+            "moved_bytes": resident.store.moved,
+            "moving_seconds": round(resident.moving_seconds, 3),
+            "waiting_seconds": round(resident.waiting_seconds, 3),
+        }
+        return {"disk": disk}
+
+    def settle(self) -> None:
+        """Remove versions that no checkpoint names any more; called after the commit."""
+        self._resident.store.settle()
 
     def place(self) -> tuple[int, int]:
         """Return (frame, block) of the present interval."""
@@ -126,36 +138,29 @@ class BlockIntervals(Intervals):
         Raises `RuntimeError` with one sentence if a block cannot be moved for another reason.
         """
         try:
-            found = move()
+            return move()
         except (OSError, NotFiniteError) as error:
             with suppress(OSError):  # the error of moving is the first
                 self._run.check_lock()
             place = shown(str(self._run.directory))
             if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
-                seconds = self._delay.after_failure()
-                self._next_try_at = time.monotonic() + seconds
+                self._next_try_at = time.monotonic() + ROOM_SECONDS
                 logging.getLogger("mccfr.strata").warning(
                     "mccfr: there is no room for a block of strata on the disk of %s: training waits, and tries again "
                     "in %.0f s; make room, or stop the run",
                     place,
-                    seconds,
+                    ROOM_SECONDS,
                 )
                 return False
             raise RuntimeError(
                 f"a block of strata cannot be moved between memory and disk: {error_text(error)}: what was trained "
                 f"since the last checkpoint is lost; see to it and continue with: mccfr resume {place}"
             ) from error
-        if found:
-            self._delay.after_success()
-        return found
 
 
-class _BlockPool:
-    """Methods of both out-of-core pools."""
+class BlockPool(StrataPool):
+    """Worker processes, each with some of a block's strata; the coordinator moves blocks."""
 
-    _run: Run
-    game: Game
-    tables: TableSet
     _turns: BlockIntervals
 
     @classmethod
@@ -180,27 +185,12 @@ class _BlockPool:
     def go_on(self, checkpoint: Checkpoint | None) -> None:
         self._turns.go_on(checkpoint)
 
-    def extra_state(self) -> BlockCacheState | None:
-        return self._turns.extra_state()
-
-    def close(self) -> None:
-        super().close()  # type: ignore[misc]  # of the pool that this is mixed into
-        self._turns.close()
-
-
-class InlineBlockPool(_BlockPool, InlineStrata):
-    """Trains in the coordinator's own process, with a thread that moves blocks, for `workers = 0`."""
-
-    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
-        super().__init__(run, game, live)
-        self._placing = Placing(run, self.game, self._worker)
-
-    def _place(self) -> None:
-        self._placing(*self._turns.place())
-
-
-class ProcessBlockPool(_BlockPool, StrataPool):
-    """Worker processes, each with some of a block's strata; the coordinator moves blocks."""
+    def extra_state(self) -> BlockIntervals:
+        return self._turns
 
     def _place(self) -> None:
         self._cells[0, control.FRAME], self._cells[0, control.BLOCK] = self._turns.place()
+
+    def close(self) -> None:
+        super().close()
+        self._turns.close()

@@ -54,19 +54,14 @@ def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
     return Partition(later, first)
 
 
-def least_resident_bytes(layout: TableLayout, parts: Partition) -> int:
-    """Return the smallest `tables.memory_budget` in bytes: the first street and two of the largest block."""
-    shared = sum(spec.nbytes for spec in first_specs(layout))
-    return shared + _FEWEST * sum(spec.nbytes for spec in _frame(parts, range(parts.blocks)))
-
-
 def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
     """Return for each frame the blocks that fit: one each if all fit in memory, else any in two frames.
 
     Raises `ValueError`, with both numbers, if `tables.memory_budget` is too small.
     """
     assert config.tables.memory_budget is not None
-    resident, least = bytes_of(config.tables.memory_budget), least_resident_bytes(layout, parts)
+    resident, shared = bytes_of(config.tables.memory_budget), sum(spec.nbytes for spec in first_specs(layout))
+    least = shared + _FEWEST * sum(spec.nbytes for spec in _frame(parts, range(parts.blocks)))
     if layout.nbytes <= resident:
         return [range(block, block + 1) for block in range(parts.blocks)]
     if resident < least:

@@ -16,9 +16,8 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.session import control
-from mccfr.runs.session.strata.strata_worker import stratum_worker, train_strata
 from mccfr.runs.session.worker import publish, read_state
-from mccfr.runs.session.worker_pool import InlinePool, ProcessPool
+from mccfr.runs.session.worker_pool import Pool, ProcessPool
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.solver import WorkerState
 from mccfr.solvers.strata_training import Barrier, Interval, first_states, first_street_names
@@ -27,7 +26,6 @@ from storage.live_tables import LiveTables
 from storage.mapping import create_cells
 
 _NAP_SECONDS = 0.0005
-_SLICE_SECONDS = 0.05
 
 
 class Intervals:
@@ -109,7 +107,7 @@ class Intervals:
         return [replace(read_state(row), due=due) for row, due in zip(self.rows, self._rounding_left, strict=True)]
 
 
-class IntervalPool:
+class IntervalPool(Pool):
     """Methods of pools that train strata interval by interval."""
 
     _intervals: Intervals
@@ -133,52 +131,8 @@ class IntervalPool:
         return self._intervals.states()
 
 
-class InlineStrata(IntervalPool, InlinePool):
-    """Trains the strata one by one in the coordinator's own process, for `workers = 0`."""
-
-    def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
-        super().__init__(run, game, live)
-        self._run = run
-        self._intervals = self._make_intervals()
-        self._changes = np.zeros((1, self._intervals.cells), np.int64)
-        copies = live.directory / "first-street"
-        self._worker = stratum_worker(run, game, live.regions, copies, self._changes[0])
-        self._left: list[int] = []  # strata of the present interval that are not trained yet
-        self._fits = True
-
-    def _make_intervals(self) -> Intervals:
-        return Intervals(self._run, self.game, self.tables)
-
-    def begin(self, states: Sequence[WorkerState]) -> None:
-        assert self.game.strata is not None
-        self._intervals.begin(np.zeros((self.game.strata.count, control.COLUMNS), np.int64), states)
-        self._worker.solver.warm_up()
-
-    def wait(self, seconds: float) -> None:
-        end, intervals = time.monotonic() + min(seconds, _SLICE_SECONDS), self._intervals
-        while not self.resting() and time.monotonic() < end:
-            if intervals.interval is None:
-                if not intervals.ready():
-                    time.sleep(_NAP_SECONDS)
-                    continue
-                intervals.start()
-                self._place()
-                self._changes[:] = 0
-                self._left = list(range(len(intervals.rows)))
-            assert intervals.interval is not None
-            self._fits &= train_strata(self._worker, intervals.rows, [self._left.pop()], intervals.interval)
-            if not self._left:
-                intervals.end(self._changes, fits=self._fits)
-
-    def _place(self) -> None:
-        """Make the worker find the strata of the new interval."""
-
-    def busy_seconds(self) -> float:
-        return self._worker.solver.busy_seconds
-
-
 class StrataPool(IntervalPool, ProcessPool):
-    """Worker processes, each with some of the strata and a copy of the first street."""
+    """Worker processes, at least one, each with some of the strata and a copy of the first street."""
 
     _program = "mccfr.runs.session.strata.strata_worker"
 
@@ -192,7 +146,7 @@ class StrataPool(IntervalPool, ProcessPool):
     def begin(self, states: Sequence[WorkerState]) -> None:
         assert self.game.strata is not None
         strata = self.game.strata.count
-        self._workers = min(self._run.config.run.workers, strata)
+        self._workers = min(max(1, self._run.config.run.workers), strata)
         self._make_cells(1 + self._workers + strata)
         self._intervals.begin(self._cells[1 + self._workers :], states)
         shape = (self._workers, self._intervals.cells)
