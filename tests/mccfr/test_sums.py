@@ -3,7 +3,7 @@
 Shows:
 
 * Strategy sums in float32 are unbiased after 40 million additions (test_forty_million_additions_are_unbiased)
-* The test detects a biased rounding (test_a_biased_rounding_is_detected)
+* The test detects a biased rounding (planted: test_a_biased_rounding_is_detected)
 """
 
 from math import exp
