@@ -171,4 +171,5 @@ def opponent(found: Target, named: Reference) -> Profile:
 def _shares_tables(one: Target, other: Target) -> bool:
     """Return whether two runs have the same bucket tables, for games that deal the same boards."""
     same = one.abstraction is not None and one.abstraction == other.abstraction
-    return same and one.game.cards.same_tables(other.game.cards)
+    boards = one.game.cards.drawn
+    return same and boards is not None and boards == other.game.cards.drawn

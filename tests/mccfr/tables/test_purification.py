@@ -71,7 +71,10 @@ def test_of_several_likeliest_a_fold_is_taken_last():
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
 def test_a_match_plays_what_it_is_told_to(manner):
-    """Hand for hand what the strategy that is so wins, in all three figures; and not what the plain one wins."""
+    """Compare a match with options, hand by hand, with one of the simplified strategy, in three figures.
+
+    The unchanged strategy wins something else.
+    """
     game = game_of("leduc")
     a, b = random_strategy(game, 1), random_strategy(game, 2)
 
@@ -96,7 +99,7 @@ def test_nothing_asked_for_is_nothing_done():
 
 
 def test_an_export_says_what_it_costs(capsys, tmp_path):
-    """Head-to-head where cards are dealt, and exploitability elsewhere; nothing where nothing was asked for."""
+    """Print the head-to-head loss if cards are dealt, else the exploitability, for a changed strategy."""
     for name in ("kuhn", "goofspiel"):
         (tmp_path / f"{name}.toml").write_text(f'[game]\nname = "{name}"\n' + "cards = 3\n" * (name == "goofspiel"))
         solve = "solve", tmp_path / f"{name}.toml", "--run", tmp_path / name, "--iterations", 500, "--workers", 0
