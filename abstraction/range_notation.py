@@ -156,3 +156,9 @@ def class_of(hand_cards: NDArray[np.integer]) -> NDArray[np.int64]:
     suited = hand_cards[:, 0] % 4 == hand_cards[:, 1] % 4
     high, low = rank.min(axis=1), rank.max(axis=1)
     return np.where(suited, high * _SIDE + low, low * _SIDE + high)
+
+
+def hand_class_names(hand_cards: NDArray[np.integer]) -> list[str]:
+    """Return the name of the class of each hand, H, from its two cards [H, 2]."""
+    names = class_names()
+    return [names[number] for number in class_of(hand_cards).tolist()]

@@ -73,9 +73,9 @@ for line in sys.stdin:
 
 @contextmanager
 def processes(folder: Path) -> Iterator[Callable[..., int]]:
-    """Run each command as a process in a folder, where nothing of users is imported; what it prints is printed here.
+    """Run each command as a forked process in a folder, without user modules; print its output here.
 
-    They are forks of one process, which has imported the program and nothing else: so they cost little.
+    One process, which has imported the program only, is forked for each, because a start is slow.
     """
     python = [sys.executable, "-P", "-c", _FORKING]  # -P: the folder is no place where modules are found
     with subprocess.Popen(python, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:

@@ -46,7 +46,7 @@ def pytest_unconfigure():
 
 
 def pytest_collection_finish():
-    """What has been imported stays: garbage is looked for among what comes after, and less often."""
+    """Exempt imported objects from garbage collection, and collect less often."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -54,8 +54,10 @@ def pytest_collection_finish():
 
 
 def write_slot_abstractions(roots):
-    """Abstraction directories with so many buckets a street, by directory, dealt out by slot: hands of suits that a
-    renaming exchanges may differ, which nothing but a builder cares about; preflop is by slot as well."""
+    """Write abstractions whose bucket is the slot of a hand, one for each number of buckets a street.
+
+    Isomorphic hands may differ, which only a builder checks; preflop buckets are by slot too.
+    """
     for street, cards in STREET_CARDS.items():
         used = used_slots(canonical_boards(cards)) if cards else np.ones((1, 1326), bool)
         unused = used.astype(np.uint16) - np.uint16(1)  # 0xFFFF where no hand is
@@ -89,9 +91,9 @@ _ONE_ABSTRACTION = 4  # as many tables as it has
 
 @pytest.fixture(scope="module")
 def tables_read_once():
-    """Bucket tables are read, and laid out for kernels, once in this process: for tests of what is done with them.
+    """Read and lay out bucket tables once in this process, for tests that only use them.
 
-    Those of one abstraction are kept, a gigabyte with four streets.  Reading them is tested in test_bucketed.py.
+    Tables of one abstraction are cached, a gigabyte with four streets. Reading them is tested in test_bucketed.py.
     """
     read, laid_out = Abstraction._read, full_deck.bucket_tables
 

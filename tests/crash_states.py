@@ -1,7 +1,7 @@
-"""Rebuilds, from recorded durable operations, the states that a crash may leave on a disk that keeps no promise.
+"""Rebuilds the disk states that a crash may leave, from recorded durable operations.
 
-The model: a file's content is certain after its fsync, an entry of a directory (created, renamed, removed) after the
-fsync of that directory.  Whatever is not certain may have happened or not, each on its own, whatever the order.
+In the model a file's content is certain after its fsync. An entry of a directory (created, renamed, removed) is certain
+after the fsync of that directory. Anything else may have happened or not, independently and in any order.
 """
 
 from collections.abc import Iterator
@@ -133,9 +133,9 @@ def _nodes(tree: Directory, prefix: str = "") -> dict[str, File | Directory]:
 
 
 def states_after(before: Directory, base: Path, operations: list[Operation]) -> Iterator[dict[str, bytes | None]]:
-    """Every state of the model that a crash after these operations may leave: {path: content, None for a directory}.
+    """Yield every state of the model after a crash: {path: content, None for a directory}.
 
-    Uncertain names: all happened, none, all but one, only one.  Uncertain contents: all full, lost, cut to half or
+    Uncertain names: all happened, none, all but one, only one. Uncertain contents: all full, lost, cut to half or
     zeroed, and one file alone damaged in each way while the others are full.
     """
     uncertain = _uncertain_names(operations)
@@ -169,9 +169,9 @@ def write(state: dict[str, bytes | None], target: Path) -> None:
 
 
 def unsynced(operations: list[Operation], there: set[Path]) -> list[str]:
-    """What a power cut may take although it has its final name, or lies in a tree that is about to get one.
+    """Return files that a power cut may lose although they have or will get their final names.
 
-    there  what was on the disk before the first operation
+    there  files on the disk before the first operation
     """
     found = set()
     for position, operation in enumerate(operations):

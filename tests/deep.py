@@ -91,7 +91,7 @@ def infoset_of(infosets, tree, node, buckets):
 
 
 def all_buckets(game):
-    """Buckets by block of every hand on every full board, for one player at a time: the other's are his own."""
+    """Return buckets by block of every hand on every full board; both players hold the same hand."""
     cards = game.cards
     if not cards.dealt:
         return [[0] * (2 * game.tree.streets)]
@@ -133,10 +133,10 @@ def reach_of(sequence, sigma):
 
 
 def twin(game, infosets, config, iterations):
-    """Batched linear MCCFR with external sampling as a textbook has it: regrets and sums by infoset, no samples kept.
+    """Run batched linear MCCFR with external sampling, with sums by infoset in place of samples.
 
-    Deals and random numbers are those of the run, a traversal's in the order in which it comes to its nodes.  Returns
-    the strategies met, as `Met`, and the sums of strategies [I, A].
+    Deals and random numbers are those of the run, in a traversal's order of nodes. Return the strategies as `Met`, and
+    the sums of strategies [I, A].
     """
     tree, arrays = game.tree, game.tree.arrays
     regret, sums = np.zeros((2, len(infosets), infosets.width))

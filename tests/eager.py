@@ -9,7 +9,10 @@ from mccfr.tables.table_layout import table_name
 
 
 def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
-    """Factors of positive regrets, negative regrets and strategy sums after a period (Brown & Sandholm 2019)."""
+    """Return the factors of positive regrets, negative regrets and strategy sums after a period.
+
+    Source: Brown & Sandholm 2019.
+    """
     if schedule.kind == "none":
         return 1.0, 1.0, 1.0
     if schedule.kind == "linear":
@@ -63,7 +66,10 @@ def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
 
 
 def largest_difference(game: Game, found: dict[str, np.ndarray], expected: dict[str, np.ndarray]) -> dict[str, float]:
-    """Over all rows, the largest difference relative to the row's largest entry, for "regret" and "strategy_sum"."""
+    """Return the largest difference over all rows for "regret" and "strategy_sum".
+
+    It is relative to the row's largest entry.
+    """
     worst = {"regret": 0.0, "strategy_sum": 0.0}
     for block, slots, _ in rows(game):
         for kind in ("regret", "strategy_sum"):
@@ -79,7 +85,10 @@ def largest_difference(game: Game, found: dict[str, np.ndarray], expected: dict[
 def against_eager(
     game: Game, spec: Schedule, nodes: int, algorithm: str = "external", **options: object
 ) -> dict[str, float]:
-    """Largest relative difference of a run and its eager twin in float64 tables; `options` go to the run alone."""
+    """Return the largest relative difference between a run and its eager twin in float64.
+
+    `options` go to the run alone.
+    """
     wide = {"regret_dtype": "float64", "sum_dtype": "float64"}
     found = Trainer(game, algorithm, **{"schedule": spec, **wide, **options}).train(nodes=nodes)
     eager = EagerSweep(game, algorithm, spec=spec, **wide).train(nodes=nodes)

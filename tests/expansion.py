@@ -9,41 +9,50 @@ from mccfr.games.game import Game
 from mccfr.games.history_tree import ExpandedGame
 from mccfr.tables.strategy import Strategy, uniform_strategy
 
-_Tables = tuple[npt.NDArray[np.float64], ...]
-
 
 def expanded_strategy(expanded: ExpandedGame, strategy: Strategy) -> Strategy:
-    """A strategy of `expanded.original` as one of `expanded.game`.
+    """Return a strategy of `expanded.original` as one of `expanded.game`.
 
-    Raises `ValueError` where its shapes are not those of the original game.
+    Raises `ValueError` if its shapes are not those of the original game.
     """
     _check(expanded.original, strategy)
-    return Strategy(_joined(expanded, strategy.probability), _joined(expanded, strategy.weight))
+    return Strategy(*([joined(expanded, tables, player)[None] for player in (0, 1)] for tables in _both(strategy)))
 
 
 def original_strategy(expanded: ExpandedGame, strategy: Strategy) -> Strategy:
-    """A strategy of `expanded.game` as one of `expanded.original`; buckets that are never dealt play uniformly.
+    """Return a strategy of `expanded.game` as one of `expanded.original`.
 
-    Raises `ValueError` where its shapes are not those of the expanded game.
+    Buckets that are never dealt play uniformly. Raises `ValueError` if its shapes are not those of the expanded game.
     """
     _check(expanded.game, strategy)
     uniform = uniform_strategy(expanded.original)
     made = Strategy([table.copy() for table in uniform.probability], [table.copy() for table in uniform.weight])
-    for given, tables in ((strategy.probability, made.probability), (strategy.weight, made.weight)):
-        first = [0, 0]
-        for block, (table, dealt) in enumerate(zip(tables, expanded.dealt, strict=True)):
-            cells, start = len(dealt) * table.shape[1], first[block % 2]
-            table[dealt] = given[block % 2][0, start : start + cells].reshape(len(dealt), table.shape[1])
-            first[block % 2] += cells
+    for given, tables in zip(_both(strategy), _both(made), strict=True):
+        for player in (0, 1):
+            first = 0
+            for cells in views(expanded, tables, player):
+                cells[:] = given[player][0, first : first + len(cells)]
+                first += len(cells)
     return made
 
 
-def _joined(expanded: ExpandedGame, tables: Sequence[npt.NDArray[np.float64]]) -> _Tables:
-    """Each player's tables laid end to end, without the buckets that are never dealt."""
-    return tuple(
-        np.concatenate([tables[b][expanded.dealt[b]].ravel() for b in range(player, len(tables), 2)])[None]
-        for player in range(2)
-    )
+def joined(expanded: ExpandedGame, tables: Sequence[npt.ArrayLike], player: int) -> npt.NDArray[np.float64]:
+    """Return the rows of a player's tables, by block, in the order of the expanded game's rows."""
+    return np.concatenate([*views(expanded, [np.asarray(table) for table in tables], player)])
+
+
+def views(expanded: ExpandedGame, tables: Sequence[npt.NDArray[np.float64]], player: int):
+    """Yield the cells of each expanded row in tables [bucket, slot] or [bucket, row] by block."""
+    tree = expanded.original.tree
+    for node, bucket in expanded.rows[player].tolist():
+        block, count = int(tree.arrays.block[node]), int(tree.arrays.count[node])
+        whole = tables[block].shape[1] == tree.row_slots[block]
+        first = int((tree.arrays.slot if whole else tree.arrays.row)[node])
+        yield tables[block][bucket, first : first + (count if whole else 1)]
+
+
+def _both(strategy: Strategy):
+    return strategy.probability, strategy.weight
 
 
 def _check(game: Game, strategy: Strategy) -> None:

@@ -26,7 +26,7 @@ STEPS = (
 
 
 class Failing:
-    """Counts steps; that of number `at`, from 1, raises `OSError` before it is done, or half done where it writes."""
+    """Counts steps, and raises `OSError` at step number `at`, from 1, before it or after half of a write."""
 
     def __init__(self, at: int, number: int) -> None:
         self.at, self.number, self.count, self.synced_again = at, number, 0, False

@@ -85,7 +85,7 @@ def compiled(folder: Path) -> Path:
 
 
 def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) -> dict[str, Swept]:
-    """Try each case with failing calls: all of them, or `most` trials a case, whose calls a fixed seed draws."""
+    """Try each case with failing calls: all of them, or `most` trials a case, drawn with a fixed seed."""
     with tempfile.TemporaryDirectory() as folder:
         task = json.dumps([str(before), msgspec.to_builtins(cases), most, folder])
         places = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -165,7 +165,7 @@ class _Bench:
         self._library = ctypes.CDLL(None)
 
     def load(self) -> None:
-        """Run the command on a copy in this process, so that its modules and kernels are loaded before it forks."""
+        """Run the command on a copy in this process, to load modules and kernels before forks."""
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(self._before, Path(folder, self._before.name))
             with contextlib.chdir(folder), redirect_stdout(StringIO()), redirect_stderr(StringIO()):

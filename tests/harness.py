@@ -41,12 +41,15 @@ PRODUCTION = {
 
 
 class Trainer:
-    """One run in this process; `train` may be called again and again and goes on where it was.
+    """A run in this process; `train` may be called repeatedly and continues.
 
-    kernels is a module with the kernel, for example a mutant of one of `PRODUCTION`; planted is the error that a mutant
-    of `planted.py` makes; general chooses the kernels over general records; deals is the number that outcome sampling
-    plays together, None as a run does; sweep is a module with the `DcfrDiscount` of `dcfr`.
-    `tables` holds a view [bucket, slot] of each table by name; `inner` is what goes on in a run.
+    kernels  module with the kernel, such as a mutant of one of `PRODUCTION`
+    planted  error of a mutant of `planted.py`
+    general  True: kernels over general records
+    deals    number of deals that outcome sampling plays together; None: as a run does
+    sweep    module with the `DcfrDiscount` of `dcfr`
+    tables   view [bucket, slot] of each table by name
+    inner    state inside of a run
     """
 
     def __init__(
@@ -91,7 +94,7 @@ class Trainer:
             )
 
     def train(self, iterations: int | None = None, *, nodes: int | None = None) -> "Trainer":
-        """Go on until so many iterations have been run in all, or the first iteration that reaches so many nodes."""
+        """Train until a total number of iterations, or the first iteration that reaches a number of nodes."""
         last = NO_LIMIT if iterations is None else iterations
         most = NO_LIMIT if nodes is None else nodes
         while self.iterations < last and self.nodes < most:
@@ -232,7 +235,7 @@ def current_strategy(game: Game, regrets: dict[str, np.ndarray]) -> Strategy:
 
 
 def measured_increments(game: Game, algorithm: str, iterations: int, **options: object) -> Increments:
-    """Mean increments of single iterations that all start from `fixed_profile`, and their errors from 100 batches."""
+    """Return mean increments of iterations from `fixed_profile`, with errors from 100 batches."""
     trainer = Trainer(game, algorithm, seed=5, **{"regret_dtype": "float64", **options})
     profile = fixed_profile(game, 7)
     means: dict[str, list[np.ndarray]] = {name: [] for name in trainer.tables}
@@ -254,7 +257,7 @@ def measured_increments(game: Game, algorithm: str, iterations: int, **options: 
 
 
 def exact_increments(game: Game, strategy: Strategy) -> dict[str, np.ndarray]:
-    """Expected increments by enumeration: counterfactual regrets, and own reach · sigma summed over chance.
+    """Return expected increments by enumeration: counterfactual regrets, and own reach · sigma.
 
     Zinkevich et al. 2007, equation 5; Lanctot et al. 2009, lemma 1 and section 3.2.
     """
@@ -308,7 +311,7 @@ def increment_scores(game: Game, algorithm: str, iterations: int = 1_000_000, **
 
 
 def with_chance_in_tree(game: Game) -> Game:
-    """A card game with its deals as a chance node at the root of a general tree: bucket 0, no cards beside it."""
+    """Return a card game with its deals as a chance node at the root, bucket 0 and no cards beside it."""
     probability, bucket, result = naive.all_deals(game)
     old, deals, nodes = game.tree.arrays, len(result), len(game.tree.arrays.kind)
     index = np.empty((deals, nodes), np.int32)  # where node k of deal d goes

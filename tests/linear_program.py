@@ -1,9 +1,9 @@
-"""Equilibria of small games by linear programming (scipy's HiGHS), to check solvers.
+"""Solves small games by linear programming (scipy's HiGHS), to check solvers.
 
 The sequence form (von Stengel 1996): x and y are the players' realisation plans, the probability of a sequence of own
-actions; E x = e and F y = f say that a row's actions share what leads to the row.  With A the payoffs of player 0 times
-the probability of chance, player 0 solves  max f·v  subject to  Fᵀ v <= Aᵀ x,  E x = e,  x >= 0;  player 1 solves the
-same for -Aᵀ.  Exact but for the solver's tolerance of about 1e-7.
+actions. E x = e and F y = f express that the actions of a row share the probability of the sequence before it. A holds
+player 0's payoffs times the probability of chance. Player 0 solves  max f·v  subject to  Fᵀ v <= Aᵀ x,  E x = e,
+x >= 0.  Player 1 solves the same for -Aᵀ. The solver's tolerance is about 1e-7.
 """
 
 from importlib import import_module
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from expansion import joined
 
 from mccfr.games.game import Game
 from mccfr.games.history_tree import expand
@@ -49,24 +50,20 @@ def solve_linear_program(game: Game) -> Equilibrium:
 def restricted_value(
     game: Game, responder: int, fixed: Strategy, locked: tuple[npt.NDArray[np.float64], ...], share: float
 ) -> float:
-    """What `responder` is sure of, without `offset_chips`, where the opponent plays `fixed` with a probability.
+    """Return the value of the restricted game to `responder`, without `offset_chips`.
 
     game    with listed cards
     fixed   the opponent's strategy; the responder's part is not read
     locked  B x [buckets, slots] probabilities that are locked; -1: free
-    share   the probability of `fixed`; the opponent is free else (but for the locks)
+    share   probability of `fixed`; otherwise the opponent is free, except for locks
     """
     expanded = expand(game)
     form = sequence_form(expanded.game)
 
-    def flat(tables: Any, player: int) -> npt.NDArray[np.float64]:
-        blocks = range(player, len(expanded.dealt), 2)
-        return np.concatenate([np.asarray(tables[block])[expanded.dealt[block]].ravel() for block in blocks])
-
-    own, other = (_locked_constraints(form.players[p], flat(locked, p)) for p in (responder, 1 - responder))
+    own, other = (_locked_constraints(form.players[p], joined(expanded, locked, p)) for p in (responder, 1 - responder))
     payoffs = _payoffs(expanded.game, form)
     payoffs = payoffs if responder == 0 else -payoffs.T.tocsr()
-    plan = _plan(flat(fixed.probability, 1 - responder), form.players[1 - responder])
+    plan = _plan(joined(expanded, fixed.probability, 1 - responder), form.players[1 - responder])
     met = _scipy("sparse").csr_array((1 - share) * payoffs).tolil()
     met[:, [0]] += share * (payoffs @ plan)[:, None]  # the opponent's empty sequence has probability 1
     return _maximin(met.tocsr(), own, other)[0]
@@ -81,7 +78,7 @@ def _plan(probability: npt.NDArray[np.float64], one: Sequences) -> npt.NDArray[n
 
 
 def _locked_constraints(one: Sequences, locked: npt.NDArray[np.float64]) -> Any:
-    """`_constraints`, and for each locked slot: its probability less the share of what leads to the row is 0."""
+    """Return `_constraints` with a further row for each locked slot, which fixes its share."""
     slots = np.flatnonzero(locked >= 0)
     above = one.above[one.row_of[slots]]
     lines = np.arange(len(slots))
@@ -118,7 +115,7 @@ def _constraints(one: Sequences) -> Any:
 
 
 def _maximin(payoffs: Any, own: Any, other: Any) -> tuple[float, npt.NDArray[np.float64]]:
-    """The most that the player of the rows of `payoffs` can be sure of, and the realisation plan that does it."""
+    """Return the maximin value of the player of the rows of `payoffs`, and an optimal plan."""
     plan, values = own.shape[1], other.shape[0]
     objective = np.zeros(plan + values)
     objective[plan] = -1.0  # the value of the other's empty sequence, to be maximised
@@ -142,7 +139,10 @@ def _maximin(payoffs: Any, own: Any, other: Any) -> tuple[float, npt.NDArray[np.
 def _behaviour(
     plan: npt.NDArray[np.float64], one: Sequences
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Probabilities by slot and weights by row of a realisation plan; rows that it does not reach play uniformly."""
+    """Return probabilities by slot and weights by row of a realisation plan.
+
+    Rows that the plan does not reach play uniformly.
+    """
     cells, sizes = np.maximum(plan[1:], 0.0), np.diff(one.starts)
     weight = np.bincount(one.row_of, cells, minlength=len(sizes)).astype(np.float64)
     total = weight[one.row_of]

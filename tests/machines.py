@@ -5,8 +5,7 @@ import numpy as np
 from sessions import NO_EVALUATION, make
 from stratified import LEDUC_12
 
-from mccfr.cluster.engine import Place, keepers
-from mccfr.cluster.messages import COMMAND, RUN, WRITE
+from mccfr.cluster.messages import COMMAND, RUN, WRITE, Place, copy_machines
 from mccfr.cluster.rank_pool import on_engine, restore_copies
 from mccfr.cluster.trainer import Trainer
 from mccfr.runs.directory.run import with_settings
@@ -32,16 +31,15 @@ def on_machines(run, machines, reporter=None, workers=1, **settings):
 
 
 class OneProcess:
-    """An engine whose ranks are objects of this process, and train one after the other."""
+    """Implements `MpiEngine` with ranks that are objects of this process and train one after the other."""
 
     def __init__(self, run, game, machines, workers):
         self.places = [Place(rank // workers, "here", 0) for rank in range(machines * workers)]
-        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(keepers(self.places))]
+        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(copy_machines(self.places))]
         self.sent_bytes = self.received_bytes = 0
         self._answers = {}
 
     def run(self, order):
-        """As `Engine`."""
         assert order.head[COMMAND] == RUN
         for trainer in self._trainers:
             self._tell(trainer, order)
@@ -49,14 +47,12 @@ class OneProcess:
             self._answers[trainer.rank] = trainer.answer
 
     def answer(self, rank):
-        """As `Engine`."""
         found = self._answers.pop(rank, None)
         if found is not None:
             self.received_bytes += found.cells.nbytes
         return found
 
     def write(self, order):
-        """As `Engine`."""
         assert order.head[COMMAND] == WRITE
         found = np.zeros_like(order.versions)
         for trainer in self._trainers:
@@ -65,7 +61,6 @@ class OneProcess:
         return found
 
     def obey(self, order):
-        """As `Engine`."""
         found = []
         for trainer in self._trainers:
             self._tell(trainer, order)
@@ -77,7 +72,6 @@ class OneProcess:
         self.sent_bytes += order.cells.nbytes
 
     def close(self):
-        """As `Engine`."""
         self._answers.clear()
 
 

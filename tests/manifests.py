@@ -29,7 +29,7 @@ def forge_document(path, change):
 
 
 def forge(path, change=lambda content: None):
-    """Rewrite a directory's manifest: it states its files as they are now, and what `change` makes of its content."""
+    """Rewrite a directory's manifest for its present files, after `change` of its content."""
 
     def stated(content):
         for name, entry in content["files"].items():

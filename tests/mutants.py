@@ -24,10 +24,10 @@ _UNCACHED = {name: jit.decorator(name, cached=False) for name in jit.OPTIONS}
 
 
 def mutant(original: ModuleType, *edits: tuple[str, str], using: Mapping[str, ModuleType] | None = None) -> ModuleType:
-    """A copy of a module with each edit's old text, which must occur exactly once, replaced by its new text.
+    """Return a copy of a module in which each edit's old text is replaced by its new text.
 
-    `using` gives other mutants to import in place of modules, by dotted name.  Kernels are compiled as in production
-    but never cached on disk.  Raises `ValueError` when a text does not occur exactly once.
+    `using` gives other mutants to import in place of modules, by dotted name. Kernels are compiled as in production but
+    never cached on disk. Raises `ValueError` if a text does not occur exactly once.
     """
     source = edited(original.__name__, inspect.getsource(original), edits)
     module = ModuleType(f"mutant_of_{original.__name__.replace('.', '_')}")
@@ -40,7 +40,7 @@ def mutant(original: ModuleType, *edits: tuple[str, str], using: Mapping[str, Mo
 
 
 def edited(name: str, source: str, edits: Iterable[tuple[str, str]]) -> str:
-    """The source of a module with each edit's old text replaced; `ValueError` unless that occurs exactly once."""
+    """Return a module's source with each edit applied; `ValueError` unless a text occurs exactly once."""
     for old, new in edits:
         if source.count(old) != 1:
             raise ValueError(f"{name} holds this text {source.count(old)} times, not once:\n{old}")

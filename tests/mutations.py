@@ -48,7 +48,7 @@ def changes(source: str) -> Iterator[Change]:
 
 
 def _of_node(node: ast.AST, source: str) -> Iterator[tuple[str, ast.expr | ast.stmt, str]]:
-    """(kind, what is replaced, by what) of one node."""
+    """Return (kind, old text, new text) of each change of one node."""
 
     def text(part: ast.AST) -> str:
         return ast.get_source_segment(source, part) or ""
@@ -72,14 +72,14 @@ def _of_node(node: ast.AST, source: str) -> Iterator[tuple[str, ast.expr | ast.s
 
 
 def _can_go(node: ast.AST) -> bool:
-    """Whether what is left without a statement may run: not that of a name's value; docstrings say nothing."""
+    """Return True if code without a statement may run; names need their values, and docstrings do nothing."""
     if isinstance(node, ast.Assign):
         return not isinstance(node.targets[0], ast.Name | ast.Tuple)
     return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
 def _in_functions(tree: ast.AST, inside: bool = False) -> Iterator[ast.AST]:
-    """What a module's functions do, in order: nothing of annotations, defaults and the texts of messages."""
+    """Yield the nodes of a module's functions in order, without annotations, defaults and messages."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.JoinedStr | ast.arguments):
             continue

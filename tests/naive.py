@@ -3,6 +3,7 @@
 import numpy as np
 
 from abstraction.clustering.quality import rand_index_of_counts
+from mccfr.cards.card_index import Deal
 from mccfr.trees.compiled import DECISION, TERMINAL, CompiledTree
 
 
@@ -38,7 +39,10 @@ def _deal(streets, cards):
 
 
 def all_deals(game):
-    """Every deal of a small card game: probability [D], bucket [D, B], result [D]; boards of two hands are alike."""
+    """Return every deal of a small card game: probability [D], bucket [D, B], result [D].
+
+    The boards of two hands are equally likely.
+    """
     weight, hands, _, bucket, result = dealt_hands(game)
     _, pair, boards = np.unique(hands, axis=0, return_inverse=True, return_counts=True)
     probability = weight / boards[pair.reshape(-1)]
@@ -52,13 +56,16 @@ def payoffs(game, node, deals):
 
 
 def paid(game, chips, result):
-    """[D] chips to a player who has as many at stake in a game that may take rake; result [D] 1 won, 0 shared, -1."""
+    """Return [D] chips to a player with a stake, after rake; result [D]: 1 won, 0 shared, -1 lost."""
     taken = 0 if game.rake is None else min(game.rake.share * 2 * chips, game.rake.cap)
     return np.select([result > 0, result == 0], [chips - taken, -taken / 2], -chips)
 
 
 def value(game, strategy, node, deals, responder=None, reach=None, seen=lambda deals, block: deals[1][:, block]):
-    """[D] chips to player 0 below `node`, deal by deal; `responder` plays a best response (per infoset, `seen`)."""
+    """Return [D] chips to player 0 below `node` by deal.
+
+    `responder` plays a best response for each infoset, found in `seen`.
+    """
     arrays = game.tree.arrays
     probability, bucket, _ = deals
     reach = probability.copy() if reach is None else reach
@@ -91,7 +98,10 @@ def exploitability(game, strategy, seen=None):
 
 
 def held(game, node, keys, sigma):
-    """[D, A] a strategy of a decision with its locked rows; keys [D] hands or buckets, as the locks have them."""
+    """Return [D, A] a strategy of a decision with its locked rows.
+
+    keys  [D] hands or buckets, as the locks have them
+    """
     locks = game.tree.locks
     if locks is None or node not in locks.shares:
         return sigma
@@ -126,7 +136,7 @@ def regret_matching(regrets):
 
 
 def powers(variant, t):
-    """α, β and γ of iteration t: numbers, or from `first` at 0 in a straight line to `last` at the horizon."""
+    """Return α, β and γ of iteration t, constant or linear from `first` at 0 to `last` at the horizon."""
     all_of_it = variant.horizon or 1
     left = max(all_of_it - t, 0)
     return [
@@ -194,7 +204,7 @@ class Cfr:
                 self.predicted[block] = self.regret[block] + gained if predictive else old + 2 * gained
 
     def _visit(self, node, player, sigma, own, other, increments):
-        """[D] chips to `player` below a node; own, other: what the players' strategies contribute to each deal."""
+        """Return [D] chips to `player` below a node; own, other: reach of both players by deal."""
         arrays, tree, sign = self.game.tree.arrays, self.game.tree, 1 - 2 * player
         if arrays.kind[node] == TERMINAL:
             fixed = arrays.fixed[node]
@@ -262,3 +272,15 @@ def equity_spread(equities, labels, weights):
         inside, given = equities[labels == bucket], weights[labels == bucket]
         spread += given.sum() * np.sqrt(np.average((inside - np.average(inside, weights=given)) ** 2, weights=given))
     return spread / weights.sum()
+
+
+def listed_deals(cards):
+    """Return every possible deal of listed cards, as `ListedCards.deal` returns it, with its probability."""
+    found, masks, last = [], cards.hand_masks(), cards.streets - 1
+    for first in np.flatnonzero(cards.reach[0]).tolist():
+        for second in np.flatnonzero((cards.reach[1] > 0) & ((masks & masks[first]) == 0)).tolist():
+            free = np.flatnonzero((cards.board_masks[-1] & (masks[first] | masks[second])) == 0).tolist()
+            weight = float(cards.reach[0, first] * cards.reach[1, second]) / len(free)
+            found.extend((Deal((first, second), cards.path(last, board)), weight) for board in free)
+    total = sum(weight for _, weight in found)
+    return [(deal, weight / total) for deal, weight in found]

@@ -8,7 +8,7 @@ from mccfr.trees.compiled import DECISION
 
 
 def best_of(locks, node, keys, values):
-    """The best a responder can do with the values of his actions; keys are the hand and its bucket."""
+    """Return the value of a best response from the values of its actions; keys are hand and bucket."""
     if locks is None or node not in locks.shares:
         return max(values)
     given = locks.shares[node][:, keys[not locks.by_hand]]
@@ -18,11 +18,11 @@ def best_of(locks, node, keys, values):
 
 
 def naive_value(game, strategy, player, respond_from, act=None, *, whole=False):
-    """Value to `player` in chips, from the definition: he responds best from a street on, before it he follows.
+    """Return the value to `player` in chips, who plays a best response from a street on.
 
-    respond_from  the street; None: he follows on all
-    act           on earlier streets: (node, hand) to the number of an action, instead of his strategy
-    whole         weighed by deals instead of a deal's mean
+    respond_from  the street; None: the player follows the strategy throughout
+    act           on earlier streets: (node, hand) to the number of an action, instead of the strategy
+    whole         True: sum over deals, weighted; False: mean of a deal
     """
     cards, arrays = game.cards, game.tree.arrays
     masks = cards.hand_masks()

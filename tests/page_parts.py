@@ -66,7 +66,7 @@ def check_the_review(page, at):
 
 
 def check_the_cards(page, at, served):
-    """Where one card is to come, each tells what it changes, as the spot with it does; a click takes it."""
+    """Check the list of next cards: each row equals the spot with this card, and a click opens it."""
     page["location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'"]
     page.wait("document.querySelectorAll('.card-row').length > 3 && document.querySelector('#left').offsetHeight === 0")
     cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"

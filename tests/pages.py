@@ -1,8 +1,8 @@
 """Runs the commands and code that a documentation page shows.
 
-A block of code whose first line is `# name.py` or `# name.toml` is that file.  Other Python is executed, block after
-block in one namespace; of `print(...)  # text` the text must be among what is printed, in order.  In a console each
-`$ mccfr ...` must end well, and lines below it must be among its output ("..." stands for any).
+A block of code whose first line is `# name.py` or `# name.toml` is that file. Other Python is executed, block after
+block in one namespace. The text after `print(...)  #` must be in the output, in order. In a console each `$ mccfr ...`
+must succeed, and the lines below it must be in its output ("..." stands for any).
 """
 
 import re

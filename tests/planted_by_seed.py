@@ -1,8 +1,8 @@
-"""Defects drawn by a seed from the mechanical changes of `mutations`, one of each module of the durable code.
+"""Defects drawn by a seed from the mechanical changes of `mutations`, one for each durable module.
 
-`python tests/mutations.py 58 MODULE...` prints them as long as the modules are what they were.  Two of the 34 are left
-out.  In `storage.checksums`, `while not (one):` does not end.  In `mccfr.runs.directory.run`, nothing changes without
-`directory.rmdir()`, for a rename replaces an empty folder.
+`python tests/mutations.py 58 MODULE...` prints them, until the modules change. Two of the 34 are left out. In
+`storage.checksums`, `while not (one):` does not end. In `mccfr.runs.directory.run`, nothing changes without
+`directory.rmdir()`, because a rename replaces an empty folder.
 """
 
 from mutants import Defect

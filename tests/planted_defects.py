@@ -1,9 +1,8 @@
-"""Defects planted in the code that keeps files safe and in estimators, and the tests that must fail with each.
+"""Defects planted in durable code and estimators, and the tests that must fail with each.
 
-Those of `storage` are here, those of `abstraction`, `mccfr.runs` and `mccfr.policy` in `planted_in_runs`: a sync left
-out, an order swapped, a check skipped.  `planted_by_seed` has others, drawn from mechanical changes.  Those of
-evaluations, re-solving and experiments are in `planted_in_estimators`.
-`test_planted_defects.py` runs them all.
+Defects of `storage` are here, those of `abstraction`, `mccfr.runs` and `mccfr.policy` in `planted_in_runs`. Examples
+are a missing sync, a swapped order and a skipped check. `planted_by_seed` has others, drawn from mechanical changes.
+Defects of evaluations, re-solving and experiments are in `planted_in_estimators`. `test_planted_defects.py` runs all.
 """
 
 from mutants import Defect

@@ -1,7 +1,7 @@
-"""Prints, at the end of every run, the test files that took most processor time, and how much was compiling.
+"""Prints the test files that took most processor time, and the share of compilation, after a run.
 
-Processor time is that of the test process and of the processes it has waited for.  What a module costs when it is
-imported counts as its own.  Workers of pytest-xdist count for themselves and tell their sums when they end.
+Processor time includes the processes that a test has waited for. The import of a module counts for its file. Workers of
+pytest-xdist report their sums when they end.
 """
 
 import os

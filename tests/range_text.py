@@ -1,4 +1,4 @@
-"""Compact texts of ranges: what `abstraction.range_notation.parse_range` must read back to the same weights."""
+"""Writes compact texts of ranges, which `abstraction.range_notation.parse_range` must read back."""
 
 from functools import cache
 
@@ -16,7 +16,7 @@ def _members(name: str) -> list[int]:
 
 
 def _rows() -> list[list[str]]:
-    """Classes in rows that "+" runs along, best first: pairs, then by higher card all, suited and offsuit hands."""
+    """Return the rows of classes for "+", best first: pairs, then suited and offsuit by higher card."""
     top = len(RANKS) - 1
     rows = [[2 * rank for rank in reversed(RANKS)]]
     for high in range(top, 0, -1):

@@ -8,7 +8,7 @@ import pytest
 
 
 def refused(words: str, call: Callable, /, *arguments: object, error: type[Exception] = ValueError, **named: object):
-    """Check that a call is refused by one sentence with these words, or what they mean as a regular expression."""
+    """Check that a call is refused by one sentence that matches a regular expression."""
     with pytest.raises(error) as caught:
         call(*arguments, **named)
     said = str(caught.value)
@@ -17,7 +17,10 @@ def refused(words: str, call: Callable, /, *arguments: object, error: type[Excep
 
 
 def refusals(*rows: tuple, call: Callable | None = None, error: type[Exception] = ValueError) -> Callable[..., None]:
-    """A test of rows (words, call, what it takes), or without a call that all share; what it lacks are fixtures."""
+    """Return a test of rows (words, call, arguments); missing arguments are fixtures.
+
+    call  function of all rows, if the rows have none
+    """
 
     @pytest.mark.parametrize("row", rows, ids=[row[0] for row in rows])
     def test(row: tuple, request: pytest.FixtureRequest) -> None:

@@ -130,11 +130,11 @@ def coin(infoset: Callable[[str], str]) -> Game:
 
 
 def coin_toss():
-    """Coin Toss of Brown & Sandholm 2017, section 2, and its blueprint.
+    """Return Coin Toss of Brown & Sandholm 2017, section 2, and its blueprint.
 
-    Player 0 sees a coin.  He sells, which wins him half a chip with heads and loses one half with tails; or plays, and
-    player 1 guesses: right wins her a chip, wrong loses her one.  By the blueprint he plays three quarters of his heads
-    and one half of his tails, and she guesses either with one half.
+    Player 0 sees a coin. Selling wins half a chip with heads and loses half a chip with tails. If player 0 plays,
+    player 1 guesses: a right guess wins a chip, a wrong one loses a chip. In the blueprint player 0 plays three
+    quarters of heads and half of tails, and player 1 guesses each side with probability 1/2.
     """
     tree = CompiledTree(
         TreeArrays(

@@ -27,7 +27,7 @@ def random_strategy(game, seed=0):
 
 
 def partly_reached_strategy(game, seed=0):
-    """The average of random sums of very different sizes; a third of the cells 0, and some rows never reached."""
+    """Return the average of random sums of different sizes, a third of them 0, with unreached rows."""
     rng = np.random.default_rng(seed)
     tables = {}
     for block in np.flatnonzero(game.tree.row_count):
@@ -39,7 +39,7 @@ def partly_reached_strategy(game, seed=0):
 
 
 def some_locks(game, *, by_hand=False, bars=True, seed=9):
-    """The game with rows locked here and there: free ones, whole ones, and such that never take their last action."""
+    """Return the game with random locks: rows are free, whole, or without their last action."""
     generator, shares = np.random.default_rng(seed), {}
     for node in game.tree.decisions[::2].tolist():
         actions, block = int(game.tree.arrays.count[node]), int(game.tree.arrays.block[node])

@@ -1,4 +1,4 @@
-"""Training by strata in this process, without files or workers, interval by interval; errors can be planted in it."""
+"""Trains strata in this process, without files or workers, interval by interval, with planted errors."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,9 +26,9 @@ LEDUC_12 = {"name": "leduc", "ranks": 12, "merge_suits": True}
 
 
 def long_game(name: str, abstraction: Path) -> tuple[dict[str, dict[str, object]], int]:
-    """The configuration of one of the games that strata are for, in strata, and nodes that it trains in some seconds.
+    """Return the configuration of a game in strata, and the nodes that it trains in seconds.
 
-    abstraction  where one lies that is small
+    abstraction  directory of a small abstraction
     """
     games = {
         "leduc-12": (LEDUC_12, 4, 40_000_000),

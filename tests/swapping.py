@@ -5,9 +5,9 @@ from pathlib import Path
 
 
 def swaps(ours: Path, theirs: Path) -> Iterator[str]:
-    """Put each file of `theirs` in the place of its namesake in `ours`, if it has its length and other bytes.
+    """Replace each file of `ours` by that of the same name in `theirs`, if lengths agree and bytes differ.
 
-    Yields the name while it lies there; then what was there is back.
+    Yield the name of each, and restore the file afterwards.
     """
     for path in sorted(file for file in ours.rglob("*") if file.is_file() and not file.is_symlink()):
         name, data = path.relative_to(ours).as_posix(), path.read_bytes()

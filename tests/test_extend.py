@@ -14,7 +14,8 @@ import mccfr
 
 EXAMPLES = ROOT / "docs" / "examples"
 PAGE = ROOT / "docs" / "extend.md"
-FILES = [EXAMPLES / name for name in re.findall(r"\]\(examples/(\w+\.py)\)", PAGE.read_text(encoding="utf-8"))]
+SHOWN = re.compile(r"^\[`\w+\.py`\]\(examples/(\w+\.py)\)$", re.MULTILINE)
+FILES = [EXAMPLES / name for name in SHOWN.findall(PAGE.read_text(encoding="utf-8"))]
 
 
 @pytest.fixture(autouse=True)

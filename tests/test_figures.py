@@ -116,7 +116,7 @@ def test_command_lists_and_refuses(tmp_path):
 
 @pytest.mark.parametrize("name", figures_clock.SOLVERS)
 def test_every_algorithm_is_traced_over_processor_time(name):
-    """On Kuhn poker: what is measured is the same for every game."""
+    """Trace every algorithm on Kuhn poker; the measurement is the same for every game."""
     config, game = figures_clock.config_of(name, {"name": "kuhn"}, horizon=1000), kuhn(KuhnGame())
     found = list(figures_clock.trace(config, game, 0.02, 3))
     seconds, iterations, nodes, chips = (np.array(column) for column in zip(*found, strict=True))
@@ -126,7 +126,10 @@ def test_every_algorithm_is_traced_over_processor_time(name):
 
 
 def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
-    """One line a seed and point of samplers, one a point of full width; means and intervals are those of the lines."""
+    """Write a line for each seed and point of samplers, and one for each point of full width.
+
+    Means and intervals are those of the lines.
+    """
     names = ("CFR+", "external sampling, linear")
     monkeypatch.setattr(figures_clock, "SOLVERS", {name: figures_clock.SOLVERS[name] for name in names})
     monkeypatch.setattr(figures_clock, "_PLANNER", "CFR+")
@@ -151,7 +154,10 @@ def test_algorithms_are_chosen_and_pruning_begins_where_a_game_s_stack_says(tmp_
 
 
 def test_games_against_the_clock_become_one_table(tmp_path, monkeypatch):
-    """Means over seeds at the first and the last point, the least of a column bold; nothing where one was not run."""
+    """Tabulate means over seeds at the first and last point, with the smallest of each column bold.
+
+    Cells of runs that do not exist are empty.
+    """
     monkeypatch.setattr(figures_clock, "SOLVERS", dict.fromkeys(("CFR+", "external sampling, linear", "DCFR+")))
     head = "algorithm,seed,processor_seconds,iterations,nodes_touched,exploitability_chips\n"
     rows = "CFR+,0,1.2,3,9,{}\nCFR+,0,2,4,9,5\nCFR+,0,4.01,5,9,0.25\n"

@@ -98,8 +98,10 @@ def started(path, home, numbers, kernel="above"):
 
 
 def test_processes_compile_a_kernel_once_between_them(tmp_path):
-    """Two begin at the same time, with two types each, of which they have one in common; a third finds all of them, and
-    another kernel finds the part that it shares, of which no machine code is kept."""
+    """Start two processes at once, with two types each, one of them in common.
+
+    A third process finds all of them compiled. Another kernel finds a shared part, whose machine code is not kept.
+    """
     home, path = tmp_path / "home", tmp_path / "program.py"
     pair = [started(path, home, numbers) for numbers in (["1", "1.5"], ["1.5", "1j"])]
     for process in pair:
@@ -197,7 +199,7 @@ def test_parts_have_no_machine_code():
 
 
 def test_what_a_kernel_calls_is_called_from_nowhere_else(monkeypatch):
-    """So what it does not read is not handed to it: its code in a kernel is internal before that is optimised."""
+    """Check that called code is internal to its kernel before optimisation drops unread arguments."""
     _, kernel = part_and_kernel()
     jit.types.int64  # noqa: B018 - which imports numba
     codegen, found = sys.modules["numba.core.codegen"], {}
@@ -225,8 +227,10 @@ def test_a_numba_of_another_make_compiles_parts_as_it_does(tmp_path, monkeypatch
 
 
 def test_a_turn_that_nobody_gives_back_is_waited_for_no_longer_than_need_be(tmp_path, monkeypatch):
-    """As where the process that compiles a kernel was stopped by the terminal; one that works is waited for, however
-    slow the machine is. A failure gives the turn back, and the collector its pace."""
+    """Wait for a compiling process while it works, and not if the terminal has stopped it.
+
+    A failure releases the turn, and restores the pace of the garbage collector.
+    """
     monkeypatch.setattr(kernel_files, "_PATIENCE_SECONDS", 0.1)
 
     @njit

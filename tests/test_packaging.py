@@ -37,7 +37,7 @@ def distributions(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(distributions, tmp_path_factory):
-    """Runs a command of a fresh environment that holds the wheel, and the packages of this one that it needs."""
+    """Return a function that runs commands of a new environment with the wheel and its dependencies."""
     home = tmp_path_factory.mktemp("environment")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)

@@ -11,7 +11,7 @@ from planted_defects import DEFECTS
 
 
 def changed(defect):
-    """The source of the defect's module with the defect in it; `ValueError` unless its text occurs exactly once."""
+    """Return the source of a module with the defect; `ValueError` unless its text occurs exactly once."""
     source = source_file(defect.module).read_text(encoding="utf-8")
     return edited(defect.module, source, [(defect.old, defect.new)])
 

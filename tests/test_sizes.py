@@ -99,7 +99,7 @@ def test_no_function_is_long_and_no_kernel_takes_many_arguments(package):
 
 
 def test_the_bounds_bite():
-    """The packed kernel is longer than others beside it, and kernels with as many arguments as allowed are counted."""
+    """Check that the packed kernel exceeds other kernels, and that arguments of kernels are counted."""
     every = dict(functions(tracked("mccfr/solvers")))
     assert sorted(f.name for f in every.values() if lines(f) > LINES) == sorted(PACKED)
     assert max(map(kernel_arguments, every.values())) == ARGUMENTS
@@ -123,7 +123,7 @@ def names_outside_kernels(tree):
 
 
 def test_kernels_that_only_kernels_call_are_parts():
-    """They need no code that takes arguments from Python, which a quarter of the time of compiling would go into."""
+    """Check that these kernels have no code for Python arguments, a quarter of the compile time."""
     declared = {
         (f.name, ast.unparse(decorator))
         for package in ("mccfr", "abstraction")

@@ -68,7 +68,7 @@ def sound(tmp_path_factory):
 
 
 def replaced(document, inside=True):
-    """(place, kind, document) with each value of a table and of its tables replaced by `VALUES`, and without it."""
+    """Yield (place, kind, document) with each value of nested tables replaced by `VALUES`, or removed."""
     for key, old in document.items():
         for value in VALUES:
             if value != old or type(value) is not type(old):

@@ -33,7 +33,7 @@ class FirstActionConfig(SolverConfig, frozen=True, tag="first-action"):
 
 
 class FirstAction(Algorithm):
-    """Adds `share` to the first cell of each bucket's sums and the rest to the second, an iteration at a time."""
+    """Adds `share` to the first cell of each bucket's sums and the rest to the second, in each iteration."""
 
     options: ClassVar = FirstActionConfig
 

@@ -9,14 +9,16 @@ from abstraction.clustering.potential_aware import VALUES, potential_points
 
 
 def histograms_of(cumulative: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Histograms [N, B] float64 of total 1 from cumulative rows [N, B − 1]: the inverse of `cdf`, for centres too."""
+    """Return histograms [N, B] float64 of total 1 from cumulative rows [N, B − 1]: the inverse of `cdf`."""
     rows = np.asarray(cumulative, dtype=np.float64)
     edges = np.ones((len(rows), 1))
     return np.diff(np.hstack([0.0 * edges, rows, edges]), axis=1)
 
 
 def earth_movers_distance(first: NDArray[Any], second: NDArray[Any], width: float = 1.0) -> NDArray[np.float64]:
-    """EMD [N] of cumulative rows [N, B − 1] (`cdf`), rows broadcasting; `width` is the distance between two bins.
+    """Return the EMD [N] of cumulative rows [N, B − 1] (`cdf`), which broadcast.
+
+    width  distance between two bins
 
     In one dimension it is the area between the cumulative distributions (Vallender 1974).
     """
@@ -55,9 +57,9 @@ def greedy_transport(first: NDArray[Any], second: NDArray[Any], centres: NDArray
 
 
 class TransportError(NamedTuple):
-    """Mean |scaled − exact| / mean exact of two approximations over pairs of hands, and their correlation with exact.
+    """Errors of two approximations: mean |scaled − exact| / mean exact over pairs, and correlation.
 
-    Each is scaled by the one factor that fits best: clustering does not see it.
+    Each is scaled by the factor that fits best, because clustering ignores scale.
     """
 
     points_error: float

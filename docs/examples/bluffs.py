@@ -4,7 +4,7 @@ from mccfr.evaluation.methods import Method
 
 
 class Bluffs(Method):
-    """Every equilibrium of Kuhn poker has 1/3 (Kuhn 1950): the jack bets with probability a, the king with 3a."""
+    """Every equilibrium has 1/3 (Kuhn 1950): the jack bets with probability a, the king with 3a."""
 
     def problem(self, game):
         """Return why a game cannot be measured and what to use instead, or None."""

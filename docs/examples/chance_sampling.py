@@ -1,4 +1,4 @@
-"""An algorithm: chance sampling (Zinkevich, Johanson, Bowling & Piccione, NIPS 2007), CFR on one deal at a time."""
+"""An algorithm: chance sampling (Zinkevich et al. 2007), CFR on one deal at a time."""
 
 import numpy as np
 

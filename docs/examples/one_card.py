@@ -11,7 +11,7 @@ def one_card(ranks: int = 3, bet: float = 1.0, ante: float = 1.0) -> Game:
         raise ValueError(f"game.bet = {bet} is not allowed: it must be above 0")
 
     def raise_targets(state):
-        """Return the amounts, in chips over the whole hand, that a raise may reach: one bet, if there is none yet."""
+        """Return the chips over the whole hand after a raise: one bet, if there is none yet."""
         return [state.to_call + bet] if state.bets == 0 else []
 
     rules = BettingRules((ante, ante), (0,), raise_targets, raise_text="b")

@@ -31,6 +31,8 @@ Difference = tuple[str, Any, Any]
 Narrow = Callable[[int], np.dtype[Any]]
 """Maps a number of buckets to a dtype whose largest value is no bucket and marks impossible hands."""
 
+_NO_CARDS = "the game has no cards: leave hand and board out, or take a game that deals cards"
+
 
 class Dealer(Protocol):
     """Draws deals; the deal of an iteration is a function of (seed, worker, iteration) alone."""
@@ -83,25 +85,24 @@ class Cards(ABC):
         """Return the number of board cards dealt up to and including `street`."""
 
     @property
-    @abstractmethod
     def boards(self) -> int | None:
-        """Number of full boards if boards are listed, None if they are drawn from the deck."""
+        """Number of full boards if boards are listed, otherwise None."""
+        return None
 
     @property
-    @abstractmethod
     def deck_size(self) -> int:
         """Number of cards in the deck that hands can hold, at least 1."""
+        return 1
 
     @property
-    @abstractmethod
     def most_hands(self) -> int:
         """Largest number of hands in a player's range on any board, at least 1."""
+        return 1
 
     @abstractmethod
     def dealer(self, seed: int, worker: int) -> Dealer:
         """Return the dealer of one worker's training deals."""
 
-    @abstractmethod
     def board_hands(self, board: Any) -> BoardHands:
         """Return the hands on a full board.
 
@@ -109,6 +110,7 @@ class Cards(ABC):
 
         Raises `ValueError` if there is no such board, or if the game has no boards.
         """
+        raise ValueError(_NO_CARDS)
 
     @abstractmethod
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
@@ -135,11 +137,10 @@ class Cards(ABC):
         """Additional bytes that an exact evaluation needs to list all boards."""
         return 0
 
-    @abstractmethod
     def listed(self) -> "ListedCards":
         """Return the same cards with all hands and boards listed; `ValueError` if impossible."""
+        raise ValueError(_NO_CARDS)
 
-    @abstractmethod
     def after(self, street: int, board: Any) -> "ListedCards":
         """Return the listed cards of the subgame that begins once `board` is dealt on `street`.
 
@@ -148,8 +149,9 @@ class Cards(ABC):
         The lists hold this board, its predecessors, and all boards that can follow. Hands that share a card with it get
         weight 0. Raises `ValueError` if there is no such board.
         """
+        raise ValueError(_NO_CARDS)
 
-    def seated(self, other: "Cards") -> "Cards":
+    def with_opponent(self, other: "Cards") -> "Cards":
         """Return cards in which player 0 has these buckets and player 1 those of `other`.
 
         Raises `ValueError` if `other` deals different cards or none.
@@ -157,7 +159,7 @@ class Cards(ABC):
         raise self.apart(other)
 
     def apart(self, other: "Cards") -> ValueError:
-        """Return the error that `seated` raises for cards that cannot be dealt together."""
+        """Return the error that `with_opponent` raises for cards that cannot be dealt together."""
         return ValueError(f"cards dealt from {self.source} and from {other.source} cannot be dealt in one game")
 
     @property
@@ -185,17 +187,17 @@ class Cards(ABC):
 
     # --- texts ---
 
-    @abstractmethod
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """Return the bucket of a hand on a board for a player, from their texts.
 
         Raises `ValueError` if hand or board is invalid, they share a card, the hand is outside the player's range, or
         the text matches several infosets. The message lists valid texts.
         """
+        raise ValueError(_NO_CARDS)
 
-    @abstractmethod
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
         """Return {hand: bucket} of the player's range on a board; `ValueError` as in `hand_bucket`."""
+        raise ValueError(_NO_CARDS)
 
     @abstractmethod
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
@@ -233,10 +235,6 @@ class Cards(ABC):
     def fits_policies(self) -> bool:
         """True if `arrays` and `texts` suffice to find the bucket of any hand."""
         return True
-
-    def same_tables(self, other: "Cards") -> bool:
-        """Return True if policies with these and the other cards can share bucket tables."""
-        return False
 
     # --- differences ---
 

@@ -36,6 +36,9 @@ from mccfr.cards.full_deck import STREET_NAMES, WholeDeck
 from mccfr.cards.strata_deals import DeckStratumDealer, ListedStratumDealer, drawn_boards
 from mccfr.cards.suit_symmetry import alike_boards
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 _MOST_COMBOS = 12  # combinations of the largest class of hole cards, such as AKo
 _BOARDS_AT_A_TIME = 512
 _SHARE_BITS = 40  # resolution of shares that are not integer multiples of the lightest board's weight
@@ -52,10 +55,10 @@ class Strata:
     hottest  float              largest probability of one bucket of the first street, over buckets and players
     """
 
-    shares: npt.NDArray[np.int64]
-    first: npt.NDArray[np.int64]
-    boards: Sequence[npt.NDArray[np.int64]]
-    weights: Sequence[npt.NDArray[np.float64]]
+    shares: Ints
+    first: Ints
+    boards: Sequence[Ints]
+    weights: Sequence[Floats]
     hottest: float
 
     @property
@@ -87,7 +90,7 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 # --- shares ---
 
 
-def _share_out(weights: npt.NDArray[np.float64], count: int, what: str) -> npt.NDArray[np.int64]:
+def _share_out(weights: Floats, count: int, what: str) -> Ints:
     """Return [F] the stratum of each of F groups of boards, ascending, with weights as even as possible."""
     if not 1 <= count <= len(weights):
         raise ValueError(
@@ -101,7 +104,7 @@ def _share_out(weights: npt.NDArray[np.float64], count: int, what: str) -> npt.N
     return np.searchsorted(ends, np.arange(len(weights)), side="right").astype(np.int64)
 
 
-def _shares(weights: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]:
+def _shares(weights: Sequence[Floats]) -> Ints:
     """Return [N] int64 shares of the strata, up to a common factor.
 
     They are exact if all weights are integer multiples of the smallest one.
@@ -115,8 +118,8 @@ def _shares(weights: Sequence[npt.NDArray[np.float64]]) -> npt.NDArray[np.int64]
 
 
 def _renumbered(
-    bucket: npt.NDArray[np.integer], held: npt.NDArray[np.bool_], stratum: npt.NDArray[np.int64], count: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    bucket: npt.NDArray[np.integer], held: npt.NDArray[np.bool_], stratum: Ints, count: int
+) -> tuple[Ints, Ints]:
     """Number the (stratum, bucket) pairs that occur, stratum by stratum.
 
     bucket   [F, H], of which the cells `held` [F, H] are numbered
@@ -164,7 +167,7 @@ def _(cards: ListedCards, count: int) -> tuple[Cards, Strata]:
     return replace(cards, bucket=numbered, buckets=buckets), shared
 
 
-def _board_weights(cards: ListedCards, boards: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+def _board_weights(cards: ListedCards, boards: Ints) -> Floats:
     """Return [n] the probability of some boards of the second street, up to a common factor.
 
     Boards are drawn after the hands, uniformly among the disjoint ones. So a board's probability is proportional to the
@@ -201,7 +204,7 @@ class StratifiedDeck(WholeDeck):
     plain    [S] number of buckets of each street in the unstratified tables
     """
 
-    stratum: npt.NDArray[np.int64] | None = None
+    stratum: Ints | None = None
     plain: tuple[int, ...] = ()
 
     @property
@@ -211,7 +214,7 @@ class StratifiedDeck(WholeDeck):
         counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
         return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in counts))
 
-    def strata_of(self, boards: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    def strata_of(self, boards: npt.NDArray[np.integer]) -> Ints:
         """Return [N] the stratum of boards [N, n] of the second street, cards in any order."""
         assert self.stratum is not None
         rank = sum(_choose(place)[cards] for place, cards in enumerate(np.sort(boards, axis=1).T, 1))
@@ -249,7 +252,7 @@ class StratifiedDeck(WholeDeck):
 
 
 @cache
-def _choose(cards: int) -> npt.NDArray[np.int64]:
+def _choose(cards: int) -> Ints:
     """Return [52] the number of ways to choose `cards` cards from those below each card."""
     return np.array([comb(card, cards) for card in range(CARD_COUNT)], np.int64)
 
@@ -291,7 +294,7 @@ def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
     return made, Strata(_shares(weights), first, boards, weights, hottest)
 
 
-def _hole_classes(cards: int) -> npt.NDArray[np.int64]:
+def _hole_classes(cards: int) -> Ints:
     """Return [canonical boards] the number of hole-card classes on each board of so many cards.
 
     A class is an orbit of the suit permutations that fix the board. By Burnside's lemma, the number of orbits is the

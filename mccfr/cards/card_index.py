@@ -39,6 +39,16 @@ class IndexedCards(Cards):
     # --- hands ---
 
     @property
+    def deck_size(self) -> int:
+        """Largest card number in a hand plus 1, at least 1."""
+        return max(1, int(self.hand_cards.max()) + 1)
+
+    @property
+    def most_hands(self) -> int:
+        """Size of the larger range, at least 1."""
+        return max(1, int((self.reach > 0).sum(axis=1).max()))
+
+    @property
     def hand_count(self) -> int:
         """Number of hands H."""
         return len(self.hand_cards)

@@ -6,12 +6,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import combinations, pairwise, product
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.cards import CARD_COUNT
 from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
 from mccfr.cards.card_index import DEALT, Board, Deal
 from mccfr.cards.card_list_text import NamedCards, card_names, find_boards, find_hands, meanings
@@ -64,16 +65,6 @@ class ListedCards(NamedCards):
         """Number of full boards."""
         return len(self.board_cards[-1])
 
-    @property
-    def deck_size(self) -> int:
-        """Largest card number in a hand plus 1, at least 1."""
-        return max(1, int(self.hand_cards.max()) + 1)
-
-    @property
-    def most_hands(self) -> int:
-        """Size of the larger range, at least 1."""
-        return max(1, int((self.reach > 0).sum(axis=1).max()))
-
     def listed(self) -> "ListedCards":
         """Return these cards."""
         return self
@@ -107,7 +98,7 @@ class ListedCards(NamedCards):
         """Return a worker's dealer."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
-    def seated(self, other: Cards) -> "ListedCards":
+    def with_opponent(self, other: Cards) -> "ListedCards":
         """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, ListedCards):
             raise self.apart(other)
@@ -163,17 +154,6 @@ class ListedCards(NamedCards):
         second = _drawn(np.cumsum(np.where(masks & masks[first], 0, self.reach[1])), uniform(state))
         free = np.flatnonzero((self.board_masks[-1] & (masks[first] | masks[second])) == 0)
         return Deal((first, second), self.path(self.streets - 1, int(free[int(uniform(state) * len(free))])))
-
-    def all_deals(self) -> list[tuple[Deal, float]]:
-        """Return every possible deal with its probability."""
-        found, masks, last = list[tuple[Deal, float]](), self.hand_masks(), self.streets - 1
-        for first in np.flatnonzero(self.reach[0]).tolist():
-            for second in np.flatnonzero((self.reach[1] > 0) & ((masks & masks[first]) == 0)).tolist():
-                free = np.flatnonzero((self.board_masks[-1] & (masks[first] | masks[second])) == 0).tolist()
-                weight = float(self.reach[0, first] * self.reach[1, second]) / len(free)
-                found.extend((Deal((first, second), self.path(last, board)), weight) for board in free)
-        total = sum(weight for _, weight in found)
-        return [(deal, weight / total) for deal, weight in found]
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
         """Return the board indices that lead to `board`, itself last."""
@@ -337,6 +317,24 @@ class ListedCards(NamedCards):
             yield from _differences(self, other)
         else:
             yield from super().differences(other)
+
+
+def boards_from(board: Sequence[int], counts: Sequence[int]) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
+    """Return the boards [B, n] and parents [B] of a first board and of all later streets.
+
+    The deck has 52 cards.
+
+    counts  number of cards dealt on each later street
+    """
+    boards, parents = [np.array([board], np.int16)], [np.zeros(1, np.int32)]
+    for count in counts:
+        above = boards[-1].tolist()
+        left = [[card for card in range(CARD_COUNT) if card not in known] for known in above]
+        pairs = zip(above, left, strict=True)
+        below = [(*known, *new) for known, cards in pairs for new in combinations(cards, count)]
+        boards.append(np.array(below, np.int16))
+        parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
+    return boards, parents
 
 
 def lossless_buckets(

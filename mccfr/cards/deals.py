@@ -79,21 +79,6 @@ def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float6
     return accept, alias
 
 
-def no_deal_arrays() -> DealArrays:
-    """Return deal arrays with one hand, one board, bucket 0 and tied showdowns, for `NoCards`."""
-    return DealArrays(
-        np.ones((2, 1)),
-        np.zeros((2, 1), np.int32),
-        np.zeros(1, np.uint64),
-        np.zeros(1, np.uint64),
-        np.full(1, -1, np.int64),
-        np.ones(1, np.int64),
-        np.zeros((1, 2, 1), np.int32),
-        np.zeros((1, 1), np.int32),
-        np.zeros(1, np.int64),
-    )
-
-
 def new_deals(count: int, streets: int) -> Deals:
     """Allocate a batch of `count` deals."""
     return Deals(np.zeros((count, 2 * streets), np.int32), np.zeros(count, np.float64))

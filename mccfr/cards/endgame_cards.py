@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_mask, combo_masks, combo_text, hand_cards
 from abstraction.hand_evaluator import evaluator_tables, fill_on_boards
-from mccfr.cards.card_lists import ListedCards, lossless_buckets
+from mccfr.cards.card_lists import ListedCards, boards_from, lossless_buckets
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.range_columns import RangeColumns, spread
 
@@ -23,12 +23,7 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
 
     The buckets are lossless: one for each (board, hand) pair in the player's range.
     """
-    boards, parents = [np.array([board], np.int16)], [np.zeros(1, np.int32)]
-    for _ in range(streets - 1):
-        above = boards[-1].tolist()
-        below = [(*known, card) for known in above for card in range(CARD_COUNT) if card not in known]
-        boards.append(np.array(below, np.int16))
-        parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
+    boards, parents = boards_from(board, [1] * (streets - 1))
     hits = (combo_masks() & np.uint64(card_mask(board))) != 0
     reach = np.where(hits, 0.0, ranges)
     held, last = np.flatnonzero(reach.any(axis=0)), boards[-1]

@@ -7,7 +7,7 @@ end on the flop can be listed, which an exact best response requires.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
 from math import comb
 from typing import Any, ClassVar
@@ -39,12 +39,12 @@ from abstraction.cards import (
 )
 from abstraction.hand_evaluator import board_strengths, strengths
 from abstraction.lookup import DEAL_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
-from abstraction.range_notation import parse_range
+from abstraction.range_notation import hand_class_names, parse_range
 from abstraction.recall_buckets import Histories, remembered
 from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
 from mccfr.cards.card_index import DEALT, Board, Deal, IndexedCards
-from mccfr.cards.card_lists import ListedCards
-from mccfr.cards.full_deck_deals import DeckDealer, PerPlayerDealer, draw_cards
+from mccfr.cards.card_lists import ListedCards, boards_from
+from mccfr.cards.full_deck_deals import DeckDealer, draw_cards
 from mccfr.cards.per_player import PerPlayerDeck
 from mccfr.common.rng import EVALUATION
 
@@ -91,31 +91,16 @@ class WholeDeck(IndexedCards):
         """Return the number of board cards on `street`."""
         return sum(self.board_cards[: street + 1])
 
-    @property
-    def boards(self) -> int | None:
-        """None: boards are drawn from the deck."""
-        return None
-
-    @property
-    def deck_size(self) -> int:
-        """Number of cards in the deck, 52."""
-        return CARD_COUNT
-
-    @property
-    def most_hands(self) -> int:
-        """Number of two-card hands, 1,326."""
-        return COMBO_COUNT
-
     def dealer(self, seed: int, worker: int) -> Dealer:
         """Return a worker's dealer."""
         return DeckDealer(self.lookup, seed, worker, self.histories)
 
-    def seated(self, other: Cards) -> Cards:
+    def with_opponent(self, other: Cards) -> Cards:
         """Return the cards with player 1's buckets from `other`."""
         if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
             raise self.apart(other)
         buckets = np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1)
-        return PerPlayerDeck((self, other), buckets, partial(_seated_dealer, (self, other)))
+        return PerPlayerDeck((self, other), buckets)
 
     @property
     def layout(self) -> BucketLayout:
@@ -200,17 +185,9 @@ class WholeDeck(IndexedCards):
         """
         cards = [int(card) for card in board]
         check_board(cards, (self.cards_on(street),))
-        boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street + 1)]
-        parents = [np.zeros(1, np.int32) for _ in boards]
-        for here in range(street + 1, self.streets):
-            dealt, above = [], []
-            for number, known in enumerate(boards[-1].tolist()):
-                left = [card for card in range(CARD_COUNT) if card not in known]
-                more = list(combinations(left, self.board_cards[here]))
-                dealt += [known + list(new) for new in more]
-                above += [number] * len(more)
-            boards.append(np.array(dealt, np.int16))
-            parents.append(np.array(above, np.int32))
+        boards, parents = boards_from(cards, self.board_cards[street + 1 :])
+        boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street)] + boards
+        parents = [np.zeros(1, np.int32)] * street + parents
         rows = [
             np.array([self.bucket_row(here, 0, known) for known in some.tolist()], np.int32)
             for here, some in enumerate(boards)
@@ -372,7 +349,7 @@ class WholeDeck(IndexedCards):
         """Return {hand: bucket} of all hands, or preflop of all classes (AA, AKs, 72o)."""
         row = self.bucket_row(street, player, self.read_board(street, board))
         if not self.cards_on(street):
-            return {class_text(hand): int(row[hand]) for hand in range(COMBO_COUNT - 1, -1, -1)}
+            return {name: int(row[hand]) for hand, name in reversed(list(enumerate(hand_class_names(self.hand_cards))))}
         return {combo_text(hand): int(row[hand]) for hand in np.flatnonzero(row != NO_BUCKET).tolist()}
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
@@ -421,21 +398,12 @@ class WholeDeck(IndexedCards):
             if history is not None:
                 yield f"{HISTORY}{street}", history
 
-    def same_tables(self, other: Cards) -> bool:
-        """Return True if both deal the same number of board cards on each street."""
-        return self.drawn == other.drawn
-
     def differences(self, other: Cards) -> Iterator[Difference]:
         """Yield a difference in the number of board cards, or in the kind of cards."""
         if isinstance(other, WholeDeck):
             yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
         else:
             yield from super().differences(other)
-
-
-def _seated_dealer(decks: tuple[WholeDeck, WholeDeck], seed: int, worker: int) -> Dealer:
-    """Return a dealer whose deals hold each player's buckets; the bucket tables are loaded here."""
-    return PerPlayerDealer([deck.lookup for deck in decks], [deck.histories for deck in decks], seed, worker)
 
 
 def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -447,10 +415,3 @@ def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.ND
         piece = slice(first, first + _MARKED_BOARDS)
         np.copyto(out[piece], table[piece], casting="unsafe", where=used_slots(boards[piece]))
     return out
-
-
-def class_text(combo: int) -> str:
-    """Return the class of hole cards of a combination: AA, AKs, 72o."""
-    text = combo_text(combo)
-    high, low = sorted((text[0], text[2]), key="23456789TJQKA".index, reverse=True)
-    return high + low + ("" if high == low else "s" if text[1] == text[3] else "o")

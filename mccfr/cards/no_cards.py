@@ -2,14 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, HeldBuckets
-from mccfr.cards.card_lists import ListedCards
-from mccfr.cards.deals import ListedDealer, no_deal_arrays
+from mccfr.cards.base import BucketPairs, Cards, Dealer, HeldBuckets
+from mccfr.cards.deals import Deals
+
+
+class _TieDealer:
+    """Deals bucket 0 and ties (a `mccfr.cards.base.Dealer`)."""
+
+    def draw(self, first: int, count: int, deals: Deals) -> None:
+        """Write a batch of deals into `deals`."""
+        deals.bucket[:count], deals.result[:count] = 0, 0
 
 
 @dataclass(frozen=True)
@@ -25,28 +32,9 @@ class NoCards(Cards):
         """Return 0."""
         return 0
 
-    @property
-    def boards(self) -> int | None:
-        """None: no boards."""
-        return None
-
-    @property
-    def deck_size(self) -> int:
-        """Smallest allowed value, 1."""
-        return 1
-
-    @property
-    def most_hands(self) -> int:
-        """Smallest allowed value, 1."""
-        return 1
-
     def dealer(self, seed: int, worker: int) -> Dealer:
         """Return a dealer of bucket 0 and ties."""
-        return ListedDealer(no_deal_arrays(), seed, worker)
-
-    def board_hands(self, board: Any) -> BoardHands:
-        """Raise `ValueError`: no boards."""
-        raise ValueError("the game keeps its chance in the tree: boards need cards beside it")
+        return _TieDealer()
 
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
         """Yield bucket 0 once, with bucket 0 before."""
@@ -62,22 +50,6 @@ class NoCards(Cards):
     def can_list(self) -> bool:
         """False: there are no hands."""
         return False
-
-    def listed(self) -> ListedCards:
-        """Raise `ValueError`: no hands."""
-        raise ValueError("the game keeps its chance in the tree: this needs cards beside it")
-
-    def after(self, street: int, board: Any) -> ListedCards:
-        """Raise `ValueError`: no boards."""
-        raise ValueError("the game keeps its chance in the tree: boards need cards beside it")
-
-    def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
-        """Raise `ValueError`: no hands."""
-        raise ValueError("the game has no cards: leave hand and board out")
-
-    def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
-        """Raise `ValueError`: no hands."""
-        raise ValueError("the game has no cards: leave hand and board out")
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
         """Return bucket 0 with empty texts."""

@@ -3,41 +3,36 @@
 A deal keeps its nine cards; each player's buckets are looked up from them in that player's tables.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer
-from mccfr.cards.card_index import IndexedCards
 from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.full_deck_deals import PerPlayerDealer
+
+if TYPE_CHECKING:
+    from mccfr.cards.full_deck import WholeDeck
 
 
 @dataclass(frozen=True)
 class PerPlayerDeck(Cards):
     """Cards of a full hold'em game in which each player has their own card abstraction.
 
-    decks       one for each player; both must deal the same cards (`Cards.differences`)
-    buckets     [S, 2] int64 number of buckets of each street and player
-    new_dealer  returns the dealer of a seed and a worker
+    decks    one for each player; both must deal the same cards (`Cards.differences`)
+    buckets  [S, 2] int64 number of buckets of each street and player
     """
 
     source: ClassVar[str] = "the whole deck"
 
-    decks: tuple[IndexedCards, IndexedCards]
+    decks: tuple["WholeDeck", "WholeDeck"]
     buckets: npt.NDArray[np.int64]
-    new_dealer: Callable[[int, int], Dealer]
 
     def cards_on(self, street: int) -> int:
         """Return the number of board cards on `street`."""
         return self.decks[0].cards_on(street)
-
-    @property
-    def boards(self) -> int | None:
-        """None: boards are drawn from the deck."""
-        return None
 
     @property
     def deck_size(self) -> int:
@@ -51,7 +46,9 @@ class PerPlayerDeck(Cards):
 
     def dealer(self, seed: int, worker: int) -> Dealer:
         """Return a worker's dealer."""
-        return self.new_dealer(seed, worker)
+        return PerPlayerDealer(
+            [deck.lookup for deck in self.decks], [deck.histories for deck in self.decks], seed, worker
+        )
 
     def board_hands(self, board: Any) -> BoardHands:
         """Return the hands on a full board."""
@@ -75,12 +72,12 @@ class PerPlayerDeck(Cards):
     def listed(self) -> ListedCards:
         """Return the cards with all boards listed."""
         own, others = (deck.listed() for deck in self.decks)
-        return own.seated(others)
+        return own.with_opponent(others)
 
     def after(self, street: int, board: Any) -> ListedCards:
         """Return the cards of the subgame after `board`."""
         own, others = (deck.after(street, board) for deck in self.decks)
-        return own.seated(others)
+        return own.with_opponent(others)
 
     def hand_bucket(self, street: int, player: int, hand: str, board: str | None) -> int:
         """Return the player's bucket of a hand."""

@@ -21,12 +21,15 @@ from mccfr.cards.card_lists import ListedCards, of_hands
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.range_columns import columns, kept_columns, spread
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 _SUITS = (4, 3, 2)  # card = rank·suits + suit; a wrong number is harmless: each permutation is checked
 _CODES = 64  # an upper bound of the number of cards in a deck
 _AT_A_TIME = 256  # boards compared at a time, to bound the memory of permuted copies
 _ROW_CELLS = 1 << 22  # strategy cells compared at a time: 32 MB
 
-Strategies = Sequence[npt.NDArray[np.float64]]
+Strategies = Sequence[Floats]
 """Action probabilities [buckets, slots] by block 2·street + player."""
 
 
@@ -41,17 +44,17 @@ class BoardCopies(NamedTuple):
     times     [T] float64     number of boards represented, with those of the boards above multiplied; 0: skipped
     """
 
-    first: npt.NDArray[np.int64]
+    first: Ints
     renaming: npt.NDArray[np.int32]
     hand: npt.NDArray[np.int32]
-    times: npt.NDArray[np.float64]
+    times: Floats
 
 
 class _Renaming(NamedTuple):
     """Images of the hands [H] and, for each street, of the boards [B_s] under one permutation."""
 
-    hand: npt.NDArray[np.int64]
-    boards: list[npt.NDArray[np.int64]]
+    hand: Ints
+    boards: list[Ints]
 
 
 def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> BoardCopies:
@@ -64,7 +67,7 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
     sizes = [len(boards) for boards in cards.board_cards]
     start = np.concatenate([[0], np.cumsum(sizes)])
     first = np.zeros((cards.streets, start[-1] + 1), np.int64)
-    lists: list[npt.NDArray[np.int64]] = []
+    lists: list[Ints] = []
     for row in range(cards.streets):
         for street in range(cards.streets):
             counts, here = _copies(cards, renamings, row - 1, street)
@@ -116,7 +119,7 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
     return found
 
 
-def suits_merged(cards: ListedCards, weights: Iterable[npt.NDArray[np.float64]] = ()) -> ListedCards:
+def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCards:
     """Return lossless cards with isomorphic hands merged, ignoring the buckets of `cards`.
 
     weights  [.., H] further weights of hands, such as those of locks, that symmetries must preserve
@@ -132,7 +135,7 @@ def _blind(cards: ListedCards) -> ListedCards:
     return replace(cards, bucket=[spread(np.minimum(numbers, 0), held, hands, NO_BUCKET) for held, numbers in kept])
 
 
-def alike_boards(cards: ListedCards, street: int) -> npt.NDArray[np.int64]:
+def alike_boards(cards: ListedCards, street: int) -> Ints:
     """Return [B] the first isomorphic board of each board of a street, ignoring buckets."""
     return np.array([renaming.boards[street] for renaming in _renamings(_blind(cards), None)]).min(axis=0)
 
@@ -161,9 +164,7 @@ def alike_hands(
     return found
 
 
-def _copies(
-    cards: ListedCards, renamings: list[_Renaming], above: int, street: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> tuple[Ints, Ints]:
     """Return the number of boards [B] that each board of a street represents, and their permutations [.].
 
     Boards represented by another board have none. Only permutations that fix the board's ancestor on street `above` are
@@ -215,7 +216,7 @@ def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renam
     return [_Renaming(np.arange(hands), [np.arange(len(boards)) for boards in cards.board_cards])]
 
 
-def _hand_of(cards: ListedCards) -> npt.NDArray[np.int64]:
+def _hand_of(cards: ListedCards) -> Ints:
     """Return [deck+1, deck+1] the hand that holds two cards; -1 if there is none.
 
     The last row and column stand for "no card". If two hands hold the same cards, the result is [1, 1].
@@ -257,8 +258,8 @@ def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
 def _renaming(
     cards: ListedCards,
     compared: tuple[npt.NDArray[np.bool_], ListedCards],
-    hand_of: npt.NDArray[np.int64],
-    card: npt.NDArray[np.int64],
+    hand_of: Ints,
+    card: Ints,
     strategies: Strategies | None,
 ) -> _Renaming | None:
     """Return the images of hands and boards if card c becomes card[c], or None if it is no symmetry.
@@ -270,7 +271,7 @@ def _renaming(
     hand = hand_of[renamed[:, 0], renamed[:, 1]]
     if np.any(hand < 0) or not np.array_equal(cards.reach[:, hand], cards.reach):
         return None
-    boards: list[npt.NDArray[np.int64]] = []
+    boards: list[Ints] = []
     known, above = 0, np.zeros(1, np.int64)
     for dealt, parents in zip(cards.board_cards, cards.board_parent, strict=True):
         new = dealt[:, known:]
@@ -294,7 +295,7 @@ def _renaming(
     return _Renaming(hand, boards)
 
 
-def _same_showdowns(cards: ListedCards, place: npt.NDArray[np.int64], hand: npt.NDArray[np.int64]) -> bool:
+def _same_showdowns(cards: ListedCards, place: Ints, hand: Ints) -> bool:
     """Return True if a permutation preserves strengths of all hands that have a bucket."""
     strength, bucket = cards.strength, cards.bucket[-1]
     for first in range(0, len(strength), _AT_A_TIME):
@@ -306,11 +307,7 @@ def _same_showdowns(cards: ListedCards, place: npt.NDArray[np.int64], hand: npt.
 
 
 def _same_buckets(
-    bucket: npt.NDArray[np.int32],
-    place: npt.NDArray[np.int64],
-    hand: npt.NDArray[np.int64],
-    strategies: Strategies | None,
-    block: int,
+    bucket: npt.NDArray[np.int32], place: Ints, hand: Ints, strategies: Strategies | None, block: int
 ) -> bool:
     """Return True if a permutation preserves a block's buckets [B, H], or their rows of `strategies`."""
     for first in range(0, len(bucket), _AT_A_TIME):
@@ -331,18 +328,15 @@ def _same_buckets(
 
 
 def _places(
-    dealt: npt.NDArray[np.integer],
-    renamed: npt.NDArray[np.int64],
-    parents: npt.NDArray[np.integer],
-    renamed_parents: npt.NDArray[np.int64],
-) -> npt.NDArray[np.int64] | None:
+    cards: npt.NDArray[np.integer], renamed: Ints, parents: npt.NDArray[np.integer], renamed_parents: Ints
+) -> Ints | None:
     """Return [N] the index of each board's image below its parent's image; None if not one-to-one.
 
-    dealt    [N, n] cards that each board adds to its parent
+    cards    [N, n] cards that each board adds to its parent
     renamed  [N, n] images of these cards
     """
-    sides = (dealt, parents), (renamed, renamed_parents)
-    codes = [(np.sort(np.asarray(cards, np.int64), axis=1), above) for cards, above in sides]
+    sides = (cards, parents), (renamed, renamed_parents)
+    codes = [(np.sort(np.asarray(own, np.int64), axis=1), above) for own, above in sides]
     before, after = (
         code @ _CODES ** np.arange(code.shape[1]) + _CODES ** code.shape[1] * above for code, above in codes
     )

@@ -6,6 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
 LEAST_SECONDS = 5.0
 """Seconds of training on each rank before its speed is used."""
 _LEAST_STEP = 1e-9
@@ -21,22 +24,20 @@ class MachineCapacity(NamedTuple):
     free     [M] bytes for rows on each machine
     """
 
-    sizes: npt.NDArray[np.int64]
-    machine: npt.NDArray[np.int64]
-    free: npt.NDArray[np.float64]
+    sizes: Ints
+    machine: Ints
+    free: Floats
 
-    def taken(self, owner: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def taken(self, owner: Ints) -> Floats:
         """Return the bytes of the strata on each machine, [M] float64."""
         return np.bincount(self.machine[owner], self.sizes, minlength=len(self.free)).astype(np.float64)
 
-    def holds(self, owner: npt.NDArray[np.int64]) -> bool:
+    def holds(self, owner: Ints) -> bool:
         """Return whether all strata fit in memory where they are assigned."""
         return bool((self.taken(owner) <= self.free).all())
 
 
-def shared_out(
-    loads: npt.NDArray[np.int64], speeds: Sequence[float], memory: MachineCapacity | None = None
-) -> npt.NDArray[np.int64]:
+def shared_out(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return a rank for each stratum, [N] int64, by a greedy assignment with local search.
 
     Each rank first gets one of the smallest strata, so that all speeds are measured. The others follow, largest first,
@@ -69,9 +70,7 @@ def shared_out(
     return owner
 
 
-def _fitted(
-    loads: npt.NDArray[np.int64], speed: npt.NDArray[np.float64], memory: MachineCapacity, *, roomiest: bool
-) -> npt.NDArray[np.int64] | None:
+def _fitted(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bool) -> Ints | None:
     """Return an assignment that fits in memory, with a stratum on each rank; None if none is found.
 
     roomiest  choose the machine with the most memory left, instead of the rank that finishes first
@@ -97,12 +96,7 @@ def _fitted(
     return owner if memory.holds(owner) else None
 
 
-def _exchanged(
-    loads: npt.NDArray[np.int64],
-    speed: npt.NDArray[np.float64],
-    owner: npt.NDArray[np.int64],
-    memory: MachineCapacity | None,
-) -> bool:
+def _exchanged(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity | None) -> bool:
     """Exchange a stratum of the slowest rank with another, in place; False if no exchange is faster.
 
     Of the exchanges that fit in memory, it takes the one after which both ranks finish earliest.
@@ -125,17 +119,12 @@ def _exchanged(
     return True
 
 
-def longest(loads: npt.NDArray[np.int64], owner: npt.NDArray[np.int64], speeds: Sequence[float]) -> float:
+def longest(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
     """Return the time of an interval, that of the slowest rank."""
     return float((np.bincount(owner, loads, minlength=len(speeds)) / np.asarray(speeds)).max())
 
 
-def moved_by_speed(
-    loads: npt.NDArray[np.int64],
-    owner: npt.NDArray[np.int64],
-    speeds: Sequence[float],
-    memory: MachineCapacity | None = None,
-) -> npt.NDArray[np.int64]:
+def moved_by_speed(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
     """Return owners [N] for measured loads and speeds; unchanged unless the gain is at least `LEAST_GAIN`."""
     better = shared_out(loads, speeds, memory)
     gains = longest(loads, owner, speeds) >= LEAST_GAIN * longest(loads, better, speeds)

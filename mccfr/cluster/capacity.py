@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster.assignment import MachineCapacity
-from mccfr.cluster.engine import Place
+from mccfr.cluster.messages import Place
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.run_plan import beside_bytes, room_problem
@@ -90,7 +90,9 @@ def ranks_problem(
 def coordinator_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
 ) -> str | None:
-    """Return `mccfr.runs.session.run_plan.room_problem` for a coordinator, which holds only the first street.
+    """Return `mccfr.runs.session.run_plan.room_problem` for a coordinator.
+
+    It holds only the first street.
 
     machines  number of machines, if known in advance: then raises as `check_cluster`
     """

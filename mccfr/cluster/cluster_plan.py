@@ -9,7 +9,7 @@ import numpy as np
 
 from mccfr.cluster.assignment import shared_out
 from mccfr.cluster.capacity import check_cluster, first_street_bytes, fixed_bytes, places_memory, ranks_problem
-from mccfr.cluster.engine import Place
+from mccfr.cluster.messages import Place
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.run_plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout

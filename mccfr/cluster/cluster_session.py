@@ -16,7 +16,7 @@ from typing import Any
 from mccfr.cluster.assignment import shared_out
 from mccfr.cluster.capacity import check_cluster, places_memory, ranks_problem
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
-from mccfr.cluster.engine import Place, keepers
+from mccfr.cluster.messages import Place, copy_machines
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.rank_pool import on_engine, restore_copies
 from mccfr.cluster.trainer import Trainer, new_order
@@ -81,7 +81,7 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
     except BaseException:
         _tell_all(world, {"go": False})
         raise
-    for rank, machine in enumerate(keepers(ranks)):
+    for rank, machine in enumerate(copy_machines(ranks)):
         world.send_text(1 + rank, {"go": True, "keeps_for": machine})
     game = world.share_buckets(game, run.algorithm)
     found = [world.receive_text(rank) for rank in range(1, world.size)]

@@ -9,6 +9,7 @@ import secrets
 import socket
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -88,25 +89,6 @@ def new_token(run: Run) -> str:
     return token
 
 
-def _holding(directory: Path, token: str) -> HeldDirectory | None:
-    """Open a directory that contains `token`; None if it does not, or is absent."""
-    with reading(directory / TOKEN):
-        try:
-            held = HeldDirectory(directory)
-        except FileNotFoundError:
-            return None
-        try:
-            if (held.path / TOKEN).read_text() == token:
-                return held
-        except FileNotFoundError:
-            pass
-        except BaseException:
-            held.close()
-            raise
-        held.close()
-        return None
-
-
 def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> HeldDirectory:
     """Open the run directory into which the coordinator has written `token`; the caller closes it.
 
@@ -118,13 +100,17 @@ def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS
     end = time.monotonic() + seconds
     while True:
         over = time.monotonic() >= end
-        try:
-            if (held := _holding(directory, token)) is not None:
-                return held
-        except UnreadableError:
-            if over:
-                raise
-        if time.monotonic() >= end:
+        with ExitStack() as stack:
+            try:
+                with reading(directory / TOKEN), suppress(FileNotFoundError):
+                    held = stack.enter_context(HeldDirectory(directory))
+                    if (held.path / TOKEN).read_text() == token:
+                        stack.pop_all()
+                        return held
+            except UnreadableError:
+                if over:
+                    raise
+        if over:
             raise ValueError(
                 f"{directory} is not the coordinator's (its {TOKEN} is not there): put the run on a file system that "
                 "all machines share, under the same path"

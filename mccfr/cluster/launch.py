@@ -9,13 +9,12 @@ import os
 import shutil
 import signal
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,7 +28,6 @@ from mccfr.runs.directory.run import CHECKPOINTS, Run
 from storage.checkpoint import list_checkpoints
 from storage.free_space import free_bytes
 from storage.held_directory import HeldDirectory, errors_shown
-from storage.run_lock import RunLock, is_held
 from storage.threads import ordered
 
 RANK_PROGRAM = "mccfr.cli.cluster_rank"
@@ -38,8 +36,6 @@ _TICK_SECONDS = 0.1
 _END_SECONDS = 2.0  # time for ranks of this machine to end after their coordinator
 _GONE_SECONDS = 10.0  # time for killed ranks to free their memory
 _PROBE_SECONDS = 20
-_FOLDER, _LOCK = "mccfr-cluster-", "lock"
-_LEFT_SECONDS = 86_400.0
 _PROBES = 8  # in parallel
 _NETWORKS = Path("/sys/class/net")
 _SHARED_MEMORY = Path("/dev/shm")
@@ -79,7 +75,7 @@ def local_launch(machines: int, workers: int) -> Launch:
     if (free := free_bytes(_SHARED_MEMORY)) < (needed := ranks * _RANK_BYTES):
         raise ValueError(
             f"{_SHARED_MEMORY} has {free / 1e6:.1f} MB left and {ranks} ranks need {needed / 1e6:.1f} MB of it: "
-            f"delete what nobody needs there, or make it larger (mount -o remount,size=64m {_SHARED_MEMORY})"
+            f"delete unused files there, or make it larger (mount -o remount,size=64m {_SHARED_MEMORY})"
         )
     return Launch(
         [_launcher("mpiexec.gforker"), "-n", str(ranks)], {"UCX_TLS": "self,sm", "UCX_NET_DEVICES": "lo"}, True
@@ -92,14 +88,12 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
     The coordinator is on the first machine, which must be this one. Raises `ValueError` for a network interface that is
     missing or `lo`, and for ports that are taken.
     """
-    if settings.network == "lo":
+    networks = sorted(path.name for path in _NETWORKS.iterdir() if path.name != "lo")
+    if settings.network not in networks:
         raise ValueError(
-            f"cluster.network = 'lo' reaches no other machine, and --hosts names {', '.join(hosts)}: name the "
-            f"interface that they share, one of {', '.join(sorted(path.name for path in _NETWORKS.iterdir()))}"
+            f"cluster.network = {settings.network!r} reaches no other machine: name the interface that the machines "
+            f"share, one of {', '.join(networks)}"
         )
-    if not (_NETWORKS / settings.network).exists():
-        known = ", ".join(sorted(path.name for path in _NETWORKS.iterdir()))
-        raise ValueError(f"cluster.network = {settings.network!r} is no interface of this machine, which has {known}")
     each = max(1, workers)
     first, last = settings.ports
     check_ports(first, last, 2 + each)
@@ -170,8 +164,8 @@ def see_through(
     Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint, and if one is lost after the run was
     moved.
     """
-    losses, newest, given = 0, -1, run.directory
-    with HeldDirectory(given) as held, errors_shown(), _forwarding() as forward:
+    losses, newest, given, forward = 0, -1, run.directory, _Forward()
+    with HeldDirectory(given) as held, errors_shown(), signals_to(forward.note):
         run = replace(run, directory=held.path)
         while True:
             status = _once(start(machines), arguments, forward)
@@ -221,32 +215,12 @@ class _Forward:
                 os.kill(self._pid, self._waiting.pop(0))
 
 
-@contextmanager
-def _forwarding() -> Iterator[_Forward]:
-    forward = _Forward()
-    with signals_to(forward.note):
-        yield forward
-
-
-def sweep_folders(place: Path) -> None:
-    """Remove folders of this user's killed processes: not locked, or without a lock for a day."""
-    for folder in place.glob(f"{_FOLDER}*"):
-        with suppress(OSError):
-            status, lock = folder.lstat(), folder / _LOCK
-            if status.st_uid != os.geteuid() or not stat.S_ISDIR(status.st_mode):
-                continue
-            if not is_held(lock) if lock.exists() else status.st_mtime < time.time() - _LEFT_SECONDS:
-                shutil.rmtree(folder)
-
-
 def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
     """Run one job; return the exit status of its coordinator, or None if a rank was lost."""
     root = str(Path(mccfr.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
-    sweep_folders(Path(tempfile.gettempdir()))
-    made = tempfile.TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)
-    with made as folder, RunLock(Path(folder) / _LOCK):
+    with tempfile.TemporaryDirectory(prefix="mccfr-cluster-", ignore_cleanup_errors=True) as folder:
         ended = Path(folder) / "ended.json"
         files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []
         facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]

@@ -4,8 +4,10 @@ An order contains everything that determines a rank's work except the rows of it
 and the first street at the barrier. A rank therefore keeps nothing else from earlier intervals.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +25,25 @@ VERSION_CELLS = 5
 """Cells of a version of a stratum's rows: its number (0: none) and the 256 bits of its hash."""
 
 
+class Place(NamedTuple):
+    """Location of a rank.
+
+    machine       number of its machine, from 0
+    memory_bytes  memory of the machine for all its ranks, in bytes
+    """
+
+    machine: int
+    host: str
+    pid: int
+    memory_bytes: float = inf
+
+
+def copy_machines(places: Sequence[Place]) -> list[int | None]:
+    """Return the machine whose second copies each rank keeps; None except for a machine's first rank."""
+    machines = [place.machine for place in places]
+    return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
+
+
 class Order:
     """An order to all ranks. N strata, C cells of the first street.
 
@@ -32,7 +53,7 @@ class Order:
               (0: rows of zeros). For RESTORE it is the machine that restores
     owner     [N] rank of each stratum
     moved     [N] 1 if that rank must read the stratum's rows
-    keeper    [N] machine that keeps the second copy of each stratum's rows
+    copy_at   [N] machine that keeps the second copy of each stratum's rows
     versions  [N, 5] versions of the rows, as cells for `version_of`
     rows      [N, columns] states and quotas, with the columns of `mccfr.runs.session.control`
     first     [C] float64 totals of the first street, table by table
@@ -43,7 +64,7 @@ class Order:
         ends = np.cumsum(lengths).tolist()
         self.cells = np.zeros(ends[-1], np.int64)
         parts = (self.cells[begin:end] for begin, end in pairwise(ends))
-        self.head, self.owner, self.moved, self.keeper, versions, rows, first = parts
+        self.head, self.owner, self.moved, self.copy_at, versions, rows, first = parts
         self.versions = versions.reshape(strata, VERSION_CELLS)
         self.rows = rows.reshape(strata, control.COLUMNS)
         self.first = first.view(np.float64)

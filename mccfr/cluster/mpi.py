@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.engine import Place
-from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Order, RankAnswer
+from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Order, Place, RankAnswer
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.session.shared_deck import shared_bytes
@@ -132,9 +131,10 @@ def host_name() -> str:
 
 
 class MpiEngine:
-    """The coordinator's side of an `mccfr.cluster.engine.Engine`.
+    """Carries the coordinator's orders to the training ranks, and their answers back.
 
-    The engine's rank r is rank 1 + r of the world.
+    places                      locations of the ranks; rank r is rank 1 + r of the world
+    sent_bytes, received_bytes  traffic to and from the ranks so far
     """
 
     def __init__(self, world: World, places: Sequence[Place], strata: int, first_cells: int) -> None:
@@ -154,7 +154,7 @@ class MpiEngine:
             self._receiving[rank] = self._world.comm.Irecv(answer.cells, 1 + rank, _ANSWER)
 
     def answer(self, rank: int) -> RankAnswer | None:
-        """Return a rank's new answer, once; None until it has arrived."""
+        """Return a rank's new answer, once; None until it has arrived. It does not wait."""
         if not self._sent() or not self._receiving[rank].Test():
             return None
         found = self._answers[rank]
@@ -166,7 +166,9 @@ class MpiEngine:
         return sum(not request.Test() for request in self._sending) == 0
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
-        """Make all ranks write the rows of their strata; return the versions [N, 5]."""
+        """Make all ranks write the rows of their strata; return the versions [N, 5].
+
+        Raises as `Trainer.write`."""
         assert order.head[COMMAND] == WRITE
         answers = self._answers_to(order)
         found, written = np.zeros_like(order.versions), np.zeros_like(order.versions)
@@ -178,7 +180,7 @@ class MpiEngine:
         return found
 
     def obey(self, order: Order) -> list[str]:
-        """Make all ranks carry out an order about files; return the restored names."""
+        """Make all ranks carry out another order about files; results and errors as `Trainer.obey`."""
         answers = self._answers_to(order)
         _raise_first(answers)
         return [name for answer in answers for name in answer["restored"]]

@@ -14,28 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.cluster import messages
 from mccfr.cluster.assignment import LEAST_SECONDS, moved_by_speed, shared_out
 from mccfr.cluster.capacity import places_memory
-from mccfr.cluster.engine import Engine
-from mccfr.cluster.messages import (
-    ANSWERED,
-    BUSY_NANOSECONDS,
-    CHECKPOINT,
-    COMMAND,
-    COPY,
-    EPOCH,
-    NODES,
-    OVERFLOW,
-    READ,
-    RESTORE,
-    RUN,
-    SCALE,
-    TRAINED_NODES,
-    WRITE,
-    RankAnswer,
-    version_cells,
-    version_of,
-)
+from mccfr.cluster.messages import RankAnswer, version_cells, version_of
+from mccfr.cluster.mpi import MpiEngine
 from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import CHECKPOINTS, LIVE, Run, lock
@@ -61,7 +44,7 @@ _NAP_SECONDS = 0.0005
 class ClusterPool(IntervalPool):
     """Implements `mccfr.runs.session.worker_pool.Pool` with the ranks of an engine."""
 
-    def __init__(self, run: Run, game: Game, live: LiveTables, engine: Engine) -> None:
+    def __init__(self, run: Run, game: Game, live: LiveTables, engine: MpiEngine) -> None:
         assert game.strata is not None
         self._run, self._engine, self._strata = run, engine, game.strata
         self.game, self.warning = game, live.warning
@@ -88,7 +71,7 @@ class ClusterPool(IntervalPool):
         """Resume; the checkpoint names versions of the strata's rows, or contains the rows itself."""
         in_versions = checkpoint is not None and BLOCKS in checkpoint.state
         self._store.go_on(checkpoint if in_versions else None)
-        self._order.head[CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
+        self._order.head[messages.CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
         for stratum, version in self._store.versions.items():
             self._order.versions[stratum] = version_cells(version)
 
@@ -124,7 +107,8 @@ class ClusterPool(IntervalPool):
     def _take_answers(self) -> None:
         for rank in sorted(self._waiting):
             answer = self._engine.answer(rank)
-            if answer is not None and answer.head[ANSWERED] == self._order.head[EPOCH]:  # late answers are dropped
+            # late answers are dropped
+            if answer is not None and answer.head[messages.ANSWERED] == self._order.head[messages.EPOCH]:
                 self._waiting.remove(rank)
                 self._add(rank, answer)
 
@@ -133,11 +117,11 @@ class ClusterPool(IntervalPool):
         mine = self._order.owner == rank
         self._intervals.rows[mine] = answer.rows[mine]
         self._changes += answer.changes
-        self._fits &= not answer.head[OVERFLOW]
-        busy = answer.head[BUSY_NANOSECONDS] * 1e-9
+        self._fits &= not answer.head[messages.OVERFLOW]
+        busy = answer.head[messages.BUSY_NANOSECONDS] * 1e-9
         self._busy[rank] += busy
         self._since[0, rank] += busy
-        self._since[2, rank] += answer.head[TRAINED_NODES]
+        self._since[2, rank] += answer.head[messages.TRAINED_NODES]
         self._answered_at[rank] = now = time.monotonic()
         self._longest = max(self._longest, now - self._ordered_at)
 
@@ -156,25 +140,25 @@ class ClusterPool(IntervalPool):
         if intervals.over():
             return
         interval = intervals.start()
-        self._order.head[NODES] = interval.nodes
-        self._order.head[SCALE] = np.float64(interval.scale).view(np.int64)
+        self._order.head[messages.NODES] = interval.nodes
+        self._order.head[messages.SCALE] = np.float64(interval.scale).view(np.int64)
         for name, totals in self._first.items():
             totals[...] = self.tables[name]
         self._changes[:], self._fits, self._saved = 0, True, False
         self._waiting = set(range(len(self._engine.places)))
-        self._say(RUN)
+        self._say(messages.RUN)
         self._ordered_at = time.monotonic()
         self._engine.run(self._order)
 
     def _say(self, command: int) -> None:
         """Prepare the order: its command, a new epoch, the states of the strata."""
-        self._order.head[COMMAND] = command
-        self._order.head[EPOCH] += 1
+        self._order.head[messages.COMMAND] = command
+        self._order.head[messages.EPOCH] += 1
         self._order.rows[:] = self._intervals.rows
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
         """Make the ranks write their strata, as `mccfr.runs.session.worker_pool.ExtraState`."""
-        self._say(WRITE)
+        self._say(messages.WRITE)
         self._order.versions[:] = self._engine.write(self._order)
         found = enumerate(map(version_of, self._order.versions))
         self._store.versions = {stratum: version for stratum, version in found if version is not None}
@@ -189,9 +173,9 @@ class ClusterPool(IntervalPool):
         self._saved = True
         if self._run.config.cluster.directory is not None:
             machines = np.array([place.machine for place in self._engine.places])
-            self._order.keeper[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
-            self._order.head[CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
-            self._say(COPY)
+            self._order.copy_at[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
+            self._order.head[messages.CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
+            self._say(messages.COPY)
             self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
@@ -213,7 +197,7 @@ class ClusterPool(IntervalPool):
         """Give strata to new ranks, which read them from files."""
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
-        self._say(READ)
+        self._say(messages.READ)
         self._engine.obey(self._order)
 
     def _note(self) -> None:
@@ -271,7 +255,7 @@ class ClusterPool(IntervalPool):
         self._engine.close()
 
 
-def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> None:
+def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) -> None:
     """Restore damaged or missing files of a run from copies on other machines, before a session begins.
 
     Raises `OSError` if a disk is full, and as `mccfr.runs.directory.run.lock`.
@@ -279,15 +263,15 @@ def restore_copies(run: Run, game: Game, engine: Engine, reporter: Reporter) -> 
     if run.config.cluster.directory is None:
         return
     order = new_order(run, game)
-    order.head[COMMAND] = RESTORE
+    order.head[messages.COMMAND] = messages.RESTORE
     with lock(run):
         for machine in range(1 + max(place.machine for place in engine.places)):
-            order.head[CHECKPOINT] = machine
+            order.head[messages.CHECKPOINT] = machine
             for name in engine.obey(order):
                 reporter.message(f"{name} was damaged or gone: restored from its copy on machine {machine}")
 
 
-def on_engine(engine: Engine) -> PoolOpener:
+def on_engine(engine: MpiEngine) -> PoolOpener:
     """Return a function that opens the pool of a run on an engine whose ranks have opened the run."""
 
     @contextlib.contextmanager

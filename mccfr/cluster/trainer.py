@@ -14,24 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import (
-    ANSWERED,
-    BUSY_NANOSECONDS,
-    CHECKPOINT,
-    COMMAND,
-    COPY,
-    EPOCH,
-    NODES,
-    OVERFLOW,
-    READ,
-    RESTORE,
-    SCALE,
-    TRAINED_NODES,
-    Order,
-    RankAnswer,
-    version_cells,
-    version_of,
-)
+from mccfr.cluster import messages
+from mccfr.cluster.messages import Order, RankAnswer, version_cells, version_of
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
 from mccfr.runs.directory.state import open_own
@@ -101,13 +85,14 @@ class Trainer:
         """Train the order's interval, and fill in the answer."""
         order, answer, began = self.order, self.answer, time.monotonic_ns()
         mine = self.strata()
-        interval = Interval(int(order.head[NODES]), float(order.head[SCALE : SCALE + 1].view(np.float64)[0]))
+        scale = float(order.head[messages.SCALE].view(np.float64))
+        interval = Interval(int(order.head[messages.NODES]), scale)
         answer.cells[:] = 0
         answer.rows[mine] = order.rows[mine]
         fits = train_strata(self._worker, answer.rows, mine, interval)
-        answer.head[ANSWERED], answer.head[OVERFLOW] = order.head[EPOCH], not fits
-        answer.head[TRAINED_NODES] = (answer.rows[mine] - order.rows[mine])[:, control.NODES].sum()
-        answer.head[BUSY_NANOSECONDS] = time.monotonic_ns() - began
+        answer.head[messages.ANSWERED], answer.head[messages.OVERFLOW] = order.head[messages.EPOCH], not fits
+        answer.head[messages.TRAINED_NODES] = (answer.rows[mine] - order.rows[mine])[:, control.NODES].sum()
+        answer.head[messages.BUSY_NANOSECONDS] = time.monotonic_ns() - began
 
     def strata(self) -> list[int]:
         """Return the strata that the order assigns to this rank."""
@@ -144,19 +129,19 @@ class Trainer:
             if version is not None:
                 store.versions[stratum] = version
                 store.read(stratum, cells)
-            elif order.head[CHECKPOINT]:
-                self._read_from_checkpoint(int(order.head[CHECKPOINT]), store.partition, stratum, cells)
+            elif order.head[messages.CHECKPOINT]:
+                self._read_from_checkpoint(int(order.head[messages.CHECKPOINT]), store.partition, stratum, cells)
             self._held.add(stratum)
 
     def obey(self) -> list[str]:
         """Carry out an order about files other than `write`; return the restored names. Raises `OSError`."""
-        command, kept = int(self.order.head[COMMAND]), self._kept_at()
-        if command == READ:
+        command, kept = int(self.order.head[messages.COMMAND]), self._kept_at()
+        if command == messages.READ:
             self.read()
-        elif kept is not None and command == COPY:
-            mine = set(np.flatnonzero(self.order.keeper == self._machine).tolist())
-            copy_checkpoint(self._run.directory, kept, int(self.order.head[CHECKPOINT]), mine)
-        elif kept is not None and command == RESTORE and self.order.head[CHECKPOINT] == self._machine:
+        elif kept is not None and command == messages.COPY:
+            mine = set(np.flatnonzero(self.order.copy_at == self._machine).tolist())
+            copy_checkpoint(self._run.directory, kept, int(self.order.head[messages.CHECKPOINT]), mine)
+        elif kept is not None and command == messages.RESTORE and self.order.head[messages.CHECKPOINT] == self._machine:
             return restore(self._run.directory, kept)
         return []
 

@@ -1,1 +1,1 @@
-"""Helpers of all packages that know nothing of games: random numbers, intervals, signals, checks of arguments."""
+"""Helpers of all packages, independent of games: random numbers, intervals, signals, arguments."""

@@ -1,4 +1,4 @@
-"""Checks arguments of the Python interface against their annotations: a wrong type is refused in one sentence."""
+"""Checks arguments of the Python interface against their annotations."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with a check before it: `TypeError` for an argument that its annotation does not allow."""
+    """Return the function with a check of its arguments: `TypeError` for a type that is not annotated."""
     called = signature(function)
     name = "mccfr." + function.__qualname__.removesuffix(".__init__")
     own = [each for each in called.parameters.values() if each.name != "self"]
@@ -40,15 +40,15 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
     return check
 
 
-def check_fields(made: object, kind: type[Any]) -> None:
+def check_fields(instance: object, kind: type[Any]) -> None:
     """Raise `TypeError` for a field of a dataclass that its annotation does not allow."""
     kinds = get_type_hints(kind)
     for each in fields(kind):
-        require(getattr(made, each.name), kinds[each.name], f"mccfr.{kind.__name__}: {each.name}")
+        require(getattr(instance, each.name), kinds[each.name], f"mccfr.{kind.__name__}: {each.name}")
 
 
 def require(value: object, kind: Any, where: str) -> None:
-    """Raise `TypeError` where a value is not of a kind, which is a type as in an annotation; `where` names it.
+    """Raise `TypeError` if a value is not of an annotated type; `where` names the value.
 
     Raises `ValueError` for text or a path with a null character, which the system does not take.
     """

@@ -25,7 +25,6 @@ Drawn = TypeVar("Drawn")
 
 # ranges of options
 Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
-Positive = Annotated[float, msgspec.Meta(gt=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 
 
@@ -65,13 +64,11 @@ class History:
     player, infoset   the player who acts, and the infoset
     last              each player's previous (I, a); None if there is none
     dealt             product of the chance probabilities so far
-    street            number of times that chance has acted after a decision
     """
 
     infoset: Infoset
     last: tuple[Any, ...] = (None, None)
     dealt = 1.0
-    street = 0
 
     def __init__(self, tree: CompiledTree, node: int) -> None:
         arrays = tree.arrays
@@ -215,7 +212,6 @@ def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[Histo
             h.infoset = infosets[name]
             h.infoset.histories.append(h)
         for a, child in enumerate(h.children):
-            child.street = h.street + bool(child.chance and not h.chance)
             child.dealt = h.dealt * (h.probability[a] if h.chance else 1.0)
             child.last = h.last if h.chance else tuple((h.infoset, a) if p == h.player else h.last[p] for p in (0, 1))
     return made[0], list(infosets.values())

@@ -253,7 +253,7 @@ class _Builder:
                     if (what, line, amount) not in self.made:
                         text = f"{line}r{amount_text(amount)}"
                         raise ValueError(
-                            f"game.menu.{what}: {text!r} is no line of the tree: nobody bets after {line!r}"
+                            f"game.menu.{what}: {text!r} is no line of the tree: {line!r} leads to no such bet"
                         )
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:

@@ -6,18 +6,15 @@ Simultaneous bids are compiled as player 0's bid followed by player 1's, who doe
 card each, has no decisions.
 """
 
-from math import perm
 from typing import NamedTuple
 
 from mccfr.cards.no_cards import NO_CARDS
 from mccfr.config.game_tables import GoofspielGame
 from mccfr.games.game import Game
-from mccfr.trees.history_compiler import HISTORY_BYTES, Decision, build_history_tree
-from storage.free_space import available_memory_bytes
+from mccfr.trees.history_compiler import Decision, build_history_tree
 
 _NO_BID = 0
-_MAX_CARDS = 7
-_MEMORY_SHARE = 0.8  # of the available memory; the rest is for tables and other processes
+_MAX_CARDS = 6
 
 
 class _Round(NamedTuple):
@@ -29,30 +26,17 @@ class _Round(NamedTuple):
     bid: int = _NO_BID  # player 0's bid in this round
 
 
-def count_goofspiel(cards: int) -> int:
-    """Return the number of histories (decisions and terminals) with `cards` cards in each hand."""
-    rounds = (perm(cards, k) ** 2 * (1 + cards - k) for k in range(cards - 1))
-    return sum(rounds) + perm(cards, cards - 1) ** 2
-
-
 def goofspiel(config: GoofspielGame) -> Game:
-    """Build Goofspiel with 2 to 7 cards; its value is 0.
+    """Build Goofspiel with 2 to 6 cards; its value is 0.
 
     Labels are the bids. Infosets are named by the bids of earlier rounds, in the order of the line ("3 1 2 2"). With
     `reveal = "result"` they are named by the player's own bids and their results ("3+ 2= 1-": won, split, lost).
 
-    Raises `ValueError` for another number of cards, or if the tree needs more memory than is available.
+    Raises `ValueError` for another number of cards; 7 cards have 48 million histories.
     """
     cards = config.cards
     if not 2 <= cards <= _MAX_CARDS:
         raise ValueError(f"game.cards = {cards}: Goofspiel takes 2 to {_MAX_CARDS} cards")
-    histories = count_goofspiel(cards)
-    needed, available = histories * HISTORY_BYTES, available_memory_bytes()
-    if needed > _MEMORY_SHARE * available:
-        raise ValueError(
-            f"game.cards = {cards}: {histories:,} histories need about {needed / 1e9:.1f} GB of memory, more than "
-            f"{_MEMORY_SHARE:.0%} of the {available / 1e9:.1f} GB available; take fewer cards"
-        )
     prizes = range(1, cards + 1) if config.order == "ascending" else range(cards, 0, -1)
     labels = [str(card) for card in range(cards + 1)]
     shown = config.reveal == "bids"

@@ -15,7 +15,7 @@ from mccfr.config.game_tables import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
-from mccfr.games.locks import Combinations, read_locks
+from mccfr.games.locks import Ranges, read_locks
 from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
 _RIVER = 3
@@ -53,7 +53,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
         **line_edits(config.menu),
     )
     tree = build_tree(rules)
-    tree = replace(tree, locks=read_locks(config.locks or {}, tree, Combinations()))
+    tree = replace(tree, locks=read_locks(config.locks or {}, tree, Ranges()))
     cards = endgame_cards(endgame.board, endgame.reach, streets)
     return Game(
         "holdem-subgame",
@@ -89,7 +89,10 @@ def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
             raise ValueError(f"game.ranges.{name} has no hand that the board {cards_text(board)} leaves: give one")
     pot = float(config.pot or 0)
     endgame = Endgame(len(board) - 2, board, int(pot) if pot.is_integer() else pot, reach)
-    check_endgame(endgame, "game")
+    try:
+        check_endgame(endgame)
+    except ValueError as error:
+        raise ValueError(f"game: {error}") from None
     return endgame, dropped
 
 

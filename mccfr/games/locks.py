@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,51 +36,32 @@ _POSITIONS = {"oop": 0, "ip": 1, "big_blind": 0, "button": 1}
 Floats = npt.NDArray[np.float64]
 
 
-class Hands(Protocol):
-    """Parses ranges over K hands, or over the buckets of a block."""
+class Ranges:
+    """Parses ranges over K hands of hold'em, on every board, or over the buckets of a block.
 
-    by_hand: bool
+    Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as ranges of hands.
+    """
+
+    def __init__(self, cards: Cards | None = None) -> None:
+        """Take the cards whose buckets are locked; None: hands of hold'em."""
+        self._cards = cards
+
+    @property
+    def by_hand(self) -> bool:
+        """True for ranges of hands on every board."""
+        return self._cards is None
 
     def count(self, block: int) -> int:
         """Return K."""
+        return COMBO_COUNT if self._cards is None else int(self._cards.buckets[divmod(block, 2)])
 
     def weights(self, text: str, block: int) -> Floats:
         """Return [K] weights of a range; `ValueError` if the text is invalid."""
-
-
-class Combinations:
-    """Ranges of hold'em hands, on every board."""
-
-    by_hand = True
-
-    def count(self, block: int) -> int:
-        """Return the number of hands, 1,326."""
-        del block
-        return COMBO_COUNT
-
-    def weights(self, text: str, block: int) -> Floats:
-        """Return [1326] weights of a range of hands."""
-        del block
-        return read_range(text)
-
-
-class Buckets:
-    """Ranges of a game's buckets, such as "#3,#5-#7:0.5"; preflop also ranges of hands."""
-
-    by_hand = False
-
-    def __init__(self, cards: Cards) -> None:
-        self._cards = cards
-
-    def count(self, block: int) -> int:
-        """Return the number of buckets of a block."""
-        return int(self._cards.buckets[divmod(block, 2)])
-
-    def weights(self, text: str, block: int) -> Floats:
-        """Return weights [buckets] of a range of buckets or, preflop, of hands."""
+        if self._cards is None:
+            return read_range(text)
         size = self.count(block)
         if not text.startswith("#"):
-            return self._of_hands(text, block)
+            return self._of_hands(self._cards, text, block)
         found = np.zeros(size)
         for item in map(str.strip, text.split(",")):
             match = _BUCKETS.fullmatch(item)
@@ -89,11 +70,11 @@ class Buckets:
             found[int(match[1]) : int(match[2] or match[1]) + 1] = float(match[3] or 1)
         return found
 
-    def _of_hands(self, text: str, block: int) -> Floats:
+    def _of_hands(self, cards: Cards, text: str, block: int) -> Floats:
         street, player = divmod(block, 2)
-        if self._cards.cards_on(street) or not isinstance(self._cards, WholeDeck):
+        if cards.cards_on(street) or not isinstance(cards, WholeDeck):
             raise ValueError(f"{text!r} is no share; after the first street give buckets, as #3,#5-#7:0.5")
-        weights, bucket = read_range(text), self._cards.bucket_row(0, player, ())
+        weights, bucket = read_range(text), cards.bucket_row(0, player, ())
         least, most = np.full(self.count(block), np.inf), np.zeros(self.count(block))
         np.minimum.at(least, bucket, weights)
         np.maximum.at(most, bucket, weights)
@@ -110,7 +91,7 @@ class _Part(NamedTuple):
     is_range: bool
 
 
-def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Hands) -> Locks | None:
+def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Ranges) -> Locks | None:
     """Return the locks of a betting tree, or None if there are none.
 
     Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
@@ -142,7 +123,7 @@ def with_stated_locks(game: Game, document: Any) -> Game:
         return game
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
         raise ValueError("game.locks are no texts by line")
-    hands = Combinations() if game.name == "holdem-subgame" else Buckets(game.cards)
+    hands = Ranges(None if game.name == "holdem-subgame" else game.cards)
     return replace(game, tree=replace(game.tree, locks=read_locks(given, game.tree, hands)))
 
 
@@ -179,7 +160,7 @@ def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[t
     return parts
 
 
-def _part(named: tuple[int, ...], text: str, block: int, hands: Hands) -> _Part:
+def _part(named: tuple[int, ...], text: str, block: int, hands: Ranges) -> _Part:
     """Parse one part of a lock: a probability for every hand, or a range."""
     match = _SHARE.fullmatch(text)
     if match is None:
@@ -190,7 +171,7 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: Hands) -> _Part:
     return _Part(named, np.full(hands.count(block), share), is_range=False)
 
 
-def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: Hands) -> Floats:
+def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: Ranges) -> Floats:
     """Return [actions, K] probabilities of a lock, -1 where free."""
     labels, block = [tree.label[child] for child in tree.children(node)], int(tree.arrays.block[node])
     size = hands.count(block)

@@ -178,8 +178,8 @@ def check_opening(menu: Menu, rules: BettingRules) -> None:
     start = rules.start()
     if not menu.limp and start.facing and start.to_call < rules.stack and not rules.raise_targets(start):
         raise ValueError(
-            "game.menu.limp = False is not allowed: the button could only fold, as his menu before the flop has no "
-            f"raise within max_bets and below game.stack = {rules.stack:g}; offer such a size, or 'allin'"
+            "game.menu.limp = False is not allowed: the button could only fold, because its menu before the flop has "
+            f"no raise within max_bets and below game.stack = {rules.stack:g}; offer such a size, or 'allin'"
         )
 
 
@@ -222,7 +222,7 @@ def _check(menu: Menu, game: MenuGame) -> None:
         if game.big_blind is None:
             _check_without_blinds(key, table)
     if game.first_street > 0 and not menu.limp:
-        raise ValueError("game.menu.limp = False is not allowed in an endgame, where nobody can limp: leave it out")
+        raise ValueError("game.menu.limp = False is not allowed in an endgame, which has no limps: leave it out")
     for street in range(game.first_street, game.first_street + game.streets):
         for player in game.players if street != game.first_with_bet else ():
             key, texts = _bet_sizes(menu, street, player)[0]
@@ -240,11 +240,11 @@ def _check_without_blinds(key: str, table: _Table) -> None:
     blinds = [text for text in sizes if parse_size(text, key).unit == "bb"]
     problem = f"{key}: bet size {blinds[0]!r}" if blinds else ""
     if type(table) is PlayerMenu:
-        problem = f"the table {key}, which names a player by his blind,"
+        problem = f"the table {key}, which names a player by a blind,"
     if isinstance(table, Menu) and not table.limp:
         problem = f"{key}.limp = False"
     if problem:
-        raise ValueError(f"{problem} is not allowed with game.antes, where nobody posts a blind: leave it out")
+        raise ValueError(f"{problem} is not allowed with game.antes, a game without blinds: leave it out")
 
 
 def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:

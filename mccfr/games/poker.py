@@ -14,9 +14,9 @@ from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
+from mccfr.games.full_betting import small_rules
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets
-from mccfr.games.small_betting import small_rules
 
 Targets = Callable[[BettingState], Sequence[float]]
 
@@ -105,8 +105,8 @@ def _check_limp(menu: Menu, rules: BettingRules) -> None:
     """Raise `ValueError` for a menu without limps if limps are impossible, or the only action but folding."""
     if not menu.limp and not rules.start().facing:
         raise ValueError(
-            "game.menu.limp = False is not allowed: whoever acts first has posted the larger blind, so that nobody "
-            "limps; leave it out, or change game.first_player"
+            "game.menu.limp = False is not allowed: the first player to act has posted the larger blind, so "
+            "there are no limps; leave it out, or change game.first_player"
         )
     check_opening(menu, rules)
 

@@ -20,7 +20,6 @@ from mccfr.config.run_tables import AbstractionConfig
 from mccfr.config.spelling import did_you_mean
 from mccfr.config.toml_files import config_from, options_named
 from mccfr.games.game import Game, game_problem
-from mccfr.games.history_counts import count_histories
 
 Maker = Callable[..., Game]
 
@@ -108,36 +107,26 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
 
     Parameters are mapped to their defaults. Raises `ValueError` for an unknown name.
     """
-    installed = plugins.installed(plugins.GAMES)
-    if only is not None and only not in (known := [*_CATALOGUE, *installed]):
+    known = list(dict.fromkeys([*_CATALOGUE, *plugins.installed(plugins.GAMES)]))
+    if only is not None and only not in known:
         raise ValueError(f"game {only!r} is not one of: {', '.join(known)}{did_you_mean(only, known)}")
-    wanted = {only} if only is not None else {*_CATALOGUE, *installed}
-    found = [
-        {
-            **_described(name, GAMES[name]),
-            "example": entry.example,
-            "counts": None if entry.example is None else _counts(name, entry.example),
-        }
-        for name, entry in _CATALOGUE.items()
-        if name in wanted
-    ]
-    for name in installed:
-        if name in wanted and name not in _CATALOGUE:
-            try:
-                described = _described(name, options_named("game", name))
-            except ValueError as error:  # a broken package: list the other games nevertheless
-                described = {"name": name, "description": str(error), "parameters": {}, "required": []}
-            found.append({**described, "example": None, "counts": None})
-    return found
+    return [_described(name) for name in (known if only is None else [only])]
 
 
-def _described(name: str, options: type[GameConfig]) -> dict[str, Any]:
-    fields = msgspec.structs.fields(options)
+def _described(name: str) -> dict[str, Any]:
+    example = _CATALOGUE[name].example if name in _CATALOGUE else None
+    try:
+        options = GAMES[name] if name in _CATALOGUE else options_named("game", name)
+        description, fields = (options.__doc__ or "").split("\n")[0], msgspec.structs.fields(options)
+    except ValueError as error:  # a broken package: list the other games nevertheless
+        description, fields = str(error), ()
     return {
         "name": name,
-        "description": (options.__doc__ or "").split("\n")[0],
+        "description": description,
         "parameters": {field.encode_name: _default(field) for field in fields},
         "required": [field.encode_name for field in fields if field.required],
+        "example": example,
+        "counts": None if example is None else _counts(name, example),
     }
 
 
@@ -147,5 +136,4 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:
 
 def _counts(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     config = config_from({"game": {"name": name, **parameters}}, f"the example of {name}")
-    game = build_game(config.game, Path())
-    return {**game.counts(), "histories": count_histories(game)}
+    return build_game(config.game, Path()).counts()

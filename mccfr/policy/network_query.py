@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from abstraction.cards import combo_text
-from mccfr.cards.full_deck import class_text
+from abstraction.range_notation import hand_class_names
 from mccfr.games.line_text import said_line
 from mccfr.policy.query import answer_head, query
 from mccfr.policy.strategy_profile import Profile
@@ -53,7 +53,7 @@ def _dealt(asked: Networks, line: str, hand: str | None, board: str | None, seed
         raise ValueError(f"hand {hand!r} shares a card with the board {board}")
     combos, cards = combos[live], cards[live]
     if hand is None and not dealt:
-        names = {class_text(int(combo)): k for k, combo in reversed(list(enumerate(combos)))}
+        names = {name: k for k, name in reversed(list(enumerate(hand_class_names(table.hand_cards[combos]))))}
     else:
         names = {combo_text(int(combo)): k for k, combo in enumerate(combos)}
     if hand is not None and dealt and len(names) > 1:

@@ -58,7 +58,7 @@ def responder(
 ) -> Solver:
     """Return the solver that trains the player in a seat on `responder_tables`, which it changes in place.
 
-    game   the game with the cards of both players, each in its own buckets (`Cards.seated`); its locks are ignored
+    game   the game with the cards of both players, each in its own buckets (`Cards.with_opponent`), without locks
     seed   seed of the random streams
     state  state to continue from; the solver changes it in place
     """

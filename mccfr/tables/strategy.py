@@ -11,6 +11,9 @@ from mccfr.games.game import Game
 from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import DECISION
 
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
 
 class BlockRows(NamedTuple):
     """Rows of one block as stored in memory or in a mapped file.
@@ -31,9 +34,7 @@ class BlockRows(NamedTuple):
         """True if cells are integer shares."""
         return self.cells.dtype.kind == "u"
 
-    def rows(
-        self, row: int, slots: slice, buckets: npt.NDArray[np.integer]
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    def rows(self, row: int, slots: slice, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
         """Return probabilities [n, A] and weights [n] of one row for buckets [n], without reading other cells.
 
         Equal to the last bit to the dense form of the block.
@@ -55,7 +56,7 @@ class BlockRows(NamedTuple):
             found[weight == 0] = 1.0 / found.shape[1]
         return found, weight
 
-    def probabilities(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def probabilities(self, starts: Ints) -> Floats:
         """Return [buckets, slots] probabilities; `starts` [rows+1] are the rows' first slots and the end."""
         if self.sums:
             return _normalised(self.cells, starts)[0]
@@ -65,7 +66,7 @@ class BlockRows(NamedTuple):
             return np.where(never, uniform, self.cells / float(np.iinfo(self.cells.dtype).max))
         return self.cells
 
-    def weights(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def weights(self, starts: Ints) -> Floats:
         """Return [buckets, rows] weights; `starts` as in `probabilities`."""
         if self.sums:
             return _normalised(self.cells, starts)[1]
@@ -88,8 +89,8 @@ class Strategy:
 
     def __init__(
         self,
-        probability: Sequence[npt.NDArray[np.float64]],
-        weight: Sequence[npt.NDArray[np.float64]],
+        probability: Sequence[Floats],
+        weight: Sequence[Floats],
         blocks: Sequence[BlockRows] | None = None,
         on_deals: "Callable[[Any], Strategy] | None" = None,
     ) -> None:
@@ -132,7 +133,7 @@ class LazyBlocks(Sequence[Made]):
         return self._last[1]
 
 
-def row_starts(game: Game, block: int) -> npt.NDArray[np.int64]:
+def row_starts(game: Game, block: int) -> Ints:
     """Return [rows+1] the first slot of each row of a block, and the end of the last."""
     arrays = game.tree.arrays
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
@@ -159,9 +160,7 @@ def normalise(sums, starts, probability, weight):
                 probability[bucket, slot] = sums[bucket, slot] / total if total > 0.0 else 1.0 / (stop - first)
 
 
-def _normalised(
-    sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _normalised(sums: npt.NDArray[Any], starts: Ints) -> tuple[Floats, Floats]:
     """Return probabilities [buckets, slots] and weights [buckets, rows] of sums [buckets, slots or more]."""
     probability, weight = np.zeros((len(sums), int(starts[-1]))), np.zeros((len(sums), len(starts) - 1))
     if len(starts) > 1:
@@ -169,7 +168,7 @@ def _normalised(
     return probability, weight
 
 
-def average_block(game: Game, block: int, tables: TableSet) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def average_block(game: Game, block: int, tables: TableSet) -> tuple[Floats, Floats]:
     """Return probabilities [buckets, slots] and weights [buckets, rows] of a block's average strategy.
 
     Arguments and errors are those of `average_strategy`.
@@ -235,7 +234,7 @@ def uniform_strategy(game: Game) -> Strategy:
     return _alike(game, [np.repeat(1.0 / count, count) for count in counts], 0.0)
 
 
-def _alike(game: Game, rows: Sequence[npt.NDArray[np.float64]], weight: float) -> Strategy:
+def _alike(game: Game, rows: Sequence[Floats], weight: float) -> Strategy:
     """Return a strategy with the same rows [slots] for every bucket; its arrays are read-only views."""
     shapes = list(zip(game.buckets.tolist(), game.tree.row_count.tolist(), strict=True))
     return Strategy(

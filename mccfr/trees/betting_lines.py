@@ -65,7 +65,7 @@ def find_decision(tree: CompiledTree, line: str) -> int:
     node = find_node(tree, line)
     kind = tree.arrays.kind[node]
     if kind == TERMINAL:
-        raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
+        raise ValueError(f"line {line!r}: the hand is over here; give a line to a decision")
     if kind == CHANCE:
         raise ValueError(f"line {line!r}: chance acts here; add one of its outcomes: {_legal(tree, node)}")
     return node

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from mccfr.trees.compiled import DECISION, NO_PARENT, TERMINAL, CompiledTree
 
+Ints = npt.NDArray[np.int64]
+
 AT_DECISION, AT_FOLD, AT_SHOWDOWN, AT_EXIT = 0, 1, 2, 3
 
 
@@ -47,7 +49,7 @@ class StreetTrees(NamedTuple):
     most     [2, S] int64   by street: most members of a street tree, and most cells of one player in one
     """
 
-    first: npt.NDArray[np.int64]
+    first: Ints
     kind: npt.NDArray[np.int8]
     player: npt.NDArray[np.int8]
     actions: npt.NDArray[np.int32]
@@ -56,10 +58,10 @@ class StreetTrees(NamedTuple):
     chips: npt.NDArray[np.float64]
     below: npt.NDArray[np.int32]
     touched: npt.NDArray[np.int8]
-    most: npt.NDArray[np.int64]
+    most: Ints
 
     @property
-    def street(self) -> npt.NDArray[np.int64]:
+    def street(self) -> Ints:
         """[U] street of each street tree."""
         return self.rows.block[self.first[:-1]].astype(np.int64) // 2
 
@@ -72,16 +74,12 @@ def street_trees(tree: CompiledTree) -> StreetTrees:
     return _pack(tree, *_cut(tree))
 
 
-def street_members(tree: CompiledTree) -> npt.NDArray[np.int64]:
+def street_members(tree: CompiledTree) -> Ints:
     """Return [M] the node of each member; an exit and the root of its street tree are the same node."""
     return _cut(tree)[0]
 
 
-def _cut(
-    tree: CompiledTree,
-) -> tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]
-]:
+def _cut(tree: CompiledTree) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     """Return the members of all street trees. N nodes, M members, U trees.
 
     * node [M] of each member
@@ -119,14 +117,7 @@ def _cut(
     return node_of, kind, first, place, tree_of
 
 
-def _pack(
-    tree: CompiledTree,
-    node: npt.NDArray[np.int64],
-    kind: npt.NDArray[np.int64],
-    first: npt.NDArray[np.int64],
-    place: npt.NDArray[np.int64],
-    tree_of: npt.NDArray[np.int64],
-) -> StreetTrees:
+def _pack(tree: CompiledTree, node: Ints, kind: Ints, first: Ints, place: Ints, tree_of: Ints) -> StreetTrees:
     arrays, trees = tree.arrays, len(first) - 1
     here = kind == AT_DECISION
     member_tree = np.repeat(np.arange(trees), np.diff(first))

@@ -49,7 +49,7 @@ def test_what_was_saved_is_loaded_by_its_key_and_source_alone(store, tmp_path, c
 
 
 def test_every_damage_is_compiled_again_and_told_once(store, tmp_path, caplog):
-    """Emptied, cut short, longer, flipped anywhere, another kernel's: none is opened, and none is an error."""
+    """Compile again if a file is empty, cut, longer, flipped or another kernel's; none is an error."""
     path, rng = the_file(tmp_path), random.Random(5)
     whole, other = path.read_bytes(), packed("another ()\nstamp", pickle.dumps(Trap(tmp_path / "mark")))
     damaged = [b"", whole[: len(whole) // 2], whole[:-1], whole + b"\0", other, b"\x80\x04." * 20, whole[15:]]
@@ -159,7 +159,7 @@ assert above(1) == 2
 
 
 def test_a_process_meets_an_emptied_cache_and_a_planted_pickle(tmp_path):
-    """As a power cut leaves it, and as somebody else does: it compiles, says a sentence, and goes on."""
+    """Compile, print one sentence and continue after a power cut or a file of another user."""
     path, home = tmp_path / "program.py", tmp_path / "home"
     path.write_text(PROGRAM)
 

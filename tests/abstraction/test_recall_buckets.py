@@ -100,7 +100,7 @@ def by_hand(tables, histories, hand, board):
 
 def seen(deck):
     """[40, 6] what the dealer says of deals, and what is looked up by hand on the cards of the same deals."""
-    bucket, dealer = drawn(deck.seated(replace(deck)), 40)
+    bucket, dealer = drawn(deck.with_opponent(replace(deck)), 40)
     hands = [(combo_index(*deal[:2]), combo_index(*deal[2:4])) for deal in dealer.cards.tolist()]
     return bucket, hands, [deal[4:8] for deal in dealer.cards.tolist()]
 

@@ -1,6 +1,6 @@
-"""Imports one module from another file than its own: `mutants.fails_with` puts this folder first on the path.
+"""Imports one module from another file: `mutants.fails_with` puts this folder first on the path.
 
-Python imports `sitecustomize` whenever it starts, so that the processes that tests start have the changed module too.
+Python imports `sitecustomize` at its start, so the processes of tests have the changed module too.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""Make live tables and close them, killed (SIGKILL) at every step in turn; run by `test_live_sweep`.
+"""Creates and closes live tables, killed (SIGKILL) at every step in turn; run by `test_live_sweep`.
 
-`python killed_steps.py FORMAT FOLDER`: steps are what Python tells its auditors of, from the tables' directory on.
-Killed at each, the tables lie in FOLDER/STEP/place and the link in FOLDER/STEP/run.  Prints how many steps there were.
+`python killed_steps.py FORMAT FOLDER`: steps are Python's audit events, from the tables' directory on. After each kill
+the tables lie in FOLDER/STEP/place and the link in FOLDER/STEP/run. Prints the number of steps.
 """
 
 import os
@@ -16,7 +16,7 @@ _EVENTS = ("open", "os.", "shutil.", "fcntl.")
 
 
 def kill_at(step):
-    """Have this process killed just before its `step`-th step, from 1: the making of the tables' directory."""
+    """Kill this process just before step `step`, from 1, which creates the tables' directory."""
     seen = [0]
 
     def count(event, arguments):

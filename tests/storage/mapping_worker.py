@@ -1,4 +1,4 @@
-"""A process that maps regions and writes them: one JSON line asks, one line answers.  Run by the tests beside it."""
+"""A process that maps and writes regions on request, with JSON lines; run by the tests beside it."""
 
 import json
 import sys

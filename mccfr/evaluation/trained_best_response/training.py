@@ -47,10 +47,10 @@ class Training:
 
         sampler  one of `mccfr.solvers.responder.SAMPLERS`
 
-        Raises as `Cards.seated`, and `ValueError` for a too large joint tree or too little memory.
+        Raises as `Cards.with_opponent`, and `ValueError` for a too large joint tree or too little memory.
         """
         trees = [against_policy(own, policy.game, seat) for seat in range(2)]
-        cards = own.cards.seated(policy.game.cards), policy.game.cards.seated(own.cards)
+        cards = own.cards.with_opponent(policy.game.cards), policy.game.cards.with_opponent(own.cards)
         self._games = [replace(own, cards=each, tree=trees[seat].tree) for seat, each in enumerate(cards)]
         self.bytes_needed = self._checked_bytes(own, policy.game, sampler)
         self._tables: list[TableSet] = []

@@ -162,6 +162,6 @@ def opponent(found: Target, named: Reference) -> Profile:
         return Profile(game, PLAIN_STRATEGIES[str(named.path)](game))
     other = open_target(named, on_deals=found.strategy.on_deals is not None)
     same = found.abstraction is not None and found.abstraction == other.abstraction
-    if same and game.cards.same_tables(other.game.cards):
+    if same and game.cards.drawn is not None and game.cards.drawn == other.game.cards.drawn:
         return Profile(replace(other.game, cards=game.cards), other.strategy)
     return Profile(other.game, other.strategy)

@@ -22,7 +22,6 @@ from mccfr.config.solver_tables import ExternalSamplingConfig
 from mccfr.evaluation.methods import method_for
 from mccfr.games.bucketed import foreseen
 from mccfr.games.game import Game
-from mccfr.games.history_counts import count_histories
 from mccfr.games.registry import build_game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation
@@ -133,7 +132,6 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     found = {
         "game": game.name,
         **game.counts(),
-        "histories": count_histories(game),
         "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,

@@ -28,7 +28,7 @@ INNER = {
 
 
 class Anything:
-    """A class for which nobody asks, which may be called with anything."""
+    """A class that may be called with any arguments."""
 
     def __init__(self, *given: object) -> None:
         pass
@@ -140,7 +140,7 @@ RAW = (
 
 
 def fault(call: Callable, given: dict, name: str, value: object) -> str | None:
-    """Return what is wrong with the answer to a value; None where it is taken, or refused as it should be."""
+    """Return the problem with the answer to a value; None if it is accepted, or refused correctly."""
     try:
         call(**{**given, name: value})
     except (ValueError, TypeError, OSError) as error:
@@ -155,7 +155,7 @@ def fault(call: Callable, given: dict, name: str, value: object) -> str | None:
 
 
 def faults(made, name: str, values: tuple) -> dict[str, str]:
-    """Return what is wrong with the answers of a function, of each argument and value."""
+    """Return the problems with a function's answers to each argument and value."""
     call, given = made[1][name]
     return {
         f"{argument} = {value!r}"[:60]: said

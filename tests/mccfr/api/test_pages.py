@@ -25,7 +25,7 @@ READING = ("status", "query", "report")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty current directory that Python imports from; what is imported from it is forgotten afterwards."""
+    """Provide an empty current directory on Python's path; forget modules imported from it."""
     monkeypatch.chdir(tmp_path)
     with guests_from(tmp_path, monkeypatch):
         yield tmp_path
@@ -41,7 +41,7 @@ def printed(capsys):
 
 @contextmanager
 def most_as_processes(folder):
-    """Run commands that read runs and policies as processes; others here, which would compile users' rules anew."""
+    """Run commands that read runs and policies as processes; others here, to avoid compiling users' rules."""
     with processes(folder) as run:
         yield lambda name, *rest: (command if name not in READING else run)(name, *rest)
 

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from refusals import refused
 
 from mccfr.cards.card_lists import deal_arrays, joint_weight
-from mccfr.cards.deals import alias_table, draw_deals, new_deals, no_deal_arrays
+from mccfr.cards.deals import alias_table, draw_deals, new_deals
+from mccfr.cards.no_cards import NO_CARDS
 from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
 
@@ -42,7 +43,10 @@ GAMES = {"Kuhn": KUHN, "Leduc": LEDUC, "Leduc with unequal ranges": UNEQUAL, "tw
 
 @pytest.mark.parametrize("name", GAMES)
 def test_frequencies_follow_the_exact_joint_distribution(name):
-    """Chi-square over every deal (hands and boards by their infosets, and the result); those of weight 0 never come."""
+    """Compare the frequency of every deal and result with its probability by chi-square.
+
+    Deals of weight 0 never occur.
+    """
     game, count = GAMES[name], 400_000
     probability, bucket, result = naive.all_deals(game)
     expected = Counter()
@@ -76,7 +80,9 @@ def test_ranges_without_a_disjoint_pair_are_refused():
 
 
 def test_games_without_cards_deal_one_bucket_and_ties():
-    deals = draw(no_deal_arrays(), 10)
+    deals = new_deals(10, 1)
+    deals.bucket[:], deals.result[:] = 7, 7
+    NO_CARDS.dealer(0, 0).draw(0, 10, deals)
     assert not deals.bucket.any()
     assert not deals.result.any()
 

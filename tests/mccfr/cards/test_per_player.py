@@ -58,7 +58,7 @@ def dealt(cards, worker=3):
 
 
 def test_each_player_has_the_buckets_of_his_own_abstraction(decks):
-    dealer, deals = dealt(decks[0].seated(decks[1]))
+    dealer, deals = dealt(decks[0].with_opponent(decks[1]))
     expected = naive_buckets(decks, dealer.cards)
     assert np.array_equal(deals.bucket, expected)
     shown = [strengths(dealer.cards[:, [*HOLES[p], 4, 5, 6]].astype(np.int64)) for p in range(2)]
@@ -71,41 +71,44 @@ def test_a_planted_bucket_map_for_both_is_caught(decks, monkeypatch):
 
     dealer = full_deck.PerPlayerDealer
     monkeypatch.setattr(full_deck, "PerPlayerDealer", first_for_both)
-    wrong, deals = dealt(decks[0].seated(decks[1]))
+    wrong, deals = dealt(decks[0].with_opponent(decks[1]))
     expected = naive_buckets(decks, wrong.cards)
     assert np.array_equal(deals.bucket[:, ::2], expected[:, ::2])
     assert (deals.bucket[:, 3] != expected[:, 3]).mean() > 0.9
 
 
 def test_the_cards_of_a_deal_are_those_of_players_who_share_an_abstraction(decks):
-    _, deals = dealt(decks[0].seated(decks[1]))
+    _, deals = dealt(decks[0].with_opponent(decks[1]))
     _, shared = dealt(decks[0])
     assert np.array_equal(deals.result, shared.result)
     assert np.array_equal(deals.bucket[:, ::2], shared.bucket[:, ::2])
 
 
 def test_a_deck_of_two_asks_each_players_own(decks):
-    both, board = decks[0].seated(decks[1]), (51, 30, 9)
+    both, board = decks[0].with_opponent(decks[1]), (51, 30, 9)
     hands = both.board_hands(board)
     for player in range(2):
         assert np.array_equal(hands.bucket[1, player], decks[player].bucket_row(1, 0, board))
         assert both.hand_bucket(1, player, "2c3d", "AsKhQd") == decks[player].hand_bucket(1, 0, "2c3d", "AsKhQd")
     assert both.buckets.tolist() == [[169, 169], [50, 60_000]]
-    refused("cannot be dealt in one game", decks[0].seated, game_of("leduc").cards)
-    refused("cannot be dealt in one game", game_of("leduc").cards.seated, decks[0])
+    refused("cannot be dealt in one game", decks[0].with_opponent, game_of("leduc").cards)
+    refused("cannot be dealt in one game", game_of("leduc").cards.with_opponent, decks[0])
 
 
 def test_listed_players_have_the_buckets_of_their_own():
     cards = game_of("leduc").cards
     blind = replace(cards, bucket=[np.minimum(b, 1) for b in cards.bucket], buckets=np.minimum(cards.buckets, 2))
-    (_, both), (_, first), (_, second) = (dealt(each) for each in (blind.seated(cards), blind, cards))
+    (_, both), (_, first), (_, second) = (dealt(each) for each in (blind.with_opponent(cards), blind, cards))
     assert np.array_equal(both.bucket[:, ::2], first.bucket[:, ::2])
     assert np.array_equal(both.bucket[:, 1::2], second.bucket[:, 1::2])
     assert np.array_equal(both.result, second.result) and both.bucket[:, ::2].max() == 1
 
 
 def test_lossless_cards_tell_all_hands_apart_but_for_suits():
-    """Leduc has 6 hands, 3 but for suits, and 6·5 of them on boards, 15 but for suits: 3 pairs, 6 suited, 6 not."""
+    """Count infosets of Leduc by hand: 6 hands, and 6·5 pairs of hand and board.
+
+    Up to suits these are 3 hands and 15 pairs: 3 with a pair, 6 suited, 6 unsuited.
+    """
     merged, apart = game_of("leduc, suits merged").cards, game_of("leduc").cards
     assert lossless(apart).buckets.tolist() == [[6, 6], [30, 30]]
     blind = replace(merged, bucket=[np.minimum(b, 0) for b in merged.bucket], buckets=np.ones((2, 2), np.int64))

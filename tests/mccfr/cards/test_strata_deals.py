@@ -51,7 +51,7 @@ def test_buckets_of_a_stratum_are_those_of_its_flops(deck):
 
 
 def check_cards(cards, strata):
-    """The cards of all strata, by their shares, are as if dealt from the deck: each card, and suits of the flop."""
+    """Check that deals of all strata, in proportion to their shares, have the frequencies of the deck."""
     quotas = np.rint(DEALS * strata.shares / strata.shares.sum()).astype(int)
     dealers = stratum_dealers(cards, strata, SEED)
     dealt = np.concatenate([drawn_cards(dealers[s], s, quotas[s]) for s in range(STRATA)])

@@ -102,15 +102,15 @@ def test_a_full_live_dir_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monke
     assert "not a directory" in refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", *settings)
 
 
-COUNTS = {  # nodes, decisions, infosets, histories with cards
-    "kuhn": (9, 4, 12, 58),
-    "leduc": (85, 36, 936, 9457),
-    "goofspiel": (26931, 12531, 8052, 26931),
-    "matrix": (7, 3, 2, 7),
-    "poker": (377, 144, 3648, 41197),
-    "akq": (5, 2, 6, 34),
-    "clairvoyance": (13, 6, 9, None),
-    "flop-holdem": (162, 64, 72061704, None),
+COUNTS = {  # nodes, decisions, infosets
+    "kuhn": (9, 4, 12),
+    "leduc": (85, 36, 936),
+    "goofspiel": (26931, 12531, 8052),
+    "matrix": (7, 3, 2),
+    "poker": (377, 144, 3648),
+    "akq": (5, 2, 6),
+    "clairvoyance": (13, 6, 9),
+    "flop-holdem": (162, 64, 72061704),
 }
 
 
@@ -130,14 +130,14 @@ def test_games_tells_of_one_game(capsys):
 
 def test_games_prints_the_counts_of_its_examples(capsys):
     found = {game["name"]: game["counts"] for game in answer(capsys, "games") if game["counts"]}
-    keys = ("nodes", "decision_nodes", "infosets", "histories")
+    keys = ("nodes", "decision_nodes", "infosets")
     assert {name: tuple(counts[key] for key in keys) for name, counts in found.items()} == COUNTS
 
 
 def test_plan_creates_nothing_and_games_lists_all(capsys, tmp_path, kuhn):
     before = sorted(tmp_path.rglob("*"))
     plan = answer(capsys, "plan", kuhn)
-    assert (plan["nodes"], plan["decision_nodes"], plan["infosets"], plan["histories"]) == (9, 4, 12, 58)
+    assert (plan["nodes"], plan["decision_nodes"], plan["infosets"]) == (9, 4, 12)
     assert sorted(tmp_path.rglob("*")) == before
     names = [game["name"] for game in answer(capsys, "games")]
     assert names[:3] == ["kuhn", "leduc", "goofspiel"] and "holdem-subgame" in names

@@ -32,7 +32,7 @@ print(json.dumps(found))
 
 
 def imported(*commands):
-    """Exit status of each command, all given to one process in turn, and what of HEAVY had been imported by its end."""
+    """Return each command's exit status in one process, and the modules of HEAVY imported at its end."""
     given = [json.dumps([[str(part) for part in command] for command in commands]), json.dumps(HEAVY)]
     done = subprocess.run([sys.executable, "-c", SCRIPT, *given], capture_output=True, text=True, check=True)
     return [tuple(found) for found in json.loads(done.stdout.splitlines()[-1])]

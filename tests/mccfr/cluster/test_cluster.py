@@ -33,7 +33,6 @@ Shows:
 
 import errno
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -69,7 +68,6 @@ from mccfr.runs.session import checkpointing
 from mccfr.runs.session.training_session import train
 from mccfr.solvers.strata_training import stratum_buckets
 from storage.block_tables import BlockStore
-from storage.run_lock import RunLock
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -428,7 +426,7 @@ test_bad_input = refusals(
     ("allows 1 to 2", ["local", "--machines", "3", *FOUR, "--set", "cluster.machines=[1, 2]"]),
     ("there are no machines", ["solve", *FOUR]),
     ("reaches no other machine", ["solve", *FOUR, "--hosts", "a,b"]),
-    ("is no interface", ["solve", *FOUR, "--hosts", "a,b", "--set", 'cluster.network="no0"']),
+    ("'no0' reaches no other machine", ["solve", *FOUR, "--hosts", "a,b", "--set", 'cluster.network="no0"']),
     ("cluster.machines = [2, 1] is not allowed", ["local", "--set", "cluster.machines=[2, 1]"]),
     ("cluster.ports = [80, 1] is not allowed", ["local", "--set", "cluster.ports=[80, 1]"]),
     ("machine 0 of 2 needs", ["plan", "--machines", "2", *FOUR, "--memory", "1MB"]),
@@ -481,17 +479,3 @@ def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     longer = answer(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20")
     assert longer["last_interval_iterations"] == pytest.approx(10 * limited["last_interval_iterations"], rel=0.01)
     assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
-
-
-def test_folders_of_killed_processes_are_swept(tmp_path):
-    """Of a living one, of one that is being made, and of other names nothing goes."""
-    for name in ("mccfr-cluster-dead", "mccfr-cluster-alive", "mccfr-cluster-new", "mccfr-cluster-old", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "ended.json").write_text("{}")
-    (tmp_path / "mccfr-cluster-dead/lock").touch()
-    os.utime(tmp_path / "mccfr-cluster-old", (0, 0))
-    (tmp_path / "mccfr-cluster-link").symlink_to(tmp_path / "other")
-    with RunLock(tmp_path / "mccfr-cluster-alive/lock"):
-        launch.sweep_folders(tmp_path)
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"mccfr-cluster-alive", "mccfr-cluster-new", "mccfr-cluster-link", "other"}

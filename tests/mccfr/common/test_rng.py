@@ -61,7 +61,10 @@ def draw_below(state, n, count):
 
 
 def test_known_answers_of_both_generators():
-    """First outputs of xoshiro256** from state 1, 2, 3, 4, and of SplitMix64 from 0, as printed with the algorithms."""
+    """Compare first outputs with those printed with the algorithms.
+
+    xoshiro256** starts from the state 1, 2, 3, 4, and SplitMix64 from 0.
+    """
     state = np.array([1, 2, 3, 4], np.uint64)
     known = [11520, 0, 1509978240, 1215971899390074240, 1216172134540287360, 607988272756665600]
     assert [int(next_word(state)) for _ in known] == known

@@ -74,7 +74,7 @@ def is_scalar(kind):
 
 
 def hostile(kind, known=()):
-    """(key, value) of every key of a table and what nobody means by it, but for those known, by name and type."""
+    """Yield (key, value) of every key of a table with an unwanted value; known values are left out."""
     fields = [each for each in msgspec.structs.fields(kind) if (each.encode_name, str(each.type)) not in known]
     for field in fields:
         for value in (*HOSTILE, *TEXTS, *(LISTED[-2:] if is_scalar(field.type) else LISTED)):

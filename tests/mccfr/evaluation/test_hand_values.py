@@ -32,7 +32,10 @@ from mccfr.view.preflop_equity import preflop_won
 
 
 def naive(source, node, buckets, showdown):
-    """Chips of player 0 below a node with one deal; buckets [street][player], `showdown` his result."""
+    """Return the chips of player 0 below a node with one deal; buckets [street][player].
+
+    `showdown` is the result for player 0.
+    """
     arrays = source.game.tree.arrays
     if arrays.kind[node] != DECISION:
         return arrays.fixed[node] + arrays.showdown[node] * showdown
@@ -142,7 +145,7 @@ def test_boards_before_the_river():
 
 
 def test_intervals_of_costs_cover_what_they_should():
-    """A call before the flop, all-in against any two cards: 95 % of hands' intervals have its cost, not all of them."""
+    """Estimate a preflop all-in call against any two cards: 95 % of the intervals contain its cost."""
     source = policy()
     dealing = source.game.cards.at_table()
     below, every = Below(source, dealing, find_node(source.game.tree, "r20000")), np.ones((2, dealing.hand_count))

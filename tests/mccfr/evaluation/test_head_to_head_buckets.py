@@ -114,8 +114,10 @@ def backwards(game):
 
 @pytest.mark.parametrize(("streets", "least"), [(2, 0.1), pytest.param(4, 1, marks=pytest.mark.slow)])
 def test_hold_em_off_the_deck_on_buckets_numbered_in_reverse(slot_abstractions, streets, least):
-    """Ten buckets a street, b and 9 - b: with one map for both sides, each beat the other by 186 chips of four
-    streets.  The tables of a river take seconds to read; all else is of every street alike."""
+    """Number ten buckets a street as b and 9 - b; one map for both sides would win 186 chips.
+
+    A river's tables take seconds to read; everything else holds for every street.
+    """
     tens, twos = (slot_game(streets, directory) for directory in slot_abstractions)
     a, b, c = (Profile(game, random_strategy(game, seed)) for seed, game in enumerate((tens, tens, twos), 1))
     snet = backwards(tens)

@@ -36,7 +36,7 @@ def sides():
 
 
 def on_a_board(tried):
-    """Chips that the first side wins in each seat on one board, where nothing is solved; and by head-to-head."""
+    """Return the first side's chips in each seat on one board without re-solving, and by head-to-head."""
     one, other = sides()
     meetings = tried._ResolvedMeetings(one, other, 0, Settings())
     meetings._resolver = None

@@ -134,7 +134,7 @@ def test_ranges_that_tell_suits_apart_are_walked_on_all_boards(name):
 
 
 def test_a_planted_error_is_seen():
-    """Rows that are not compared: one of several boards stands for boards on which something else is played."""
+    """Leave rows uncompared: one board then represents boards with another strategy."""
     game = small("two suits", False)
     strategy = random_strategy(game)
     wrong = mutants.mutant(

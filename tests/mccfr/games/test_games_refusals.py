@@ -37,7 +37,7 @@ test_keys = refusals(
     ("game.stack = nan", lambda: subgame(stack=float("nan"))),
     ("game.stack = inf", lambda: subgame(stack=float("inf"))),
     ("bet size '-1p'", lambda: subgame(menu=Menu(first=("-1p",)))),
-    *((f"game.cards = {cards}: .* 2 to 7", goofspiel, GoofspielGame(cards=cards)) for cards in (-1, 1, 8)),
+    *((f"game.cards = {cards}: .* 2 to 6", goofspiel, GoofspielGame(cards=cards)) for cards in (-1, 1, 7)),
     ("game.payoffs.*at least one row", matrix, MatrixGame(payoffs=[])),
     ("game.payoffs.*at least one row", matrix, MatrixGame(payoffs=[[]])),
     ("game.payoffs.*row 1 has 1 payoffs", matrix, MatrixGame(payoffs=[[1, 2], [3]])),

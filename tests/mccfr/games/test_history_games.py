@@ -1,6 +1,5 @@
 """Games with hidden moves in the tree: counts, layout, payoffs, general kernels, refused input."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,21 +10,13 @@ from naive import check_order
 from refusals import refused
 
 from mccfr.config.game_tables import (
-    AkqGame,
-    ClairvoyanceGame,
     GoofspielGame,
-    KuhnGame,
-    LeducGame,
     MatrixGame,
     OpenSpielGame,
-    PokerGame,
 )
-from mccfr.games import goofspiel as goofspiel_module
-from mccfr.games.goofspiel import count_goofspiel, goofspiel
-from mccfr.games.history_counts import count_histories
+from mccfr.games.goofspiel import goofspiel
 from mccfr.games.matrix import matrix
 from mccfr.games.openspiel_import import import_openspiel
-from mccfr.games.poker import akq, clairvoyance, kuhn, leduc, poker
 from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import row_starts, tabulate, uniform_strategy
@@ -84,7 +75,7 @@ def test_goofspiel_counts(cards, reveal, decisions, terminals, infosets):
     assert (game.tree.arrays.kind == DECISION).sum() == decisions
     assert (game.tree.arrays.kind == TERMINAL).sum() == terminals
     assert game.counts()["infosets"] == infosets
-    assert game.counts()["nodes"] == count_goofspiel(cards) == count_histories(game) == decisions + terminals
+    assert game.counts()["nodes"] == decisions + terminals
     assert len(set(game.tree.infoset_names[0])) == game.infosets[0] == len(game.tree.infoset_names[0])
 
 
@@ -178,12 +169,6 @@ def test_layout(game):
     assert np.all(arrays.probability[[c for n in tree.decisions for c in tree.children(int(n))]] == 1)
 
 
-def test_goofspiel_refuses_more_than_memory(monkeypatch):
-    monkeypatch.setattr(goofspiel_module, "available_memory_bytes", lambda: 4_000_000)
-    goofspiel(GoofspielGame(cards=4))
-    refused(r"game.cards = 5: 26,931 histories .* take fewer cards", goofspiel, GoofspielGame(cards=5))
-
-
 def test_matrix_values():
     game = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
     assert (len(game.tree.arrays.kind), game.infosets.tolist()) == (7, [1, 1])
@@ -198,16 +183,12 @@ def test_matrix_values():
     uniform = uniform_strategy(game)
     assert best_response_value(game, uniform, 0) == pytest.approx(0.95)
     assert best_response_value(game, uniform, 1) == pytest.approx(-0.15)
-
-
-def test_matrix_of_one_row():
-    game = matrix(MatrixGame(payoffs=[[0, 1, -1_000_000]]))
-    assert best_response_value(game, uniform_strategy(game), 1) == 1_000_000
-    assert game.pot_chips == 1_000_000
+    one_row = matrix(MatrixGame(payoffs=[[0, 1, -1_000_000]]))
+    assert best_response_value(one_row, uniform_strategy(one_row), 1) == one_row.pot_chips == 1_000_000
 
 
 def two_steps(history, *, names):
-    """Player 0 acts twice; `names` tells what he knows at the second time."""
+    """Return a history of a game in which player 0 acts twice; `names` has the infosets."""
     if len(history) == 2:
         return float(history == (0, 1))
     return Decision(0, names[history], ["l", "r"], [(*history, 0), (*history, 1)])
@@ -225,7 +206,7 @@ def test_planted_loss_of_recall_is_refused():
 
 
 def test_what_was_seen_before_counts_as_recall():
-    """He saw chance's move at his first decision and forgets it at his second, with the same own actions."""
+    """Refuse a game in which player 1 observes chance at the first decision and forgets it later."""
 
     def expand(history, names=("seen {}", "{}")):
         if not history:
@@ -268,39 +249,6 @@ def test_counting_stops_at_the_limit():
     assert len(exact.arrays.kind) == 3
 
 
-UNIVERSAL = "universal_poker(betting=nolimit,numPlayers=2,numSuits=2,numRanks=3,bettingAbstraction=fullgame,{})"
-TOYS = {
-    "kuhn_poker": kuhn(KuhnGame()),
-    "leduc_poker": leduc(LeducGame()),
-    UNIVERSAL.format("numRounds=2,blind=2 1,stack=7 7,firstPlayer=2 1,numHoleCards=1,numBoardCards=0 1"): poker(
-        PokerGame(blinds=[2, 1], stack=7, first_player=[2, 1])
-    ),
-    UNIVERSAL.format("numRounds=1,blind=2 1,stack=8 8,numHoleCards=2"): poker(
-        PokerGame(hole_cards=2, board_cards=[0], blinds=[2, 1], stack=8, first_player=[2])
-    ),
-    UNIVERSAL.format("numRounds=3,blind=1 1,stack=3 3,firstPlayer=1 1 1,numHoleCards=1,numBoardCards=0 1 2"): poker(
-        PokerGame(board_cards=[0, 1, 2], blinds=[1, 1], stack=3)
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "histories"), list(zip(TOYS, [58, 9457, 21_307, 29_677, 61_597], strict=True)))
-def test_histories_with_cards_are_openspiels(text, histories):
-    assert count_histories(TOYS[text]) == histories == count_states(pyspiel.load_game(text))[0]
-
-
-def test_histories_with_cards():
-    assert count_histories(leduc(LeducGame(merge_suits=True))) == 9457
-    assert count_histories(akq(AkqGame())) == 1 + 3 + 6 * 5
-    assert count_histories(clairvoyance(ClairvoyanceGame())) is None
-    game = leduc(LeducGame())
-    narrow = game.cards.reach.copy()
-    narrow[0, 0] = 0
-    assert count_histories(replace(game, cards=replace(game.cards, reach=narrow))) is None
-    boards = [game.cards.board_cards[0], game.cards.board_cards[1][:1]]
-    assert count_histories(replace(game, cards=replace(game.cards, board_cards=boards))) is None
-
-
 def trained(game, algorithm, iterations, seed):
     """A run of a general kernel with linear weights."""
     return Trainer(game, algorithm, schedule=Schedule("linear", 10_000), seed=seed).train(iterations)
@@ -310,32 +258,27 @@ def exploitability(game, strategy):
     return (best_response_value(game, strategy, 0) + best_response_value(game, strategy, 1)) / 2
 
 
+MATRIX = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
+KUHN_TREE = import_openspiel(OpenSpielGame(game="kuhn_poker"))
+GOOFSPIEL = [goofspiel(GoofspielGame(cards=4, reveal=reveal)) for reveal in ("bids", "result")]
+
+
 @pytest.mark.parametrize(
-    ("algorithm", "iterations", "bound"), [("external", 20_000, 0.005), ("outcome", 200_000, 0.01)]
+    ("game", "uniform", "value", "algorithm", "iterations", "bound"),
+    [
+        (MATRIX, 0.4, 16.3 / 18, "external", 20_000, 0.005),
+        (MATRIX, 0.4, 16.3 / 18, "outcome", 200_000, 0.01),
+        *((game, 2.5, 0, "external", 30_000, 0.05) for game in GOOFSPIEL),
+        *((game, 2.5, 0, "outcome", 500_000, 0.1) for game in GOOFSPIEL),
+        (KUHN_TREE, 11 / 24, -1 / 18, "external", 50_000, 0.01),
+    ],
 )
-def test_general_kernels_solve_a_matrix_game(algorithm, iterations, bound):
-    game = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
+def test_general_kernels_solve_games_with_histories(game, uniform, value, algorithm, iterations, bound):
+    assert exploitability(game, uniform_strategy(game)) == pytest.approx(uniform)
     run = trained(game, algorithm, iterations, seed=1)
-    assert exploitability(game, uniform_strategy(game)) == pytest.approx(0.4)
     assert exploitability(game, run.strategy) < bound
-    assert abs(expected_value(game, run.strategy) - 16.3 / 18) < bound
-    # Three nodes on each path; external sampling looks at both actions of the traverser: 5 and 4 nodes.
-    assert run.nodes == iterations * (9 if algorithm == "external" else 6)
-
-
-@pytest.mark.parametrize(("algorithm", "iterations", "bound"), [("external", 30_000, 0.05), ("outcome", 500_000, 0.1)])
-@pytest.mark.parametrize("reveal", ["bids", "result"])
-def test_general_kernels_solve_goofspiel(algorithm, iterations, bound, reveal):
-    game = goofspiel(GoofspielGame(cards=4, reveal=reveal))
-    strategy = trained(game, algorithm, iterations, seed=2).strategy
-    assert exploitability(game, uniform_strategy(game)) == pytest.approx(2.5)
-    assert exploitability(game, strategy) < bound
-    assert abs(expected_value(game, strategy)) < bound
-
-
-def test_general_kernel_draws_chance_in_the_tree():
-    game = import_openspiel(OpenSpielGame(game="kuhn_poker"))
-    strategy = trained(game, "external", 50_000, seed=3).strategy
-    assert exploitability(game, uniform_strategy(game)) == pytest.approx(11 / 24)
-    assert exploitability(game, strategy) < 0.01
-    assert expected_value(game, strategy) == pytest.approx(-1 / 18, abs=0.01)
+    assert expected_value(game, run.strategy) == pytest.approx(value, abs=bound)
+    if (
+        game is MATRIX
+    ):  # three nodes on each path; external sampling visits both actions of the traverser: 5 and 4 nodes
+        assert run.nodes == iterations * (9 if algorithm == "external" else 6)

@@ -262,7 +262,10 @@ def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path
 
 
 def carrying_values(policy, folder):
-    """A copy of a policy, by links, with values of its own: {(street, player): [buckets, places]}, {street: nodes}."""
+    """Copy a policy by links, with random values of its own.
+
+    Return {(street, player): [buckets, places]} and {street: nodes}.
+    """
     tree, rng, values, roots = policy.game.tree, np.random.default_rng(8), {}, {}
     folder.mkdir()
     for path in policy.path.iterdir():
@@ -359,22 +362,6 @@ def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, caps
     ):
         assert command("export", trained / "policy", tmp_path / "none", *wrong) == 2
         assert words in capsys.readouterr().err and not (tmp_path / "none").exists()
-
-
-def test_rows_as_csv_name_buckets(trained, tmp_path, tables_read_once):
-    assert command("export", trained / "run", tmp_path / "out.csv", "--format", "csv") == 0
-    lines = (tmp_path / "out.csv").read_text().splitlines()
-    assert lines[1].startswith(",0,1,bucket 0,,f,")
-    game = open_run(trained / "run").build_game()
-    assert len(lines) == 1 + sum(int(s) * int(b) for s, b in zip(game.tree.row_slots, game.buckets, strict=True))
-
-
-def test_head_to_head_on_the_command_line(trained, capsys, tables_read_once):
-    record = answer(capsys, "evaluate", trained / "policy", "--method", "head-to-head", "--boards", 3)
-    assert record["against"] == "uniform" and record["nodes_touched"] >= 300_000
-    same = ("--against", trained / "run", "--boards", 3)
-    record = answer(capsys, "evaluate", trained / "run", "--method", "head-to-head", *same)
-    assert record["value_chips"] == pytest.approx(0, abs=1e-6)
 
 
 def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abstractions, tmp_path, monkeypatch):

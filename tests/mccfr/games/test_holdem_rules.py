@@ -46,7 +46,7 @@ class PokerKitHand:
         self.deal()
 
     def deal(self):
-        """Board cards that are due, one street after the other where nobody acts any more."""
+        """Deal the board cards that are due, street after street if both players are all-in."""
         while self.state.can_burn_card("??"):
             self.state.burn_card("??")
             count = 1 if self.state.board_cards else 3
@@ -61,7 +61,7 @@ class PokerKitHand:
         return self.stack - self.state.stacks[self.actor()] - self.state.bets[self.actor()]
 
     def legal(self):
-        """Whether a fold is legal, whether a call, and the bounds of a raise over the whole hand."""
+        """Return if a fold is legal, if a call is, and the bounds of a raise over the whole hand."""
         state = self.state
         lowest = state.min_completion_betting_or_raising_to_amount
         highest = state.max_completion_betting_or_raising_to_amount
@@ -175,7 +175,10 @@ def test_random_play_agrees(oracle):
 
 
 def assert_same_betting(tree, node, state, stake):
-    """Our tree below a node and OpenSpiel's limit game; `stake`: player 0's result of a showdown, +1, 0 or -1."""
+    """Compare our tree below a node with OpenSpiel's limit game.
+
+    stake  player 0's result of a showdown: +1, 0 or -1
+    """
     while state.is_chance_node():
         state.apply_action(state.legal_actions()[0])
     if state.is_terminal():
@@ -192,7 +195,10 @@ def assert_same_betting(tree, node, state, stake):
 
 @pytest.mark.parametrize(("bet", "max_raises"), [(100, (3, 3)), (150, (1, 1)), (200, (2, 4)), (100, (0, 1))])
 def test_flop_holdem_is_the_dealers_limit_game(bet, max_raises):
-    """The whole betting tree, on a deal that player 0 wins: cards are dealt from the lowest, he gets the aces."""
+    """Compare the whole betting tree on a deal that player 0 wins.
+
+    Cards are dealt from the lowest, and player 0 gets the aces.
+    """
     tree = build_tree(flop_holdem_rules(BLINDS, bet, max_raises))
     most = " ".join(map(str, max_raises))
     table = {"betting": "limit", "blind": "100 50", "firstPlayer": "2 1", "stack": "100000 100000"}
@@ -213,10 +219,11 @@ def test_flop_holdem_of_the_papers():
 
 
 def test_5_flop_holdem_has_the_depths_of_its_papers_table():
-    """Steinberger 2019, table 1: decisions after no and one action before the flop, after two to five on it.
+    """Compare decision depths with Steinberger 2019, table 1.
 
-    Pots of the size of a bet, no limps, one raise before the flop and two on it; with limps, or a raise more on either
-    street, there would be deeper decisions, with fewer there would be none after five.
+    Decisions follow no or one action preflop, and two to five actions on the flop. Bets are the pot, without limps,
+    with one raise preflop and two on the flop. Limps or another raise add deeper decisions; fewer raises remove those
+    after five.
     """
     tree = build_tree(flop_holdem_rules(BLINDS, "pot", (1, 2), 5, limp=False))
     depths = {0: {0, 1}, 1: {2, 3, 4, 5}}

@@ -3,16 +3,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from endgame_files import write_endgame
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import ROOT, RUNS
+from places import ENDGAMES, RUNS
 from refusals import refused
 
 from abstraction.cards import COMBO_COUNT, cards_text, combo_index, combo_masks, combo_table, parse_cards
-from mccfr.games.libratus import Endgame, read_endgame, write_endgame
-
-DATA = ROOT / ".." / "shared" / "data" / "libratus_endgames"
-OURS = {"river": RUNS / "games" / "river.txt", "turn": RUNS / "games" / "turn.txt"}
+from mccfr.games.libratus import Endgame, read_endgame
 
 
 def joint_weight(reach):
@@ -49,7 +47,6 @@ def test_write_then_read_gives_the_same_endgame(tmp_path_factory, street, seed, 
     write_endgame(path, endgame)
     again = read_endgame(path)
     assert same(again, endgame)
-    assert again.round == street + 1
     assert isinstance(again.pot_chips, int) == float(pot_chips).is_integer()
 
 
@@ -83,105 +80,94 @@ def test_windows_line_ends_java_exponents_blank_lines_and_any_order(tmp_path):
     assert same(read_endgame(path), endgame)
 
 
-def test_errors_say_what_and_where(tmp_path):
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """The lines of a river file whose hands all have the reach 0.5."""
     endgame = replace(random_endgame(3, 2, 500), board=parse_cards("KdJh8s5c2h"))
     on_board = np.isin(combo_table(), endgame.board).any(axis=1)
     reach = np.where(on_board, 0.0, 0.5)[None].repeat(2, axis=0)
-    round_line, board, pot, reach_line = lines_of(replace(endgame, reach=reach), tmp_path)
-    numbers = reach_line.split(" ")[1:]
-
-    def bad(*lines, because):
-        path = tmp_path / "bad.txt"
-        path.write_text("\n".join(lines), encoding="utf-8")
-        refused(f"^{re.escape(str(path))}[^\n]*{re.escape(because)}[^\n]*$", read_endgame, path)
-
-    def entry(place, value):
-        changed = numbers.copy()
-        changed[place] = value
-        return round_line, board, pot, "-reach " + " ".join(changed)
-
-    bad(board, pot, reach_line, because="the key -round is missing")
-    bad(round_line, board, pot, because="the key -reach is missing")
-    bad(because="the key -round is missing")
-    bad(round_line, "-stack 5", board, pot, reach_line, because=", line 2: '-stack' is not a key")
-    bad(round_line, "pot 5", board, pot, reach_line, because=", line 2: 'pot' is not a key")
-    bad(round_line, board, pot, board, reach_line, because=", line 4: the key -board occurs a second time")
-    bad("-röund 4", board, pot, reach_line, because="byte 3 is not ASCII")
-    bad("-round 5", board, pot, reach_line, because="-round is '5': 2 (flop), 3 (turn) and 4 (river)")
-    bad("-round", board, pot, reach_line, because="-round is ''")
-    bad("-round 3", board, pot, reach_line, because="-board KdJh8s5c2h has 5 cards: -round 3 needs 4")
-    bad(round_line, "-board KdJh8s5c", pot, reach_line, because="has 4 cards: -round 4 needs 5")
-    bad(round_line, "-board KdJh8s5cKd", pot, reach_line, because="-board: 'KdJh8s5cKd' holds the card Kd twice")
-    bad(round_line, "-board KdJh8s5c2x", pot, reach_line, because="-board: '2x' in 'KdJh8s5c2x' is not a card")
-    for bad_pot in ("0", "-500", "NaN", "1e999", "", "500 600", "1_000"):
-        bad(round_line, board, f"-pot {bad_pot}", reach_line, because=f"-pot is {bad_pot!r}: a finite number")
-    bad(round_line, board, pot, "-reach " + " ".join(numbers[:-3]), because="-reach has 2649 numbers: 2652 are")
-    bad(round_line, board, pot, reach_line + " 0.0", because="-reach has 2653 numbers: 2652 are needed")
-    bad(*entry(4, "-0.5"), because="-reach entry 5 (player 0, hand 2s3h) is -0.5: a finite number of at least 0")
-    for bad_number in ("NaN", "Infinity", "-inf", "1e999", "0,5", "0x1p3", "1_0", "abc"):
-        bad(*entry(2651, bad_number), because=f"-reach entry 2652 (player 1, hand AdAc) is {bad_number!r}: a finite")
-    bad(*entry(1326, "0.1"), because="-reach entry 1327 (player 1, hand 2s2h) is 0.1, but the hand shares a card")
-    for player, name in ((0, "player 0"), (1, "player 1")):
-        nothing = numbers.copy()
-        nothing[1326 * player : 1326 * player + 1326] = ["0"] * 1326
-        bad(round_line, board, pot, "-reach " + " ".join(nothing), because=f"-reach is 0 for every hand of {name}")
-    blocked = ["0"] * 2652
-    blocked[2] = blocked[1326 + 3] = "1"
-    bad(round_line, board, pot, "-reach " + " ".join(blocked), because="-reach leaves no deal")
-    bad(round_line, board, pot, "-reach" + " 1e300" * 2652, because="shares a card with the board")
-    for extreme in ("1e300", "1e-300"):
-        changed = [number.replace("0.5", extreme) for number in numbers]
-        bad(round_line, board, pot, "-reach " + " ".join(changed), because="-reach is too large or too small")
-    bad("x" * (1 << 21), because="larger than 1048576 bytes")
+    lines = lines_of(replace(endgame, reach=reach), tmp_path_factory.mktemp("good"))
+    return dict(zip(("round", "board", "pot", "reach"), lines, strict=True))
 
 
-def test_write_refuses_what_read_would_refuse(tmp_path):
-    good = random_endgame(3, 3, 500)
-    hit = good.reach.copy()
-    hit[1, combo_index(good.board[0], good.board[1])] = 1
-    path = tmp_path / "bad.txt"
-    for bad, message in (
-        (replace(good, street=0), "-round is 1"),
-        (replace(good, board=good.board[:4]), "has 4 cards"),
-        (replace(good, board=(*good.board[:4], good.board[0])), "holds a card twice"),
-        (replace(good, pot_chips=-2), "-pot is -2"),
-        (replace(good, reach=hit), "shares a card with the board"),
-        (replace(good, reach=-good.reach), "a finite number of at least 0 is needed"),
-        (replace(good, reach=good.reach[:, :5]), r"the shape \(2, 5\)"),
-    ):
-        refused(message, write_endgame, path, bad)
-    assert not path.exists()
+def without(name):
+    return lambda good: [line for key, line in good.items() if key != name]
+
+
+def instead(name, line):
+    return lambda good: [*without(name)(good), line]
+
+
+def entry(*changes):
+    """Replace numbers of the reach line, given as (place, text)."""
+
+    def lines(good):
+        numbers = good["reach"].split(" ")[1:]
+        for place, text in changes:
+            numbers[place] = text
+        return instead("reach", "-reach " + " ".join(numbers))(good)
+
+    return lines
+
+
+def scaled(text):
+    return lambda good: instead("reach", good["reach"].replace("0.5", text))(good)
 
 
 @pytest.mark.parametrize(
-    ("number", "street", "board", "pot_chips", "hands", "weight"),
+    ("lines", "because"),
     [
-        (1, 2, "7s9h9cTc", 500, [828, 965], 206_884.76279),
-        (2, 2, "Ts6hAh7c", 4780, [855, 405], 1_204.788015),
-        (3, 3, "4s8hTc9h2s", 500, [1033, 1059], 84_774.98136),
-        (4, 3, "JsKs5cQs7d", 3750, [705, 982], 594.664682),
+        (without("round"), "the key -round is missing"),
+        (without("reach"), "the key -reach is missing"),
+        (lambda _: [], "the key -round is missing"),
+        (lambda good: ["-stack 5", *good.values()], "line 1 begins with '-stack'"),
+        (lambda good: ["pot 5", *good.values()], "line 1 begins with 'pot'"),
+        (lambda good: [*good.values(), good["board"]], "line 5 has the key -board a second time"),
+        (instead("round", "-r\N{LATIN SMALL LETTER O WITH DIAERESIS}und 4"), "line 4 begins with"),
+        (instead("round", "-round 5"), "-round is '5': 2 (flop), 3 (turn) and 4 (river)"),
+        (instead("round", "-round"), "-round is ''"),
+        (instead("round", "-round 3"), "-board KdJh8s5c2h has 5 cards: -round 3 needs 4"),
+        (instead("board", "-board KdJh8s5c"), "has 4 cards: -round 4 needs 5"),
+        (instead("board", "-board KdJh8s5cKd"), "'KdJh8s5cKd' holds the card Kd twice"),
+        (instead("board", "-board KdJh8s5c2x"), "'2x' in 'KdJh8s5c2x' is not a card"),
+        *((instead("pot", f"-pot {pot}"), "-pot is ") for pot in ("0", "-500", "NaN", "1e999", "", "500 600", "1_000")),
+        (lambda good: [*without("reach")(good), good["reach"] + " 0.0"], "-reach has 2653 numbers: 2652 are needed"),
+        (entry((4, "-0.5")), "-reach entry 5 (player 0, hand 2s3h) is -0.5: a finite number of at least 0"),
+        *(
+            (entry((2651, text)), "-reach entry 2652 (player 1, hand AdAc) is ")
+            for text in ("NaN", "Infinity", "1e999", "0,5", "0x1p3", "1_0", "abc")
+        ),
+        (entry((1326, "0.1")), "-reach entry 1327 (player 1, hand 2s2h) is 0.1: the hand shares a card"),
+        (entry(*((place, "0") for place in range(1326))), "-reach allows no deal"),
+        (
+            entry(*((place, "1" if place in (2, 1326 + 3) else "0") for place in range(2652))),
+            "-reach allows no deal",
+        ),
+        (scaled("1e300"), "-reach is too large or too small"),
+        (scaled("1e-300"), "-reach is too large or too small"),
     ],
 )
-def test_the_four_published_endgames(number, street, board, pot_chips, hands, weight):
-    path = DATA / f"subgame{number}.txt"
+def test_errors_name_the_file_and_the_value(good, tmp_path, lines, because):
+    path = tmp_path / "bad.txt"
+    path.write_text("\n".join(lines(good)), encoding="utf-8")
+    refused(f"^{re.escape(str(path))}[^\n]*{re.escape(because)}[^\n]*$", read_endgame, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "street", "board", "pot_chips", "hands", "weight"),
+    [
+        (ENDGAMES / "subgame1.txt", 2, "7s9h9cTc", 500, [828, 965], 206_884.76279),
+        (ENDGAMES / "subgame2.txt", 2, "Ts6hAh7c", 4780, [855, 405], 1_204.788015),
+        (ENDGAMES / "subgame3.txt", 3, "4s8hTc9h2s", 500, [1033, 1059], 84_774.98136),
+        (ENDGAMES / "subgame4.txt", 3, "JsKs5cQs7d", 3750, [705, 982], 594.664682),
+        (RUNS / "games/river.txt", 3, "KdJh8s5c2h", 600, [460, 505], 51_563.973008),
+        (RUNS / "games/turn.txt", 2, "Qd9c6c3h", 1800, [83, 102], 1_931.269584),
+    ],
+)
+def test_published_endgames_and_our_own(path, street, board, pot_chips, hands, weight):
     if not path.exists():
         pytest.skip("the LibratusEndgames files are not part of the repository; the examples are not here")
     endgame = read_endgame(path)
     assert (endgame.street, cards_text(endgame.board), endgame.pot_chips) == (street, board, pot_chips)
     assert (endgame.reach > 0).sum(axis=1).tolist() == hands
     assert joint_weight(endgame.reach) == pytest.approx(weight, rel=1e-9, abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "street", "board", "pot_chips", "hands", "weight"),
-    [
-        ("river", 3, "KdJh8s5c2h", 600, [460, 505], 51_563.973008),
-        ("turn", 2, "Qd9c6c3h", 1800, [83, 102], 1_931.269584),
-    ],
-)
-def test_our_own_endgames(name, street, board, pot_chips, hands, weight):
-    endgame = read_endgame(OURS[name])
-    assert (endgame.street, cards_text(endgame.board), endgame.pot_chips) == (street, board, pot_chips)
-    assert (endgame.reach > 0).sum(axis=1).tolist() == hands
-    assert joint_weight(endgame.reach) == pytest.approx(weight, rel=1e-9)
-    assert OURS[name].stat().st_size < 30_000

@@ -20,7 +20,7 @@ TURN, RIVER = MenuGame(20_000, 100, 2, 2), MenuGame(20_000, 100, 3, 1)
 
 @dataclass
 class Count:
-    """A second count of a menu's betting: chips by street, as at a table, and what is offered as a plain function."""
+    """An independent count of a menu's betting, by street; `offered` is a plain function."""
 
     offered: object  # (street, player, raises on the street) -> sizes
     stack: float = 20_000
@@ -97,13 +97,6 @@ def by_bets(street, player, raises):
     return [("0.5p", "2p"), ("1p",), ("allin",)][min(raises, 2)]
 
 
-def mixed(street, player, raises):
-    """First bets of one table, raises of another: sizes of the street, then `later` of the player."""
-    if street == 3:
-        return ("1p",) if raises == 0 else (("allin",) if player == 1 else ("0.5p",))
-    return ("1p",) if raises == 0 else ("2x",)
-
-
 CASES = {
     "players": (
         Menu(
@@ -124,20 +117,9 @@ CASES = {
         ),
         {"offered": by_bets, "stack": 5_000},
     ),
-    "mixed tables": (
-        Menu(
-            sizes=(("1p",), ("2x",)),
-            river=StreetMenu(sizes=(("1p",), ("0.5p",), ("0.5p",)), button=PlayerMenu(later=("allin",))),
-        ),
-        {"offered": mixed, "stack": 3_000},
-    ),
     "threshold": (
         Menu(first=("0.5p", "1p"), later=("1p",), allin_threshold=0.4),
         {"offered": lambda street, player, raises: ("0.5p", "1p") if raises == 0 else ("1p",), "threshold": 0.4},
-    ),
-    "whole stack as threshold": (
-        Menu(first=("1p",), later=("1p",), allin_threshold=1),
-        {"offered": lambda *_: ("1p",), "threshold": 1.0, "stack": 2_700},  # 2,700: three pots from 100
     ),
     "no limp": (
         Menu(first=HALF, later=POT, max_bets=2, limp=False),
@@ -176,11 +158,6 @@ CASES = {
             "ante": 15,
         },
     ),
-    "short": (
-        Menu(first=HALF, later=("1p",)),
-        {"offered": lambda street, player, raises: ("1p",) if raises else HALF, "stack": 437},
-    ),
-    "no bets": (Menu(first=(), later=()), {"offered": lambda *_: ()}),
 }
 
 

@@ -31,9 +31,10 @@ def distributions(game, seed):
 
 
 def played(game, drawn, forced="", before="") -> Strategy:
-    """Every hand alike by the distribution of its line; `before` is what the game's own lines leave out.
+    """Return the strategy that plays the distribution of each line with every hand.
 
-    forced  actions that are played for certain, from the beginning of the line
+    forced  actions that are played with certainty from the start of the line
+    before  prefix that the lines of a subgame lack
     """
     probability, weight = [], []
     for block in range(2 * game.tree.streets):
@@ -64,7 +65,7 @@ def test_from_the_root_it_is_the_game_itself():
 
 
 def test_values_of_all_rivers_make_the_value_of_the_turn():
-    """Where the turn is checked through, its value is the mean over rivers, by the pairs of hands each leaves."""
+    """Compare a turn without bets with the mean over its rivers, weighted by pairs of hands."""
     game, file = build_game(TURN, GAMES), read_endgame(GAMES / "turn.txt")
     drawn = distributions(game, 5)
     whole = evaluate_exact(game, played(game, drawn, forced="cc")).value_chips

@@ -89,7 +89,7 @@ def test_suits_that_ranges_tell_apart_are_not_merged():
 
 @pytest.mark.parametrize("name", ["monotone turn", "turn of trips"])
 def test_planted_error_hands_renamed_the_other_way(name):
-    """By the inverse of each: of three suits alike, what takes a board to another is not what takes it back."""
+    """Plant the inverse of each permutation, which differs if three suits are isomorphic."""
     game = merged(*SAME[name][:3])
     public = public_tree(game)
     copies = public.copies

@@ -57,7 +57,7 @@ def places(found, line):
 
 @given(SHARES, SHARES, SHARES)
 def test_the_mapping_has_its_published_properties(a, b, c):
-    """Ganzfried & Sandholm 2013, section 3: boundaries, monotonicity; and the median bet that is taken for either."""
+    """Test boundaries, monotonicity and the median of Ganzfried & Sandholm 2013, section 3."""
     small, share, large = sorted((a, b, c))
     if large - small < 1e-3:
         return
@@ -182,7 +182,7 @@ def random_action(found, state, rng):
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**9), st.sampled_from(sorted(MENUS)), st.sampled_from((300, 2_000, 20_000)))
 def test_readings_keep_step_with_the_game(seed, menu, stack):
-    """Any line: probabilities sum to 1, whoever is to act acts in every reading, what he would do is legal."""
+    """Play random lines: probabilities sum to 1, the player to act agrees, and actions are legal."""
     if menu == "no limp" and stack == 300:
         stack = 2_000
     found, rng = translation(menu, stack), random.Random(seed)
@@ -207,7 +207,7 @@ def test_readings_keep_step_with_the_game(seed, menu, stack):
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**9))
 def test_play_by_the_tree_is_read_as_it_was_meant(seed):
-    """A player's own amounts, rounded to chips, are the tree's actions that they came from, or next to certainly so."""
+    """Translate a player's own rounded amounts back to the tree's actions, with probability above 0.99."""
     found, rng = translation(), random.Random(seed)
     state, reading = found.rules.start(), LineReading(0, 1.0)
     while isinstance(state, BettingState) and found.tree.arrays.kind[reading.node] == DECISION:

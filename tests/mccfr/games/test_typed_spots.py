@@ -1,6 +1,7 @@
 """Spots typed by users: boards, ranges, stacks, bet sizes in other tools' notation."""
 
 import numpy as np
+from endgame_files import write_endgame
 from places import RUNS
 from refusals import refusals, refused
 
@@ -8,7 +9,7 @@ from abstraction.cards import combo_index, combo_text, parse_cards
 from abstraction.range_notation import parse_range, read_range
 from mccfr.config.toml_files import config_from, load_config
 from mccfr.games.holdem_subgame import dropped_text, spot_endgame
-from mccfr.games.libratus import Endgame, write_endgame
+from mccfr.games.libratus import Endgame
 from mccfr.games.registry import build_game
 from mccfr.runs.directory.identity import identity_document
 from mccfr.trees.betting_lines import all_lines
@@ -39,7 +40,7 @@ def menu(**keys):
 
 
 def test_a_typed_spot_is_the_one_of_a_file(tmp_path):
-    """Ranges, tree and payoffs are those of a file that a script would write, the stack counted over the whole hand."""
+    """Compare ranges, tree and payoffs with those of a file, whose stack counts the whole hand."""
     reach = np.stack([parse_range("AA,KK:0.5"), parse_range("QQ,AKs")])
     board = parse_cards(SPOT["board"])
     reach[:, [combo_index(card, other) for card in board for other in range(52) if other != card]] = 0
@@ -111,7 +112,7 @@ test_spots_that_cannot_be = refusals(
     ("game.ranges.oop has no hand that the board QsJh2h7c3d leaves", {"ranges": {"oop": "QsJh", "ip": "AA"}}),
     ("game.ranges.oop: 170 numbers are no range", {"ranges": {"oop": [0.5] * 170, "ip": "AA"}}),
     ("game.ranges.oop: number 1 is 2: a weight from 0 to 1", {"ranges": {"oop": [2.0] * 169, "ip": "AA"}}),
-    ("leaves no deal", {"ranges": {"oop": "AsAh", "ip": "AsAd"}}),
+    ("allows no deal", {"ranges": {"oop": "AsAh", "ip": "AsAd"}}),
     ("game.menu.add: 'c' is not allowed: a line ends in a bet", {"menu": {"add": ["c"]}}),
     ("r95 is no bet after the line ''.*100 to 1000", {"menu": {"add": ["r95"]}, "big_blind": 10}),
     ("game.menu.remove: 'cccr300' is no line of the tree", {"menu": {"remove": ["cccr300"]}}),
@@ -142,7 +143,10 @@ def test_bets_that_leave_little_of_the_pot_behind_are_all_in(tmp_path):
 
 
 def test_donk_bets_have_sizes_of_their_own(tmp_path):
-    """Into who bet on the flop the first player may bet a quarter only; after checks, and as second, a half as ever."""
+    """Offer a quarter of the pot, and no half, to the first player after the opponent bet the flop.
+
+    After checks, and for the second player, the size is a half.
+    """
     sizes = menu(first=["50%"], turn={"oop": {"donk": ["25%"]}}, river={"donk": []})
     found = lines(game(tmp_path, board="QsJh2h", pot=20, effective_stack=400, menu=sizes))
     assert "cr20c/r30" in found and "cr20c/r40" not in found
@@ -184,7 +188,10 @@ def test_the_identity_of_a_game_from_a_file_is_the_files_content():
 
 
 def test_hands_alike_share_an_infoset_unless_a_lock_tells_them_apart(tmp_path):
-    """Clubs and diamonds are alike on this turn: so are the two flushless hands, and not when one alone is locked."""
+    """Merge two flushless hands on a turn where clubs and diamonds are isomorphic.
+
+    A lock of one of them alone keeps them separate.
+    """
     spot = {"board": "QsJh2h7h", "ranges": {"oop": "AA,ATs", "ip": "QQ,AKs"}, "menu": menu(first=["1p"])}
     clubs, diamonds = (combo_index(*parse_cards(hand)) for hand in ("AcTc", "AdTd"))
 
@@ -200,7 +207,7 @@ def test_hands_alike_share_an_infoset_unless_a_lock_tells_them_apart(tmp_path):
 
 
 def test_a_range_may_be_a_long_text():
-    """1,326 numbers with decimals, and all hands by name, are longer than other texts of a configuration may be."""
+    """Accept ranges longer than other texts of a configuration: 1,326 numbers, or all hands by name."""
     weights = np.linspace(0, 1, 1326).round(4)
     named = ",".join(f"{combo_text(hand)}:{one}" for hand, one in enumerate(weights))
     for text in (" ".join(map(str, weights)), named):

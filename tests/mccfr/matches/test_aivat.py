@@ -21,6 +21,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 from mutants import mutant
+from naive import listed_deals
 from places import RUNS
 from strategies import random_strategy, seated
 
@@ -73,7 +74,7 @@ class Table:
 
     def all_histories(self):
         """(deal, hand as played, probability, chips of player 0)."""
-        for deal, chance in self.dealing.all_deals():
+        for deal, chance in listed_deals(self.dealing):
             todo = [(self.betting.start()[0], (), (), chance)]
             while todo:
                 state, states, actions, p = todo.pop()

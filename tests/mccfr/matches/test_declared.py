@@ -37,7 +37,7 @@ def lines(path):
 
 
 def test_a_declared_match_leaves_its_verdict(kuhn, tmp_path, capsys):
-    """The same again draws the same; another expectation other hands.  A file of something else is left alone."""
+    """Draw the same hands for the same declaration, others for another; leave other files alone."""
     path, command = tmp_path / "said", ("match", kuhn, "always-call", "--hands", 200, "--declare", "said")
     one = answer(capsys, *command, "--expect", "chips low > -5000")
     again = answer(capsys, *command, "--expect", "chips low > -5000")

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from commands import answer, call
 from msgspec import structs
+from naive import listed_deals
 from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
@@ -111,7 +112,7 @@ def test_intervals_hold_as_often_as_they_say():
     at = table("kuhn")
     share, *values = pair_values(at, KNOWN["player 0"])
     deals = [deal for deal, _, weight, _ in at.histories if weight > 0]
-    groups = [np.flatnonzero([deal == each for deal in deals]) for each in dict(at.dealing.all_deals())]
+    groups = [np.flatnonzero([deal == each for deal in deals]) for each in dict(listed_deals(at.dealing))]
     chance = np.array([share[group].sum() for group in groups])
     rng = np.random.default_rng(0)
     for figure in values:

@@ -140,7 +140,7 @@ def test_one_walk_values_every_line_before_the_flop(monkeypatch):
 
 
 def test_another_bet_costs_what_it_is_taken_for(reviewer):
-    """450 into 600 lies between a check and the pot; the river is answered where the likelier of both leads."""
+    """Map 450 into 600 between a check and the pot; the river follows the likelier reading."""
     line, holes, board = "r300c/cc/cc/r750c", *RIVER[1:]
     rows = [row for row in reviewer.review(hand(line, holes, board), 0).decisions if row.street == 3]
     bet, call = rows
@@ -166,7 +166,7 @@ def test_a_hand_that_is_solved_again_has_costs_against_the_solution(monkeypatch,
 
 
 def test_what_the_tree_holds_for_over_is_known_where_hands_are_solved_again(reviewer):
-    """19,000 of 20,000 are taken for all-in; what is done with the rest costs something."""
+    """Map 19,000 of 20,000 to all-in; the decisions about the rest still have a cost."""
     solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, "river")
     called = hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d")
     assert reviewer.review(called, 0).unknown - solving.review(called, 0).unknown == 3

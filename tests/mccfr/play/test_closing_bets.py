@@ -99,7 +99,7 @@ def won(policy, kind):
 
 
 def test_the_smallest_bets_win_no_more_than_from_the_naive_reply():
-    """The interval of what they win is not above what blind calls give them, also paired by deals; folding's is."""
+    """Win no more with the smallest bets than against blind calls, also paired; against folds, more."""
     policy = plain_policy()
     looked, blind, timid = (won(policy, kind) for kind in (Seat, Blindly, Timidly))
     assert Blindly.met > PAIRS / 10

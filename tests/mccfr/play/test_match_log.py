@@ -87,7 +87,7 @@ def reopened(path, open_log=opened):
 
 
 def refused_of(log, count, damage, path, opening):
-    """How many of so many damaged copies are refused; the others say the same chips, in the order of the hands."""
+    """Return how many damaged copies are refused; the others give the same chips, in order of hands."""
     random, found, lines = Random(damage.__name__), 0, log.read_bytes().splitlines()
     won = [hand.chips for hand in reopened(log, opening)]
     for _ in range(count):
@@ -148,7 +148,7 @@ def test_the_sentence_says_what_is_wrong_and_where(whole, tmp_path, old, new, sa
 
 
 def head_of(log):
-    """What stands in a log that has just been begun, which is closed."""
+    """Return the content of a log that was begun and closed."""
     head = log.path.read_bytes()
     log.close()
     return head
@@ -174,7 +174,7 @@ def bot_log(path):
 
 @pytest.fixture(scope="module")
 def diary(whole, tmp_path_factory):
-    """What a bot would write of the match, and of the beginning of another one."""
+    """Return a bot's log of the match, and of the beginning of another."""
     path = tmp_path_factory.mktemp("diary") / "bot.log"
     hands = [read_hand(line) for line in whole.read_text().splitlines() if line.startswith("STATE:")]
     keeper = bot_sessions._HandRecorder.__new__(bot_sessions._HandRecorder)
@@ -193,7 +193,7 @@ def test_the_log_of_a_bot_holds_several_matches(diary, whole):
 
 @pytest.mark.parametrize("damage", [flip, twice, swapped])
 def test_a_damaged_log_of_a_bot_is_refused_or_says_the_same_chips(diary, tmp_path, damage):
-    """A number that leaves hands out, cards that nobody saw and chips of a hand that was not shown cannot be told."""
+    """Leave out damage that no reader can notice: skipped numbers, unseen cards and unshown chips."""
     assert refused_of(diary, 40, damage, tmp_path / "damaged.log", bot_log) >= (20 if damage is flip else 36)
 
 
@@ -220,7 +220,7 @@ test_hands_that_cannot_be_in_the_log_of_a_bot = refusals(
 
 
 def certain(operations, path):
-    """Whether a file's lines and its name would outlive a power cut after these operations."""
+    """Return True if a file's lines and name survive a power cut after these operations."""
     mine = [operation.kind for operation in operations if operation.path == path]
     writes = [place for place, operation in enumerate(operations) if operation.path == path]
     names = [place for place, o in enumerate(operations) if o.kind == "fsync_dir" and o.path == path.parent]
@@ -228,7 +228,7 @@ def certain(operations, path):
 
 
 def test_name_and_lines_are_on_the_disk_when_a_hand_is_written(tmp_path):
-    """Whether or not another follows."""
+    """Check the last hand and the others."""
     path, at = tmp_path / "match.log", dealer(PLAN, ("always-call", "always-call"))
     with durable.recording() as operations:
         log = opened(path)

@@ -239,7 +239,7 @@ def test_a_damaged_row_is_not_played(leduc, tmp_path):
 
 
 def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_path, monkeypatch):
-    """Somebody else's policy: right checksums of wrong rows."""
+    """Refuse a policy with wrong rows and matching checksums."""
     original = policy_writing._table_arrays
 
     def less(*given):

@@ -144,7 +144,7 @@ def test_a_session_follows_its_directory(tmp_path, form):
 
 
 def test_ranks_follow_the_run_directory(tmp_path):
-    """Their own copies of the path are of their machine; here they are objects of the coordinator's process."""
+    """Move a run whose ranks are objects of the coordinator's process, with paths of their own."""
     directory, moved = tmp_path / "run", tmp_path / "moved"
     run = stratified_run(directory, checkpoint_nodes=30_000)
     with held_directory.HeldDirectory(directory) as held:

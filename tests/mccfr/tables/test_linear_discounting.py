@@ -60,7 +60,7 @@ def apply_updates(tables, updates, deltas, weight, rng):
 
 
 def record_updates(game, period_nodes, nodes):
-    """The updates of an undiscounted run, iteration by iteration: rows [E, 3], deltas [E, A] and periods [E]."""
+    """Return the updates of an undiscounted run by iteration: rows [E, 3], deltas [E, A], periods [E]."""
     wide = {"regret_dtype": "float64", "sum_dtype": "float64"}
     trainer = Trainer(game, schedule=Schedule("none", period_nodes), **wide)
     cells, known = np.full(len(trainer.arrays.regret), -1), []

@@ -68,7 +68,10 @@ def test_of_several_likeliest_a_fold_is_taken_last():
 
 @pytest.mark.parametrize("manner", MANNERS, ids=str)
 def test_a_match_plays_what_it_is_told_to(manner):
-    """Hand for hand what the strategy that is so wins, in all three figures; and not what the plain one wins."""
+    """Compare a match with options, hand by hand, with one of the simplified strategy, in three figures.
+
+    The unchanged strategy wins something else.
+    """
     game = game_of("leduc")
     a, b = random_strategy(game, 1), random_strategy(game, 2)
 

@@ -52,7 +52,7 @@ def test_counts_of_named_menus(name):
 
 
 def test_every_action_has_its_node_and_every_chance_is_flagged():
-    """What the counts leave open: leaves by kind, and the board cards on the way into each node."""
+    """Check what counts do not: leaves by kind, and the board cards dealt before each node."""
     tree = holdem_tree(PERFT["S"][0])
     arrays, labels = tree.arrays, np.array(tree.label)
     leaf = arrays.kind == TERMINAL

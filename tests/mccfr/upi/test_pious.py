@@ -34,7 +34,7 @@ OOP, IP = "AA,KQs,JTs", "QQ,AJs,T9s:0.5"
 
 @pytest.fixture(autouse=True)
 def _its_pipes():
-    """What it leaves open is closed here, and not in other tests."""
+    """Close the pipes that the client leaves open."""
     yield
     gc.collect()
 
@@ -108,7 +108,7 @@ def test_it_builds_solves_walks_and_locks(turn):
 
 
 def test_it_aggregates_what_it_has_saved(turn, made, tmp_path):
-    """Its report of a folder with one file has what its solver says of each node; the river's over all cards."""
+    """Compare the report of a folder with the solver's figures of each node, over all river cards."""
     solver, _ = turn
     assert "ok!" in solver.dump_tree(str(tmp_path / "QsJh2h7c.cfr"))
     (tmp_path / "script.txt").write_text("#QsJh2h7c:1\n")

@@ -27,7 +27,7 @@ def spots():
 
 @pytest.mark.parametrize("line", ["r200r600", "r300c/cr900", "cc/cc/"])
 def test_a_drilled_hand_begins_with_its_line(spots, line):
-    """Of any street, bets that the tree has not included; the person acts next, and the hand goes on to its end."""
+    """Begin on any street, after bets that the tree lacks too; the user acts next, to the hand's end."""
     table, said = PageTable(spots), spots.spot(line)["line"]
     state = table.sit(seed=3, line=line)
     for number in range(3):

@@ -96,7 +96,7 @@ def test_small_games_are_played_too(tmp_path):
 
 
 def test_equities_before_the_flop_are_the_known_ones():
-    """Against any two cards, as published tables have them to four digits; two pairs of classes by themselves."""
+    """Compare with published tables to four digits: against any two cards, and for two pairs of classes."""
     table, classes = preflop_equities(), preflop_classes()
     assert table.shape == (169, 169) and abs(table + table.T - 1).max() < 1e-6
     found = Spots(policy(), "random")
@@ -163,7 +163,7 @@ def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
 
 
 def paid_at(game, node, hands):
-    """What each player gets at a terminal with two hands, by the walk that solves."""
+    """Return each player's chips at a terminal with two hands, by the solver's walk."""
     reach = np.zeros_like(game.cards.reach)
     reach[[0, 1], list(hands)] = 1
     cards = replace(game.cards.listed(), reach=reach)

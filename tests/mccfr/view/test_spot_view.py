@@ -112,7 +112,7 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
 
 
 def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for(holdem):
-    """A small bet behind a check: it is taken for a check that closes the betting, or for the smallest bet."""
+    """Map a small bet after a check to a check that closes the betting, or to the smallest bet."""
     found = holdem.spot("r200c/cr300", FLOP)
     chance = {"c" if one["after_call"] else "r400": one["probability"] for one in found["readings"]}
     assert set(chance) == {"c", "r400"}
@@ -140,7 +140,7 @@ def test_equities_are_those_of_all_showdowns(holdem):
 
 
 def test_equities_before_the_last_board(holdem, leduc):
-    """Leduc's first street: the mean over boards; preflop of hold'em, all boards; none where cards are missing."""
+    """Average over boards on Leduc's first street and preflop; return None if cards are missing."""
     assert holdem.equity("r200c/") == {"equity": None, "mean": None}
     spots, _ = leduc
     found = dict(zip(spots.spot("")["hands"]["names"], spots.equity("")["equity"][0], strict=True))
@@ -160,7 +160,7 @@ def test_equities_before_the_last_board(holdem, leduc):
 
 
 def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
-    """Facing a river bet of 2 BB a fold is worth 0, a call what its equity wins of the pot, a raise what it does."""
+    """Value a fold at 0, a call by its equity, and a raise by its own EV, against a river bet of 2 BB."""
     solving, line = Solving(holdem), "r200c/cc/cc/r400"
     solving.start(line, RIVER, "unsafe")
     while not (state := solving.state())["done"]:
