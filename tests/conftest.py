@@ -1,4 +1,4 @@
-"""Shared slow fixtures and the report of processor time."""
+"""Shared slow fixtures."""
 
 import fcntl
 import gc
@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from places import RUNS
-from processor_time import ProcessorTime
 
 from abstraction.boards import STREET_CARDS, canonical_boards, used_slots
 from abstraction.buckets import Abstraction
@@ -24,8 +23,7 @@ from storage.checksums import cells_checksum
 from storage.schema import ArraySpec
 
 
-def pytest_configure(config):
-    config.pluginmanager.register(ProcessorTime())
+def pytest_configure():
     # The user's list of code: the tests have one of their own, shared by the processes of a run of tests.
     if "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="mccfr-tests-")

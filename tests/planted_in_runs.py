@@ -33,7 +33,7 @@ IN_RUNS = (
     ),
     Defect(
         "abstraction.build",
-        "            keeper.discard()\n",
+        "            saver.discard()\n",
         "",
         "The state of a clustering that has ended stays.",
         f"{BUILDING}::test_nothing_is_left_of_a_clustering_that_has_ended",

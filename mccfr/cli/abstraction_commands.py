@@ -57,22 +57,15 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
 
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
-@click.option("--against", metavar="DIR", type=path_type, help="Compare the buckets with those of this abstraction.")
 @json_option
-def info(directory: Path, against: Path | None, as_json: bool) -> None:
+def info(directory: Path, as_json: bool) -> None:
     """Print the recipe of the abstraction in DIR and measures of its buckets' quality.
 
-    Example: mccfr abstraction info runs/abstractions/quick --against runs/abstractions/standard
+    Example: mccfr abstraction info runs/abstractions/quick
     """
     from abstraction.buckets import Abstraction
 
-    opened = Abstraction(directory)
-    found = opened.info()
-    if against is not None:
-        from abstraction.comparison import agreement
-
-        for street, index in agreement(opened, Abstraction(against)).items():
-            found[street]["adjusted_rand_index"] = index
+    found = Abstraction(directory).info()
     answer(found, as_json, lambda found: "\n".join(_facts_text(*street) for street in found.items()))
 
 
@@ -86,8 +79,6 @@ def _facts_text(street: str, facts: dict[str, Any]) -> str:
             f"{facts['largest_bucket_hands']:,}, median {facts['median_bucket_hands']:,.0f}; "
             f"{facts['empty_buckets']} empty"
         )
-    if "adjusted_rand_index" in facts:
-        lines.append(f"    adjusted Rand index {facts['adjusted_rand_index']:.4f}")
     return "\n".join(lines)
 
 

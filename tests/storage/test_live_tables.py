@@ -1,7 +1,6 @@
 import math
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,15 +27,6 @@ else:
     import h5py
     tables = h5py.File(sys.argv[1] + "/tables.h5", "r")
 print([float(tables[name][...].sum()) for name in sys.argv[3:]])
-"""
-
-KILLED_RUN = """
-import os, signal, sys
-from pathlib import Path
-from storage import live_tables as live
-from storage.schema import ArraySpec
-live.create_live([ArraySpec("a", (9,), "int32", ("x",))], format="hdf5", link=Path(sys.argv[1]))
-os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -218,18 +208,6 @@ def test_a_link_that_is_there_is_not_replaced(tmp_path):
         assert tables.tables.is_dir()
         assert not os.path.lexists(tmp_path / "live")
     assert not tables.directory.exists()
-
-
-def test_leftovers_of_a_killed_run_are_removed(tmp_path):
-    link = tmp_path / "live"
-    killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(link)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    directory = link.readlink()
-    assert (directory / "tables.h5").exists()
-    assert live_tables.remove_stale_live(link) == directory
-    assert not directory.exists()
-    assert not os.path.lexists(link)
-    assert live_tables.remove_stale_live(link) is None
 
 
 def test_only_our_own_leftovers_are_removed(tmp_path):
