@@ -45,7 +45,7 @@ def test_canonical_boards_are_the_least_of_their_classes(size, count):
 
 
 @pytest.mark.parametrize("size", [3, 4, 5])
-def test_every_board_is_led_to_its_canonical_one(size):
+def test_locations_give_the_canonical_board(size):
     location = board_classes(size).location
     cards = np.array(list(combinations(range(52), size)) if size < 5 else random_boards(5, 200_000, seed=1))
     cards.sort(axis=1)

@@ -137,7 +137,7 @@ def test_stronger_hands_are_in_higher_buckets(flop):
     assert weak < middling < strong
 
 
-def test_building_again_does_only_what_has_changed(few_boards, tmp_path):
+def test_a_second_build_does_only_what_has_changed(few_boards, tmp_path):
     Builder(recipe(), tmp_path).build(STREETS[:2])
     assert Builder(recipe(), tmp_path).build(STREETS[:2]) == []
     changed = recipe(flop=StreetRecipe(features="ehs", buckets=15))
@@ -229,7 +229,7 @@ def interrupt_inside(out, built, share):
         Builder(built, out, progress=progress, save_seconds=0).build(("flop",))
 
 
-def test_an_interrupted_clustering_goes_on_where_it_stood(few_flops, few_boards, tmp_path, monkeypatch):
+def test_an_interrupted_clustering_resumes(few_flops, few_boards, tmp_path, monkeypatch):
     interrupt_inside(tmp_path, recipe(), 2 / 4)  # after two of four steps
     assert list_checkpoints(tmp_path / "unfinished-flop") and not list_checkpoints(tmp_path / "flop")
     monkeypatch.setattr(kmeans, "start", None)  # it must not begin again
@@ -238,7 +238,7 @@ def test_an_interrupted_clustering_goes_on_where_it_stood(few_flops, few_boards,
     assert not (tmp_path / "unfinished-flop").exists()
 
 
-def test_what_was_kept_for_another_recipe_is_not_used(few_flops, few_boards, tmp_path):
+def test_the_saved_state_of_another_recipe_is_not_used(few_flops, few_boards, tmp_path):
     other = recipe(flop=StreetRecipe(features="histogram", buckets=12, sample=2_000, iterations=40))
     interrupt_inside(tmp_path, other, 3 / 40)
     Builder(recipe(), tmp_path).build(("flop",))

@@ -90,7 +90,7 @@ def test_a_clustering_of_two_levels_tells_how_far_it_is(tmp_path):
     assert any(0 < share < 1 for share in shares)
 
 
-def test_what_a_run_needs_is_read_in_every_byte_before_it_begins(tmp_path):
+def test_a_run_verifies_its_abstraction_before_it_begins(tmp_path):
     Builder(nested(2), tmp_path / "built").build()
     cells = next((tmp_path / "built/flop").rglob("bucket/c/0/0"))
     cells.write_bytes(bytes(cells.stat().st_size))

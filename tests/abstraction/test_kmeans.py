@@ -132,7 +132,7 @@ def test_many_centres_equal_naive_from_any_guess(distance):
 
 
 @pytest.mark.parametrize("distance", ["l2", "emd"])
-def test_seeds_are_what_measuring_everything_gives(distance):
+def test_seeds_equal_those_of_all_distances(distance):
     points, weights = equity_like(10_000)
     problem = problem_of(points, weights, distance)
     seeds = seed_centres(problem, 90, seed=5)

@@ -139,7 +139,7 @@ def test_results_equal_those_of_an_independent_evaluator(board_cards):
     assert (results[990:] == 7.0).all()
 
 
-def test_memory_is_shared_with_whoever_knows_the_layout(fake):
+def test_the_layout_finds_the_tables_in_shared_memory(fake):
     layout = BucketLayout((0, 3), ("uint16", "uint32"))
     memory = np.zeros(layout.length_bytes, np.uint8)
     bucket_tables([fake.table("preflop"), fake.table("flop")], (0, 3), memory)
@@ -148,7 +148,7 @@ def test_memory_is_shared_with_whoever_knows_the_layout(fake):
     assert np.array_equal(layout.street(memory, 1), fake.table("flop"))
 
 
-def test_what_does_not_fit_is_refused(fake, tables):
+def test_tables_that_do_not_fit_are_refused(fake, tables):
     preflop, flop = fake.table("preflop"), fake.table("flop")
     refused(r"board cards \(3, 0\) are not supported", bucket_tables, [flop, preflop], (3, 0))
     refused("at least 3 on the last", bucket_tables, [preflop], (0,))

@@ -104,7 +104,7 @@ def seen(deck):
     return bucket, hands, [deal[4:8] for deal in dealer.cards.tolist()]
 
 
-def test_whoever_asks_sees_the_same_buckets(deck, tables, histories):
+def test_all_ways_of_looking_up_give_the_same_buckets(deck, tables, histories):
     bucket, hands, boards = seen(deck)
     assert np.array_equal(drawn(deck, 40)[0], bucket)
     for row, both, board in zip(bucket, hands, boards, strict=True):
@@ -124,7 +124,7 @@ def test_a_history_of_another_street_is_caught(deck, tables, histories):
     with pytest.raises(AssertionError):
         test_buckets_remember_and_have_equal_shares(planted)
     with pytest.raises(AssertionError):
-        test_whoever_asks_sees_the_same_buckets(planted, tables, histories)
+        test_all_ways_of_looking_up_give_the_same_buckets(planted, tables, histories)
 
 
 def nested(**others):

@@ -19,7 +19,7 @@ DEEP.append("[" * (MAX_JSON_DEPTH + 1) + "]" * (MAX_JSON_DEPTH + 1))
 
 
 @pytest.mark.parametrize("text", [*DEEP, "", "{", "[NaN]", "[-Infinity]", "9" * 5000, b"\xff\xfe\xff"], ids=range(10))
-def test_what_is_none_is_one_error_that_names_the_file(tmp_path, text):
+def test_text_that_is_not_json_is_one_error_that_names_the_file(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     refused(r"a\.json (is not JSON|nests lists)", read_json, path)

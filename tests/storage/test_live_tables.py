@@ -135,7 +135,7 @@ def test_a_zarr_shard_is_raw_cells_padding_and_the_index(tmp_path, small_chunks)
 
 
 @pytest.mark.parametrize("shapes", [[(3, 4), (5, 7), (1000, 3)], [(3, 4), (600_000, 1), (5, 7)]])
-def test_rubbish_between_the_arrays_does_not_hurt_an_hdf5_file(tmp_path, shapes):
+def test_mapped_pages_of_an_hdf5_file_hold_none_of_its_metadata(tmp_path, shapes):
     """No page that is mapped holds any of HDF5's own data."""
     specs = [spec(f"group/a{i}", shape) for i, shape in enumerate(shapes)]
     with live_tables.create_live(specs, format="hdf5", link=tmp_path / "live") as tables:
