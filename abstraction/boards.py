@@ -7,7 +7,7 @@ classes, numbered by that rank.
 Features and buckets are kept for canonical boards, in rows of 1,326 hole-card slots.  The *location* of a dealt board
 is its canonical index and the suit permutation to the canonical board.  That also maps the hole cards:
 
-    index, permutation = locate_river(tables, a, b, c, d, e)
+    index, permutation = locate(tables.choose, tables.river, cards)
     row[index, tables.hole_permutation[permutation, combo]]
 
 Each slot stands for `multiplicity` dealt pairs of board and hand.  Slots that share a card with the board are unused.
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_masks, combo_table
-from abstraction.kernels.jit import allocating_njit, inline_njit, part_njit
+from abstraction.kernels.jit import allocating_njit, part_njit
 
 BOARD_COUNTS = {3: 1755, 4: 16432, 5: 134459}
 """Number of canonical boards, by number of cards."""
@@ -53,8 +53,6 @@ class BoardTables(NamedTuple):
 
     choose: NDArray[np.int32]
     """[6, 52] C(card, k)"""
-    flop: NDArray[np.int32]
-    """[22100] locations of boards of three cards, by rank"""
     turn: NDArray[np.int32]
     """[270725] locations of boards of four cards, by rank"""
     river: NDArray[np.int32]
@@ -105,40 +103,20 @@ def _fill_locations(choose, suit_permutation, inverse, boards, multiplicity, loc
         cards[raised] += 1
 
 
-@inline_njit
-def _unpack(location):
-    """Return the canonical index and the suit permutation of a location."""
-    return location >> _PERMUTATION_BITS, location & _PERMUTATION_MASK
-
-
 @part_njit
-def locate_flop(tables, a, b, c):
-    """Return the canonical index and suit permutation (int64) of three distinct cards in any order."""
-    at_a = 1 + (a > b) + (a > c)
-    at_b = 1 + (b > a) + (b > c)
-    rank = tables.choose[at_a, a] + tables.choose[at_b, b] + tables.choose[6 - at_a - at_b, c]
-    return _unpack(np.int64(tables.flop[rank]))
+def locate(choose, location, cards):
+    """Return the canonical index and suit permutation (int64) of distinct cards [n] int64 in any order.
 
-
-@part_njit
-def locate_turn(tables, a, b, c, d):
-    """Return the canonical index and suit permutation (int64) of four distinct cards in any order."""
-    at_a = 1 + (a > b) + (a > c) + (a > d)
-    at_b = 1 + (b > a) + (b > c) + (b > d)
-    at_c = 1 + (c > a) + (c > b) + (c > d)
-    rank = tables.choose[at_a, a] + tables.choose[at_b, b] + tables.choose[at_c, c]
-    return _unpack(np.int64(tables.turn[rank + tables.choose[10 - at_a - at_b - at_c, d]]))
-
-
-@part_njit
-def locate_river(tables, a, b, c, d, e):
-    """Return the canonical index and suit permutation (int64) of five distinct cards in any order."""
-    at_a = 1 + (a > b) + (a > c) + (a > d) + (a > e)
-    at_b = 1 + (b > a) + (b > c) + (b > d) + (b > e)
-    at_c = 1 + (c > a) + (c > b) + (c > d) + (c > e)
-    at_d = 1 + (d > a) + (d > b) + (d > c) + (d > e)
-    rank = tables.choose[at_a, a] + tables.choose[at_b, b] + tables.choose[at_c, c] + tables.choose[at_d, d]
-    return _unpack(np.int64(tables.river[rank + tables.choose[15 - at_a - at_b - at_c - at_d, e]]))
+    `location` holds the locations of boards of n cards, by rank.
+    """
+    rank = np.int64(0)
+    for i in range(cards.shape[0]):
+        place = 1
+        for j in range(cards.shape[0]):
+            place += cards[i] > cards[j]
+        rank += choose[place, cards[i]]
+    found = np.int64(location[rank])
+    return found >> _PERMUTATION_BITS, found & _PERMUTATION_MASK
 
 
 # --- functions ---
@@ -190,12 +168,7 @@ def check_board(board: Sequence[int], sizes: Sequence[int] = (3, 4, 5)) -> None:
 
 @cache
 def board_classes(cards: int) -> CanonicalBoards:
-    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use and shared.
-
-    Raises `ValueError` for another number of cards.
-    """
-    if cards not in BOARD_COUNTS:
-        raise ValueError(f"boards of {cards} cards were asked for: 3, 4 and 5 are supported")
+    """Return all boards of 3, 4 or 5 cards with their canonical boards, built on first use and shared."""
     permutation = suit_permutations().astype(np.int64)
     inverse_of = np.argsort(permutation, axis=1)
     inverse = (inverse_of[:, None] == permutation[None]).all(axis=2).argmax(axis=1)
@@ -214,8 +187,7 @@ def canonical_boards(cards: int) -> NDArray[np.int8]:
 @cache
 def board_tables() -> BoardTables:
     """Return the tables that kernels take, built on first use and shared."""
-    flop, turn, river = (board_classes(cards).location for cards in BOARD_COUNTS)
-    return BoardTables(_choose_table(), flop, turn, river, hole_permutations())
+    return BoardTables(_choose_table(), board_classes(4).location, board_classes(5).location, hole_permutations())
 
 
 def locate_board(board: Sequence[int]) -> tuple[int, int]:

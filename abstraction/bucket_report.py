@@ -1,4 +1,4 @@
-"""Statistics of a street's buckets over all dealt hands: sizes, mean equity and its spread."""
+"""Statistics of a street's buckets: sizes, mean equity and its spread, variance explained."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from abstraction.kernels.jit import njit
 from abstraction.street_features import StreetHands
 
-_DENSE_CELLS = 1 << 24  # up to this many pairs of buckets are counted in a dense table
-_BOARDS = 1024  # boards whose hands are paired at a time if the table would be larger
+_ROWS = 1 << 17  # points whose variance is summed at a time
 
 
 class BucketTotals(NamedTuple):
@@ -61,43 +60,26 @@ def bucket_totals(street: StreetHands, bucket: NDArray[Any], sums: NDArray[Any],
     return BucketTotals(hands, equity, np.sqrt(squares / np.maximum(hands, 1)) / largest)
 
 
-@njit
-def _add_pairs(first, second, multiplicity, unused, counts):
-    for board in range(first.shape[0]):
-        weight = multiplicity[board]
-        for slot in range(first.shape[1]):
-            label = first[board, slot]
-            if label != unused:
-                counts[label, second[board, slot]] += weight
+def variance_explained(points: NDArray[Any], labels: NDArray[Any], weights: NDArray[np.float64], k: int) -> float:
+    """Return the share of the weighted variance of points [N, D] that lies between buckets 0 to k − 1.
 
-
-def bucket_pairs(
-    street: StreetHands, first: NDArray[Any], second: NDArray[Any], buckets: tuple[int, int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the pairs of buckets that share hands, and the number of hands they share.
-
-    `first` and `second` [boards, slots] are two tables of one street with `buckets` = (K1, K2).  The result is keys
-    first·K2 + second [P], ascending, and counts [P].
+    It is 1 − within / total, and 1 if the points do not vary.
     """
-    multiplicity = street.times(0, len(first))
-    mark = first.dtype.type(np.iinfo(first.dtype).max)
-    if buckets[0] * buckets[1] <= _DENSE_CELLS:
-        table = np.zeros(buckets, np.int64)
-        _add_pairs(first, second, multiplicity, mark, table)
-        keys = np.flatnonzero(table)
-        return keys, table.ravel()[keys]
-    found, counts = [], []
-    for start in range(0, len(first), _BOARDS):
-        part = slice(start, start + _BOARDS)
-        used = first[part] != mark
-        weight = np.broadcast_to(multiplicity[part, None], used.shape)[used]
-        pairs, inverse = np.unique(
-            first[part][used].astype(np.int64) * buckets[1] + second[part][used], return_inverse=True
-        )
-        found.append(pairs)
-        counts.append(np.bincount(inverse, weight).astype(np.int64))
-    keys, inverse = np.unique(np.concatenate(found), return_inverse=True)
-    return keys, np.bincount(inverse, np.concatenate(counts)).astype(np.int64)
+    mass = np.bincount(labels, weights, k)
+    overall = np.zeros(points.shape[1])
+    for first in range(0, len(points), _ROWS):
+        overall += weights[first : first + _ROWS] @ points[first : first + _ROWS].astype(np.float64)
+    overall /= mass.sum()
+    sums, total = np.zeros((k, points.shape[1])), 0.0
+    for first in range(0, len(points), _ROWS):
+        part = slice(first, first + _ROWS)
+        rows = points[part].astype(np.float64) - overall
+        total += float(weights[part] @ np.square(rows).sum(axis=1))
+        for j in range(rows.shape[1]):
+            sums[:, j] += np.bincount(labels[part], weights[part] * rows[:, j], k)
+    used = mass > 0
+    between = float((np.square(sums[used]).sum(axis=1) / mass[used]).sum())
+    return between / total if total > 0 else 1.0
 
 
 def summary(totals: BucketTotals) -> dict[str, Any]:

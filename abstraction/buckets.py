@@ -248,13 +248,9 @@ def verify_abstraction(path: Path) -> list[str]:
             found = verify(lock.path)
             if lock.is_in_place():
                 problems += [f"{street}/{problem}" for problem in found]
-    return problems or _cell_problems(path)
-
-
-def _cell_problems(path: Path) -> list[str]:
-    """Return how arrays differ from the checksums that their stages state."""
-    try:
-        Abstraction(path).check_cells()
-    except ValueError as error:
-        return [str(error)]
-    return []
+    if not problems:
+        try:
+            Abstraction(path).check_cells()
+        except ValueError as error:
+            problems.append(str(error))
+    return problems

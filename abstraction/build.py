@@ -5,9 +5,6 @@ committed like a checkpoint, with checksums.  A second build skips stages whose 
 resumes an interrupted clustering.  The same recipe gives the same bytes, for any number of workers or interruptions.
 """
 
-import json
-import resource
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,8 @@ from numpy.typing import NDArray
 from abstraction.buckets import CELLS, HISTORY, stated_cells
 from abstraction.build_memory import recipe_bytes
 from abstraction.clustering_checkpoint import SECONDS, FileStateSaver
-from abstraction.deck_models import EarlierStages, StandardDeck
-from abstraction.next_street import NextStreet
+from abstraction.deck_models import OtherStages, SmallDeck, StandardDeck
+from abstraction.potential_aware import NextStreet
 from abstraction.recall_buckets import Table
 from abstraction.recipe import (
     STREETS,
@@ -32,7 +29,6 @@ from abstraction.recipe import (
     stage_document,
     street_before,
 )
-from abstraction.small_deck import SmallDeck
 from abstraction.stages import Phases, StageMaker
 from storage import durable
 from storage.atomic_outputs import check_output
@@ -81,18 +77,18 @@ class Builder:
         out: Path,
         workers: int = 1,
         progress: Progress | None = None,
-        keep_seconds: float = SECONDS,
+        save_seconds: float = SECONDS,
     ) -> None:
         """Check the recipe.
 
-        keep_seconds  interval at which the state of a running clustering is saved, for resuming
+        save_seconds  interval at which the state of a running clustering is saved, for resuming
 
         Raises `ValueError` if the recipe cannot be built.
         """
         check_recipe(recipe)
         self._recipe, self._out, self._workers = recipe, Path(out), workers
         self._progress = progress or (lambda _stage, _share: None)
-        self._keep_seconds = keep_seconds
+        self._save_seconds = save_seconds
         deck = StandardDeck(workers) if recipe.deck is None else SmallDeck(recipe.deck.listing(), workers)
         self._maker = StageMaker(workers, deck)
 
@@ -114,10 +110,12 @@ class Builder:
                 f"{self._out} holds buckets of another recipe ({'; '.join(others)}): choose another directory, or "
                 "replace them with mccfr abstraction build RECIPE --out DIR --replace"
             )
-        made, built = not self._out.exists(), list[str]()
+        is_new, built = not self._out.exists(), list[str]()
         with durable.making_dirs(self._out), RunLock(self._out / _LOCK):
             try:
-                self._check_missing(wanted)
+                for street in wanted:
+                    if self._difference(street) or not list_checkpoints(self._out / street):
+                        self._check_memory(street)
                 for place, street in enumerate(wanted, 1):
                     sweep(self._out / street)
                     identity, parents = self._identity(street)
@@ -127,16 +125,10 @@ class Builder:
                         self._stage(street, f"{street} ({place} of {len(wanted)})", identity, parents)
                         built.append(street)
             except BaseException:
-                if made and [entry.name for entry in self._out.iterdir()] == [_LOCK]:
+                if is_new and [entry.name for entry in self._out.iterdir()] == [_LOCK]:
                     (self._out / _LOCK).unlink()
                 raise
         return [street for street in self._recipe.streets if street in built]
-
-    def _check_missing(self, streets: Sequence[str]) -> None:
-        """Check the memory for all streets that are missing; raises as `build`."""
-        missing = [each for each in streets if self._difference(each) or not list_checkpoints(self._out / each)]
-        for street in missing:
-            self._check_memory(street)
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
         """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
@@ -181,32 +173,32 @@ class Builder:
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
-    def _near(self, street: str, stages: dict[str, Checkpoint]) -> EarlierStages:
+    def _other_stages(self, street: str, stages: dict[str, Checkpoint]) -> OtherStages:
         """Read the stages from which a street is built."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
-            return EarlierStages(earlier=[_table(stage) for stage in found if stage is not None])
-        return EarlierStages(
+            return OtherStages(earlier=[_table(stage) for stage in found if stage is not None])
+        return OtherStages(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),
         )
 
     def _stage(self, street: str, name: str, identity: dict[str, Any], parents: dict[str, Checkpoint]) -> None:
         """Build and commit a street.  `name` is its name in progress reports."""
-        began, root = time.perf_counter(), self._out / street
+        root = self._out / street
         self._progress(name, 0.0)
-        keeper = FileStateSaver(self._out / f"unfinished-{street}", identity, self._keep_seconds)
+        saver = FileStateSaver(self._out / f"unfinished-{street}", identity, self._save_seconds)
         phases = Phases(lambda part, share: self._progress(f"{name}, {part}", share))
-        made = self._maker.make(identity["recipe"], self._near(street, parents), keeper, phases)
+        arrays, facts = self._maker.make(identity["recipe"], self._other_stages(street, parents), saver, phases)
         with phases.phase("files"):
-            specs = [ArraySpec(name, array.shape, array.dtype.name, _AXES[name]) for name, array in made.arrays.items()]
+            specs = [ArraySpec(name, array.shape, array.dtype.name, _AXES[name]) for name, array in arrays.items()]
             commit(
                 root,
                 next_number(root),
                 specs,
-                made.arrays,
-                {**made.facts, CELLS: {name: cells_checksum(array) for name, array in made.arrays.items()}},
+                arrays,
+                {**facts, CELLS: {name: cells_checksum(array) for name, array in arrays.items()}},
                 identity,
                 format="zarr",
                 keep=_EVERY_STAGE,
@@ -215,17 +207,13 @@ class Builder:
             )
             with failure_logged(f"earlier builds of the {street} were not removed"):
                 drop_older(root, 1)
-            keeper.discard()
-        seconds = round(time.perf_counter() - began, 3)
-        peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # including earlier stages
-        record = {"stage": street, "seconds": seconds, "phases": phases.seconds, "peak_memory_bytes": peak}
-        durable.append_line(self._out / "times.jsonl", json.dumps(record))
+            saver.discard()
         self._progress(name, 1.0)
 
 
 def _is_begun(path: Path) -> bool:
     """Return whether a directory holds a complete, partial or interrupted build, and no other files."""
-    ours = {*STREETS, *(f"unfinished-{street}" for street in STREETS), _LOCK, "journal.jsonl", "times.jsonl"}
+    ours = {*STREETS, *(f"unfinished-{street}" for street in STREETS), _LOCK, "journal.jsonl"}
     return any(list_checkpoints(path / street) for street in STREETS) or (
         path.is_dir() and all(entry.name in ours or entry.name[:5] == ".tmp-" for entry in path.iterdir())
     )

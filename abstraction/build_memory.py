@@ -4,15 +4,14 @@ The estimate adds the largest arrays that exist at the same time.  The number of
 of the default features, up to the street's number of suit-isomorphism classes.
 """
 
-from math import comb
 from typing import Any
 
 import numpy as np
 
 from abstraction.boards import BOARD_COUNTS, STREET_CARDS
 from abstraction.cards import COMBO_COUNT
-from abstraction.clustering.potential_aware import DIRECTIONS, VALUES
 from abstraction.histograms import COUNT_DTYPES
+from abstraction.potential_aware import DIRECTIONS, VALUES
 from abstraction.recipe import CLUSTERED, LOSSLESS_BUCKETS, DeckRecipe, Recipe, stage_document
 from abstraction.street_features import BOARDS_AT_A_TIME, HAND_CLASSES
 
@@ -88,10 +87,8 @@ def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:
 
 def _small_bytes(deck: DeckRecipe, document: dict[str, Any]) -> int:
     """Return an upper bound of the peak bytes while a street of a small deck is built."""
-    cards, boards, hands = deck.ranks * deck.suits, 1, comb(deck.ranks * deck.suits, deck.hole_cards)
-    for street, dealt in enumerate(deck.board_cards):
-        boards *= comb(cards - sum(deck.board_cards[:street]), dealt)
+    listing = deck.listing()
     numbers = {"histogram": document.get("bins", 0), "ochs": document.get("clusters", 0)}
     description = 4 * numbers.get(document["features"], DIRECTIONS * VALUES)
     strengths = 10 * 8  # for each full board: sums, squares, and suit-isomorphism numbers
-    return _PROCESS + boards * hands * (strengths + 3 * description)
+    return _PROCESS + len(listing.boards[-1]) * len(listing.hands) * (strengths + 3 * description)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.clustering.progress_state import Arrays, StateSaver
+from abstraction.clustering.kmeans import Arrays, StateSaver
 from storage import durable
 from storage.checkpoint import newest_valid, next_number
 from storage.checkpoint_writer import commit, sweep
@@ -38,7 +38,7 @@ class FileStateSaver(StateSaver):
         """Return the last saved state if it belongs to this phase, else None."""
         return self._arrays if self._phase == phase else None
 
-    def keep(self, phase: str, arrays: Callable[[], Arrays]) -> None:
+    def save(self, phase: str, arrays: Callable[[], Arrays]) -> None:
         """Save the state of a phase if the interval since the last save has passed."""
         if time.monotonic() - self._last < self._seconds:
             return

@@ -1,41 +1,42 @@
-"""The interface through which an abstraction build asks for strengths, features and classes of hands.
+"""Strengths, features and classes of hands that an abstraction build needs, for each kind of deck.
 
-`StandardDeck` has 52 cards and canonical boards (`abstraction.boards`); `SmallDeck` (`abstraction.small_deck`) lists
-all boards.
+`StandardDeck` has 52 cards and canonical boards (`abstraction.boards`).  `SmallDeck` computes hold'em's features
+directly over all listed boards (`abstraction.small_deck_hands`).  Its strength is 2·wins + ties against every hand
+that shares no card (`abstraction.strength`).
+
+A small deck lists boards in order of dealing, so every street can be nested in the one before.  Isomorphic hands, and
+boards that differ only in the order of their cards, have bit-identical features and so the same bucket.  Nested and
+lossless buckets distinguish the order.
+
+Arrays are [boards, slots] of one street.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.boards import STREET_CARDS, board_classes, canonical_boards, preflop_classes, used_slots
+from abstraction.boards import STREET_CARDS, canonical_boards, preflop_classes, used_slots
 from abstraction.buckets import bucket_dtype, unused
 from abstraction.cards import COMBO_COUNT, combo_table
 from abstraction.clustering.kmeans import kmeans
-from abstraction.next_street import NextStreet, potential_features
+from abstraction.clustering.metric import cdf
+from abstraction.histograms import DEFAULT_BINS, equity_histograms
+from abstraction.ochs import BLOCKED_FEATURE, cluster_classes, ochs_features, opponent_clusters
+from abstraction.potential_aware import VALUES, NextStreet, features_of_rows, potential_features, potential_points
 from abstraction.recall_buckets import Table
-from abstraction.recipe import LOSSLESS_BUCKETS
-from abstraction.street_features import (
-    Features,
-    Rows,
-    Share,
-    StandardPreflop,
-    StandardStreet,
-    StreetHands,
-    Strengths,
-    board_features,
-    histogram_features,
-    ochs_of_river,
-    preflop_parents,
-)
-from abstraction.strength import preflop_strengths, runout_sums
+from abstraction.recipe import LOSSLESS_BUCKETS, STREETS
+from abstraction.small_deck_hands import DeckListing, disjoint
+from abstraction.street_features import Features, Rows, Share, StreetHands, listed_hands, standard_hands, total
+from abstraction.strength import preflop_strengths, river_strengths, runout_sums
 from abstraction.suit_isomorphism import indexer
 
+_BOARDS = 1024  # boards described at a time
 
-class EarlierStages(NamedTuple):
+
+class OtherStages(NamedTuple):
     """Results of other stages from which a stage is built.
 
     following  buckets of the next street, for potential-aware features
@@ -48,87 +49,66 @@ class EarlierStages(NamedTuple):
     earlier: Sequence[tuple[NDArray[Any], Table]] = ()
 
 
-class Deck(ABC):
-    """The cards of an abstraction.  Arrays are [boards, slots] of one street."""
-
-    @abstractmethod
-    def hands(self, street: str) -> StreetHands:
-        """Return all hands of a street."""
-
-    @abstractmethod
-    def sums(self, street: str) -> NDArray[Any]:
-        """Return the strength of each hand, summed over all run-outs to the last street."""
-
-    @abstractmethod
-    def squares(self, street: str) -> NDArray[Any]:
-        """Return the squared strength of each hand, summed over run-outs, before the last street."""
-
-    @abstractmethod
-    def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
-
-    @abstractmethod
-    def features(self, document: dict[str, Any], near: EarlierStages) -> Features:
-        """Return the features `histogram`, `ochs` or `potential` of a street's hands."""
-
-    @abstractmethod
-    def parents(self, document: dict[str, Any], near: EarlierStages) -> Rows | None:
-        """Return the parent bucket of each hand, as a function of boards [first, last); None without nesting."""
-
-
-class StandardDeck(Deck):
+class StandardDeck:
     """52 cards, two hole cards, boards of 0, 3, 4 and 5 cards."""
 
-    def __init__(self, workers: int) -> None:
-        self._strengths, self._workers = Strengths(workers), workers
+    def __init__(self, workers: int = 1) -> None:
+        self._workers, self.hole_classes = workers, preflop_classes()
+
+    @cached_property
+    def river(self) -> NDArray[np.uint16]:
+        """[134459, 1326] river strengths, computed once for all streets."""
+        return river_strengths(workers=self._workers)
 
     def hands(self, street: str) -> StreetHands:
         """Return the hands of a street on its canonical boards."""
-        return StandardStreet(STREET_CARDS[street]) if STREET_CARDS[street] else StandardPreflop()
+        return standard_hands(STREET_CARDS[street])
 
     def sums(self, street: str) -> NDArray[Any]:
-        """Return the summed strength of each hand on canonical boards."""
-        if STREET_CARDS[street]:
-            return self._strengths.sums(STREET_CARDS[street])
-        counts = preflop_strengths(river=self._strengths.river, workers=self._workers)
-        classes = preflop_classes()
-        total = (counts @ np.arange(counts.shape[1])) / np.bincount(classes)
-        found: NDArray[Any] = total[classes][None]
+        """Return the strength of each hand, summed over all run-outs to the river."""
+        cards, classes = STREET_CARDS[street], preflop_classes()
+        if cards:
+            return self.river if cards == 5 else runout_sums(self.river, cards, workers=self._workers)[0]
+        counts = preflop_strengths(river=self.river, workers=self._workers)
+        found: NDArray[Any] = ((counts @ np.arange(counts.shape[1])) / np.bincount(classes))[classes][None]
         return found
 
     def squares(self, street: str) -> NDArray[Any]:
         """Return the squared strength of each hand on the flop or turn, summed over run-outs."""
-        return runout_sums(self._strengths.river, STREET_CARDS[street], workers=self._workers)[1]
+        return runout_sums(self.river, STREET_CARDS[street], workers=self._workers)[1]
 
     def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
-        """Return the number of classes, and the class of each hand on canonical boards."""
+        """Return the number of suit-isomorphism classes of a street, and the class of each hand."""
         count = LOSSLESS_BUCKETS[street]
         if street == "preflop":
             return count, preflop_classes().astype(bucket_dtype(count))[None]
         return count, lossless_table(STREET_CARDS[street], share)
 
-    def features(self, document: dict[str, Any], near: EarlierStages) -> Features:
-        """Return the features of a street; `ValueError` for `potential` without `near.following`."""
-        if document["features"] == "histogram":
-            return histogram_features(self._strengths, document["street"], document["bins"])
-        if document["features"] == "ochs":
-            return ochs_of_river(self._strengths, document["clusters"], document["seed"])
-        if near.following is None:
-            raise ValueError("potential-aware features need the buckets of the next street: build that street first")
-        return potential_features(document["street"], near.following)
+    def histogram(self, street: str, bins: int) -> Features:
+        """Return equity-histogram features of the flop or turn.  Points are cumulative distributions."""
+        cards, river = STREET_CARDS[street], self.river
 
-    def parents(self, document: dict[str, Any], near: EarlierStages) -> Rows | None:
-        """Return the parents of a street's buckets: clusters of boards, preflop classes, or None."""
-        if document.get("nested"):
-            return preflop_parents
-        if not document.get("public"):
-            return None
-        cards = STREET_CARDS[document["street"]]
-        boards = board_features(self._strengths, cards)
-        weights = board_classes(cards).multiplicity
-        seed, workers = document["seed"], self._workers
-        label = kmeans(boards, weights, document["public"], seed=seed, workers=workers).labels
-        return lambda first, last: np.broadcast_to(label[first:last, None], (last - first, COMBO_COUNT))
+        def rows(first: int, last: int) -> NDArray[Any]:
+            return equity_histograms(river, cards, first, last, bins=bins)
+
+        return Features(self.hands(street), rows, cdf, lambda centres: -total(centres))
+
+    def ochs(self, street: str, clusters: int, seed: int) -> Features:
+        """Return OCHS features of the river: equities against opponent clusters (`abstraction.ochs`)."""
+        cluster_of = opponent_clusters(preflop_strengths(river=self.river, workers=self._workers), clusters, seed)
+
+        def rows(first: int, last: int) -> NDArray[np.float32]:
+            return ochs_features(cluster_of, first, last)
+
+        return Features(self.hands(street), rows, np.ascontiguousarray, total)
+
+    def potential(self, street: str, following: NextStreet) -> Features:
+        """Return potential-aware features of the flop or turn."""
+        return potential_features(street, following)
+
+    def buckets_before(self, street: str, others: OtherStages) -> Rows:
+        """Return the preflop classes; later streets have a history (`abstraction.recall_buckets`)."""
+        return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
 
 def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]:
@@ -147,3 +127,202 @@ def lossless_table(cards: int, share: Share | None = None) -> NDArray[np.uint32]
         if share is not None:
             share(first / len(boards))
     return bucket
+
+
+class SmallDeck:
+    """The listed deck of a recipe: H hands in C classes, B boards of a street, U distinct full card sets."""
+
+    def __init__(self, listing: DeckListing, workers: int = 1) -> None:
+        self.listing, self._workers = listing, workers
+
+    def _street(self, street: str) -> int:
+        return STREETS.index(street)
+
+    def hands(self, street: str) -> StreetHands:
+        """Return the hands of a street on its listed boards."""
+        return listed_hands(self.listing, self._street(street))
+
+    # --- strengths ---
+
+    @cached_property
+    def _full_boards(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """One full board of each card set [U], and the card set of each full board [B]."""
+        boards = np.sort(self.listing.boards[-1], axis=1)
+        _, first, which = np.unique(boards, axis=0, return_index=True, return_inverse=True)
+        return first, which.reshape(-1)
+
+    @cached_property
+    def _disjoint(self) -> NDArray[np.bool_]:
+        """[H, H] bool: two hands share no card."""
+        return disjoint(self.listing.hands, self.listing.hands)
+
+    def _wins2(self, board: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the n hands possible on a full board, and [n, n] 2 for a win, 1 for a tie of the row's hand."""
+        strength = self.listing.strength[board]
+        live = np.flatnonzero(strength >= 0)
+        mine, other = strength[live][:, None], strength[live][None]
+        return live, (2 * (mine > other) + (mine == other)) * self._disjoint[np.ix_(live, live)]
+
+    @cached_property
+    def river(self) -> NDArray[np.int64]:
+        """[B, H] strength 2·wins + ties on full boards; 0 for a shared card."""
+        first, which = self._full_boards
+        found = np.zeros((len(first), len(self.listing.hands)), np.int64)
+        for row, board in enumerate(first.tolist()):
+            live, wins2 = self._wins2(board)
+            found[row, live] = wins2.sum(axis=1)
+        return found[which]
+
+    def _summed(self, values: NDArray[np.int64], street: int) -> NDArray[np.int64]:
+        """Return values [B, H] of full boards, summed over the full boards that follow each board of a street."""
+        for later in range(self.listing.streets - 1, street, -1):
+            parents = self.listing.parents[later]
+            values = np.add.reduceat(values, np.flatnonzero(np.diff(parents, prepend=-1)), axis=0)
+        return values
+
+    def sums(self, street: str) -> NDArray[np.int64]:
+        """Return the strength of each hand, summed over all full boards that can follow."""
+        return self._summed(self.river, self._street(street))
+
+    def squares(self, street: str) -> NDArray[np.int64]:
+        """Return the squared strength of each hand, summed over all full boards that can follow."""
+        return self._summed(np.square(self.river), self._street(street))
+
+    # --- descriptions ---
+
+    def lossless(self, street: str, share: Share) -> tuple[int, NDArray[Any]]:
+        """Return the number of suit-isomorphism classes and the class of each hand.
+
+        Boards are in order of dealing, so the classes have perfect recall.
+        """
+        share(0.0)
+        numbers = self.listing.numbers(self._street(street), merge_suits=True)
+        count = int(numbers.max()) + 1
+        dtype = bucket_dtype(count)
+        return count, np.where(numbers < 0, unused(dtype), numbers).astype(dtype)
+
+    def _counts(self, street: int, bins: int, first: int, last: int) -> NDArray[np.uint32]:
+        """Return [last − first, H, bins] counts of run-outs by river strength."""
+        hands, above = len(self.listing.hands), np.arange(len(self.listing.boards[-1]), dtype=np.int32)
+        for later in range(self.listing.streets - 1, street, -1):
+            above = self.listing.parents[later][above]
+        chosen = np.flatnonzero((above >= first) & (above < last))
+        board, hand = np.nonzero(self.listing.strength[chosen] >= 0)
+        full = chosen[board]
+        bin_of = self.river[full, hand] * bins // (self.listing.most_strength + 1)
+        cell = ((above[full] - first) * hands + hand) * bins + bin_of
+        counts = np.bincount(cell, minlength=(last - first) * hands * bins)
+        return counts.reshape(last - first, hands, bins).astype(np.uint32)
+
+    def histogram(self, street: str, bins: int) -> Features:
+        """Return equity-histogram features of a street before the last."""
+        number = self._street(street)
+
+        def rows(first: int, last: int) -> NDArray[np.uint32]:
+            return self._counts(number, bins, first, last)
+
+        return Features(self.hands(street), rows, cdf, lambda centres: -total(centres))
+
+    @cached_property
+    def hole_classes(self) -> NDArray[np.int64]:
+        """[H] preflop class of each hand, up to a permutation of suits."""
+        suits = self.listing.suits
+        held = self.listing.hands[:, : self.listing.hole_cards].tolist()
+        kinds = [(*sorted(card // suits for card in hand), len({card % suits for card in hand})) for hand in held]
+        numbers = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+        return np.array([numbers[kind] for kind in kinds])
+
+    def ochs(self, street: str, clusters: int, seed: int) -> Features:
+        """Return OCHS features of the last street."""
+        classes, weights = self.hole_classes, np.bincount(self.hole_classes)
+        member = np.eye(len(weights), dtype=np.int64)[classes]
+        # counts of a class over all full boards, also if the first street has board cards
+        counts = self._counts(0, DEFAULT_BINS, 0, len(self.listing.boards[0])).sum(axis=0, dtype=np.int64)
+        sums = self._summed(self.river, 0).sum(axis=0)
+        cluster = cluster_classes(member.T @ counts, weights, sums @ member, clusters, seed)
+        of_hand = np.eye(clusters, dtype=np.int64)[cluster[classes]]
+        first, which = self._full_boards
+
+        equities = np.full((len(first), len(classes), clusters), BLOCKED_FEATURE, np.float32)
+        for row, board in enumerate(first.tolist()):
+            live, wins2 = self._wins2(board)
+            opponents = of_hand[live]
+            hands2 = 2 * (self._disjoint[np.ix_(live, live)] @ opponents)
+            wins = (wins2 @ opponents).astype(np.float32) / np.maximum(hands2, 1).astype(np.float32)
+            equities[row, live] = np.where(hands2 > 0, wins, np.float32(0.5))
+
+        def rows(low: int, high: int) -> NDArray[np.float32]:
+            return equities[which[low:high]]
+
+        return Features(self.hands(street), rows, np.ascontiguousarray, total)
+
+    def potential(self, street: str, following: NextStreet) -> Features:
+        """Return potential-aware features of a street before the last."""
+        number = self._street(street)
+        free = self.listing.free(number)
+        count = self.listing.next_boards(number)
+        positions = following.positions()
+        starts = np.searchsorted(self.listing.parents[number + 1], np.arange(len(free) + 1))
+        kept = min(VALUES, count)
+
+        def rows(first: int, last: int) -> NDArray[np.float32]:
+            out = np.zeros((last - first, free.shape[1], kept * positions.shape[1]), np.float32)
+            for board in range(first, last):
+                below = following.table[starts[board] : starts[board + 1]].astype(np.int64)
+                # Shared cards have the largest number and are sorted to the end.
+                buckets = np.sort(below, axis=0)[:count, free[board]].T
+                out[board - first, free[board]] = potential_points(buckets, positions)
+            return out
+
+        return features_of_rows(self.hands(street), rows, following, kept)
+
+    def buckets_before(self, street: str, others: OtherStages) -> Rows:
+        """Return the bucket of each hand on the board before, in order of dealing."""
+        assert others.before is not None
+        above, before = self.listing.parents[self._street(street)], others.before
+        return lambda first, last: before[above[first:last]]
+
+
+Deck = StandardDeck | SmallDeck
+
+
+def features_of(deck: Deck, document: dict[str, Any], others: OtherStages) -> Features:
+    """Return the features of a street; `ValueError` for `potential` without `others.following`."""
+    street = document["street"]
+    if document["features"] == "histogram":
+        return deck.histogram(street, document["bins"])
+    if document["features"] == "ochs":
+        return deck.ochs(street, document["clusters"], document["seed"])
+    if others.following is None:
+        raise ValueError("potential-aware features need the buckets of the next street: build that street first")
+    return deck.potential(street, others.following)
+
+
+def parents_of(deck: Deck, document: dict[str, Any], others: OtherStages, workers: int) -> Rows | None:
+    """Return the parent of each hand: bucket of the street before, or cluster of boards; None: none."""
+    street, hands = document["street"], deck.hands(document["street"])
+    if document.get("nested"):
+        return deck.buckets_before(street, others)
+    if not document.get("public"):
+        return None
+    boards, weights = board_features(deck, street), hands.times(0, hands.boards)
+    label = kmeans(boards, weights, document["public"], seed=document["seed"], workers=workers).labels
+    return lambda first, last: np.broadcast_to(label[first:last, None], (last - first, hands.slots))
+
+
+def board_features(deck: Deck, street: str) -> NDArray[np.float32]:
+    """Return the mean strength of each class of hole cards on each board, [boards, classes] float32.
+
+    Strengths are 0 to 1, or ½ for a class without a hand that avoids the board.  They tell high, paired and one-suit
+    boards apart.
+    """
+    hands, sums, classes = deck.hands(street), deck.sums(street), deck.hole_classes
+    member = np.eye(int(classes.max()) + 1)[classes]
+    result = np.empty((hands.boards, member.shape[1]), np.float32)
+    for first in range(0, hands.boards, _BOARDS):
+        last = min(first + _BOARDS, hands.boards)
+        used = hands.used(first, last)
+        strengths = np.where(used, sums[first:last], 0).astype(np.float64) @ member
+        count = used.astype(np.float64) @ member
+        result[first:last] = np.where(count > 0, strengths / (np.maximum(count, 1) * hands.largest), 0.5)
+    return result

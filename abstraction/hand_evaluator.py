@@ -4,8 +4,8 @@ Every card has a *key*, and the keys of a hand are added.  Bits 0..16 hold the c
 base 5.  Bits 17..30 hold those of 9..A. From bit 32 on, four bits for each suit count its cards.
 
 The sum is a perfect hash.  The low half gives an offset, and the high half an index within the hands that share it.
-Their sum addresses a dense table (49,205 rank multisets for seven cards).  Seven cards with a flush cannot hold four of
-a kind or a full house, so a flush is decided by the suit's 13-bit rank set.  A board is summed once; each hand then
+Their sum addresses a dense table (49,205 rank multisets for seven cards).  Seven cards with a flush hold neither four
+of a kind nor a full house.  So the suit's 13-bit rank set decides a flush.  A board is summed once; each hand then
 costs two additions and three look-ups.
 
 Kernels take the tables as an argument, because numba would compile globals into every kernel.
@@ -301,7 +301,7 @@ def strength(cards: Sequence[int]) -> int:
     return int(strengths(np.asarray(cards)[None])[0])
 
 
-def board_strengths(board: Sequence[int], tables: EvaluatorTables | None = None) -> NDArray[np.int16]:
+def board_strengths(board: Sequence[int]) -> NDArray[np.int16]:
     """Return the strength of every combination on a board of three to five cards, [1326] int16.
 
     Combinations that share a card with the board have −1.  Raises `ValueError` unless the board has three to five
@@ -311,7 +311,7 @@ def board_strengths(board: Sequence[int], tables: EvaluatorTables | None = None)
     if not 3 <= len(board) <= 5 or len(set(board)) != len(board) or cards.min() < 0 or cards.max() >= CARD_COUNT:
         raise ValueError(f"board {list(board)} does not hold three to five distinct cards of 0..51")
     out = np.empty(COMBO_COUNT, np.int16)
-    fill_board_strengths(tables or evaluator_tables(), cards, out)
+    fill_board_strengths(evaluator_tables(), cards, out)
     return out
 
 
@@ -321,31 +321,3 @@ def category(value: int) -> int:
     if not 1 <= value <= last[-1]:
         raise ValueError(f"strength {value} does not exist: strengths run from 1 to {last[-1]}")
     return int(np.searchsorted(last, value))
-
-
-def poker_family_strength(hole: Sequence[int], board: Sequence[int], ranks: int, suits: int) -> int:
-    """Return the strength of a hand in a poker game with a small deck; higher is better, equal is a tie.
-
-    Cards are rank·suits + suit.  With five cards or more in all (hole and board), the best five count in the standard
-    order; the deck then has at most 13 ranks and 4 suits.  With fewer only n of a kind and kickers count, as in ACPC
-    and OpenSpiel's universal_poker.  Strengths of different numbers of cards cannot be compared.
-
-    Raises `ValueError` if a card is not in the deck or occurs twice, or for more than seven cards.
-    """
-    cards = [int(card) for card in (*hole, *board)]
-    hand = f"hand {list(hole)} on board {list(board)}"
-    if not 1 <= len(cards) <= 7 or len(set(cards)) != len(cards) or not all(0 <= c < ranks * suits for c in cards):
-        raise ValueError(f"{hand} is not made of 1 to 7 distinct cards of 0..{ranks * suits - 1}")
-    if len(cards) >= 5:
-        if ranks > 13 or suits > 4:
-            raise ValueError(f"{hand}: five cards of {ranks} ranks and {suits} suits; at most 13 and 4 are allowed")
-        return strength([card // suits * 4 + card % suits for card in cards])
-    held = [card // suits for card in cards]
-    groups = sorted(((held.count(rank), rank) for rank in set(held)), reverse=True)
-    groups += [(0, 0)] * (len(cards) - len(groups))  # equal number of digits for every hand of this size
-    value = 0
-    for count, _ in groups:
-        value = value * 8 + count
-    for _, rank in groups:
-        value = value * ranks + rank
-    return value

@@ -9,7 +9,6 @@ The river table has 357 MB, so nearly every access misses all caches.  `fill_buc
 block of deals, first the locations of the boards, then the buckets.
 """
 
-import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import comb
@@ -34,6 +33,7 @@ from abstraction.hand_evaluator import SUIT_START, strength_of_sums
 from abstraction.kernels.jit import allocating_njit, inline_njit, njit, part_njit
 from abstraction.kernels.parallel import kernel_array
 from abstraction.kernels.prefetch import prefetch_to_read
+from storage.mapping import map_anonymous
 
 NO_BUCKET = -1
 """Bucket of hole cards that share a card with the board."""
@@ -43,7 +43,6 @@ DEAL_CARDS = 9
 
 _BLOCK = 32  # deals processed together: enough misses in flight, while their addresses stay in the L1 cache
 _LINE_BYTES = 64
-_HUGE_PAGE_BYTES = 2 << 20
 _NARROW_UNUSED = 0xFFFF
 # Index of the first location of boards of n cards. The empty board has location 0.
 _LOCATION_FIRST = (0, 0, 0, 1, 1 + comb(CARD_COUNT, 3), 1 + comb(CARD_COUNT, 3) + comb(CARD_COUNT, 4))
@@ -235,18 +234,6 @@ def fill_board_rows(tables, street, boards, out):
 # --- functions ---
 
 
-def huge_memory(length_bytes: int) -> NDArray[np.uint8]:
-    """Return zeroed private memory, [length_bytes] uint8, aligned to 2 MiB and in huge pages if granted.
-
-    With 4 KiB pages nearly every random access to a large table also misses the TLB.
-    """
-    pages = mmap.mmap(-1, max(length_bytes, 1) + _HUGE_PAGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    pages.madvise(mmap.MADV_HUGEPAGE)
-    whole = np.frombuffer(pages, np.uint8)
-    start = -whole.ctypes.data % _HUGE_PAGE_BYTES
-    return whole[start : start + length_bytes]
-
-
 def _rows(cards: int) -> int:
     """Return the number of canonical boards of `cards` cards."""
     return BOARD_COUNTS[cards] if cards else 1
@@ -321,7 +308,8 @@ def bucket_tables(
 
     streets      for each street [boards, 1326] uint16 or uint32
     board_cards  known on each street: (0, 3, 4, 5) in hold'em, (0, 5) if five cards are dealt as the flop
-    memory       [`BucketLayout.length_bytes`] uint8; None allocates `huge_memory`
+    memory       [`BucketLayout.length_bytes`] uint8; None allocates it, in huge pages if granted, because with pages of
+                 4 KiB nearly every random access also misses the TLB
 
     Raises `ValueError` if shapes, dtypes or numbers of cards do not fit.
     """
@@ -332,7 +320,7 @@ def bucket_tables(
                 f"the buckets for {cards} board cards have shape {table.shape}: ({_rows(cards)}, {COMBO_COUNT}) is "
                 "needed"
             )
-    block = huge_memory(layout.length_bytes) if memory is None else memory
+    block = map_anonymous(layout.length_bytes, np.dtype(np.uint8)) if memory is None else memory
     tables = layout.tables(block)
     for cards in BOARD_COUNTS:
         location = board_classes(cards).location

@@ -8,14 +8,13 @@ Our change: classes are clustered by k-medians of cumulative distributions, weig
 """
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from abstraction.boards import BOARD_COUNTS, PREFLOP_CLASSES, canonical_boards, preflop_classes
+from abstraction.boards import canonical_boards, preflop_classes
 from abstraction.cards import COMBO_COUNT
 from abstraction.hand_evaluator import evaluator_tables
 from abstraction.histograms import preflop_histograms
 from abstraction.kernels.jit import nogil_allocating_njit
-from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges
 from abstraction.strength import LIVE_CARDS, fill_pair_order, pair_order
 
 DEFAULT_CLUSTERS = 8
@@ -24,7 +23,6 @@ BLOCKED_FEATURE = -1.0
 
 _LANES = LIVE_CARDS + 1
 _RESTARTS = 200
-_CHUNK = 32  # boards in one call of the kernel
 
 
 # --- clusters of opponent hands ---
@@ -80,12 +78,8 @@ def opponent_clusters(
     `strengths` [169, 1981] is the full result of `preflop_strengths`.  Its histograms of 50 bins are compared by earth
     mover's distance.  The result is the best of 200 runs of k-medians (0.8 s) and depends only on `seed`.
 
-    Raises `ValueError` for another shape, or clusters outside 1..169.
+    Raises `ValueError` as `cluster_classes`.
     """
-    if strengths.shape[0] != PREFLOP_CLASSES:
-        raise ValueError(f"strengths have shape {strengths.shape}: one row for each of 169 classes is needed")
-    if not 1 <= clusters <= PREFLOP_CLASSES:
-        raise ValueError(f"clusters is {clusters}: 1 to {PREFLOP_CLASSES} clusters of opponent hands are supported")
     weights = np.bincount(preflop_classes())
     boards = strengths.sum(axis=1) / weights
     equity = strengths @ np.arange(strengths.shape[1]) / boards
@@ -165,50 +159,17 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
                     out[index - start, first + live[j], c] = share
 
 
-def _combo_clusters(clusters: ArrayLike) -> NDArray[np.int16]:
-    """Return the cluster of every combination, [1326] int16.
-
-    `clusters` is given for classes [169] or combinations [1326].
-    """
-    given = np.asarray(clusters)
-    if given.shape not in {(PREFLOP_CLASSES,), (COMBO_COUNT,)} or not np.issubdtype(given.dtype, np.integer):
-        raise ValueError(f"clusters have shape {given.shape} and dtype {given.dtype}: 169 or 1,326 integers are needed")
-    used = np.unique(given)
-    if not np.array_equal(used, np.arange(len(used))) or len(used) > PREFLOP_CLASSES:
-        raise ValueError(f"clusters are numbered {used.tolist()[:10]}...: 0 to k - 1 without gaps, k <= 169, is needed")
-    return (given[preflop_classes()] if len(given) == PREFLOP_CLASSES else given).astype(np.int16)
-
-
-def ochs_features(
-    clusters: ArrayLike,
-    start: int = 0,
-    stop: int | None = None,
-    *,
-    out: NDArray[np.float32] | None = None,
-    workers: int = 1,
-) -> NDArray[np.float32]:
+def ochs_features(clusters: NDArray[np.integer], start: int, stop: int) -> NDArray[np.float32]:
     """Return the equities of river hands against each of k opponent clusters.
 
     The result is [stop − start, 1326, k] float32 for the canonical boards [start, stop).  `clusters` is the cluster 0
-    to k − 1 of each preflop class [169] (`opponent_clusters`) or combination [1326].  Isomorphic hands have equal
-    features only if all combinations of a class have the same cluster.
+    to k − 1 of each preflop class, [169] (`opponent_clusters`).
 
     An equity is (wins + ties/2) / hands, or ½ if no hand of the cluster is possible.  It is −1 if the slot shares a
     card with the board.  With k = 8 all boards take 5.7 GB, so work in ranges.
-
-    Raises `ValueError` for clusters with gaps, arguments out of range, or arrays of another shape or dtype.
     """
-    cluster_of = _combo_clusters(clusters)
+    cluster_of = clusters[preflop_classes()].astype(np.int16)
     count = int(cluster_of.max()) + 1
-    start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
-    shape = (stop - start, COMBO_COUNT, count)
-    features = np.empty(shape, np.float32) if out is None else kernel_array(out, shape, np.float32, "out")
-    tables, boards = evaluator_tables(), canonical_boards(5)
-
-    def fill(first: int, last: int) -> None:
-        part = features[first - start : last - start]
-        fill_ochs(tables, boards, pair_order(), cluster_of, count, first, last, part)
-
-    for _ in run_ranges(fill, start, stop, _CHUNK, workers):
-        pass
+    features = np.empty((stop - start, COMBO_COUNT, count), np.float32)
+    fill_ochs(evaluator_tables(), canonical_boards(5), pair_order(), cluster_of, count, start, stop, features)
     return features

@@ -108,7 +108,7 @@ def _equal_shares(hands: NDArray[np.float64], share: int) -> NDArray[np.int32]:
     history = np.empty(hands.shape, np.int32)
     for before, weight in enumerate(hands):
         there = np.flatnonzero(weight)
-        lowest = percentile_buckets(there, weight[there], share).lowest
+        lowest = percentile_buckets(there, weight[there], share)
         inside = np.searchsorted(lowest, np.arange(len(weight)), side="right") - 1
         history[before] = before * share + np.maximum(inside, 0)
     return history

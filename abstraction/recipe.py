@@ -18,11 +18,13 @@ preflop on; the last street takes the features of the river.
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from abstraction.small_deck_hands import DeckListing
 from storage.damage import DamagedError, reading
@@ -51,15 +53,6 @@ SAMPLE = 1_000_000
 """Least default sample of river hands; earlier streets have few distinct points and cluster all of them."""
 SAMPLE_PER_BUCKET = 80
 """Default sample of river hands for each bucket, if that is more than `SAMPLE`."""
-_LIMITS = {
-    "buckets": (1, 2**31 - 1),
-    "bins": (2, 1981),
-    "clusters": (1, 169),
-    "sample": (0, 2**40),
-    "iterations": (1, 10**6),
-    "levels": (1, 2),
-    "public": (0, 10_000),
-}
 _DEFAULTS = {"bins": 50, "clusters": 8, "iterations": 40}
 """Values of keys that apply to the features but are not given."""
 _COMMON = ("buckets", "distance", "sample", "iterations", "levels", "public", "nested")
@@ -83,14 +76,15 @@ class StreetRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     """
 
     features: Literal["lossless", "histogram", "potential", "ehs", "ehs2", "ochs"]
-    buckets: int | None = None  # required unless lossless
+    buckets: Annotated[int, Meta(ge=1, le=2**31 - 1)] | None = None  # required unless lossless
     distance: Literal["emd", "l2"] | None = None  # default: emd for histogram and potential, l2 for ochs
-    bins: int | None = None  # bins of a histogram
-    clusters: int | None = None  # clusters of opponent hands
-    sample: int | None = None  # hands drawn by weight for clustering, 0 for all; the others are assigned afterwards
-    iterations: int | None = None  # maximum number of Lloyd's iterations
-    levels: int | None = None  # 2: clusters groups first, then buckets within each group
-    public: int = 0  # number of board clusters within which buckets lie
+    bins: Annotated[int, Meta(ge=2, le=1981)] | None = None  # bins of a histogram
+    clusters: Annotated[int, Meta(ge=1, le=169)] | None = None  # clusters of opponent hands
+    # hands drawn by weight for clustering, 0 for all; the others are assigned afterwards
+    sample: Annotated[int, Meta(ge=0, le=2**40)] | None = None
+    iterations: Annotated[int, Meta(ge=1, le=10**6)] | None = None  # maximum number of Lloyd's iterations
+    levels: Literal[1, 2] | None = None  # 2: clusters groups first, then buckets within each group
+    public: Annotated[int, Meta(ge=0, le=10_000)] = 0  # number of board clusters within which buckets lie
     nested: bool = False  # each bucket lies inside one bucket of the street before
 
 
@@ -110,7 +104,7 @@ class DeckRecipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A whole abstraction of hold'em, whose preflop is lossless by default, or of a small deck."""
 
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0, lt=2**32)] = 0
     deck: DeckRecipe | None = None
     preflop: StreetRecipe = StreetRecipe(features="lossless")
     flop: StreetRecipe | None = None
@@ -154,49 +148,70 @@ def check_recipe(recipe: Recipe) -> None:
     if recipe.deck is not None:
         _check_deck(recipe)
     for street in recipe.streets:
-        part = recipe.part(street)
-        _check_values(street, part, _allowed(recipe, street), small=recipe.deck is not None)
-        _check_keys(street, part)
-        _check_count(recipe, street)
-        _check_nesting(street, part, small=recipe.deck is not None)
-        _check_history(recipe, street, part)
+        for is_problem, text in _problems(recipe, street, recipe.part(street)):
+            if is_problem:
+                raise ValueError(text)
     build_order(recipe)
-    if not 0 <= recipe.seed < 2**32:
-        raise ValueError(f"seed = {recipe.seed} is not allowed: it must be 0 to 2**32 - 1")
 
 
-def _check_keys(street: str, part: StreetRecipe) -> None:
-    """Raise `ValueError` if a key is given that does not apply to the features of its street."""
-    for field in msgspec.structs.fields(StreetRecipe):
-        key, value = field.name, getattr(part, field.name)
-        if key != "features" and value != field.default and key not in _APPLY[part.features]:
-            text = f"{value}".lower() if isinstance(value, bool) else repr(value)
-            keys = ", ".join(_APPLY[part.features])
-            raise ValueError(
-                f"{street}.{key} = {text} means nothing where {street}.features = {part.features!r}, which takes "
-                f"{keys}: leave it out"
-            )
-
-
-def _check_count(recipe: Recipe, street: str) -> None:
-    """Raise `ValueError` if a street has more buckets than classes of hands.
-
-    The limit of a small deck is its number of pairs of hand and board.
-    """
-    buckets = recipe.part(street).buckets
-    if recipe.deck is None:
-        most = LOSSLESS_BUCKETS[street]
-    else:
+def _problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
+    """Yield (whether it is a problem, its text) for each rule on a street's keys; later ones rely on earlier ones."""
+    small, features, buckets = recipe.deck is not None, part.features, part.buckets or 0
+    lossless, most, allowed = LOSSLESS_BUCKETS[street], LOSSLESS_BUCKETS[street], ALLOWED[street]
+    if recipe.deck is not None:  # a small deck has at most as many buckets as pairs of hand and board
         listing = recipe.deck.listing()
         most = len(listing.hands) * len(listing.boards[STREETS.index(street)])
-    if buckets is not None and buckets > most:
-        raise ValueError(f"{street}.buckets = {buckets} is not allowed: the {street} has at most {most:,}")
+        allowed = _ALLOWED_LAST if street == recipe.streets[-1] else _ALLOWED_BEFORE
+    yield features not in allowed, f"{street}.features = {features!r} is not one of: {', '.join(allowed)}"
+    if features == "lossless":
+        yield small and buckets, f"{street}.buckets = {buckets}: leave it out, {street}.features are lossless"
+        yield buckets not in (0, lossless), f"{street}.buckets = {buckets}: a lossless {street} has {lossless:,}"
+    else:
+        yield not buckets, f"{street}.buckets is missing: say how many, such as buckets = 200"
+        sample = part.sample or buckets
+        yield sample < buckets, f"{street}.sample = {sample} is below {street}.buckets = {buckets}"
+    applied = _APPLY[features]
+    for field in msgspec.structs.fields(StreetRecipe)[1:]:  # without `features`
+        value = getattr(part, field.name)
+        text = f"{value}".lower() if isinstance(value, bool) else repr(value)
+        yield (
+            value != field.default and field.name not in applied,
+            f"{street}.{field.name} = {text} means nothing where {street}.features = {features!r}, which takes "
+            f"{', '.join(applied)}: leave it out",
+        )
+    yield buckets > most, f"{street}.buckets = {buckets} is not allowed: the {street} has at most {most:,}"
+    if part.public or part.nested:
+        yield from _nesting_problems(recipe, street, part)
+    if not small and street != STREETS[0]:
+        yield from _history_problems(recipe, street, part)
 
 
-def _allowed(recipe: Recipe, street: str) -> tuple[str, ...]:
-    if recipe.deck is None:
-        return ALLOWED[street]
-    return _ALLOWED_LAST if street == recipe.streets[-1] else _ALLOWED_BEFORE
+def _nesting_problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
+    inside = f"{street}.public = {part.public}" if part.public else f"{street}.nested = true"
+    few = f"and {street}.buckets = {part.buckets}"
+    yield part.public and part.nested, f"{street}.public and {street}.nested cannot be combined: choose one of them"
+    yield part.levels == 2, f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level"
+    yield part.nested and street == STREETS[0], f"{inside} is not allowed: there is no street before it"
+    yield (part.buckets or 0) < part.public, f"{inside} needs at least {part.public} buckets, {few}"
+
+
+def _history_problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
+    """Yield the problems of a street of hold'em with the buckets of the street before."""
+    before, buckets, nested = STREETS[STREETS.index(street) - 1], part.buckets or 0, f"{street}.nested = true"
+    count = bucket_count(recipe, before)
+    if remembers(recipe, street):
+        features = part.features
+        yield features[:3] != "ehs", f"{nested} needs {street}.features = 'ehs' or 'ehs2', not {features!r}"
+        yield (
+            count > _MOST_BEFORE or buckets % count,
+            f"{street}.buckets = {buckets} cannot be nested in the {before}'s {count:,}: it must be a multiple of "
+            f"them, and they at most {_MOST_BEFORE:,}",
+        )
+    else:
+        few = part.nested and buckets < count
+        yield few, f"{nested} needs at least {count} buckets, and {street}.buckets = {buckets}"
+        text = f"{before}.nested = true needs {nested}: all streets from one on remember"
+        yield remembers(recipe, before), text
 
 
 def _check_deck(recipe: Recipe) -> None:
@@ -213,43 +228,6 @@ def _check_deck(recipe: Recipe) -> None:
             raise ValueError(f"[{street}] is not allowed: deck.board_cards has {streets} streets")
 
 
-def _check_values(street: str, part: StreetRecipe, allowed: tuple[str, ...], *, small: bool) -> None:
-    if part.features not in allowed:
-        raise ValueError(f"{street}.features = {part.features!r} is not one of: {', '.join(allowed)}")
-    for key, (low, high) in _LIMITS.items():
-        value = getattr(part, key)
-        if value is not None and not low <= value <= high:
-            raise ValueError(f"{street}.{key} = {value} is not allowed: it must be {low:,} to {high:,}")
-    if part.features == "lossless":
-        if part.buckets is not None and small:
-            raise ValueError(f"{street}.buckets = {part.buckets}: leave it out, {street}.features are lossless")
-        if part.buckets not in (None, LOSSLESS_BUCKETS.get(street)):
-            raise ValueError(f"{street}.buckets = {part.buckets}: a lossless {street} has {LOSSLESS_BUCKETS[street]:,}")
-    elif part.buckets is None:
-        raise ValueError(f"{street}.buckets is missing: say how many, such as buckets = 200")
-    elif part.sample and part.sample < part.buckets:
-        raise ValueError(f"{street}.sample = {part.sample} is below {street}.buckets = {part.buckets}")
-
-
-def _check_nesting(street: str, part: StreetRecipe, *, small: bool) -> None:
-    inside = f"{street}.public = {part.public}" if part.public else f"{street}.nested = true"
-    if not (part.public or part.nested):
-        return
-    if part.public and part.nested:
-        raise ValueError(f"{street}.public and {street}.nested cannot be combined: choose one of them")
-    if part.levels == 2:
-        raise ValueError(f"{inside} and {street}.levels = 2 cannot be combined: the nesting is the first level")
-    if part.nested and street == STREETS[0]:
-        raise ValueError(f"{street}.nested = true is not allowed: there is no street before it")
-    if small:
-        if part.public and part.buckets is not None and part.buckets < part.public:
-            raise ValueError(f"{inside} needs at least {part.public} buckets, and {street}.buckets = {part.buckets}")
-        return
-    least = part.public
-    if part.buckets is not None and part.buckets < least:
-        raise ValueError(f"{inside} needs at least {least} buckets, and {street}.buckets = {part.buckets}")
-
-
 def remembers(recipe: Recipe, street: str) -> bool:
     """Return whether a street's buckets have a history (`abstraction.recall_buckets`).
 
@@ -257,28 +235,6 @@ def remembers(recipe: Recipe, street: str) -> bool:
     """
     lossless = street == "flop" and recipe.preflop.features == "lossless"
     return recipe.deck is None and recipe.part(street).nested and not lossless
-
-
-def _check_history(recipe: Recipe, street: str, part: StreetRecipe) -> None:
-    if recipe.deck is not None or street == STREETS[0]:
-        return
-    name = STREETS[STREETS.index(street) - 1]
-    count = bucket_count(recipe, name)
-    if not remembers(recipe, street):
-        if part.nested and part.buckets is not None and part.buckets < count:
-            raise ValueError(
-                f"{street}.nested = true needs at least {count} buckets, and {street}.buckets = {part.buckets}"
-            )
-        if remembers(recipe, name):
-            raise ValueError(f"{name}.nested = true needs {street}.nested = true: all streets from one on remember")
-        return
-    if part.features not in ("ehs", "ehs2"):
-        raise ValueError(f"{street}.nested = true needs {street}.features = 'ehs' or 'ehs2', not {part.features!r}")
-    if count > _MOST_BEFORE or (part.buckets or 0) % count:
-        raise ValueError(
-            f"{street}.buckets = {part.buckets} cannot be nested in the {name}'s {count:,}: it must be a multiple of "
-            f"them, and they at most {_MOST_BEFORE:,}"
-        )
 
 
 def bucket_count(recipe: Recipe, street: str) -> int:
@@ -341,19 +297,10 @@ def build_order(recipe: Recipe) -> list[str]:
 
     Raises `ValueError` if two streets need each other.
     """
-    order: list[str] = []
-
-    def add(street: str, waiting: tuple[str, ...]) -> None:
-        if street in waiting:
-            raise ValueError(
-                f"{waiting[-1]} is nested in {street}, or {street} in {waiting[-1]}, and one has potential-aware "
-                "features of the other's buckets: each would have to be built first; leave one of the two out"
-            )
-        if street not in order:
-            for parent in parent_streets(recipe, street):
-                add(parent, (*waiting, street))
-            order.append(street)
-
-    for street in recipe.streets:
-        add(street, ())
-    return order
+    try:
+        return list(TopologicalSorter({each: parent_streets(recipe, each) for each in recipe.streets}).static_order())
+    except CycleError as error:
+        raise ValueError(
+            f"{' and '.join(sorted(set(error.args[1])))}: one is nested in the other, whose features describe hands by "
+            "the first one's buckets: each would have to be built first; leave one of the two out"
+        ) from None

@@ -13,13 +13,11 @@ from math import comb, prod
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.cards import hand_cards, plain_text
-from abstraction.hand_evaluator import poker_family_strength, strengths
+from abstraction.cards import RANKS, SUITS, hand_cards, plain_text
+from abstraction.hand_evaluator import strengths
 
 BLOCKED = -1
 """Number of a hand that shares a card with the board."""
-_RANKS = "23456789TJQKA"
-_SUITS = "cdhs"
 _STANDARD, _MOST = 5, 7  # least cards for straights and flushes; most cards of a ranked hand
 _COUNT_BITS = 3  # bits for the count of a rank's cards, at most four
 MAX_CELLS = 5_000_000
@@ -30,7 +28,23 @@ _Cells = npt.NDArray[np.int64]
 
 def rank_names(ranks: int) -> str:
     """Return the letters of the highest `ranks` ranks, lowest first; 3 gives "QKA"."""
-    return _RANKS[len(_RANKS) - ranks :]
+    return RANKS[len(RANKS) - ranks :]
+
+
+def few_cards_strength(held: Sequence[int], ranks: int) -> int:
+    """Return the strength of one to four cards by their ranks; higher is better, equal is a tie.
+
+    Only n of a kind and kickers count, as in ACPC and OpenSpiel's universal_poker.  Strengths of different numbers of
+    cards cannot be compared.
+    """
+    groups = sorted(((held.count(rank), rank) for rank in set(held)), reverse=True)
+    groups += [(0, 0)] * (len(held) - len(groups))  # equal number of digits for every hand of this size
+    value = 0
+    for count, _ in groups:
+        value = value * 8 + count
+    for _, rank in groups:
+        value = value * ranks + rank
+    return value
 
 
 @dataclass(frozen=True)
@@ -143,7 +157,7 @@ class DeckListing:
 
     def free(self, street: int) -> npt.NDArray[np.bool_]:
         """Return [B, H] bool: hand and board share no card."""
-        return _disjoint(self.hands, self.boards[street])
+        return disjoint(self.hands, self.boards[street])
 
     # --- strengths ---
 
@@ -151,7 +165,7 @@ class DeckListing:
     def strength(self) -> npt.NDArray[np.int32]:
         """[B_last, H] showdown strength on boards of the last street, higher wins; −1 for a shared card."""
         known, which = np.unique(np.sort(self.boards[-1], axis=1), axis=0, return_inverse=True)
-        free = _disjoint(self.hands, known)
+        free = disjoint(self.hands, known)
         board, hand = np.nonzero(free)
         cards = np.concatenate([self.hands[hand][:, : self.hole_cards], known[board]], axis=1).astype(np.int64)
         strength = np.full(free.shape, BLOCKED, np.int32)
@@ -160,7 +174,7 @@ class DeckListing:
             return strength[which.reshape(-1)]
         counts = (np.int64(1) << _COUNT_BITS * (cards // self.suits)).sum(axis=1)
         _, first, alike = np.unique(counts, return_index=True, return_inverse=True)
-        found = [poker_family_strength(row, (), self.ranks, self.suits) for row in cards[first].tolist()]
+        found = [few_cards_strength([card // self.suits for card in row], self.ranks) for row in cards[first].tolist()]
         strength[free] = np.array(found, np.int32)[alike]
         return strength[which.reshape(-1)]
 
@@ -229,11 +243,11 @@ class DeckListing:
     def card_name(self, card: int, letters: str | None = None) -> str:
         """Return the text of a card: its rank, and its suit if the deck has several."""
         rank = (letters or rank_names(self.ranks))[card // self.suits]
-        return rank if self.suits == 1 else rank + _SUITS[card % self.suits]
+        return rank if self.suits == 1 else rank + SUITS[card % self.suits]
 
 
-def _disjoint(hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
-    """Return [B, H] bool: hand and board share no card."""
+def disjoint(hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16]) -> npt.NDArray[np.bool_]:
+    """Return [B, H] bool: the cards of a hand and of a board, or of another hand, differ."""
     return (_masks(boards)[:, None] & _masks(hands)) == 0
 
 

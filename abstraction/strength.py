@@ -9,6 +9,7 @@ Arrays have one row for each canonical board (`abstraction.boards`) and 1,326 ho
 of boards, so that a long computation can be divided and resumed.
 """
 
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -22,14 +23,14 @@ from abstraction.boards import (
     board_tables,
     canonical_boards,
     check_board,
-    locate_river,
+    locate,
     preflop_classes,
     used_slots,
 )
-from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_index, combo_table, parse_cards
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, cards_text, combo_index, parse_cards
 from abstraction.hand_evaluator import evaluator_tables, fill_board_strengths
-from abstraction.kernels.jit import allocating_njit, nogil_allocating_njit, nogil_njit, part_njit
-from abstraction.kernels.parallel import checked_range, kernel_array, run_ranges
+from abstraction.kernels.jit import nogil_allocating_njit, nogil_njit, part_njit
+from abstraction.kernels.parallel import checked_range, run_ranges
 
 OPPONENT_HANDS = 990
 STRENGTH_LIMIT = 2 * OPPONENT_HANDS
@@ -159,27 +160,26 @@ def fill_river_strengths(tables, boards, pairs, start, stop, out):
 
 
 @part_njit
-def list_runouts(tables, boards, index, rivers, permutations):
-    """Write the run-outs of board `index` of boards [N, 3 or 4] to rivers and permutations [1176] int64.
+def list_runouts(tables, board, cards, rivers, permutations):
+    """Write the run-outs of a board [3 or 4] to rivers and permutations [1176] int64.
 
     They are the canonical index of each river board and its suit permutation.  Returns their number, 48 or 1,176.
+    `cards` is scratch memory, [5] int64.
     """
-    a, b, c = np.int64(boards[index, 0]), np.int64(boards[index, 1]), np.int64(boards[index, 2])
-    count = 0
-    if boards.shape[1] == 4:
-        d = np.int64(boards[index, 3])
-        for river in range(CARD_COUNT):
-            if river not in (a, b, c, d):
-                rivers[count], permutations[count] = locate_river(tables, a, b, c, d, river)
-                count += 1
-        return count
-    for d in range(CARD_COUNT):
-        if d in (a, b, c):
+    known, count = board.shape[0], 0
+    for i in range(known):
+        cards[i] = board[i]
+    for card in range(CARD_COUNT):
+        if card in board:
             continue
-        for river in range(d):
-            if river not in (a, b, c):
-                rivers[count], permutations[count] = locate_river(tables, a, b, c, d, river)
-                count += 1
+        cards[known] = card
+        for river in range(card if known == 3 else 1):
+            if known == 3:
+                if river in board:
+                    continue
+                cards[4] = river
+            rivers[count], permutations[count] = locate(tables.choose, tables.river, cards)
+            count += 1
     return count
 
 
@@ -190,10 +190,10 @@ def fill_runout_sums(tables, boards, river, start, stop, sums, squares):
     Adds to sums and squares [stop − start, 1326] int64.  `river` is [134459, 1326] uint16.  Run-outs that share a card
     with the hand add 65,535 and its square, which saves a branch; the caller subtracts them.
     """
-    rivers, permutations = np.empty(1176, np.int64), np.empty(1176, np.int64)
+    rivers, permutations, cards = np.empty(1176, np.int64), np.empty(1176, np.int64), np.empty(5, np.int64)
     hole_permutation = tables.hole_permutation
     for index in range(start, stop):
-        for runout in range(list_runouts(tables, boards, index, rivers, permutations)):
+        for runout in range(list_runouts(tables, boards[index], cards, rivers, permutations)):
             row, permutation = rivers[runout], permutations[runout]
             for combo in range(COMBO_COUNT):
                 value = np.int64(river[row, np.uint16(hole_permutation[permutation, combo])])
@@ -214,61 +214,17 @@ def add_preflop_strengths(river, multiplicity, classes, start, stop, out):
             out[classes[combo], value] += multiplicity[index]
 
 
-@part_njit
-def _add_hand(tables, combos, combo, board, strength, out):
-    """Add one hand's strength on a five-card board, and its square, to out [2] int64.
-
-    The strength is computed by direct comparison with every opponent hand.
-    """
-    fill_board_strengths(tables, board, strength)
-    a, b = combos[combo, 0], combos[combo, 1]
-    value = np.int64(0)
-    for other in range(COMBO_COUNT):
-        if strength[other] > 0 and combos[other, 0] not in (a, b) and combos[other, 1] not in (a, b):
-            value += (strength[other] < strength[combo]) + (strength[other] <= strength[combo])
-    out[0] += value
-    out[1] += value * value
-
-
-@allocating_njit
-def sum_hand(tables, combos, combo, board, known, out):
-    """Add one hand's strengths and their squares over all run-outs to out [2] int64.
-
-    The first `known` cards, 3 to 5, of `board` [5] int8 are given; the others are overwritten.
-    """
-    strength = np.empty(COMBO_COUNT, np.int16)
-    free = np.empty(CARD_COUNT, np.int8)
-    count = 0
-    for card in range(CARD_COUNT):
-        free[count] = card
-        count += card not in board[:known] and card not in combos[combo]
-    if known == 5:
-        _add_hand(tables, combos, combo, board, strength, out)
-    for i in range(count if known < 5 else 0):
-        board[known] = free[i]
-        if known == 4:
-            _add_hand(tables, combos, combo, board, strength, out)
-        for j in range(i if known == 3 else 0):
-            board[4] = free[j]
-            _add_hand(tables, combos, combo, board, strength, out)
-
-
 # --- functions ---
 
 
-def river_strengths(
-    start: int = 0, stop: int | None = None, *, out: NDArray[np.uint16] | None = None, workers: int = 1
-) -> NDArray[np.uint16]:
+def river_strengths(start: int = 0, stop: int | None = None, *, workers: int = 1) -> NDArray[np.uint16]:
     """Return the river strengths of canonical boards [start, stop) of five cards.
 
     The result is [stop − start, 1326] uint16: 2·wins + ties, 0 to 1,980, or 65,535 if the slot shares a card with the
-    board.  All boards take 357 MB. `out`, if given, is overwritten and returned.
-
-    Raises `ValueError` for arguments out of range, or an `out` of another shape or dtype.
+    board.  All boards take 357 MB.  Raises `ValueError` for a range outside of the boards.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
-    shape = (stop - start, COMBO_COUNT)
-    rows = np.empty(shape, np.uint16) if out is None else kernel_array(out, shape, np.uint16, "out")
+    rows = np.empty((stop - start, COMBO_COUNT), np.uint16)
     tables, boards = evaluator_tables(), canonical_boards(5)
 
     def fill(first: int, last: int) -> None:
@@ -277,14 +233,6 @@ def river_strengths(
     for _ in run_ranges(fill, start, stop, _CHUNK, workers):
         pass
     return rows
-
-
-def checked_river(river: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Return all river strengths as kernels take them.
-
-    Raises `ValueError` unless they are [134459, 1326] uint16, in C order and writable.
-    """
-    return kernel_array(river, (BOARD_COUNTS[5], COMBO_COUNT), np.uint16, "river")
 
 
 def runout_sums(
@@ -299,9 +247,6 @@ def runout_sums(
     shared card.  With n = 1,081 or 46 run-outs, E[HS] = wins2_sum / (1980·n) and E[HS²] = wins2_square_sum / (1980²·n).
     Raises `ValueError` as `river_strengths`.
     """
-    if cards not in BOARD_RUNOUTS:
-        raise ValueError(f"sums over run-outs were asked for boards of {cards} cards: 3 and 4 are supported")
-    river = checked_river(river)
     start, stop = checked_range(start, stop, BOARD_COUNTS[cards], "boards")
     tables, boards = board_tables(), canonical_boards(cards)
     sums, squares = (np.zeros((stop - start, COMBO_COUNT), np.int64) for _ in range(2))
@@ -331,12 +276,11 @@ def preflop_strengths(
     Raises `ValueError` as `river_strengths`.
     """
     start, stop = checked_range(start, stop, BOARD_COUNTS[5], "boards")
-    given = None if river is None else checked_river(river)
     multiplicity, classes = board_classes(5).multiplicity, preflop_classes()
 
     def count(first: int, last: int) -> NDArray[np.int64]:
         counts = np.zeros((PREFLOP_CLASSES, STRENGTH_LIMIT + 2), np.int64)
-        rows = river_strengths(first, last) if given is None else given[first:last]
+        rows = river_strengths(first, last) if river is None else river[first:last]
         add_preflop_strengths(rows, multiplicity, classes, first, last, counts)
         return counts
 
@@ -346,14 +290,16 @@ def preflop_strengths(
     return total[:, :-1].copy()
 
 
-def _preflop_sums(combo: int, workers: int) -> tuple[int, int]:
-    """Return the sums of strength and squared strength over all run-outs of a hand without a board."""
-    classes = preflop_classes()
-    members = int((classes == classes[combo]).sum())
-    counts = preflop_strengths(workers=workers)[classes[combo]].tolist()
-    sums = sum(value * count for value, count in enumerate(counts))
-    squares = sum(value * value * count for value, count in enumerate(counts))
-    return sums // members, squares // members
+def _strength_counts(combo: int, cards: tuple[int, ...], workers: int) -> NDArray[np.int64]:
+    """Return how often each river strength occurs over the run-outs of a hand on a board, [1981]."""
+    if not cards:
+        classes = preflop_classes()
+        return preflop_strengths(workers=workers)[classes[combo]] // int((classes == classes[combo]).sum())
+    left = [card for card in range(CARD_COUNT) if card not in cards]
+    boards = np.array([(*cards, *rest) for rest in combinations(left, 5 - len(cards))], np.int8)
+    values = np.empty((len(boards), COMBO_COUNT), np.uint16)
+    fill_river_strengths(evaluator_tables(), boards, pair_order(), 0, len(boards), values)
+    return np.bincount(values[values[:, combo] != BLOCKED, combo], minlength=STRENGTH_LIMIT + 1)
 
 
 def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, str | int | float]:
@@ -371,16 +317,8 @@ def hand_strength(hand: str, board: str = "", *, workers: int = 1) -> dict[str, 
     shared = set(hole) & set(cards)
     if shared:
         raise ValueError(f"the card {cards_text(sorted(shared)[:1])} is in the hand {hand} and on the board {board}")
-    combo = combo_index(*hole)
-    if cards:
-        sums = np.zeros(2, np.int64)
-        padded = np.zeros(5, np.int8)
-        padded[: len(cards)] = cards
-        sum_hand(evaluator_tables(), combo_table(), combo, padded, len(cards), sums)
-        wins2, squares = int(sums[0]), int(sums[1])
-    else:
-        wins2, squares = _preflop_sums(combo, workers)
-    runouts = RUNOUTS[len(cards)]
+    counts, value = _strength_counts(combo_index(*hole), cards, workers), np.arange(STRENGTH_LIMIT + 1)
+    wins2, squares, runouts = int(counts @ value), int(counts @ value**2), RUNOUTS[len(cards)]
     return {
         "street": next(street for street, count in STREET_CARDS.items() if count == len(cards)),
         "hand": hand,

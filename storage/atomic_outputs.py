@@ -39,26 +39,20 @@ def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
 def begins_with(*heads: bytes) -> Callable[[Path], bool]:
     """Return a test for files that begin with one of `heads`, for `check_output` and `output`."""
     most = max(map(len, heads))
-
-    def ours(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return file.read(most).startswith(heads)
-
-    return ours
+    return lambda path: _head(path, most).startswith(heads)
 
 
 def contains(mark: bytes, within: int) -> Callable[[Path], bool]:
     """Return a test for files that have `mark` in their first `within` bytes."""
+    return lambda path: mark in _head(path, within)
 
-    def ours(path: Path) -> bool:
-        if not path.is_file():
-            return False
-        with path.open("rb") as file:
-            return mark in file.read(within)
 
-    return ours
+def _head(path: Path, most_bytes: int) -> bytes:
+    """Return the first bytes of a file; none if there is no file."""
+    if not path.is_file():
+        return b""
+    with path.open("rb") as file:
+        return file.read(most_bytes)
 
 
 @contextlib.contextmanager
@@ -79,20 +73,16 @@ def output(path: Path, replaceable: Callable[[Path], bool], *, parents: bool = T
     """
     check_output(path, replaceable)
     with durable.making_dirs(path.parent) if parents else contextlib.nullcontext():
-        yield from _output(path, replaceable)
-
-
-def _output(path: Path, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
-    _sweep(path)
-    temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
-    try:
-        with durable.naming(path):
-            yield temporary
-            check_output(path, replaceable)  # writing takes minutes, in which the name may be taken
-            _give_name(temporary, path)
-        durable.fsync_dir(path.parent)
-    finally:
-        _remove_unread(temporary)
+        _sweep(path)
+        temporary = path.with_name(f"{durable.TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}")
+        try:
+            with durable.naming(path):
+                yield temporary
+                check_output(path, replaceable)  # writing takes minutes, in which the name may be taken
+                _give_name(temporary, path)
+            durable.fsync_dir(path.parent)
+        finally:
+            _remove_unread(temporary)
 
 
 def _give_name(temporary: Path, path: Path) -> None:

@@ -8,7 +8,6 @@ rename.
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +31,13 @@ from storage.checkpoint import (
     note_path,
 )
 from storage.checksums import CRC32C, XXH3, Checksum
+from storage.contiguous_arrays import FileCells
 from storage.directory_lock import drop_unread
 from storage.manifest import exact_json, write_manifest
 from storage.manifest_files import file_entries
 from storage.run_lock import RunLock
 from storage.schema import ArraySpec, specs_to_json, validate_specs
-from storage.table_formats import TableFormat, table_format
+from storage.table_formats import table_format
 
 Files = dict[str, tuple[int, Checksum]]  # {name relative to the checkpoint: (length in bytes, checksum)}
 
@@ -93,8 +93,13 @@ def commit(
     fields = {"number": number, "table_format": format, "identity": identity, "parents": dict(parents or {})}
     fields["arrays"] = specs_to_json(specs)
     exact_json(fields, "the identity of a checkpoint")
-    tables = {"specs": specs, "arrays": arrays, "background": background, "notes": notes or {}}
-    write = partial(_table_writer(format, whole, compressed), **tables)
+    layout, options = table_format(format), dict[str, Any](background=background, notes=notes or {})
+
+    def write(directory: Path) -> tuple[Files, dict[str, FileCells]]:
+        if whole:
+            return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)
+        return layout.write_tables(directory, specs, arrays, compressed=compressed, **options), {}
+
     _check(lock)
     durable.ensure_dir(root)
     content_hash = _write_and_rename(final, write, state_text, fields)
@@ -128,31 +133,21 @@ def _free_path(root: Path, number: int, keep: int) -> Path:
     return checkpoint_path(root, number)
 
 
-def _table_writer(name: str, whole: bool, compressed: bool) -> Callable[..., tuple[Files, dict[str, Any]]]:
-    """Return the function that writes tables in a format, in chunks or contiguous."""
-    layout = table_format(name)
-    return partial(_write_whole, layout) if whole else partial(_write_chunks, layout, compressed=compressed)
-
-
-def _write_chunks(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
-    """Write chunked tables; return (their files, no fields for the manifest)."""
-    return layout.write_tables(directory, **options), {}
-
-
-def _write_whole(layout: TableFormat, directory: Path, **options: Any) -> tuple[Files, dict[str, Any]]:
-    """Write contiguous tables; return (their files, the manifest's field with the positions of the cells)."""
-    files, cells = contiguous_arrays.write_tables(layout, directory, **options)
-    return files, {CELLS: msgspec.to_builtins(cells)}
-
-
 def _write_and_rename(
-    final: Path, write_tables: Callable[[Path], tuple[Files, dict[str, Any]]], state: bytes, fields: dict[str, Any]
+    final: Path,
+    write_tables: Callable[[Path], tuple[Files, dict[str, FileCells]]],
+    state: bytes,
+    fields: dict[str, Any],
 ) -> str:
-    """Write a checkpoint durably under a temporary name, rename it, and return its content hash."""
+    """Write a checkpoint durably under a temporary name, rename it, and return its content hash.
+
+    `write_tables` returns the files of the tables, and the positions of contiguous cells if there are any.
+    """
     with output(final, lambda _: False, parents=False) as temporary:
         durable.make_dir(temporary)
-        tables, more = write_tables(temporary)
-        version, kind = (WHOLE_VERSION, CRC32C) if more else (FORMAT_VERSION, XXH3)
+        tables, cells = write_tables(temporary)
+        version, kind = (WHOLE_VERSION, CRC32C) if cells else (FORMAT_VERSION, XXH3)
+        more = {CELLS: msgspec.to_builtins(cells)} if cells else {}
         files = file_entries({**tables, STATE: durable.write_file(temporary / STATE, state, kind)}, kind)
         content_hash = write_manifest(temporary / MANIFEST, FORMAT, version, {**fields, **more, "files": files})
         durable.fsync_dir(temporary)

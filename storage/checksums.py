@@ -9,7 +9,7 @@ power in bit 0, as in CRC-32C.
 """
 
 from functools import cache
-from typing import Protocol, TypeGuard
+from typing import TypeGuard
 
 import crc32c
 import numpy as np
@@ -24,49 +24,35 @@ CRC32C, XXH3 = "crc32c", "xxh3_128"
 """Names of the checksum kinds in manifests."""
 
 
-class Sum(Protocol):
-    """An incremental checksum."""
+_TYPES = {CRC32C: int, XXH3: str}
+
+
+class Sum:
+    """An incremental checksum of a kind."""
+
+    def __init__(self, kind: str) -> None:
+        self._crc, self._xxh3 = 0, xxhash.xxh3_128() if kind == XXH3 else None
 
     def update(self, piece: bytes | bytearray | memoryview) -> None:
         """Add the next bytes."""
+        if self._xxh3 is None:
+            self._crc = crc32c.crc32c(piece, self._crc)
+        else:
+            self._xxh3.update(piece)
 
     def found(self) -> Checksum:
         """Return the checksum of all bytes so far."""
-
-
-class _Crc32c:
-    def __init__(self) -> None:
-        self._value = 0
-
-    def update(self, piece: bytes | bytearray | memoryview) -> None:
-        self._value = crc32c.crc32c(piece, self._value)
-
-    def found(self) -> int:
-        return self._value
-
-
-class _Xxh3:
-    def __init__(self) -> None:
-        self._sum = xxhash.xxh3_128()
-
-    def update(self, piece: bytes | bytearray | memoryview) -> None:
-        self._sum.update(piece)
-
-    def found(self) -> str:
-        return self._sum.hexdigest()
-
-
-_KINDS: dict[str, type[Sum]] = {CRC32C: _Crc32c, XXH3: _Xxh3}
+        return self._crc if self._xxh3 is None else self._xxh3.hexdigest()
 
 
 def new_sum(kind: str) -> Sum:
     """Return a new incremental checksum of a kind, over no bytes."""
-    return _KINDS[kind]()
+    return Sum(kind)
 
 
 def is_checksum(value: object, kind: str) -> TypeGuard[Checksum]:
     """Return whether a value is a checksum of an existing kind."""
-    return kind in _KINDS and type(value) is type(new_sum(kind).found())
+    return type(value) is _TYPES.get(kind)
 
 
 def cells_checksum(array: np.ndarray) -> str:

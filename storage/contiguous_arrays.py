@@ -184,27 +184,27 @@ def _write_file(
     """
     with moving(path, os.O_RDWR) as file:
 
-        def written(spec: ArraySpec, offset: int) -> int:
+        def write(spec: ArraySpec, offset: int) -> int:
             array = np.ascontiguousarray(arrays[spec.name], spec.numpy_dtype)
             return _sum_of(partial(_write_piece, file, spec, offset), pieces(array, offset), array.nbytes, background)
 
-        whole, found = _file_sums(file, places, written)
+        whole, found = _file_sums(file, places, write)
     return (path.stat().st_size, whole), found
 
 
 def _file_sums(
-    file: MovingFile, places: Iterable[tuple[ArraySpec, int]], moved: Callable[[ArraySpec, int], int]
+    file: MovingFile, places: Iterable[tuple[ArraySpec, int]], move: Callable[[ArraySpec, int], int]
 ) -> tuple[int, dict[str, int]]:
     """Return (CRC-32C of a file, {array: CRC-32C of its cells}).
 
     places  (array, offset of its cells in bytes), ascending by offset
-    moved   moves the cells of an array and returns their CRC-32C
+    move    moves the cells of an array and returns their CRC-32C
     """
     found, whole, end = {}, 0, 0
     for spec, offset in places:
         for between in file.between(end, offset):
             whole = joined(whole, checksum(between), len(between))
-        found[spec.name] = moved(spec, offset)
+        found[spec.name] = move(spec, offset)
         whole, end = joined(whole, found[spec.name], spec.nbytes), offset + spec.nbytes
     for between in file.between(end):
         whole = joined(whole, checksum(between), len(between))

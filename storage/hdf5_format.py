@@ -10,7 +10,6 @@ Z_RLE: as small as the default for tables, and 2 to 3 times as fast.
 """
 
 import contextlib
-import itertools
 import json
 import mmap
 import os
@@ -25,9 +24,9 @@ import numpy as np
 from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
-from storage.mapping import HUGE_PAGE_BYTES, Region
+from storage.mapping import HUGE_PAGE_BYTES, Region, anonymous_file
 from storage.schema import ArraySpec, split_at_chunks
-from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
+from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of, chunk_positions
 from storage.threads import ordered
 
 TABLES = "tables.h5"
@@ -112,9 +111,7 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
         with h5py.File(directory / TABLES, "x", libver="latest") as file:
             for number, spec in enumerate(specs):
                 path = directory / f"cells-{number}"
-                descriptors.append(os.memfd_create(f"mccfr-{path.name}"))
-                os.posix_fallocate(descriptors[-1], 0, spec.nbytes)
-                path.symlink_to(f"/proc/{os.getpid()}/fd/{descriptors[-1]}")
+                descriptors.append(anonymous_file(path, spec.nbytes))
                 dataset = file.create_dataset(
                     spec.name,
                     shape=spec.shape,
@@ -187,8 +184,7 @@ def write_tables(
 def _write_chunks(
     dataset: Any, array: np.ndarray, spec: ArraySpec, shape: tuple[int, ...], compressed: bool, background: bool
 ) -> None:
-    grid = [range(-(-length // width)) for length, width in zip(spec.shape, shape, strict=True)]
-    positions = list(itertools.product(*grid))
+    positions = chunk_positions(spec.shape, shape)
     encoded = ordered(
         lambda position: _encode(chunk_of(array, spec, shape, position), compressed), positions, background=background
     )

@@ -46,5 +46,5 @@ def huge_bytes(arrays: Iterable[npt.NDArray[np.generic]]) -> int:
     for head, stop in zip(heads, [*(head.start() for head in heads[1:]), len(text)], strict=True):
         first, end = int(head[1], 16), int(head[2], 16)
         if any(start < end and first < start + length for start, length in spans):
-            total += sum(1024 * int(told[1]) for told in _HUGE.finditer(text, head.end(), stop))
+            total += sum(1024 * int(count[1]) for count in _HUGE.finditer(text, head.end(), stop))
     return total

@@ -12,7 +12,6 @@ import os
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from storage import free_space, stale_live_tables
@@ -57,9 +56,7 @@ class LiveTables:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -185,23 +182,17 @@ def _choose_place(
             f"the tables need {needed:,} bytes (and {margin:,} to spare) and {live_dir} has {free:,} bytes free: "
             f"choose another live_dir or make the tables smaller",
         )
-    if in_memory:
-        return parent, False, None
-    return (
-        parent,
-        False,
-        (
-            f"live_dir {live_dir} is not in memory: training slows down to a crawl as soon as the system writes the "
-            f"tables back, unless its dirty-page limits (vm.dirty_bytes, vm.dirty_background_bytes) are above "
-            f"{needed:,} bytes"
-        ),
+    warning = (
+        f"live_dir {live_dir} is not in memory: training becomes very slow as soon as the system writes the tables "
+        f"back, unless its dirty-page limits (vm.dirty_bytes, vm.dirty_background_bytes) are above {needed:,} bytes"
     )
+    return parent, False, None if in_memory else warning
 
 
 def _refuse_above(share: float, needed: int, beside: int, force: bool) -> None:
     available = free_space.available_memory_bytes()
     if needed + beside > share * available and not force:
-        others = f", and what is beside them {free_space.bytes_text(beside)}," if beside else ""
+        others = f", the rest of the run {free_space.bytes_text(beside)}," if beside else ""
         raise MemoryError(
             f"the tables need {free_space.bytes_text(needed)}{others} and {free_space.bytes_text(available)} of memory "
             f"are available, of which a run may take {share:.0%}: make the tables smaller, free memory or use a larger "

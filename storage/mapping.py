@@ -231,33 +231,27 @@ def _map_descriptors(
 
 
 def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return [cells] zeros in private memory, aligned to 2 MiB, with all pages allocated.
-
-    Huge pages are requested. The memory is freed with the last array over it. Raises `OSError` if there is not enough.
-    """
-    used = _round_up(max(1, cells * dtype.itemsize), HUGE_PAGE_BYTES)
-    reserved_bytes = used + HUGE_PAGE_BYTES  # room to begin at a multiple of 2 MiB
-    reserved = _mmap(None, reserved_bytes, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
-    pages, base = _Pages(reserved, reserved_bytes), _round_up(reserved, HUGE_PAGE_BYTES)
-    _check(_libc.mprotect(base, used, mmap.PROT_READ | mmap.PROT_WRITE), f"getting {used} bytes of memory")
-    _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # may fail, as above
-    _populate(base, used, writable=True)
-    return pages.array(base, cells, dtype, writable=True)
+    """Return `map_reserved` memory with all pages allocated; raises `OSError` if there is not enough."""
+    found = map_reserved(cells, dtype)
+    populate(found)
+    return found
 
 
 def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
-    """Return [cells] zeros whose memory is allocated page by page on the first write.
+    """Return [cells] zeros in private memory that is allocated page by page on the first write.
 
-    The array may be many times larger than memory. Huge pages are requested for large ones. Raises `OSError` if address
-    space is limited.
+    The array may be many times larger than memory. It begins at a multiple of 2 MiB, and huge pages are requested for
+    large ones. The memory is freed with the last array over it. Raises `OSError` if address space is limited.
     """
     dtype = np.dtype(dtype)
     used = _round_up(max(1, cells * dtype.itemsize), mmap.PAGESIZE)
+    reserved_bytes = used + HUGE_PAGE_BYTES  # room to begin at a multiple of 2 MiB
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-    base = _mmap(None, used, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    reserved = _mmap(None, reserved_bytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0)
+    base = _round_up(reserved, HUGE_PAGE_BYTES)
     if used >= 2 * HUGE_PAGE_BYTES:
         _libc.madvise(base, used, mmap.MADV_HUGEPAGE)  # may fail, as above
-    return _Pages(base, used).array(base, cells, dtype, writable=True)
+    return _Pages(reserved, reserved_bytes).array(base, cells, dtype, writable=True)
 
 
 def give_back(array: np.ndarray) -> None:
@@ -338,10 +332,23 @@ def create_cells(path: Path, shape: Sequence[int]) -> ControlBlock:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
-        anonymous = os.memfd_create(f"mccfr-{Path(path).name}")
-        os.posix_fallocate(anonymous, 0, region.length_bytes)
-        Path(path).symlink_to(f"/proc/{os.getpid()}/fd/{anonymous}")
+        anonymous = anonymous_file(path, region.length_bytes)
     return ControlBlock(Path(path), map_regions([region], writable=True, populate=True), anonymous)
+
+
+def anonymous_file(path: Path, length: int) -> int:
+    """Allocate anonymous shared memory, link `path` to it, and return its descriptor.
+
+    The link works while this process has the descriptor open.  Raises `OSError` if there is too little memory.
+    """
+    descriptor = os.memfd_create(f"mccfr-{path.name}")
+    try:
+        os.posix_fallocate(descriptor, 0, length)
+        path.symlink_to(f"/proc/{os.getpid()}/fd/{descriptor}")
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _allocate(path: Path, length: int) -> None:

@@ -44,19 +44,13 @@ def write_arrays(
     """
     layout = table_format(format)
     specs = validate_specs(ArraySpec(name, array.shape, array.dtype.name, axes[name]) for name, array in arrays.items())
-    text = json.dumps(description, sort_keys=True)
+    notes = {_ATTRIBUTE: json.dumps(description, sort_keys=True)}
     with output(path, replaceable) as temporary:
         scratch = temporary.with_name(temporary.name + SCRATCH)
         durable.make_dir(scratch)
         try:
-            layout.write_tables(scratch, specs, arrays)
-            tables = scratch / layout.TABLES
-            _describe(tables, format, text)
-            if tables.is_dir():
-                durable.adopt_tree(tables)
-            else:
-                durable.adopt_file(tables)
-            durable.rename(tables, temporary)
+            layout.write_tables(scratch, specs, arrays, notes=notes)
+            durable.rename(scratch / layout.TABLES, temporary)
         finally:
             durable.discard(scratch)
 
@@ -85,13 +79,3 @@ def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name
         with importlib.import_module("h5py").File(path, "r") as opened:
             found = opened.attrs.get(_ATTRIBUTE)
     return found if isinstance(found, str | bytes) else ""
-
-
-def _describe(tables: Path, format: str, text: str) -> None:  # noqa: A002 - the name of the config's key
-    """Add the attribute to the tables; imports only the library of this format."""
-    library = importlib.import_module({"zarr": "zarr", "hdf5": "h5py"}[format])
-    if format == "zarr":
-        library.open_group(tables, mode="r+").attrs[_ATTRIBUTE] = text
-    else:
-        with library.File(tables, "r+") as file:
-            file.attrs[_ATTRIBUTE] = text

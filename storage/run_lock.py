@@ -11,7 +11,6 @@ import time
 import weakref
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from storage.damage import UnreadableError
@@ -44,9 +43,7 @@ class RunLock:
         self.acquire()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
     def acquire(self) -> None:
@@ -99,7 +96,7 @@ class RunLock:
         return self._directory
 
     def check(self) -> None:
-        """Raise `LostDirectoryError` unless the directory exists, and the file in it is the one that is locked.
+        """Raise `LostDirectoryError` unless the directory exists and still holds the locked file.
 
         Raises `UnreadableError` where the system cannot tell.
         """
@@ -164,10 +161,10 @@ class Holder(NamedTuple):
     """A process that holds a lock."""
 
     process: int
-    machine: str  # empty in locks of older versions
+    machine: str
 
     def __str__(self) -> str:
-        away = self.machine and not self.is_here
+        away = not self.is_here
         return f"process {self.process}" + (f" on {self.machine}" if away else "")
 
     @property

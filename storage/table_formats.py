@@ -150,6 +150,11 @@ def check_chunks(spec: ArraySpec, chunks: Sequence[int], stored_bytes: int, rati
         )
 
 
+def chunk_positions(shape: Sequence[int], chunk: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the positions in the grid of all chunks of an array, in row-major order."""
+    return list(itertools.product(*(range(-(-length // width)) for length, width in zip(shape, chunk, strict=True))))
+
+
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
     """Return a chunk of an array [shape], row-major, little endian, padded with the fill value.
 

@@ -12,7 +12,6 @@ its own CRC-32C is a constant.
 
 import contextlib
 import functools
-import itertools
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,9 +25,9 @@ from storage import durable
 from storage.checksums import XXH3, Checksum
 from storage.damage import DamagedError, decoding, reading
 from storage.json_files import read_json
-from storage.mapping import Region
+from storage.mapping import Region, anonymous_file
 from storage.schema import ArraySpec, split_at_chunks
-from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of
+from storage.table_formats import CHECKPOINT_CHUNK_BYTES, check_chunks, check_layout, chunk_of, chunk_positions
 from storage.threads import ordered
 from storage.zarr_metadata import FILE, chunk_key, chunked, sharded, write_group
 
@@ -123,9 +122,8 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
     regions, descriptors = [], []
     try:
         for spec, path in _create_arrays(directory / TABLES, specs):
-            descriptors.append(os.memfd_create(f"mccfr-{path.parent.name}"))
+            descriptors.append(anonymous_file(path, 1))
             _fill_shard(descriptors[-1], spec)
-            path.symlink_to(f"/proc/{os.getpid()}/fd/{descriptors[-1]}")
             regions.append(Region(spec.name, str(path), 0, spec.nbytes, spec.shape, spec.dtype))
     except BaseException:
         for descriptor in descriptors:
@@ -158,8 +156,7 @@ def write_tables(
     write_group(root, {spec.name: chunked(spec, shape, level) for spec, shape in shapes.items()}, notes)
     chunks: list[tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]] = []
     for spec, shape in shapes.items():
-        grid = (range(-(-length // width)) for length, width in zip(spec.shape, shape, strict=True))
-        for position in itertools.product(*grid):
+        for position in chunk_positions(spec.shape, shape):
             chunks.append((root / spec.name / chunk_key(position), spec, shape, position))
     files = durable.adopt_tree(root, kind=XXH3)
     folders = _make_folders(chunk[0].parent for chunk in chunks)
@@ -224,13 +221,11 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
     if array.shards is not None:
         raise DamagedError(f"{path} is stored in shards, and checkpoints have none")
     listed = set(files_of(spec, files))
-    grid = [range(-(-length // width)) for length, width in zip(array.shape, array.chunks, strict=True)]
-    if math.prod(map(len, grid)) > len(listed):
-        raise DamagedError(
-            f"{path}: {math.prod(map(len, grid))} chunks are needed and the manifest lists {len(listed)} files"
-        )
+    needed = math.prod(-(-length // width) for length, width in zip(array.shape, array.chunks, strict=True))
+    if needed > len(listed):
+        raise DamagedError(f"{path}: {needed} chunks are needed and the manifest lists {len(listed)} files")
     stored = 0
-    for position in itertools.product(*grid):
+    for position in chunk_positions(array.shape, array.chunks):
         key = array.metadata.encode_chunk_key(position)
         if f"{TABLES}/{spec.name}/{key}" not in listed:
             raise DamagedError(f"{path}: chunk {key} is missing from the manifest")

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from abstraction.clustering.quality import rand_index_of_counts
 from mccfr.cards.card_index import Deal
 from mccfr.trees.compiled import DECISION, TERMINAL, CompiledTree
 
@@ -250,19 +249,6 @@ def check_order(tree: CompiledTree) -> None:
         for child in tree.children(node):
             if child <= node or tree.parent[child] != node:
                 raise ValueError(f"tree node {child} is out of order below node {node}")
-
-
-def rand_index(one, other, weights=None):
-    """Of two labelings [N] of items that count as so many each."""
-    given = np.ones(len(one), np.int64) if weights is None else np.asarray(weights)
-
-    def counts(keys):
-        places = np.unique(keys, return_inverse=True)[1]
-        found = np.zeros(places.max() + 1, np.int64)
-        np.add.at(found, places, given)
-        return found
-
-    return rand_index_of_counts(counts(one * 2**20 + other), counts(one), counts(other))
 
 
 def equity_spread(equities, labels, weights):

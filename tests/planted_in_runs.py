@@ -33,7 +33,7 @@ IN_RUNS = (
     ),
     Defect(
         "abstraction.build",
-        "            keeper.discard()\n",
+        "            saver.discard()\n",
         "",
         "The state of a clustering that has ended stays.",
         f"{BUILDING}::test_nothing_is_left_of_a_clustering_that_has_ended",
@@ -248,7 +248,7 @@ IN_RUNS = (
         "        elif is_abstraction(path):",
         "        elif False:",
         "A run begins on a damaged abstraction.",
-        f"{BUILDING}::test_what_a_run_needs_is_read_in_every_byte_before_it_begins",
+        f"{BUILDING}::test_a_run_verifies_its_abstraction_before_it_begins",
     ),
     Defect(
         "mccfr.runs.directory.state",

@@ -20,7 +20,7 @@ def test_only_refusals_come_out(name, count):
 
 
 @pytest.mark.parametrize("path", [path for name in FORMATS for path in corpus(name)], ids=lambda path: path.name)
-def test_what_was_found_once_is_found_no_more(path):
+def test_earlier_findings_stay_fixed(path):
     with bounded_memory():
         found = feed(format_named(path.parent.name), [path.read_bytes()])
     assert list(map(str, found.findings)) == []
@@ -48,7 +48,7 @@ def wrong(data):
     ("data", "kind"),
     [(b"i", "IndexError"), (b"k", "KeyError"), (b"t", "TooLong"), (b"m", "MemoryError"), (b"x", "SystemExit")],
 )
-def test_a_reader_that_does_anything_else_is_found(data, kind):
+def test_each_kind_of_defect_is_found(data, kind):
     with bounded_memory():
         found = feed(Format(damaged, wrong, seconds=0.1), [b"good", b"r", data])
     assert (found.good, found.refused) == (1, 1)

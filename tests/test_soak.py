@@ -77,7 +77,7 @@ def session(disturbed, monkeypatch, does, trouble=None, **ended):
     return made.tally.violations
 
 
-def test_nothing_is_said_of_what_is_as_it_should_be(disturbed, monkeypatch):
+def test_a_sound_session_has_no_violations(disturbed, monkeypatch):
     assert session(disturbed, monkeypatch, lambda: None) == []
     assert session(disturbed, monkeypatch, lambda: None, Trouble("killed", (KILLED,)), status=KILLED) == []
     assert session(disturbed, monkeypatch, lambda: None, Trouble("it moves", (DONE,), before=moves)) == []
@@ -116,14 +116,14 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("what", PLANTED)
-def test_what_must_not_be_is_noticed(what, disturbed, monkeypatch):
+def test_each_planted_violation_is_found(what, disturbed, monkeypatch):
     monkeypatch.setattr(soak_world, "_ENDS_SECONDS", 0.3)
     does, ended, words = PLANTED[what]
     (said,) = session(disturbed, monkeypatch, lambda: does(disturbed), **ended)
     assert words in said
 
 
-def test_who_was_not_seen_at_the_first_looks_is_seen(place, monkeypatch):
+def test_processes_that_appear_late_are_found(place, monkeypatch):
     with subprocess.Popen(["sleep", "60"]) as process:
         looks = iter([[], [], [process.pid]])
         monkeypatch.setattr(soak_world, "_ENDS_SECONDS", 0.1)
@@ -132,7 +132,7 @@ def test_who_was_not_seen_at_the_first_looks_is_seen(place, monkeypatch):
     assert process.returncode == -9
 
 
-def test_other_bits_and_a_rise_are_noticed(place, disturbed, trained, tmp_path):
+def test_other_bits_and_rising_use_of_files_are_found(place, disturbed, trained, tmp_path):
     go(make(tmp_path / "other", evaluation=NO_EVALUATION, solver={"seed": 6}), iterations=80)
     assert same_bits(disturbed.directory, trained) and not same_bits(tmp_path / "other", trained)
     subject = Subject("leduc", LEDUC, ())

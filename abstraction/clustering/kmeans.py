@@ -12,18 +12,34 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from abstraction.clustering.assign import Nearest, group_members, nearest_centres, own_distances
 from abstraction.clustering.centres import group_centres
-from abstraction.clustering.points import Problem, clustering_problem, distinct_points
-from abstraction.clustering.progress_state import NOTHING, StateSaver
+from abstraction.clustering.metric import distance_code
+from abstraction.clustering.points import Problem, distinct_points
 from abstraction.clustering.seeding import seed_centres
 from abstraction.kernels.jit import njit
 
 ITERATIONS = 100
 TOLERANCE = 1e-4
 _MORE = 100  # maximum number of further steps while the last one filled an empty bucket
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class StateSaver:
+    """Saves nothing, for clusterings that are short or need not be resumed.  Subclasses save states."""
+
+    def resume(self, phase: str) -> Arrays | None:
+        """Return the last saved state if it belongs to this phase, else None."""
+        return None
+
+    def save(self, phase: str, arrays: Callable[[], Arrays]) -> None:
+        """Offer the state of a phase, which replaces the last saved one; `arrays` is called only to save it."""
+
+
+NOTHING = StateSaver()
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ def _inertia(weights, distances):
 def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) -> int:
     """Give every empty bucket a point; return the number of empty buckets.
 
-    Changes centres, labels and distances in place.  Raises `ValueError` if there are too few distinct points.
+    Changes centres, labels and distances in place.  Points are distinct, and no fewer than centres.
     """
     counts = np.bincount(nearest.labels, minlength=len(centres))
     empty = np.flatnonzero(counts == 0)
@@ -72,12 +88,7 @@ def _repair(problem: Problem, centres: NDArray[np.float32], nearest: Nearest) ->
     order = np.argsort(-(problem.weights * nearest.distances), kind="stable")
     candidates = iter(order)
     for bucket in empty:
-        point = next((x for x in candidates if nearest.distances[x] > 0 and counts[nearest.labels[x]] > 1), None)
-        if point is None:
-            distinct = len(distinct_points(problem.points).points)
-            raise ValueError(
-                f"k is {len(centres)}, but there are {distinct} distinct points: choose k at most {distinct}"
-            )
+        point = next(x for x in candidates if nearest.distances[x] > 0 and counts[nearest.labels[x]] > 1)
         counts[nearest.labels[point]] -= 1
         counts[bucket] = 1
         centres[bucket] = problem.points[point]
@@ -96,16 +107,11 @@ def start(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> KMeansSt
 
 
 def start_from(problem: Problem, centres: NDArray[np.float32], labels: NDArray[np.int32] | None = None) -> KMeansState:
-    """Return the state for given centres [k, D]; `ValueError` if they do not fit the points.
+    """Return the state for given centres [k, D], no more than points.
 
     `labels` is a guess that saves time and does not change the result.
     """
     centres = np.array(centres, dtype=np.float32, order="C")
-    if centres.ndim != 2 or centres.shape[1] != problem.points.shape[1] or not 1 <= len(centres) <= len(problem.points):
-        raise ValueError(
-            f"centres have shape {centres.shape}, points {problem.points.shape}: as many coordinates, and no more "
-            "centres than points, are needed"
-        )
     nearest = nearest_centres(problem.points, centres, problem.metric, problem.workers, labels)
     repaired = _repair(problem, centres, nearest)
     return KMeansState(centres, *nearest, 0, float(_inertia(problem.weights, nearest.distances)), np.inf, 0, repaired)
@@ -169,7 +175,7 @@ def state_arrays(state: KMeansState) -> dict[str, NDArray[Any]]:
     }
 
 
-def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> KMeansState:
+def state_from_arrays(problem: Problem, arrays: Arrays) -> KMeansState:
     """Return the state that `state_arrays` saved; `ValueError` if it does not fit the points."""
     centres = np.array(arrays["centres"], dtype=np.float32, order="C")
     labels = np.array(arrays["labels"], dtype=np.int32)
@@ -188,10 +194,10 @@ def state_from_arrays(problem: Problem, arrays: Mapping[str, NDArray[Any]]) -> K
 
 
 def begin_or_resume(
-    problem: Problem, k: int, seed: int = 0, keeper: StateSaver = NOTHING, phase: str = "lloyd"
+    problem: Problem, k: int, seed: int = 0, saver: StateSaver = NOTHING, phase: str = "lloyd"
 ) -> KMeansState:
     """Return the saved state of the phase, or else the state after seeding; `ValueError` as `start`."""
-    kept = keeper.resume(phase)
+    kept = saver.resume(phase)
     return start(problem, k, seed) if kept is None else state_from_arrays(problem, kept)
 
 
@@ -210,26 +216,19 @@ class Clustering:
 
 
 def kmeans(
-    points: NDArray[Any],
-    weights: ArrayLike | None,
+    points: NDArray[np.float32],
+    weights: NDArray[np.int64],
     k: int,
     *,
     distance: str = "l2",
     seed: int = 0,
-    iterations: int = ITERATIONS,
-    tolerance: float = TOLERANCE,
     workers: int = 1,
-    progress: Progress | None = None,
 ) -> Clustering:
     """Cluster points [N, D] with weights [N] into k buckets by k-means++ and Lloyd's iteration.
 
-    Raises `ValueError` for k larger than the number of distinct points, and as `clustering_problem`.
+    Raises `ValueError` for k larger than the number of distinct points.
     """
     merged = distinct_points(points, weights)
-    whole = clustering_problem(merged.points, merged.weights, distance, workers)
-    if not 1 <= k <= len(whole.points):
-        raise ValueError(
-            f"k is {k}, but there are {len(whole.points)} distinct points: choose k at most that, at least 1"
-        )
-    state = run(whole, start(whole, k, seed), iterations, tolerance, progress)
+    whole = Problem(merged.points, merged.weights.astype(np.float64), distance_code(distance), workers)
+    state = run(whole, start(whole, k, seed))
     return Clustering(state.centres, state.labels[merged.inverse], state.inertia, state.iteration)

@@ -138,7 +138,7 @@ def seed_centres(problem: Problem, k: int, seed: int = 0, purpose: int = 0) -> S
     """
     count = len(problem.points)
     if not 1 <= k <= count:
-        raise ValueError(f"k is {k}, but there are {count} points: 1 to {count} buckets are allowed")
+        raise ValueError(f"k is {k}, but there are {count} distinct points: choose k at most that, at least 1")
     blocks = -(-count // _BLOCK)
     chosen = np.zeros(k, np.int64)
     nearest = Nearest(np.zeros(count, np.int32), np.full(count, np.inf, np.float32))

@@ -10,7 +10,6 @@ which equity histograms vary.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,11 @@ from abstraction.clustering.assign import Members, group_members, own_distances
 from abstraction.clustering.centres import group_centres
 from abstraction.clustering.kmeans import (
     ITERATIONS,
-    TOLERANCE,
+    NOTHING,
+    Arrays,
     Clustering,
     KMeansState,
+    StateSaver,
     begin_or_resume,
     run,
     start,
@@ -33,7 +34,6 @@ from abstraction.clustering.kmeans import (
 )
 from abstraction.clustering.metric import L2
 from abstraction.clustering.points import Problem
-from abstraction.clustering.progress_state import NOTHING, Arrays, StateSaver
 from abstraction.kernels.parallel import run_ranges
 
 _DIMENSIONS = 4
@@ -79,45 +79,14 @@ def _needs(
     return np.asarray(np.bincount(labels, problem.weights * distances, groups) ** power, np.float64)
 
 
-@dataclass
-class _ClusterParts:
-    """The groups that are already clustered, as saved in the phase "buckets"."""
-
-    labels: NDArray[np.int32]
-    centres: NDArray[np.float32]
-    done: int = 0
-    inertia: float = 0.0
-    iterations: int = 0
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        counters = np.array([self.done, self.iterations], np.int64)
-        # copied, because other groups are being clustered at the same time
-        return {
-            "labels": self.labels.copy(),
-            "centres": self.centres.copy(),
-            "counters": counters,
-            "inertia": np.array([self.inertia]),
-        }
-
-
-def _parts(problem: Problem, buckets: int, kept: Arrays | None) -> _ClusterParts:
-    if kept is None:
-        points, dimensions = problem.points.shape
-        return _ClusterParts(np.zeros(points, np.int32), np.zeros((buckets, dimensions), np.float32))
-    labels, centres = np.array(kept["labels"], np.int32), np.array(kept["centres"], np.float32)
-    done, iterations = (int(value) for value in kept["counters"])
-    return _ClusterParts(labels, centres, done, float(kept["inertia"][0]), iterations)
-
-
 def cluster_within(
     problem: Problem,
     members: Members,
     shares: NDArray[np.int64],
-    seed: int = 0,
-    iterations: int = ITERATIONS,
-    tolerance: float = TOLERANCE,
-    progress: Progress | None = None,
-    keeper: StateSaver = NOTHING,
+    seed: int,
+    iterations: int,
+    progress: Progress,
+    saver: StateSaver,
     more: Arrays | None = None,
 ) -> Clustering:
     """Cluster each group of distinct points into its share of buckets, groups in parallel.
@@ -128,52 +97,61 @@ def cluster_within(
     Raises `ValueError` if a group has fewer points than buckets.
     """
     offsets = np.concatenate([[0], np.cumsum(shares)])
-    found = _parts(problem, int(offsets[-1]), keeper.resume("buckets"))
+    points, dimensions = problem.points.shape
+    found: dict[str, NDArray[Any]] = {
+        "labels": np.zeros(points, np.int32),
+        "centres": np.zeros((offsets[-1], dimensions), np.float32),
+        "counters": np.zeros(2, np.int64),  # finished groups, most iterations of one
+        "inertia": np.zeros(1),
+    }
+    kept = saver.resume("buckets")
+    found.update({} if kept is None else {name: np.array(kept[name]) for name in found})
 
     def cluster(first: int, last: int) -> tuple[float, int]:
         total, most = 0.0, 0
         for group in range(first, last):
             mine = members.order[members.starts[group] : members.starts[group + 1]]
             part = Problem(problem.points[mine], problem.weights[mine], problem.metric, 1)
-            state = run(part, start(part, int(shares[group]), seed, group + 1), iterations, tolerance)
-            found.centres[offsets[group] : offsets[group + 1]] = state.centres
-            found.labels[mine] = state.labels + np.int32(offsets[group])
+            state = run(part, start(part, int(shares[group]), seed, group + 1), iterations)
+            found["centres"][offsets[group] : offsets[group + 1]] = state.centres
+            found["labels"][mine] = state.labels + np.int32(offsets[group])
             total, most = total + state.inertia, max(most, state.iteration)
         return total, most
 
-    for part, count in run_ranges(cluster, found.done, len(shares), 1, problem.workers):
-        found.done, found.inertia = found.done + 1, found.inertia + part
-        found.iterations = max(found.iterations, count)
-        keeper.keep("buckets", lambda: {**found.arrays(), **(more or {})})
-        if progress is not None:
-            progress("buckets", found.done, len(shares))
-    return Clustering(found.centres, found.labels, found.inertia, found.iterations)
+    for part, count in run_ranges(cluster, int(found["counters"][0]), len(shares), 1, problem.workers):
+        done, most = (int(value) for value in found["counters"])
+        found["counters"][:], found["inertia"][0] = (done + 1, max(most, count)), found["inertia"][0] + part
+        # copied, because other groups are being clustered at the same time
+        saver.save("buckets", lambda: {**{name: array.copy() for name, array in found.items()}, **(more or {})})
+        progress("buckets", done + 1, len(shares))
+    return Clustering(found["centres"], found["labels"], float(found["inertia"][0]), int(found["counters"][1]))
 
 
 def _within_groups(
-    problem: Problem, k: int, groups: int, seed: int, limits: tuple[int, float], progress: Progress, keeper: StateSaver
+    problem: Problem, k: int, seed: int, iterations: int, progress: Progress, saver: StateSaver
 ) -> KMeansState:
-    """Cluster in two levels, without the flat steps that follow; limits = (iterations, tolerance)."""
-    kept = keeper.resume("buckets")
+    """Cluster in two levels, without the flat steps that follow."""
+    groups = round(k**0.5)
+    kept = saver.resume("buckets")
     if kept is None:
-        state = begin_or_resume(problem, groups, seed, keeper, "groups")
+        state = begin_or_resume(problem, groups, seed, saver, "groups")
 
         def tell(latest: KMeansState) -> None:
-            keeper.keep("groups", lambda: state_arrays(latest))
-            progress("groups", latest.iteration, limits[0])
+            saver.save("groups", lambda: state_arrays(latest))
+            progress("groups", latest.iteration, iterations)
 
-        state = run(problem, state, *limits, tell)
+        state = run(problem, state, iterations, progress=tell)
     else:
         state = state_from_arrays(problem, {name[6:]: kept[name] for name in kept if name.startswith("group.")})
     members = group_members(state.labels, groups)
     shares = share_buckets(_needs(problem, state.labels, state.distances, groups), np.diff(members.starts), k)
     more = {f"group.{name}": array for name, array in state_arrays(state).items()}
-    parts = cluster_within(problem, members, shares, seed, *limits, progress, keeper, more)
+    parts = cluster_within(problem, members, shares, seed, iterations, progress, saver, more)
     return start_from(problem, parts.centres, parts.labels)
 
 
-def _keep_flat(keeper: StateSaver, state: KMeansState) -> None:
-    keeper.keep("flat", lambda: state_arrays(state))
+def _save_flat(saver: StateSaver, state: KMeansState) -> None:
+    saver.save("flat", lambda: state_arrays(state))
 
 
 def refine(
@@ -181,35 +159,24 @@ def refine(
     k: int,
     *,
     seed: int = 0,
-    groups: int | None = None,
-    flat_steps: int = FLAT_STEPS,
     iterations: int = ITERATIONS,
-    tolerance: float = TOLERANCE,
-    progress: Progress | None = None,
-    keeper: StateSaver = NOTHING,
+    progress: Progress = lambda _phase, _done, _of: None,
+    saver: StateSaver = NOTHING,
 ) -> KMeansState:
     """Cluster distinct points into k buckets in two levels; `iteration` of the state counts flat steps.
 
     A saved state of the phases "groups", "buckets" or "flat" is resumed and gives the same bits.
 
-    Raises `ValueError` for k larger than the number of points, or groups outside 1 to k.
+    Raises `ValueError` for k larger than the number of points.
     """
-    first = round(k**0.5) if groups is None else groups
-    if not 1 <= k <= len(problem.points):
-        raise ValueError(
-            f"k is {k}, but there are {len(problem.points)} distinct points: choose k at most that, at least 1"
-        )
-    if not 1 <= first <= k:
-        raise ValueError(f"groups is {first}, but k is {k}: 1 to {k} groups are allowed")
-    tell: Progress = progress or (lambda _phase, _done, _of: None)
-    kept = keeper.resume("flat")
+    kept = saver.resume("flat")
     if kept is None:
-        state = _within_groups(problem, k, first, seed, (iterations, tolerance), tell, keeper)
-        _keep_flat(keeper, state)
+        state = _within_groups(problem, k, seed, iterations, progress, saver)
+        _save_flat(saver, state)
     else:
         state = state_from_arrays(problem, kept)
-    while state.iteration < flat_steps or state.repaired:
+    while state.iteration < FLAT_STEPS or state.repaired:
         state = step(problem, state)
-        _keep_flat(keeper, state)
-        tell("flat", min(state.iteration, flat_steps), flat_steps)
+        _save_flat(saver, state)
+        progress("flat", min(state.iteration, FLAT_STEPS), FLAT_STEPS)
     return state

@@ -36,6 +36,7 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     from abstraction.build_memory import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
+    from mccfr.runs.directory.run_status import runs_on
     from mccfr.runs.phases import naming_stages
 
     with own_file(recipe, RECIPES) as file:
@@ -45,7 +46,8 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     with reporter() as report, naming_stages(report) as progress:
         made = Builder(loaded, target, workers, progress)
         if others := made.replaced():
-            told = f"{target} holds buckets of another recipe ({'; '.join(others)}); runs trained on it need them"
+            trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
+            told = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
             if not replace:
                 raise FileExistsError(f"{told}: choose another directory with --out, or replace them with --replace")
             report.message(f"{told}: replacing them")
@@ -55,22 +57,15 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
 
 @abstraction.command()
 @click.argument("directory", metavar="DIR", type=path_type)
-@click.option("--against", metavar="DIR", type=path_type, help="Compare the buckets with those of this abstraction.")
 @json_option
-def info(directory: Path, against: Path | None, as_json: bool) -> None:
+def info(directory: Path, as_json: bool) -> None:
     """Print the recipe of the abstraction in DIR and measures of its buckets' quality.
 
-    Example: mccfr abstraction info runs/abstractions/quick --against runs/abstractions/standard
+    Example: mccfr abstraction info runs/abstractions/quick
     """
     from abstraction.buckets import Abstraction
 
-    opened = Abstraction(directory)
-    found = opened.info()
-    if against is not None:
-        from abstraction.comparison import agreement
-
-        for street, index in agreement(opened, Abstraction(against)).items():
-            found[street]["adjusted_rand_index"] = index
+    found = Abstraction(directory).info()
     answer(found, as_json, lambda found: "\n".join(_facts_text(*street) for street in found.items()))
 
 
@@ -84,8 +79,6 @@ def _facts_text(street: str, facts: dict[str, Any]) -> str:
             f"{facts['largest_bucket_hands']:,}, median {facts['median_bucket_hands']:,.0f}; "
             f"{facts['empty_buckets']} empty"
         )
-    if "adjusted_rand_index" in facts:
-        lines.append(f"    adjusted Rand index {facts['adjusted_rand_index']:.4f}")
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from abstraction import deck_models, stages, street_features
+from abstraction import deck_models, stages
 from abstraction.strength import preflop_strengths, river_strengths
 
 
@@ -20,37 +20,31 @@ def preflop(river):
 
 @pytest.fixture(scope="session")
 def shared_descriptions(river):
-    """Strengths once, and descriptions once for each kind of features and number of workers, for all builds.
+    """Compute strengths once, and points once for each kind of features and number of workers, for all builds.
 
-    That strengths do not depend on the number of workers is shown by test_strength.py.
+    test_strength.py shows that strengths do not depend on the number of workers.
     """
-    found = {}
-    collect = stages.collect
+    found, collect = {}, stages.collect
 
-    def once(described, workers, parents=None, share=None):
-        if parents is not None:
-            return collect(described, workers, parents, share)
-        key = (type(described.hands), described.hands.most, described.dimensions, workers, described.hands.boards)
+    def once(key, compute):
         if key not in found:
-            found[key] = collect(described, workers, None, share)
+            found[key] = compute()
         return found[key]
 
-    def kept(compute):
-        """A function of strengths whose results are kept, whatever the number of workers."""
+    def collect_once(features, workers, parents=None, share=None):
+        if parents is not None:
+            return collect(features, workers, parents, share)
+        key = (features.rows.__qualname__, features.hands.boards, features.hands.most, workers)
+        return once(key, lambda: collect(features, workers, None, share))
 
-        def look(*arguments, workers=1, **named):
-            key = (compute, *(a for a in arguments if isinstance(a, int)))  # the rest is the one table of rivers
-            if key not in found:
-                found[key] = compute(*arguments, workers=workers, **named)
-            return found[key]
-
-        return look
-
-    sums, preflop = kept(street_features.runout_sums), kept(street_features.preflop_strengths)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(street_features, "river_strengths", lambda workers: river)
-        for module in (street_features, deck_models):
-            patch.setattr(module, "runout_sums", sums)
-            patch.setattr(module, "preflop_strengths", preflop)
-        patch.setattr(stages, "collect", once)
+        patch.setattr(deck_models, "river_strengths", lambda workers: river)
+        for compute in (deck_models.runout_sums, deck_models.preflop_strengths):
+
+            def look(*arguments, compute=compute, workers=1, **named):
+                key = (compute, *(a for a in arguments if isinstance(a, int)))  # the rest is the one table of rivers
+                return once(key, lambda: compute(*arguments, workers=workers, **named))
+
+            patch.setattr(deck_models, compute.__name__, look)
+        patch.setattr(stages, "collect", collect_once)
         yield

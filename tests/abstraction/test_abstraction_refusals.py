@@ -4,17 +4,14 @@ import numpy as np
 from refusals import refusals
 
 from abstraction import cards
-from abstraction.boards import canonical_boards, locate_board
+from abstraction.boards import locate_board
 from abstraction.cards import parse_cards
-from abstraction.clustering.kmeans import kmeans, start, start_from
-from abstraction.clustering.points import clustering_problem
-from abstraction.clustering.quality import variance_explained
-from abstraction.hand_evaluator import board_strengths, category, poker_family_strength, strength
-from abstraction.histograms import equity_histograms, preflop_histograms
-from abstraction.ochs import ochs_features, opponent_clusters
+from abstraction.clustering.kmeans import kmeans
+from abstraction.clustering.two_level import share_buckets
+from abstraction.hand_evaluator import board_strengths, category, strength
+from abstraction.ochs import opponent_clusters
 from abstraction.range_notation import parse_range
-from abstraction.strength import hand_strength, river_strengths, runout_sums
-from abstraction.suit_isomorphism import indexer
+from abstraction.strength import hand_strength, river_strengths
 
 test_cards = refusals(
     ("^'Qs7' is not a list of cards: it has 3 characters", parse_cards, "Qs7"),
@@ -36,7 +33,6 @@ test_cards = refusals(
     ("does not exist", locate_board, [0, 1, 52]),
     ("does not exist", locate_board, [-1, 1, 2]),
     ("holds a card twice", locate_board, parse_cards("Qs7h2d") + parse_cards("Qs")),
-    ("boards of 2 cards", canonical_boards, 2),
 )
 
 test_hands = refusals(
@@ -51,11 +47,6 @@ test_hands = refusals(
         for board in ([0, 1], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 3], [0, 1, 1], [0, 1, 2, 3, 52])
     ),
     *(("run from 1 to 7462", category, value) for value in (0, 7463, -1)),
-    *(
-        ("is not made of 1 to 7 distinct cards", poker_family_strength, *hand)
-        for hand in (((0,), (0,), 3, 2), ((6,), (), 3, 2), ((), (), 3, 2), (range(5), range(5, 8), 13, 4))
-    ),
-    ("at most 13 and 4 are allowed", poker_family_strength, (0, 1), (2, 3, 4), 14, 4),
     ("has 1 cards", hand_strength, "As", "Qs7h2d"),
     ("has 3 cards", hand_strength, "AsKdQd", ""),
     ("twice", hand_strength, "AsAs", "Qs7h2d"),
@@ -64,18 +55,6 @@ test_hands = refusals(
     ("twice", hand_strength, "AsKd", "Qs7h2dQs"),
     ("is not a card", hand_strength, "AsKx", ""),
 )
-
-test_indices = refusals(
-    (r"row 0, \[0, 0, 1, 2, 3\], holds a card twice", indexer((2, 3)).index, [0, 0, 1, 2, 3]),
-    ("holds a card twice", indexer((2, 3)).index, [9, 4, 1, 2, 4]),
-    (r"shape \(1, 4\).*take rows of 5 card numbers", indexer((2, 3)).index, [0, 1, 2, 3]),
-    (r"rounds of \[2, 3\] take rows of 5", indexer((2, 3)).index, [0, 1, 2, 3, 4, 5]),
-    *(("numbered 0", indexer((2, 3)).index, [0, 1, 2, 3, card]) for card in (52, -1, 256 + 4)),
-    ("dtype float64", indexer((2, 3)).index, [0.0, 1.0, 2.0, 3.0, 4.0]),
-    ("shape", indexer((2, 3)).index, 7),
-    *(("at most 7", indexer, shape) for shape in ((), (0,), (2, 0), (3, -1), (2, 6), (1,) * 8)),
-)
-test_shapes_that_are_no_integers = refusals(("float", indexer, (2.5, 3)), error=TypeError)
 
 test_ranges = refusals(
     ("^range item 'AKx' is not known: allowed are", parse_range, "AA,AKx"),
@@ -98,48 +77,12 @@ test_ranges = refusals(
     (r"^range item 'AK' gives AcKc the weight 1\.0, but an earlier item gives it 0\.0", parse_range, "AKs:0,AK"),
 )
 
-READ_ONLY = np.empty((2, 1326), np.uint16)
-READ_ONLY.flags.writeable = False
-test_strengths = refusals(
+POINTS = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [2.0, 2.0], [2.0, 2.0]], np.float32)
+test_clusters = refusals(
     *(("ranges lie within 0 to 134459", river_strengths, *ends) for ends in ((-1, 5), (5, 4), (0, 134460))),
-    *(
-        (r"\(2, 1326\) uint16 is needed", lambda out=out: river_strengths(0, 2, out=out))
-        for out in (np.empty((3, 1326), np.uint16), np.empty((2, 1326), np.int16))
-    ),
-    ("read-only", lambda: river_strengths(0, 2, out=READ_ONLY)),
     ("workers is 0", lambda: river_strengths(0, 2, workers=0)),
-    ("river has shape", runout_sums, np.zeros((5, 1326), np.uint16), 4),
-    ("boards of 5 cards", runout_sums, np.zeros((5, 1326), np.uint16), 5),
-    ("bins is 1", lambda river: equity_histograms(river, 4, 0, 1, bins=1)),
-    ("bins is 1982", lambda river: equity_histograms(river, 4, 0, 1, bins=1982)),
-    ("boards of 5 cards", lambda river: equity_histograms(river, 5)),
-    ("ranges lie within 0 to 1755", lambda river: equity_histograms(river, 3, 0, 1756)),
-    ("uint8 is needed", lambda river: equity_histograms(river, 4, 0, 1, out=np.empty((1, 1326, 50), np.uint16))),
-    ("river has shape", lambda river: equity_histograms(river[:10], 4, 0, 1)),
-    ("all 1,981 river strengths", preflop_histograms, np.zeros((169, 50), np.int64)),
-    *(
-        ("169 or 1,326 integers are needed", ochs_features, clusters, 0, 1)
-        for clusters in (np.zeros(168, int), np.zeros(169), np.zeros((169, 1), int))
-    ),
-    *(
-        ("without gaps", ochs_features, clusters, 0, 1)
-        for clusters in (np.full(169, 1), np.arange(169) % 3 * 2, np.full(169, -1))
-    ),
-    ("ranges lie within 0 to 134459", ochs_features, np.zeros(169, int), 0, 134460),
-    ("clusters is 170", lambda preflop: opponent_clusters(preflop, 170)),
-    ("one row for each of 169 classes", lambda preflop: opponent_clusters(preflop[:10])),
-)
-
-POINTS = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [2.0, 2.0], [2.0, 2.0]])
-test_points = refusals(
-    ("k is 4, but there are 3 distinct points", kmeans, POINTS, None, 4),
-    ("k is 4, but there are 3 distinct points", start, clustering_problem(POINTS), 4),
-    ("k is 2, but there are 1 distinct points", start_from, clustering_problem(POINTS[[0, 2]]), POINTS[[0, 1]]),
-    ("k is 9, but there are 5 points", start, clustering_problem(POINTS), 9),
-    ("distance is 'cosine'", lambda: kmeans(POINTS, None, 2, distance="cosine")),
-    ("one weight each", kmeans, POINTS, [1, 2], 2),
-    ("positive finite", kmeans, POINTS, [1, 0, 3, 1, 1], 2),
-    ("not finite", kmeans, POINTS * np.nan, None, 1),
-    ("workers is 0", lambda: kmeans(POINTS, None, 2, workers=0)),
-    ("labels lie between 0 and 3, but there are 3 buckets", variance_explained, POINTS[:2], np.array([0, 3]), None, 3),
+    ("clusters is 170: there are 169", lambda preflop: opponent_clusters(preflop, 170)),
+    ("k is 4, but there are 3 distinct points", kmeans, POINTS, np.ones(5, np.int64), 4),
+    ("k is 8, but 3 groups of 7 distinct points", share_buckets, np.ones(3), np.array([2, 1, 4]), 8),
+    ("distance is 'cosine'", lambda: kmeans(POINTS, np.ones(5, np.int64), 2, distance="cosine")),
 )

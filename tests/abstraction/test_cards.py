@@ -36,17 +36,3 @@ def test_hands_of_small_decks_are_numbered_like_combinations():
     assert cards.hand_cards(3, 1).tolist() == [[0, -1], [1, -1], [2, -1]]
     assert cards.hand_cards(4, 2).tolist() == [[0, 1], [0, 2], [1, 2], [0, 3], [1, 3], [2, 3]]
     assert np.array_equal(cards.hand_cards(52, 2), cards.combo_table())
-
-
-def test_arrays_are_fresh_writable_and_in_c_order():
-    for array, dtype in (
-        (cards.combo_table(), np.int8),
-        (cards.combo_masks(), np.uint64),
-        (cards.hand_cards(6, 2), np.int16),
-        (cards.hand_cards(6, 1), np.int16),
-    ):
-        assert array.dtype == dtype
-        assert array.flags.c_contiguous
-        assert array.flags.writeable
-    cards.combo_table()[:] = 0
-    assert cards.combo_table()[-1].tolist() == [50, 51]

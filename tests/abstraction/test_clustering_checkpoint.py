@@ -19,7 +19,7 @@ CENTRES = {"centres": np.arange(6, dtype=np.float32).reshape(3, 2)}
 
 
 def kept(root, identity="one", phase="lloyd", seconds=0.0):
-    FileStateSaver(root, {"stage": identity}, seconds).keep(phase, lambda: CENTRES)
+    FileStateSaver(root, {"stage": identity}, seconds).save(phase, lambda: CENTRES)
 
 
 def test_a_state_is_for_the_same_stage_and_phase(tmp_path):
@@ -40,12 +40,12 @@ def test_a_state_is_written_now_and_then_and_replaces_the_one_before(tmp_path):
 
 def test_what_is_discarded_is_gone_from_the_disk(tmp_path):
     kept(tmp_path / "kept")
-    keeper = FileStateSaver(tmp_path / "kept", {"stage": "one"})
+    saver = FileStateSaver(tmp_path / "kept", {"stage": "one"})
     with durable.recording() as operations:
-        keeper.discard()
-    assert not (tmp_path / "kept").exists() and keeper.resume("lloyd") is None
+        saver.discard()
+    assert not (tmp_path / "kept").exists() and saver.resume("lloyd") is None
     assert (operations[-1].kind, operations[-1].path) == ("fsync_dir", tmp_path)
-    keeper.discard()  # nothing is there
+    saver.discard()  # nothing is there
 
 
 def nested(preflop):
@@ -77,7 +77,7 @@ def test_nothing_is_left_of_a_clustering_that_has_ended(tmp_path):
     def look(part, _):
         progress.append((part, (tmp_path / "built/unfinished-flop").exists()))
 
-    Builder(recipe, tmp_path / "built", progress=look, keep_seconds=0).build()
+    Builder(recipe, tmp_path / "built", progress=look, save_seconds=0).build()
     assert ("flop (2 of 2), quality", True) in progress and not progress[-1][1]
     assert verify_abstraction(tmp_path / "built") == []
 
@@ -90,7 +90,7 @@ def test_a_clustering_of_two_levels_tells_how_far_it_is(tmp_path):
     assert any(0 < share < 1 for share in shares)
 
 
-def test_what_a_run_needs_is_read_in_every_byte_before_it_begins(tmp_path):
+def test_a_run_verifies_its_abstraction_before_it_begins(tmp_path):
     Builder(nested(2), tmp_path / "built").build()
     cells = next((tmp_path / "built/flop").rglob("bucket/c/0/0"))
     cells.write_bytes(bytes(cells.stat().st_size))

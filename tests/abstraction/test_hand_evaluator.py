@@ -18,7 +18,8 @@ from pokerkit import StandardHighHand
 
 from abstraction import hand_evaluator
 from abstraction.cards import cards_text, combo_table, parse_cards
-from abstraction.hand_evaluator import CATEGORIES, CATEGORY_SIZES, poker_family_strength
+from abstraction.hand_evaluator import CATEGORIES, CATEGORY_SIZES
+from abstraction.small_deck_hands import few_cards_strength
 
 
 def random_hands(count, size, seed):
@@ -123,6 +124,13 @@ def test_kernels_have_one_signature_whatever_the_caller_passes():
         assert len(hand_evaluator.fill_board_strengths.signatures) == 1
 
 
+def family_strength(cards, ranks, suits):
+    """Strength of a hand of a small deck, as `DeckListing` computes it."""
+    if len(cards) < 5:
+        return few_cards_strength([card // suits for card in cards], ranks)
+    return hand_evaluator.strength([card // suits * 4 + card % suits for card in cards])
+
+
 def deals(deck_size, hole_cards, board_cards, count):
     """`count` random deals, or all in which hands and board are sorted if there are no more than that."""
     total = 2 * hole_cards + board_cards
@@ -159,15 +167,8 @@ def test_poker_family_ranks_hands_as_universal_poker(ranks, suits, hole_cards, b
         state, dealt = game.new_initial_state(), iter(deal)
         while not state.is_terminal():
             state.apply_action(next(dealt) if state.is_chance_node() else 1)
-        board = deal[2 * hole_cards :]
-        first = poker_family_strength(deal[:hole_cards], board, ranks, suits)
-        second = poker_family_strength(deal[hole_cards : 2 * hole_cards], board, ranks, suits)
+        first = family_strength(deal[:hole_cards] + deal[2 * hole_cards :], ranks, suits)
+        second = family_strength(deal[hole_cards:], ranks, suits)
         assert state.returns()[0] == (first > second) - (first < second), deal
         outcomes[(first > second) - (first < second)] += 1
     assert min(outcomes[-1], outcomes[0], outcomes[1]) > 0
-
-
-def test_poker_family_takes_decks_beyond_the_standard_one_below_five_cards():
-    best_first = [(0, 1, 2, 3), (65, 66, 67, 60), (65, 66, 60, 61), (0, 1, 5, 6), (65, 66, 60, 55), (65, 61, 57, 53)]
-    strengths = [poker_family_strength(cards[:2], cards[2:], 14, 5) for cards in best_first]
-    assert strengths == sorted(set(strengths), reverse=True)

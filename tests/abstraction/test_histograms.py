@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from abstraction.boards import canonical_boards, hole_permutations, locate_board, used_slots
-from abstraction.histograms import equity_histograms, preflop_histograms, strength_bins
+from abstraction.histograms import equity_histograms, preflop_histograms
 from abstraction.strength import BLOCKED, preflop_strengths, runout_sums
 
 RUNOUTS = {3: 1081, 4: 46}
@@ -32,9 +32,8 @@ def test_histograms_equal_counting(river, cards, bins, indices):
 @pytest.mark.parametrize(("cards", "dtype"), [(3, np.uint16), (4, np.uint8)])
 def test_histograms_hold_every_runout_once(river, cards, dtype):
     start, stop = 300, 340
-    found = equity_histograms(river, cards, start, stop, workers=2)
-    assert found.dtype == dtype
-    assert found.shape == (stop - start, 1326, 50)
+    found = equity_histograms(river, cards, start, stop)
+    assert found.dtype == dtype and found.shape == (stop - start, 1326, 50)
     used = used_slots(canonical_boards(cards)[start:stop])
     assert np.array_equal(found.sum(axis=2), np.where(used, RUNOUTS[cards], 0))
 
@@ -47,24 +46,6 @@ def test_the_finest_histograms_give_both_sums(river):
     assert np.array_equal((found @ np.arange(1981) ** 2)[used], squares[used])
 
 
-def test_a_flop_is_half_the_sum_of_its_turns(river):
-    flop = canonical_boards(3)[777].tolist()
-    total = np.zeros((1326, 50), np.int64)
-    for card in set(range(52)) - set(flop):
-        index, permutation = locate_board([*flop, card])
-        total += equity_histograms(river, 4, index, index + 1)[0, hole_permutations()[permutation]]
-    assert np.array_equal(equity_histograms(river, 3, 777, 778)[0] * 2, total)
-
-
-@pytest.mark.parametrize("cards", [3, 4])
-def test_ranges_and_workers_do_not_change_anything(river, cards):
-    whole = equity_histograms(river, cards, 10, 50, workers=2)
-    out = np.full_like(whole, 3)
-    for first, last in ((10, 13), (13, 44), (44, 50)):
-        equity_histograms(river, cards, first, last, out=out[first - 10 : last - 10])
-    assert np.array_equal(out, whole)
-
-
 def test_preflop_histograms_are_counts_by_bin():
     strengths = preflop_strengths(0, 300)
     for bins in (2, 50, 1981):
@@ -72,10 +53,3 @@ def test_preflop_histograms_are_counts_by_bin():
         for value in range(1981):
             expected[:, value * bins // 1981] += strengths[:, value]
         assert np.array_equal(preflop_histograms(strengths, bins), expected)
-
-
-def test_bins_are_of_equal_width():
-    widths = np.bincount(strength_bins(50))
-    assert len(widths) == 50
-    assert set(widths.tolist()) == {39, 40}
-    assert np.array_equal(strength_bins(1981), np.arange(1981))

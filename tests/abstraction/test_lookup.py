@@ -21,7 +21,6 @@ from abstraction.lookup import (
     fill_board_rows,
     fill_buckets,
     fill_results,
-    huge_memory,
 )
 
 STREETS = tuple(STREET_CARDS)
@@ -85,8 +84,7 @@ def looked_up(tables, deals):
 
 def test_buckets_equal_those_of_the_abstraction(fake, tables):
     deals = random_deals(1_000)
-    expected = expected_buckets(fake, deals)
-    assert np.array_equal(looked_up(tables, deals), expected)
+    assert np.array_equal(looked_up(tables, deals), expected_buckets(fake, deals))
 
 
 @pytest.mark.parametrize("board_cards", [(0, 3), (0, 5), (0, 4, 5)])
@@ -94,22 +92,21 @@ def test_games_with_other_streets(fake, board_cards):
     deals = random_deals(200, seed=1)
     streets = [street for street, cards in STREET_CARDS.items() if cards in board_cards]
     tables = bucket_tables([fake.table(street) for street in streets], board_cards)
-    expected = expected_buckets(fake, deals, board_cards)
-    assert np.array_equal(looked_up(tables, deals), expected)
+    assert np.array_equal(looked_up(tables, deals), expected_buckets(fake, deals, board_cards))
 
 
-@pytest.mark.parametrize("count", [0, 1, 31, 32, 33, 64])
-def test_any_number_of_deals_and_no_more(tables, count):
+def test_any_number_of_deals_and_no_more(tables):
     deals = random_deals(70, seed=2)
-    whole, out = looked_up(tables, deals), np.full((70, 8), -7, np.int32)
-    fill_buckets(tables, deals, count, out)
-    assert np.array_equal(out[:count], whole[:count])
-    assert (out[count:] == -7).all()
+    whole = looked_up(tables, deals)
+    for count in (0, 1, 31, 32, 33, 64):
+        out = np.full((70, 8), -7, np.int32)
+        fill_buckets(tables, deals, count, out)
+        assert np.array_equal(out[:count], whole[:count]) and (out[count:] == -7).all()
 
 
 def test_rows_of_boards_hold_every_hand(fake, tables):
     deals = random_deals(5, seed=3)
-    for cards in (0, 3, 4):
+    for cards in (0, 3, 4, 5):
         rows = board_rows(tables, deals[:, 4 : 4 + cards])
         assert rows.shape == (5, COMBO_COUNT) and rows.dtype == np.int32
         for deal, row in zip(deals.tolist(), rows, strict=True):
@@ -117,14 +114,9 @@ def test_rows_of_boards_hold_every_hand(fake, tables):
             assert np.array_equal(board_row(tables, board), row)
             for combo, bucket in enumerate(row.tolist()):
                 hand = combo_cards(combo)
-                assert bucket == (-1 if set(hand) & set(board) else fake.bucket(hand, board)[1])
-
-
-def test_rows_of_river_boards_agree_with_deals(tables):
-    deals = random_deals(50, seed=4)
-    rows = board_rows(tables, deals[:, 4:])
-    low, high = np.sort(deals[:, :2].astype(int), axis=1).T
-    assert np.array_equal(rows[np.arange(50), high * (high - 1) // 2 + low], looked_up(tables, deals)[:, 6])
+                blocked = set(hand) & set(board)
+                if not blocked or cards < 5:  # the river's random table has no mark of blocked hands
+                    assert bucket == (-1 if blocked else fake.bucket(hand, board)[1])
 
 
 def test_kernels_have_one_signature_for_every_game(fake, tables):
@@ -147,7 +139,7 @@ def test_results_equal_those_of_an_independent_evaluator(board_cards):
     assert (results[990:] == 7.0).all()
 
 
-def test_memory_is_shared_with_whoever_knows_the_layout(fake):
+def test_the_layout_finds_the_tables_in_shared_memory(fake):
     layout = BucketLayout((0, 3), ("uint16", "uint32"))
     memory = np.zeros(layout.length_bytes, np.uint8)
     bucket_tables([fake.table("preflop"), fake.table("flop")], (0, 3), memory)
@@ -156,14 +148,7 @@ def test_memory_is_shared_with_whoever_knows_the_layout(fake):
     assert np.array_equal(layout.street(memory, 1), fake.table("flop"))
 
 
-def test_huge_memory_is_aligned_and_zero():
-    memory = huge_memory(5_000_000)
-    assert memory.shape == (5_000_000,) and memory.ctypes.data % (2 << 20) == 0
-    assert not memory.any()
-    memory[:] = 1  # writable
-
-
-def test_what_does_not_fit_is_refused(fake, tables):
+def test_tables_that_do_not_fit_are_refused(fake, tables):
     preflop, flop = fake.table("preflop"), fake.table("flop")
     refused(r"board cards \(3, 0\) are not supported", bucket_tables, [flop, preflop], (3, 0))
     refused("at least 3 on the last", bucket_tables, [preflop], (0,))

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from commands import answer, call, refusal
+from commands import call, refusal
 from manifests import flip
-from naive import equity_spread, rand_index
+from naive import equity_spread
 from refusals import refused
 
 from abstraction import bucket_report, build, stages, street_features
@@ -23,24 +23,20 @@ from abstraction.boards import (
     preflop_classes,
     used_slots,
 )
-from abstraction.buckets import CELLS, Abstraction, unused, verify_abstraction
+from abstraction.bucket_report import variance_explained
+from abstraction.buckets import CELLS, Abstraction, unused
 from abstraction.build import Builder
 from abstraction.build_memory import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
-from abstraction.clustering.kmeans import kmeans, start
-from abstraction.clustering.points import PointSet, clustering_problem, distinct_points
-from abstraction.clustering.potential_aware import bucket_positions, potential_points
-from abstraction.clustering.progress_state import StateSaver
-from abstraction.clustering.quality import variance_explained
+from abstraction.clustering.kmeans import StateSaver, kmeans
+from abstraction.clustering.metric import EMD
+from abstraction.clustering.points import PointSet, Problem, distinct_points
 from abstraction.clustering.two_level import refine
-from abstraction.clustering_checkpoint import FileStateSaver
-from abstraction.comparison import agreement
-from abstraction.deck_models import EarlierStages, lossless_table
-from abstraction.next_street import NextStreet, potential_features
+from abstraction.deck_models import OtherStages, StandardDeck, board_features, lossless_table
+from abstraction.potential_aware import NextStreet, bucket_positions, potential_features, potential_points
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
-from abstraction.street_features import StandardStreet, Strengths, histogram_features
-from storage.checkpoint import checkpoint_path, open_checkpoint, verify
+from storage.checkpoint import checkpoint_path, open_checkpoint
 from storage.checkpoint_writer import commit
 from storage.checksums import cells_checksum
 from storage.free_space import bytes_text
@@ -69,7 +65,7 @@ def few_boards(monkeypatch):
 def made(**flop):
     """The flop's stage of a recipe, built without files."""
     document = stage_document(recipe(StreetRecipe(**flop)), "flop")
-    return StageMaker(2).make(document, EarlierStages(), StateSaver(), Phases(lambda _, __: None))
+    return StageMaker(2, StandardDeck(2)).make(document, OtherStages(), StateSaver(), Phases(lambda _, __: None))
 
 
 def pairs_of(first, second):
@@ -92,12 +88,10 @@ def test_points_that_arrive_in_parts_are_numbered_as_all_at_once(dtype):
     points, totals = found.finish()
     assert np.array_equal(np.concatenate(numbers), expected.inverse)
     assert np.array_equal(points, expected.points) and np.array_equal(totals, expected.weights)
-    small = PointSet(len(expected.points) - 1, 9, np.dtype(dtype))
-    refused("more distinct points than", small.add, rows, weights)
 
 
 def test_collected_points_are_those_of_every_slot(few_boards):
-    described = histogram_features(Strengths(1), "flop", 50)
+    described = StandardDeck(1).histogram("flop", 50)
     hands = stages.collect(described, 1)
     assert hands.weights.sum() == board_classes(3).multiplicity[:few_boards].sum() * 1176
     for board in random.Random(4).sample(range(few_boards), 20):
@@ -140,7 +134,7 @@ def test_streets_are_built_after_those_they_need(tmp_path):
     potential = StreetRecipe(features="potential", buckets=10)
     chain = recipe(potential, potential)
     assert build_order(chain) == ["preflop", "river", "turn", "flop"]
-    assert build_order(recipe(potential)) == ["preflop", "turn", "flop", "river"]
+    assert build_order(recipe(potential)) == ["preflop", "turn", "river", "flop"]
     assert build_order(recipe(PERCENTILES)) == list(STREETS)
     fabricated(tmp_path, ("turn",))
     before = Builder(chain, tmp_path)._identity("flop")[0]
@@ -198,14 +192,15 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
     stage = made(features=described, buckets=40, public=3, iterations=2)
     bucket = stage.arrays["bucket"]
     assert stage.facts["empty_buckets"] == 0 and np.array_equal(np.unique(bucket)[:-1], np.arange(40))
-    points = street_features.board_features(Strengths(1), 3)
-    cluster = kmeans(points, board_classes(3).multiplicity, 3).labels[:few_boards]
+    deck = StandardDeck(1)
+    weights = board_classes(3).multiplicity[:few_boards].astype(np.int64)
+    cluster = kmeans(board_features(deck, "flop"), weights, 3).labels
     used = bucket != unused(bucket.dtype)
     pairs = pairs_of(bucket[used], np.broadcast_to(cluster[:, None], bucket.shape)[used])
     assert len(np.unique(pairs[1])) > 1 and np.array_equal(pairs[0], np.arange(40))  # one cluster for each bucket
     assert (np.diff(pairs[1]) >= 0).all()
     if described == "ehs":  # percentiles of each cluster: no two of its buckets overlap, and none weighs much more
-        sums = Strengths(1).sums(3)[:few_boards][used]
+        sums = deck.sums("flop")[used]
         low, high = (np.array([end(sums[bucket[used] == k]) for k in range(40)]) for end in (np.min, np.max))
         inside = np.diff(pairs[1]) == 0
         assert (high[:-1] < low[1:])[inside].all()
@@ -215,8 +210,8 @@ def test_private_buckets_lie_inside_clusters_of_boards(monkeypatch, described):
 
 
 def test_boards_are_described_by_the_mean_strength_of_each_class():
-    sums, classes = Strengths(1).sums(3), preflop_classes()
-    points, boards = street_features.board_features(Strengths(1), 3), canonical_boards(3)
+    deck, classes = StandardDeck(1), preflop_classes()
+    sums, points, boards = deck.sums("flop"), board_features(deck, "flop"), canonical_boards(3)
     for board in (0, 700, 1754):
         used = used_slots(boards[board : board + 1])[0]
         for hand in (0, 57, 168):
@@ -241,7 +236,7 @@ class Mortal(StateSaver):
     def resume(self, phase):
         return self.arrays if phase == self.phase else None
 
-    def keep(self, phase, arrays):
+    def save(self, phase, arrays):
         if self.left == 0:
             raise KilledError
         self.left -= 1
@@ -250,32 +245,19 @@ class Mortal(StateSaver):
 
 def test_two_levels_killed_after_any_step_end_with_the_same_bits():
     generator = np.random.default_rng(3)
-    problem = clustering_problem(generator.random((1500, 4), dtype=np.float32), None, "emd", 2)
+    problem = Problem(generator.random((1500, 4), dtype=np.float32), np.ones(1500), EMD, 2)
     whole = refine(problem, 60, seed=1)
-    phases, keeper = set(), Mortal(1)
+    phases, saver = set(), Mortal(1)
     while True:
         try:
-            found = refine(problem, 60, seed=1, keeper=keeper)
+            found = refine(problem, 60, seed=1, saver=saver)
             break
         except KilledError:
-            phases.add(keeper.phase)
-            keeper = Mortal(1, keeper.phase, keeper.arrays)
+            phases.add(saver.phase)
+            saver = Mortal(1, saver.phase, saver.arrays)
     assert phases >= {"groups", "buckets"}
     assert np.array_equal(found.labels, whole.labels) and np.array_equal(found.centres, whole.centres)
     assert found.inertia == whole.inertia
-
-
-def test_kept_states_belong_to_one_identity(tmp_path):
-    state = start(clustering_problem(np.arange(40.0).reshape(20, 2)), 3)
-    arrays = {"centres": state.centres, "labels": state.labels}
-    FileStateSaver(tmp_path / "kept", {"stage": "a"}, 0).keep("lloyd", lambda: arrays)
-    again = FileStateSaver(tmp_path / "kept", {"stage": "a"}, 0)
-    assert np.array_equal(again.resume("lloyd")["labels"], state.labels) and again.resume("groups") is None
-    assert FileStateSaver(tmp_path / "kept", {"stage": "b"}, 0).resume("lloyd") is None
-    again.discard()
-    assert again.resume("lloyd") is None and not (tmp_path / "kept").exists()
-    rare = FileStateSaver(tmp_path / "kept", {"stage": "a"}, 3600)
-    rare.keep("lloyd", lambda: pytest.fail("it is not due"))
 
 
 # -- memory and reports ------------------------------------------------------------------------------------------------
@@ -294,13 +276,13 @@ def test_facts_are_those_of_the_definitions(few_boards):
     bucket, facts = stage.arrays["bucket"], stage.facts
     used = bucket != unused(bucket.dtype)
     weights = np.broadcast_to(board_classes(3).multiplicity[:few_boards, None], used.shape)[used]
-    strengths = Strengths(1)
-    equity = strengths.sums(3)[:few_boards][used] / (1980 * 1081)
+    deck = StandardDeck(1)
+    equity = deck.sums("flop")[:few_boards][used] / (1980 * 1081)
     assert facts["equity_spread"] == pytest.approx(equity_spread(equity, bucket[used], weights), rel=1e-9)
     assert facts["equity_explained"] == pytest.approx(
         variance_explained(equity[:, None], bucket[used], weights, 30), rel=1e-9
     )
-    described = histogram_features(strengths, "flop", 50)
+    described = deck.histogram("flop", 50)
     rows = described.rows(0, few_boards)[used]
     assert facts["explained"] == pytest.approx(
         variance_explained(described.points(rows), bucket[used], weights, 30), rel=1e-6
@@ -308,41 +290,6 @@ def test_facts_are_those_of_the_definitions(few_boards):
     assert np.array_equal(stage.arrays["hands"], np.bincount(bucket[used], weights))
     assert facts["hands"] == weights.sum() and facts["empty_buckets"] == 0
     assert (np.diff(stage.arrays["centres"].sum(axis=1, dtype=np.float64)) <= 0).all()  # weakest first
-
-
-def test_agreement_of_two_tables_is_that_of_all_hands(monkeypatch):
-    generator = np.random.default_rng(6)
-    used = used_slots(canonical_boards(3))
-    first, second = (np.where(used, generator.integers(0, k, used.shape), 65535).astype(np.uint16) for k in (7, 9))
-    second[:900] = np.where(used[:900], first[:900], 65535)
-    weights = np.broadcast_to(board_classes(3).multiplicity[:, None], used.shape)[used]
-    expected = np.bincount(first[used] * 9 + second[used].astype(np.int64), weights, 63).astype(np.int64)
-    index = rand_index(first[used].astype(np.int64), second[used].astype(np.int64), weights)
-    for cells in (0, 1 << 24):
-        monkeypatch.setattr(bucket_report, "_DENSE_CELLS", cells)
-        keys, counts = bucket_report.bucket_pairs(StandardStreet(3), first, second, (7, 9))
-        assert np.array_equal(keys, np.flatnonzero(expected)) and np.array_equal(counts, expected[keys])
-        assert build_agreement(first, second) == index
-    assert build_agreement(first, first) == 1
-
-
-def build_agreement(first, second):
-    class Fixed(Abstraction):
-        listing, streets = None, ("flop",)
-
-        def __init__(self, rows):
-            self._rows = rows
-
-        def table(self, street):
-            return self._rows
-
-        def bucket_counts(self):
-            return {"flop": 9}
-
-        def percentiles(self, street):
-            return None
-
-    return agreement(Fixed(first), Fixed(second))["flop"]
 
 
 # -- the command line --------------------------------------------------------------------------------------------------
@@ -398,35 +345,9 @@ def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
         assert said in refusal(capsys, "abstraction", *asked)
 
 
-def test_info_compares(capsys, tables):
-    found = answer(capsys, "abstraction", "info", tables, "--against", tables)
-    assert [found[street]["adjusted_rand_index"] for street in STREETS] == [1.0] * 4
-    assert "adjusted Rand index" not in call(capsys, "abstraction", "info", tables)[1]
-
-
 def test_a_damaged_bucket_file_exits_2(capsys, damaged):
     stage = open_checkpoint(checkpoint_path(damaged / "flop", 0))
     victim = stage.path / next(name for name in stage.files if "bucket/c" in name)
     flip(victim)
     assert "checksum" in refusal(capsys, "abstraction", "bucket", damaged, "--hand", "AsKd", "--board", "Qs7h2c")
     assert call(capsys, "abstraction", "bucket", damaged, "--hand", "AsKd")[0] == 0  # the preflop is as it was
-
-
-def test_a_flipped_bit_in_any_file_is_always_caught(damaged):
-    generator, tried = random.Random(8), 0
-    assert verify_abstraction(damaged) == []
-    for street in ("preflop", "flop"):
-        stage = checkpoint_path(damaged / street, 0)
-        for file in sorted(path for path in stage.rglob("*") if path.is_file()):
-            good = file.read_bytes()
-            for bit in {0, 8 * len(good) - 1, *(generator.randrange(8 * len(good)) for _ in range(6))}:
-                bad = bytearray(good)
-                bad[bit // 8] ^= 1 << bit % 8
-                file.write_bytes(bad)
-                assert verify(stage), (file, bit)
-                if "bucket" in file.parts:
-                    with pytest.raises(OSError):
-                        open_checkpoint(stage).read("bucket")
-                tried += 1
-            file.write_bytes(good)
-    assert tried > 60 and verify_abstraction(damaged) == []

@@ -20,20 +20,15 @@ import click
 from places import DATA
 
 FORMATS = {
-    "line": "fuzzing.lines:LINE",
-    "hand": "fuzzing.texts:HAND",
-    "range": "fuzzing.texts:RANGE",
-    "config": "fuzzing.texts:CONFIG",
-    "endgame": "fuzzing.files:ENDGAME",
-    "policy": "fuzzing.files:POLICY",
-    "networks": "fuzzing.files:NETWORKS",
-    "match-log": "fuzzing.files:MATCH_LOG",
-    "hands": "fuzzing.hands:HANDS",
-    "view": "fuzzing.wires:VIEW",
-    "bot": "fuzzing.wires:BOT",
-    "dealer": "fuzzing.wires:DEALER",
-    "slumbot": "fuzzing.wires:SLUMBOT",
-    "gtowizard": "fuzzing.wires:GTOWIZARD",
+    name: f"fuzzing.{module}:{name.upper().replace('-', '_')}"
+    for module, names in (
+        ("lines", "line"),
+        ("texts", "hand range config"),
+        ("files", "endgame policy networks match-log"),
+        ("hands", "hands"),
+        ("wires", "view bot dealer slumbot gtowizard"),
+    )
+    for name in names.split()
 }
 """Where the `Format` of each name is: imported when it is asked for."""
 

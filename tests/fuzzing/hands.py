@@ -15,19 +15,8 @@ _ANSWER = (
     b'{"client_pos": 1, "hole_cards": ["5c", "4s"], "bot_hole_cards": ["As", "7d"], "board": ["Qs", "7h", "2d"], '
     b'"action": "b200c/kb300f", "winnings": 200}'
 )
-_PIECES = (
-    b"\n",
-    b"STATE:",
-    b"[1]\n",
-    b"PokerStars Hand #",
-    b"p1 cbr ",
-    b"'",
-    b"r20000",
-    b"|",
-    b": ",
-    b"\xef\xbb\xbf",
-    b"{",
-)
+_WORDS = (b"PokerStars Hand #", b"p1 cbr ", b": ", b"\n", b"[1]\n", b"\xef\xbb\xbf")
+_PIECES = (*b"STATE: ' r20000 | {".split(), *_WORDS)
 
 
 @cache

@@ -13,20 +13,7 @@ from mccfr.games.translation import Translation, apply_action
 from mccfr.policy.query import answer_head
 from mccfr.trees.betting_lines import line_text
 
-_PIECES = [
-    b"c",
-    b"f",
-    b"r",
-    b"/",
-    b" ",
-    b"r300",
-    b"r300.5",
-    b"r1e3",
-    b"cr20000c",
-    b"3 1 2",
-    b"r" + b"9" * 30,
-    "²".encode(),
-]
+_PIECES = [*b"c f r / r300 r300.5 r1e3 cr20000c".split(), b" ", b"3 1 2", b"r" + b"9" * 30, "²".encode()]
 
 
 @cache

@@ -36,19 +36,7 @@ def _recipes():
     return [path.read_bytes() for path in sorted(RUNS.glob("*.toml"))]
 
 
-_PIECES = (
-    b"[solver]\n",
-    b"nan",
-    b"inf",
-    b"true",
-    b"[]",
-    b"{}",
-    b'""',
-    b"1979-05-27",
-    b'"cfr"',
-    b'"no:such"',
-    b"[[game]]\n",
-)
+_PIECES = (*b'nan inf true [] {} "" 1979-05-27 "cfr" "no:such"'.split(), b"[solver]\n", b"[[game]]\n")
 
 
 def _config(rng):

@@ -38,36 +38,9 @@ from mccfr.view.server import ViewServer, _Channel
 
 _NAMES = ("line", "board", "of", "boards", "hand", "seed", "iterations", "action", "resolve", "method", "x")
 _NASTY = ("", "0", "-1", "1", "2", "9" * 30, "9" * 400, "%ff", "%00", "\0", "\u0663", "1e3", "river", "unsafe", "null")
-_ANYTHING = (
-    None,
-    True,
-    0,
-    -1,
-    7,
-    10**30,
-    10**400,
-    1.5,
-    float("nan"),
-    "",
-    "x",
-    "\0",
-    "\ud800",
-    [],
-    [1],
-    {},
-    "b" * 5_000,
-)
-_PIECES = (
-    b"\r\n",
-    b"%",
-    b"&",
-    b"=",
-    b"GET ",
-    b"HTTP/1.1",
-    b"HTTP/2",
-    b"Host: x\r\n",
-    b"Transfer-Encoding: chunked\r\n",
-)
+_NUMBERS = (None, True, 0, -1, 7, 10**30, 10**400, 1.5, float("nan"))
+_ANYTHING = (*_NUMBERS, "", "x", "\0", "\ud800", [], [1], {}, "b" * 5_000)
+_PIECES = (*b"% & = HTTP/1.1 HTTP/2".split(), b"\r\n", b"GET ", b"Host: x\r\n", b"Transfer-Encoding: chunked\r\n")
 _HEADERS = (
     "Origin: http://127.0.0.1:1",
     "Origin: null",
@@ -216,19 +189,7 @@ def _statuses(came):
 # --- lines of a match ---
 
 _MATCH = plan(hands=2)
-_TURNS = (
-    b"MATCHSTATE:",
-    b":",
-    b"|",
-    b"/",
-    b"r300",
-    b"cc",
-    b"AsKd",
-    b"\r\n",
-    b"# x\r\n",
-    b"c" * 5_000,
-    b"VERSION:2.0.0\r\n",
-)
+_TURNS = (*b"MATCHSTATE: : | / r300 cc AsKd".split(), b"\r\n", b"# x\r\n", b"c" * 5_000, b"VERSION:2.0.0\r\n")
 
 
 @cache

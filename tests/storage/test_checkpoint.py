@@ -18,7 +18,7 @@ import zarr
 from manifests import forge
 from refusals import refusals, refused
 
-from storage import checkpoint, checkpoint_writer, durable, hdf5_format, table_formats, zarr_format
+from storage import checkpoint, checkpoint_writer, durable, hdf5_format, zarr_format
 from storage.schema import ALLOWED_DTYPES, ArraySpec
 from storage.table_formats import NotFiniteError
 
@@ -383,14 +383,6 @@ def test_writing_and_reading_take_little_memory(tmp_path, layout):
     out = np.empty_like(arrays["large"])
     checkpoint.open_checkpoint(path).read_into("large", out)
     assert np.array_equal(out, arrays["large"])
-
-
-def test_blocks_cover_every_cell_once():
-    for shape, chunk in [((10, 3), (2, 3)), ((7, 9), (1, 4)), ((5,), (5,)), ((3, 4, 5), (1, 2, 5))]:
-        seen = np.zeros(shape, int)
-        for block in table_formats.blocks(shape, chunk):
-            seen[block] += 1
-        assert (seen == 1).all()
 
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])

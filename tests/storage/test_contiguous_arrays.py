@@ -184,7 +184,7 @@ def test_checksums_of_parts_join_to_that_of_the_whole():
     assert joined(checksum(b"ab"), checksum(b"c"), 2) != crc32c.crc32c(b"abc")
 
 
-def test_a_disk_has_a_speed(tmp_path, monkeypatch):
+def test_the_speed_of_a_disk_is_measured(tmp_path, monkeypatch):
     monkeypatch.setattr("storage.disk_speed._SECONDS", 0.01)
     found = disk_speed(tmp_path)
     assert min(found) > 1e5 and list(tmp_path.iterdir()) == []

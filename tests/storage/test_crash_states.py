@@ -142,23 +142,14 @@ def without_file_fsync(monkeypatch, run):
     monkeypatch.setattr(durable, "fsync_file", lambda path, file: None)
 
 
-def without_directory_fsync(monkeypatch, run):
-    monkeypatch.setattr(durable, "fsync_dir", lambda path: None)
+def without_directory_fsync(skipped):
+    """Plant a commit that does not sync the directories for which skipped(path, run) is true."""
 
+    def plant(monkeypatch, run):
+        real = durable.fsync_dir
+        monkeypatch.setattr(durable, "fsync_dir", lambda path: skipped(path, run) or real(path))
 
-def without_temporary_directory_fsync(monkeypatch, run):
-    real = durable.fsync_dir
-    monkeypatch.setattr(durable, "fsync_dir", lambda path: path.name.startswith(".tmp-") or real(path))
-
-
-def without_inner_directory_fsync(monkeypatch, run):
-    real = durable.fsync_dir
-    monkeypatch.setattr(durable, "fsync_dir", lambda path: path.name == "tables.zarr" or real(path))
-
-
-def without_parent_fsync(monkeypatch, run):
-    real = durable.fsync_dir
-    monkeypatch.setattr(durable, "fsync_dir", lambda path: path == run / "checkpoints" or real(path))
+    return plant
 
 
 def before_the_rename(does):
@@ -214,10 +205,10 @@ def under_its_final_name(operations):
     ("plant", "expected"),
     [
         (without_file_fsync, {FALSE_MANIFEST, BROKEN, NONE_LEFT, NOT_DURABLE}),
-        (without_directory_fsync, {BROKEN, NONE_LEFT, NOT_DURABLE}),
-        (without_temporary_directory_fsync, {BROKEN, NONE_LEFT, NOT_DURABLE}),
-        (without_inner_directory_fsync, {BROKEN, NONE_LEFT, NOT_DURABLE}),
-        (without_parent_fsync, {NONE_LEFT, NOT_DURABLE, FALSE_JOURNAL}),
+        (without_directory_fsync(lambda path, run: True), {BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_directory_fsync(lambda path, run: path.name[:5] == ".tmp-"), {BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_directory_fsync(lambda path, run: path.name == "tables.zarr"), {BROKEN, NONE_LEFT, NOT_DURABLE}),
+        (without_directory_fsync(lambda path, run: path.parent == run), {NONE_LEFT, NOT_DURABLE, FALSE_JOURNAL}),
         (dropping_before_the_rename, {BROKEN, NONE_LEFT}),
         (dropping_in_place, {BROKEN}),
         (journal_before_the_rename, {FALSE_JOURNAL}),

@@ -3,7 +3,7 @@
 * Each of four errors of the system, on one manifest and on all, on a state, a chunk and a table, in Zarr, HDF5 and
   whole form, while a checkpoint is looked for, verified and read: it is raised with the file's name, and never a reason
   to pass a checkpoint over (test_an_error_of_the_system_is_raised_and_names_the_file)
-* A chunk that is not there is never read as zeros (test_a_chunk_that_goes_between_check_and_read_is_damage)
+* A chunk that is not there is never read as zeros (test_a_chunk_removed_between_check_and_read_is_damage)
 * Retention and the removal of blocks leave damaged checkpoints, and those put aside, alone
   (test_a_damaged_checkpoint_stays_with_its_blocks, test_what_is_put_aside_keeps_its_blocks)
 """
@@ -71,7 +71,7 @@ def test_an_error_of_the_system_is_raised_and_names_the_file(tmp_path, unreadabl
     assert checkpoint.list_checkpoints(tmp_path / "all") == [1, 2, 3]
 
 
-def test_a_chunk_that_goes_between_check_and_read_is_damage(tmp_path):
+def test_a_chunk_removed_between_check_and_read_is_damage(tmp_path):
     found = checkpoint.open_checkpoint(commit(tmp_path / "all", 1))
     found._check_files(found.files)
     chunk = found.path / FILES["zarr"]

@@ -139,33 +139,30 @@ def test_what_is_wrong_inside_is_told_by_the_name_of_the_directory(tmp_path, kin
         assert caught.value.filename == f"{tmp_path}/{where}/{name}"
 
 
-def test_what_is_read_in_steps_is_read_again_where_it_has_been_replaced(tmp_path):
-    path, versions = tmp_path / "all", iter("ab")
+def replaced_while_read(path):
+    """Write a directory; return a function that reads it in two steps, between which it is replaced, twice in all."""
+    versions = iter("ab")
     write(path, "start")
 
-    def read():
-        first = (path / "one").read_text()
-        for text in versions:
-            write(path, text)
-            break
-        return first, (path / "other").read_text()
-
-    assert read_unchanged(path, read) == ("b", "b")
-    assert read_unchanged(tmp_path / "none", lambda: 3) == 3
-
-
-def test_without_locks_the_version_in_its_place_is_read(tmp_path, no_locks):
-    path, versions = tmp_path / "all", iter("ab")
-    write(path, "start")
-
-    def read(inside):
+    def read(inside=path):
         first = (inside / "one").read_text()
         for text in versions:
             write(path, text)
             break
         return first, (inside / "other").read_text()
 
-    assert read_directory(path, read) == ("b", "b")
+    return read
+
+
+def test_what_is_read_in_steps_is_read_again_where_it_has_been_replaced(tmp_path):
+    path = tmp_path / "all"
+    assert read_unchanged(path, replaced_while_read(path)) == ("b", "b")
+    assert read_unchanged(tmp_path / "none", lambda: 3) == 3
+
+
+def test_without_locks_the_version_in_its_place_is_read(tmp_path, no_locks):
+    path = tmp_path / "all"
+    assert read_directory(path, replaced_while_read(path)) == ("b", "b")
     assert list(tmp_path.iterdir()) == [path]
 
 

@@ -63,7 +63,7 @@ def test_a_line_that_is_being_written_is_not_read_in_two_halves(tmp_path):
     assert [line.data for line in found] == [b"two"]
 
 
-def test_who_reads_a_journal_while_its_end_is_replaced_reads_it_as_it_was(tmp_path, monkeypatch):
+def test_a_reader_keeps_the_old_content_while_the_end_is_replaced(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_reader.io, "DEFAULT_BUFFER_SIZE", 4)
     path = tmp_path / "journal"
     path.write_bytes(b"one\n" + b"x" * 10_000 + b"\nlast\n")

@@ -127,7 +127,7 @@ def test_tables_of_a_killed_run_whose_folder_is_gone_are_swept_from_shared_memor
     pytest.fail("nothing was swept here")
 
 
-def test_what_a_living_process_has_is_never_swept(tmp_path):
+def test_tables_of_a_living_process_are_never_swept(tmp_path):
     process, directory = hold(tmp_path, tmp_path / "live")
     make_old(directory)
     assert live_tables.sweep_live(tmp_path) == []
@@ -188,7 +188,7 @@ def test_a_directory_that_is_being_made_is_left_alone_until_it_is_old(tmp_path):
     assert live_tables.sweep_live(tmp_path) == [directory]
 
 
-def test_only_what_is_ours_is_swept(tmp_path, monkeypatch):
+def test_only_live_tables_of_this_user_are_swept(tmp_path, monkeypatch):
     process, directory = hold(tmp_path, tmp_path / "live")
     end(process, signal.SIGKILL)
     for name in ("mccfr-foreign", "mccfr-12-0123456", "other-12-01234567"):

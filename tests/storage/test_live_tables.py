@@ -1,7 +1,6 @@
 import math
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -28,15 +27,6 @@ else:
     import h5py
     tables = h5py.File(sys.argv[1] + "/tables.h5", "r")
 print([float(tables[name][...].sum()) for name in sys.argv[3:]])
-"""
-
-KILLED_RUN = """
-import os, signal, sys
-from pathlib import Path
-from storage import live_tables as live
-from storage.schema import ArraySpec
-live.create_live([ArraySpec("a", (9,), "int32", ("x",))], format="hdf5", link=Path(sys.argv[1]))
-os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -145,7 +135,7 @@ def test_a_zarr_shard_is_raw_cells_padding_and_the_index(tmp_path, small_chunks)
 
 
 @pytest.mark.parametrize("shapes", [[(3, 4), (5, 7), (1000, 3)], [(3, 4), (600_000, 1), (5, 7)]])
-def test_rubbish_between_the_arrays_does_not_hurt_an_hdf5_file(tmp_path, shapes):
+def test_mapped_pages_of_an_hdf5_file_hold_none_of_its_metadata(tmp_path, shapes):
     """No page that is mapped holds any of HDF5's own data."""
     specs = [spec(f"group/a{i}", shape) for i, shape in enumerate(shapes)]
     with live_tables.create_live(specs, format="hdf5", link=tmp_path / "live") as tables:
@@ -218,18 +208,6 @@ def test_a_link_that_is_there_is_not_replaced(tmp_path):
         assert tables.tables.is_dir()
         assert not os.path.lexists(tmp_path / "live")
     assert not tables.directory.exists()
-
-
-def test_leftovers_of_a_killed_run_are_removed(tmp_path):
-    link = tmp_path / "live"
-    killed = subprocess.run([sys.executable, "-c", KILLED_RUN, str(link)], check=False)
-    assert killed.returncode == -signal.SIGKILL
-    directory = link.readlink()
-    assert (directory / "tables.h5").exists()
-    assert live_tables.remove_stale_live(link) == directory
-    assert not directory.exists()
-    assert not os.path.lexists(link)
-    assert live_tables.remove_stale_live(link) is None
 
 
 def test_only_our_own_leftovers_are_removed(tmp_path):

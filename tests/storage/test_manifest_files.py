@@ -20,43 +20,26 @@ def root(tmp_path):
     return tmp_path
 
 
-def longer(file):
-    file.write_bytes(CONTENT + b"x")
-
-
-def shorter(file):
-    file.write_bytes(CONTENT[:-1])
-
-
-def missing(file):
-    file.unlink()
-
-
 def pipe(file):
     file.unlink()
     os.mkfifo(file)
 
 
-def link(file):
-    file.rename(file.with_name("elsewhere"))
-    file.symlink_to("elsewhere")
-
-
-def linked_folder(file):
-    file.parent.rename(file.parent.with_name("elsewhere"))
-    file.parent.symlink_to("elsewhere")
+def linked(path):
+    path.rename(path.with_name("elsewhere"))
+    path.symlink_to("elsewhere")
 
 
 @pytest.mark.parametrize("content", [True, False])
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (longer, "folder/file has 8 bytes; the manifest states 7"),
-        (shorter, "folder/file has 6 bytes; the manifest states 7"),
-        (missing, "folder/file is missing"),
+        (lambda file: file.write_bytes(CONTENT + b"x"), "folder/file has 8 bytes; the manifest states 7"),
+        (lambda file: file.write_bytes(CONTENT[:-1]), "folder/file has 6 bytes; the manifest states 7"),
+        (lambda file: file.unlink(), "folder/file is missing"),
         (pipe, "folder/file is missing"),
-        (link, "folder/file is a symbolic link, which nothing below a manifest may be"),
-        (linked_folder, "folder is a symbolic link, which nothing below a manifest may be"),
+        (linked, "folder/file is a symbolic link, which nothing below a manifest may be"),
+        (lambda file: linked(file.parent), "folder is a symbolic link, which nothing below a manifest may be"),
     ],
 )
 def test_what_is_not_the_listed_file_is_named_whether_it_is_read_or_not(root, change, said, content):

@@ -56,7 +56,7 @@ def test_regions_of_odd_sizes_form_one_flat_array(tmp_path):
     assert np.fromfile(tmp_path / "c", np.float32)[-1] == -5
 
 
-def test_pages_go_when_the_last_array_goes_and_not_before(tmp_path):
+def test_pages_are_unmapped_with_the_last_array(tmp_path):
     one = region(tmp_path / "cells", "a", (5000,))
     mapped = mapping.map_regions([one], writable=False, populate=True)
     part = mapped.view("a")[4990:]
@@ -117,7 +117,7 @@ def test_cells_are_shared_with_another_process(tmp_path, worker):
     assert (tmp_path / "cells").exists()
 
 
-def test_where_a_directory_has_no_room_cells_are_anonymous_and_arrays_refused(tmp_path, worker, monkeypatch):
+def test_without_room_cells_are_anonymous_and_arrays_are_refused(tmp_path, worker, monkeypatch):
     allocate, full = os.posix_fallocate, []
 
     def fails_in_files(descriptor, offset, length):

@@ -64,7 +64,7 @@ def test_results_come_in_order_and_from_several_threads(monkeypatch):
     assert 1 < len(seen) <= 4 and threading.get_ident() not in seen
 
 
-def test_little_is_worked_on_in_this_thread_and_what_counts_is_its_size():
+def test_work_of_few_bytes_stays_in_the_calling_thread():
     def who(_):
         return threading.get_ident()
 
@@ -100,7 +100,7 @@ def test_an_error_comes_out_and_ends_the_work(monkeypatch):
     assert max(done) < 20
 
 
-def test_background_threads_step_back_and_this_one_does_not():
+def test_background_threads_have_a_lower_priority():
     own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     def priority(_):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays as some_array
 from swapping import swaps
 
-from storage import checkpoint, checkpoint_writer, checksums, durable, zarr_format
-from storage.checksums import CRC32C, XXH3, cells_checksum
+from storage import checkpoint, checkpoint_writer, zarr_format
+from storage.checksums import CRC32C, cells_checksum
 from storage.schema import ArraySpec
 
 SPECS = tuple(
@@ -87,14 +87,3 @@ def test_the_hash_of_a_manifest_differs_whenever_a_cell_does(tmp_path_factory, s
     assert hashes[2] != hashes[0]
     if "hdf5" not in layout:  # whose files hold times
         assert hashes[0] == hashes[1]
-
-
-@pytest.mark.parametrize("kind", [CRC32C, XXH3])
-def test_pieces_have_the_checksum_of_the_whole(tmp_path, kind):
-    data = bytes(range(256)) * 9
-    whole = durable.write_file(tmp_path / "one", data, kind)
-    assert durable.write_file(tmp_path / "two", (data[:100], memoryview(data)[100:]), kind) == whole
-    assert durable.checksum_file(tmp_path / "two", kind) == durable.adopt_file(tmp_path / "one", kind=kind) == whole
-    assert checksums.is_checksum(whole[1], kind)
-    assert not checksums.is_checksum(whole[1], XXH3 if kind == CRC32C else CRC32C)
-    assert not checksums.is_checksum(whole[1], "sha256")

@@ -116,7 +116,7 @@ def test_a_stage_is_complete_although_its_inputs_cannot_be_removed(tmp_path, mon
     recipe = small_recipe(tmp_path / "small.toml")
     monkeypatch.setattr(durable, "remove_tree", fails(errno.EACCES))
     monkeypatch.setattr("abstraction.build.drop_older", fails(errno.EACCES))
-    built = Builder(recipe, tmp_path / "built", keep_seconds=0).build()
+    built = Builder(recipe, tmp_path / "built", save_seconds=0).build()
     assert built and Builder(recipe, tmp_path / "built").build() == []
     assert not problems_of(tmp_path / "built")
     assert [text for text in caplog.messages if "earlier builds of the preflop were not removed" in text]

@@ -222,7 +222,7 @@ class AnAbstraction:
         small_recipe(folder / "small.toml")
 
     def write(self, folder):
-        Builder(small_recipe(folder / "small.toml"), folder / "built", keep_seconds=0).build()
+        Builder(small_recipe(folder / "small.toml"), folder / "built", save_seconds=0).build()
 
     def check(self, folder, done):
         Builder(small_recipe(folder / "small.toml"), folder / "built").build()

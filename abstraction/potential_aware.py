@@ -1,0 +1,223 @@
+"""Potential-aware abstraction: describes a hand by its distribution over next-street buckets.
+
+Source: Ganzfried & Sandholm (AAAI 2014, algorithms 1 and 2), "Potential-Aware Imperfect-Recall Abstraction with
+Earth Mover's Distance in Imperfect-Information Games".  With M next cards a hand is M next-street buckets of mass 1/M
+each.  The distance of two hands is the earth mover's distance of these distributions, with the distance of bucket
+centres as ground distance.  The paper approximates it greedily (algorithm 2), because it is a transport problem for
+each pair.
+
+Our method uses sliced transport (Rabin et al. 2011) with chosen instead of random directions.  Bucket centres are
+projected on a few directions.  On each, the exact one-dimensional distance is the L1 distance of the M sorted
+projections.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters it with exact bounds and
+centres.  The greedy distance is no metric and allows neither.
+
+`fill_next_rows` computes the points of hold'em's flop or turn, `potential_points` those of listed hands.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from abstraction.boards import STREET_CARDS, board_tables, canonical_boards, locate
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_table
+from abstraction.clustering.metric import EMD, distance_code
+from abstraction.kernels.jit import nogil_allocating_njit, part_njit
+from abstraction.street_features import Features, Rows, StreetHands, standard_hands
+
+DIRECTIONS = 8
+"""Default number of directions.  More reduce the error slowly: 16 by a tenth to a fifth."""
+VALUES = 8
+"""Default number of values for each direction; each is the sum of a run of the sorted projections."""
+_ROWS = 1 << 16  # hands projected at a time
+
+
+class NextStreet(NamedTuple):
+    """The buckets of the next street."""
+
+    table: NDArray[Any]
+    """[boards, slots] bucket of each slot"""
+    equity: NDArray[np.float64]
+    """[K] mean equity of each bucket"""
+    hands: NDArray[np.int64]
+    """[K] number of dealt hands in each bucket"""
+    centres: NDArray[np.float32] | None
+    """[K, D] centre of each bucket; None if the buckets were not clustered"""
+    distance: str
+    """distance between the centres: l2 or emd"""
+
+    def positions(self) -> NDArray[np.float64]:
+        """Return `bucket_positions` of the centres, or the mean equities [K, 1] without centres."""
+        if self.centres is None:
+            return self.equity[:, None]
+        return bucket_positions(self.centres, self.hands, self.distance)
+
+
+# --- positions of next-street buckets ---
+
+
+def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: int = 3) -> NDArray[np.float64]:
+    """Return the positions of bucket centres [K, D] on their first S principal axes, [K, S] float64.
+
+    S is `axes`, or D if that is smaller.  Positions are relative to the mean of the centres, weighed by `weights` [K].
+    The largest component of each axis is positive.
+    """
+    given = np.ones(len(centres)) if weights is None else np.asarray(weights, dtype=np.float64)
+    rows = centres.astype(np.float64)
+    rows -= given @ rows / given.sum()
+    _, vectors = np.linalg.eigh(rows.T @ (rows * given[:, None]))
+    chosen = vectors[:, ::-1][:, : min(axes, rows.shape[1])]
+    largest = chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])]
+    return rows @ (chosen * np.sign(largest))
+
+
+def bucket_positions(
+    centres: NDArray[Any], weights: ArrayLike | None = None, distance: str = "l2", directions: int = DIRECTIONS
+) -> NDArray[np.float64]:
+    """Return the positions of next-street bucket centres [K, D] on S directions, [K, S] float64.
+
+    For "emd" the directions are S coordinates at even steps, or all D if D is smaller.  For "l2" they are spread evenly
+    over a half-sphere of the first three principal axes (half-circle or line if D is smaller).  The mean over
+    directions is then the Euclidean distance up to a factor.
+    """
+    if distance_code(distance) == EMD:
+        dimensions = centres.shape[1]
+        steps = min(directions, dimensions)
+        return centres[:, [(2 * i + 1) * dimensions // (2 * steps) for i in range(steps)]].astype(np.float64)
+    axes = bucket_axes(centres, weights, 3)
+    if axes.shape[1] == 1:
+        return axes
+    number = np.arange(directions)
+    if axes.shape[1] == 2:
+        angle = number * (math.pi / directions)
+        return axes @ np.stack([np.cos(angle), np.sin(angle)])
+    height = (number + 0.5) / directions
+    angle = number * (math.pi * (3 - math.sqrt(5)))  # the golden angle spreads any number of directions evenly
+    radius = np.sqrt(1 - np.square(height))
+    return axes @ np.stack([height, radius * np.cos(angle), radius * np.sin(angle)])
+
+
+# --- points of hands ---
+
+
+def potential_points(
+    next_buckets: NDArray[Any], positions: NDArray[np.float64], values: int | None = VALUES
+) -> NDArray[np.float32]:
+    """Return the points [N, S·Q] float32 of hands with next-street buckets [N, M], 0 to K − 1.
+
+    `positions` [K, S] are those of `bucket_positions`, or mean equities as [K, 1].  On each direction the positions are
+    sorted and divided by M. Q = `values` runs of them are summed; None, or `values` >= M, takes all M. With all, the L1
+    distance of two points is the sum of the one-dimensional earth mover's distances over directions.  With fewer it is
+    at most that.
+    """
+    count, cards = next_buckets.shape
+    kept = cards if values is None else min(values, cards)
+    starts = np.arange(kept) * cards // kept
+    directions = positions.shape[1]
+    scaled = (np.asarray(positions, dtype=np.float64) / cards).astype(np.float32)
+    points = np.empty((count, directions * kept), np.float32)
+    for first in range(0, count, _ROWS):
+        part = slice(first, first + _ROWS)
+        for direction in range(directions):
+            projected = np.sort(scaled[:, direction][next_buckets[part]], axis=1)
+            runs = np.add.reduceat(projected, starts, axis=1)
+            points[part, direction * kept : (direction + 1) * kept] = runs
+    return points
+
+
+@part_njit
+def _list_next(tables, board, cards, locations):
+    """List the next boards of a board [3 or 4]; return their number.
+
+    Writes card, canonical index and suit permutation of each to locations [49, 3].  `cards` is scratch memory, one
+    longer than the board.
+    """
+    known, count = board.shape[0], 0
+    for i in range(known):
+        cards[i] = board[i]
+    for card in range(CARD_COUNT):
+        if card in board:
+            continue
+        cards[known] = card
+        location = tables.turn if known == 3 else tables.river
+        index, permutation = locate(tables.choose, location, cards)
+        locations[count, 0], locations[count, 1], locations[count, 2] = card, index, permutation
+        count += 1
+    return count
+
+
+@part_njit
+def _sort(values):
+    """Sort a short array in place by insertion."""
+    for i in range(1, values.shape[0]):
+        value = values[i]
+        place = i
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+
+
+@nogil_allocating_njit
+def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
+    """Write the points of all slots of boards [N, 3 or 4] to out [N, 1326, S·Q] float32.
+
+    Slots that share a card with the board get 0.
+
+    table   [next boards, 1326] next-street buckets
+    scaled  [S, K] float32 bucket positions over the number of next boards
+    starts  [Q + 1] bounds of the runs of sorted positions that are summed
+    """
+    locations, cards = np.empty((CARD_COUNT, 3), np.int64), np.empty(boards.shape[1] + 1, np.int64)
+    buckets = np.empty(CARD_COUNT, np.int64)
+    values = np.empty(starts[-1], np.float32)
+    kept = starts.shape[0] - 1
+    for index in range(boards.shape[0]):
+        count = _list_next(tables, boards[index], cards, locations)
+        for combo in range(COMBO_COUNT):
+            found = 0
+            for i in range(count):
+                card = locations[i, 0]
+                buckets[found] = table[locations[i, 1], tables.hole_permutation[locations[i, 2], combo]]
+                found += card != combos[combo, 0] and card != combos[combo, 1]
+            if found != starts[-1]:  # the hand shares a card with the board
+                out[index, combo] = 0
+                continue
+            for direction in range(scaled.shape[0]):
+                for i in range(found):
+                    values[i] = scaled[direction, buckets[i]]
+                _sort(values)
+                for q in range(kept):
+                    total = np.float32(0.0)
+                    for i in range(starts[q], starts[q + 1]):
+                        total += values[i]
+                    out[index, combo, direction * kept + q] = total
+
+
+def features_of_rows(hands: StreetHands, rows: Rows, following: NextStreet, kept: int) -> Features:
+    """Return the features of rows with `kept` values for each direction.
+
+    Centres are ordered along the direction from the weakest to the strongest next-street bucket.
+    """
+    positions = following.positions()
+    weakest, strongest = int(following.equity.argmin()), int(following.equity.argmax())
+    towards = np.repeat(np.sign(positions[strongest] - positions[weakest]), kept)
+    return Features(hands, rows, np.ascontiguousarray, lambda centres: centres.astype(np.float64) @ towards)
+
+
+def potential_features(street: str, following: NextStreet) -> Features:
+    """Return potential-aware features of hold'em's flop or turn."""
+    cards = STREET_CARDS[street]
+    count = CARD_COUNT - cards - 2
+    scaled = np.ascontiguousarray((following.positions() / count).astype(np.float32).T)
+    kept = min(VALUES, count)
+    starts = np.arange(kept + 1) * count // kept
+    tables, combos, boards = board_tables(), combo_table().astype(np.int64), canonical_boards(cards)
+
+    def rows(first: int, last: int) -> NDArray[np.float32]:
+        out = np.empty((last - first, COMBO_COUNT, kept * len(scaled)), np.float32)
+        fill_next_rows(tables, combos, boards[first:last], following.table, scaled, starts, out)
+        return out
+
+    return features_of_rows(standard_hands(cards), rows, following, kept)
