@@ -157,9 +157,9 @@ def export(
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
-    An earlier export of the same run is replaced. Policies in one folder with the same card abstraction share bucket
-    tables by hard links. With --quantise, --purify or --threshold, the command prints the EV that the changed strategy
-    loses head-to-head against the unchanged one. DIR may also be a policy, to be written as csv, parquet or openspiel.
+    An earlier export of the same run is replaced. With --quantise, --purify or --threshold, the command prints the EV
+    that the changed strategy loses head-to-head against the unchanged one. DIR may also be a policy, to be written as
+    csv, parquet or openspiel.
 
     Example: mccfr export runs/leduc leduc-policy
     """
