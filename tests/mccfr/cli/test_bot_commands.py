@@ -306,7 +306,7 @@ def test_slow_players_end_a_match():
         connection = socket.create_connection(("127.0.0.1", port))
         connection.sendall(b"VERSION:2.0.0\r\n")
     connection.close()
-    assert "all that is left of his time" in str(came["error"])
+    assert "all that is left of its time" in str(came["error"])
 
 
 @pytest.fixture(scope="module")
