@@ -144,15 +144,8 @@ class Below:
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
         """Return all boards after `board` (its number) in a game that lists them; `reach` as in `on_board`."""
-        known, first = self._source.game.cards.after(self.street, board), self.street
-        return replace(
-            known,
-            reach=np.where(known.reach > 0, reach, 0.0),
-            board_cards=known.board_cards[first:],
-            board_parent=[np.zeros(1, np.int32), *known.board_parent[first + 1 :]],
-            bucket=known.bucket[first:],
-            buckets=known.buckets[first:],
-        )
+        known = self._source.game.cards.after(self.street, board).from_street(self.street)
+        return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
         """Return the strategy's tables [slots, buckets] by block, and the cards with buckets renumbered.
