@@ -38,11 +38,11 @@ class Operation(msgspec.Struct, frozen=True):
     """A recorded step.
 
     Fields:
-        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `link`, `rename`, `exchange`,
+        kind:   `make_dir`, `write_file`, `append`, `truncate`, `fsync_file`, `fsync_dir`, `rename`, `exchange`,
                 `remove_file` or `remove_dir`
         path:   the file or directory
         data:   the whole content of a `write_file`, or the bytes of an `append`
-        target: the new name of a `rename` or `link`, the second name of an `exchange`
+        target: the new name of a `rename`, the second name of an `exchange`
         length: the length after a `truncate`, in bytes
     """
 
@@ -286,15 +286,6 @@ def exchange(first: Path, second: Path) -> None:
         advice = "cannot be replaced in one step here: remove it or choose another name"
         raise OSError(number, f"{advice} ({os.strerror(number)})", str(second))
     _record(Operation("exchange", first, target=second))
-
-
-def link_file(source: Path, target: Path) -> None:
-    """Create a hard link; durable after `fsync_dir` of the target's parent.
-
-    Raises `OSError` if the file system has no hard links, or the target is on another one.
-    """
-    os.link(source, target, follow_symlinks=False)
-    _record(Operation("link", source, target=target))
 
 
 def remove_file(path: Path) -> None:

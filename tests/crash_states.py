@@ -94,9 +94,6 @@ def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) ->
             target = _parts(operation.target, base)
             other = _find(tree, target[:-1]).entries
             other[target[-1]], parent.entries[name] = node, other[target[-1]]
-        case "link" if node is not None and happened:
-            target = _parts(operation.target, base)
-            _find(tree, target[:-1]).entries[target[-1]] = node
         case "truncate" if isinstance(node, File):
             node.current = node.current[: operation.length]
         case "remove_file" if happened and isinstance(node, File):

@@ -17,7 +17,6 @@ STEPS = (
     "exchange",
     "append",
     "cut",
-    "link_file",
     "remove_file",
     "_remove_empty_dir",
     "append_lines",

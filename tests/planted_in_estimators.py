@@ -139,7 +139,7 @@ DRAWN_59 = (
         f"{RESOLVING}::test_against_fixed_values_a_gadget_learns_its_best",
     ),
     Defect(
-        "mccfr.play.resolving.reach_margins",
+        "mccfr.play.resolving.all_spots",
         "found = before.best_response(1 - player, ours, before.tables(strategy))",
         "found = before.best_response(2 - player, ours, before.tables(strategy))",
         "Gifts are those of another player.",

@@ -272,20 +272,6 @@ IN_RUNS = (
         f"{SYNCED}[policy]",
     ),
     Defect(
-        "mccfr.policy.writer",
-        "        return not file.read(1)",
-        "        return True",
-        "A longer table of another policy is shared.",
-        f"{POLICIES}/test_policy_format2.py::test_damaged_tables_are_never_shared",
-    ),
-    Defect(
-        "mccfr.policy.writer",
-        "            durable.remove_file(path)\n",
-        "",
-        "A table is written into the file of another policy.",
-        f"{POLICIES}/test_policy_format2.py::test_damaged_tables_are_never_shared",
-    ),
-    Defect(
         "mccfr.policy.reader",
         "            policy._require_rows()\n        return policy",
         "            pass\n        return policy",

@@ -15,7 +15,7 @@ from acpc import rules
 from abstraction.cards import card_text
 from mccfr.games.betting import BettingState
 from mccfr.games.translation import apply_action
-from mccfr.matches.acpc import followed, won_chips
+from mccfr.matches.acpc import follow_actions, won_chips
 
 
 class Double:
@@ -62,12 +62,12 @@ class Double:
         self.pos = self.rng.randrange(2)
         deck = [card_text(card) for card in self.rng.sample(range(52), 9)]
         self.holes, self.board, self.actions = ["".join(deck[:2]), "".join(deck[2:4])], deck[4:], []
-        self.game = followed(rules(), [])
+        self.game = follow_actions(rules(), [])
         self.program.deal(1 - self.pos, self.holes[1 - self.pos], self.number)
 
     def _do(self, action):
         self.actions.append(action)
-        self.game = followed(rules(), self.actions)
+        self.game = follow_actions(rules(), self.actions)
 
     def _act(self, incr):
         state = self.game.state

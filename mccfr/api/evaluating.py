@@ -10,8 +10,7 @@ import numpy as np
 from mccfr.config.run_tables import AUTO
 from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
-from mccfr.evaluation.methods.lbr_method import LocalBestResponseMethod
-from mccfr.evaluation.methods.sampled_br_method import SampledBestResponseMethod
+from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod, SampledBestResponseMethod
 from mccfr.games.game import Game
 from mccfr.matches.preregistration import Declaration, Declare
 from mccfr.policy.strategy_profile import Profile

@@ -94,6 +94,16 @@ class ListedCards(NamedCards):
             bucket=[bucket[:, boards] for bucket, boards in zip(self.bucket, kept, strict=True)],
         )
 
+    def from_street(self, street: int) -> "ListedCards":
+        """Return the cards from a street on, which becomes the first one; the street must have one board."""
+        return replace(
+            self,
+            board_cards=self.board_cards[street:],
+            board_parent=[np.zeros(1, np.int32), *self.board_parent[street + 1 :]],
+            bucket=self.bucket[street:],
+            buckets=self.buckets[street:],
+        )
+
     def dealer(self, seed: int, worker: int) -> Dealer:
         """Return a worker's dealer."""
         return ListedDealer(deal_arrays(self), seed, worker)

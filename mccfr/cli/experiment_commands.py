@@ -149,15 +149,12 @@ def _report_flops(
 ) -> None:
     from mccfr.evaluation.samples import Effort
     from mccfr.report.flops import FLOPS_PAGE
+    from mccfr.runs.phases import naming_steps
     from mccfr.runs.results.flop_tables import report_flops, tables_of
 
     count, effort = flops or MOST_FLOPS, Effort(workers or 1, keep=keep)
-    with reporter() as reported:
-
-        def progress(done: int, count: int) -> None:
-            reported.phase(f"flop {done:,} of {count:,}", done / count)
-
-        made = report_flops(target, out, line, flops=count, effort=effort, page=FLOPS_PAGE, progress=progress, **how)
+    with reporter() as reported, naming_steps(reported):
+        made = report_flops(target, out, line, flops=count, effort=effort, page=FLOPS_PAGE, **how)
     found = made.report
     for row in tables_of(found)["textures"]:
         played = ", ".join(f"{action} {row[action]:.1%}" for action in found.actions)

@@ -150,8 +150,7 @@ def export(
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
 
-    An earlier export of the same run is replaced. Policies in one folder with the same card abstraction share bucket
-    tables by hard links. DIR may also be a policy, to be written as csv, parquet or openspiel.
+    An earlier export of the same run is replaced. DIR may also be a policy, to be written as csv, parquet or openspiel.
 
     To see what --quantise, --purify or --threshold costs, run: mccfr evaluate OUT --method head-to-head --against DIR
 

@@ -9,11 +9,10 @@ rounds needed is the largest number of the responder's decisions on one line. Wi
 not apply.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.evaluation.exact import ExactEvaluation
 from mccfr.games.game import Game
 from mccfr.games.perfect_recall import forgotten_street
 from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
@@ -27,27 +26,13 @@ from mccfr.trees.compiled import NO_PARENT
 _STEP = Step(REGRET_MATCHING, NOTHING, 1.0, 1.0, 1.0, 1.0)
 
 
-@dataclass(frozen=True)
-class AbstractEvaluation:
-    """Value and best responses of a strategy among players who see only buckets, in chips per game.
-
-    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
-    best_response_chips   of each player's best response by buckets; offsets as in `ExactEvaluation`
-    exploitability_chips  mean gain of the players' best responses
-    """
-
-    value_chips: float
-    best_response_chips: tuple[float, float]
-    exploitability_chips: float
-
-
 def abstract_problem(game: Game) -> str | None:
     """Return why the abstract exploitability of a game cannot be computed, or None if it can."""
     if not game.cards.dealt:
         return f"{game.name} deals no cards beside its tree, so that nothing is abstracted: use the method exact"
     if not game.cards.can_list:
         return (
-            f"{game.name} has too many boards to list them: use the method sampled-br, whose responder knows his cards"
+            f"{game.name} has too many boards to list them: use the method sampled-br, whose responder knows its cards"
         )
     street = forgotten_street(game)
     if street is None:
@@ -55,19 +40,19 @@ def abstract_problem(game: Game) -> str | None:
     return (
         f"{game.name} has imperfect recall: buckets on street {game.street_name(street)} do not say which bucket a "
         "hand had before, so a best response by buckets has no order to be found in; use the method exact or "
-        "sampled-br, whose responder knows his cards"
+        "sampled-br, whose responder knows its cards"
     )
 
 
-def evaluate_abstract(game: Game, strategy: Strategy) -> AbstractEvaluation:
-    """Evaluate a strategy inside its own abstracted game; `ValueError` as in `abstract_problem`."""
+def evaluate_abstract(game: Game, strategy: Strategy) -> ExactEvaluation:
+    """Evaluate a strategy among players who see only buckets; `ValueError` as in `abstract_problem`."""
     if (problem := abstract_problem(game)) is not None:
         raise ValueError(problem)
     public = public_tree(game)
     value, first = _respond(game, public, strategy, 0)
     _, second = _respond(game, public, strategy, 1)
     offset = game.offset_chips
-    return AbstractEvaluation(value + offset, (first + offset, second - offset), (first + second) / 2)
+    return ExactEvaluation(value + offset, (first + offset, second - offset), (first + second) / 2)
 
 
 def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) -> tuple[float, float]:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from abstraction.kernels.compiling import working_seconds
 from mccfr.games.game import Game
 from mccfr.solvers.histories import history_values
 from mccfr.solvers.public import best_response
@@ -21,14 +20,12 @@ class ExactEvaluation:
     exploitability_chips  mean gain of the players' best responses: half of NashConv. With rake the gain is over each
                           player's chips when both follow the strategy
     exploitability_mbb    the same in milli big blinds per game; None for games without big blinds
-    seconds               wall time of the evaluation without kernel compilation
     """
 
     value_chips: float
     best_response_chips: tuple[float, float]
     exploitability_chips: float
-    exploitability_mbb: float | None
-    seconds: float
+    exploitability_mbb: float | None = None
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
@@ -54,7 +51,6 @@ def evaluate_exact(
 
     Raises `ValueError` for full-deck hold'em that continues after the flop.
     """
-    start = working_seconds()
     if game.cards.dealt:
         listed, threads = replace(game, cards=game.cards.listed()), threads or available_threads()
         value, best, taken = best_response.value_and_responses(listed, strategy, public, threads)
@@ -67,7 +63,6 @@ def evaluate_exact(
         (best[0] + offset, best[1] - offset),
         exploitability,
         None if big_blind is None else 1000 * exploitability / big_blind,
-        working_seconds() - start,
     )
 
 

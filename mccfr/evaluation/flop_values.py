@@ -5,7 +5,6 @@ of which both ranges are walked through the betting (`mccfr.evaluation.hand_valu
 run-outs, whose mean is known, is a control variate; its factor is fitted over all flops.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,7 +18,7 @@ from abstraction.range_notation import class_names, class_of
 from mccfr.cards.card_index import Board, IndexedCards
 from mccfr.common.intervals import student95
 from mccfr.evaluation.hand_values import Below
-from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine
 from mccfr.play.showdown_values import RunOuts, all_run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Profile
@@ -95,12 +94,14 @@ def class_sums(
     return np.stack([np.bincount(group, column, CLASSES) for column in columns], axis=1)
 
 
-class LineOnFlops(SampledWork):
+class LineOnFlops(SampledEvaluation):
     """Samples for one line of a strategy, one flop each. A actions, K run-outs of each flop.
 
     A sample has CLASSES × (2 × _PLAYER_COLUMNS + A) sums for the hand classes. Then follow K × 3 numbers: for each
     run-out player 0's chips, its result at an immediate showdown, and the weight of both.
     """
+
+    least, option, step = 1, "flops", "flop"
 
     def __init__(self, source: Profile, line: str, flops: Flops, drawn: int, seed: int) -> None:
         """Prepare the line.
@@ -121,6 +122,8 @@ class LineOnFlops(SampledWork):
         self.actions = [tree.label[child] for child in tree.children(node)]
         self._source = source
         self.fields = CLASSES * self._columns + 3 * drawn
+        self.sides, self.what = (source,), {"method": "flops", "line": self.line, "run_outs": drawn, "seed": seed}
+        self.what["flops"] = flops.cards.tolist()
 
     @property
     def _columns(self) -> int:
@@ -130,32 +133,32 @@ class LineOnFlops(SampledWork):
     def _below(self) -> Below:
         return Below(self._source, self._ranges.dealing, self.node)
 
-    def follow(self, unit: int) -> FollowedLine:
+    def follow(self, sample: int) -> FollowedLine:
         """Follow the line on a flop; `ValueError` if it does not end on the flop."""
         try:
-            found = self._ranges.follow(self._line, cards_text(self._flops.cards[unit].tolist()))
+            found = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
         except ValueError as error:
             raise ValueError(f"{error}; the report is of a line that ends on the flop, as r300c/") from None
         if found.boards is None:
             raise ValueError(f"line {self._line!r} ends behind the flop: the report is of a line that ends on it")
         return found
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one flop's sums."""
-        dealing, found = self._ranges.dealing, self.follow(unit)
+        dealing, found = self._ranges.dealing, self.follow(sample)
         assert found.boards is not None
         board, reach = found.boards[-1], self._ranges.reach(found)
-        values, drawn = self._walked(unit, found.state.street, board, reach)
+        values, drawn = self._walked(sample, found.state.street, board, reach)
         place = self.node, found.state.street, self.player, board
         return np.concatenate([class_sums(self._source, dealing, place, reach, values).ravel(), drawn.ravel()])
 
-    def _walked(self, unit: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
+    def _walked(self, sample: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
         """Return [2, 2, H] weighted chips and weights of hands by player, and [K, 3] sums of each run-out."""
-        dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, unit))
+        dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, sample))
         full, _ = dealing.full_boards(street, board, (), self._drawn, rng)
         values, drawn = np.zeros((2, *reach.shape)), np.zeros((self._drawn, 3))
         for number, each in enumerate(full):
-            cards = self._below.dealt(each, reach)
+            cards = self._below.on_board(each, reach)
             value, _, weight = self._below.values(cards)
             values += np.stack([cards.reach * value, cards.reach * weight])
             shown = RunOuts.of(cards.strength)
@@ -262,18 +265,16 @@ def flop_report(
     drawn: int = 10,
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-    progress: Callable[[int, int], None] | None = None,
 ) -> FlopReport:
-    """Return the report of a line on some flops; raises as `LineOnFlops` and `play_units`."""
-    units = LineOnFlops(source, line, flops, drawn, seed)
-    what = {"method": "flops", "line": units.line, "run_outs": drawn, "seed": seed, "flops": flops.cards.tolist()}
-    found = play_units(units, len(flops.cards), effort, what=what, sides=(source,), progress=progress)
-    classes, rest = np.split(found, [CLASSES * (2 * _PLAYER_COLUMNS + len(units.actions))], axis=1)
+    """Return the report of a line on some flops; raises as `LineOnFlops` and `run_samples`."""
+    samples = LineOnFlops(source, line, flops, drawn, seed)
+    found = run_samples(samples, len(flops.cards), effort)
+    classes, rest = np.split(found, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)
     return FlopReport(
-        units.line,
-        units.actions,
-        units.player,
-        (units.put_in[0], units.put_in[1]),
+        samples.line,
+        samples.actions,
+        samples.player,
+        (samples.put_in[0], samples.put_in[1]),
         flops,
         classes.reshape(len(found), CLASSES, -1),
         rest.reshape(len(found), drawn, 3),

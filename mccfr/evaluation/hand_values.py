@@ -61,7 +61,7 @@ class Below:
         self._actions, self._child = int(trees.actions[0]), int(trees.child[0])
 
     def values(self, cards: ListedCards, players: Sequence[int] = (0, 1)) -> tuple[Floats, Floats, Floats]:
-        """Return counterfactual values of the strategy, for cards from `dealt` or `listed`.
+        """Return counterfactual values of the strategy, for cards from `on_board` or `listed`.
 
         The results are below; entries of players not in `players` are 0.
 
@@ -121,7 +121,7 @@ class Below:
         ranges = make_ranges(cards, self._alike.copies.times > 0)
         return self._alike._replace(ranges=ranges, reach=np.array(cards.reach, np.float64, order="C"))
 
-    def dealt(self, full: Sequence[int], reach: Floats) -> ListedCards:
+    def on_board(self, full: Sequence[int], reach: Floats) -> ListedCards:
         """Return one full board of the full deck, from the decision's street on.
 
         reach  [2, H] weights of both players' hands at the decision; hands that share a card with the board count as 0
@@ -143,16 +143,9 @@ class Below:
         )
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
-        """Return all boards after `board` (its number) in a game that lists them; `reach` as in `dealt`."""
-        known, first = self._source.game.cards.after(self.street, board), self.street
-        return replace(
-            known,
-            reach=np.where(known.reach > 0, reach, 0.0),
-            board_cards=known.board_cards[first:],
-            board_parent=[np.zeros(1, np.int32), *known.board_parent[first + 1 :]],
-            bucket=known.bucket[first:],
-            buckets=known.buckets[first:],
-        )
+        """Return all boards after `board` (its number) in a game that lists them; `reach` as in `on_board`."""
+        known = self._source.game.cards.after(self.street, board).from_street(self.street)
+        return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
         """Return the strategy's tables [slots, buckets] by block, and the cards with buckets renumbered.
@@ -217,7 +210,7 @@ class HandValues:
         if self.complete:
             raise ValueError(f"all {self.boards} boards have been walked")
         if isinstance(self._board, tuple):
-            cards = self._below.dealt(self._run_out(self._board), self._reach)
+            cards = self._below.on_board(self._run_out(self._board), self._reach)
         else:
             cards = self._below.listed(self._board, self._reach)
         found = self._below.values(cards)
@@ -336,7 +329,7 @@ def root_values(
     for number in dealt:
         drawn = number if listed else _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(last))
         path = dealing.path(last, drawn)
-        reach = _reaches(source, dealing, path)
+        reach = reaches(source, dealing, path)
         for root in roots:
             if listed and (root.node, path[root.street]) in known:
                 continue  # all boards after this one have been walked already
@@ -373,15 +366,19 @@ def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ..
     return tuple(left[:count])
 
 
-def _reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
-    """Return for each decision [2, H] deal weights times each player's reach, on these boards."""
+def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
+    """Return for each decision [2, H] deal weights times each player's reach.
+
+    path  boards of the first streets; decisions of later ones are left out
+    """
     tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
         (street, player): dealing.bucket_row(street, player, board)
         for street, board in enumerate(path)
         for player in range(2)
     }
-    for node in np.flatnonzero(tree.arrays.kind == DECISION).tolist():
+    decides = (tree.arrays.kind == DECISION) & (tree.arrays.block < 2 * len(path))
+    for node in np.flatnonzero(decides).tolist():
         street, player = divmod(int(tree.arrays.block[node]), 2)
         rows = source.rows(node, buckets[street, player])[0]
         for column, child in enumerate(tree.children(node)):
@@ -398,7 +395,7 @@ def _add_root(
     weight = reach.copy()
     weight[player] = dealing.reach[player]
     last, board = path[-1], path[root.street]
-    cards = root.dealt(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
+    cards = root.on_board(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
     value, _, opponent_reach = root.values(cards, (player,))
     bucket = dealing.bucket_row(root.street, player, board)
     held = (bucket >= 0) & (cards.reach[player] > 0)

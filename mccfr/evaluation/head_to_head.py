@@ -16,7 +16,7 @@ chance sampling, so boards are not those of training.
 Strategies are read in place, from memory or mapped files, only the rows needed for each street tree and board.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +26,7 @@ from mccfr.common.intervals import ratio95
 from mccfr.common.rng import EVALUATION
 from mccfr.evaluation.compatible_games import check_same_game, same_tree
 from mccfr.evaluation.joint_tree import JointTree, joint_tree, shared_tree
-from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
@@ -46,13 +46,11 @@ class HeadToHeadResult:
     mean_chips  chips per hand, the mean over both seats
     ci95_chips  95 % interval of it by Student's t over boards; of zero width if every board was played
     boards      number of boards, each played in both seats
-    seed        of the boards
     """
 
     mean_chips: float
     ci95_chips: tuple[float, float]
     boards: int
-    seed: int
 
 
 def head_to_head(
@@ -60,46 +58,39 @@ def head_to_head(
     other: Profile,
     boards: int = 1000,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
     """Return the chips per hand that `one` wins from `other`, the mean over both seats.
 
-    boards    number of boards; if the game lists no more than that, all are played and the result is exact
-    progress  called after each board with the number done and the total
+    boards  number of boards; if the game lists no more than that, all are played and the result is exact
 
     Raises `ValueError` for a game without cards beside its tree, fewer than two boards, or a strategy that does not
     fit its game. Also for games that differ in more than buckets and bet sizes, and for too large joint trees.
-    Raises as `play_units` as well.
+    Raises as `run_samples` as well.
     """
-    if boards < 2:
-        raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     check_same_game(one.game, other.game)
-    sources = [BoardSource(side.game, np.float64, seed, purpose=EVALUATION, ordered=True) for side in (one, other)]
-    for side in (one, other):
-        check_strategy(side)
-    listed = sources[0].listed
-    meetings = _Meetings(PolicyPair(one, other), sources, same=one.game is other.game)
-    played = boards if listed is None else min(boards, listed)
-    if effort.seconds is not None:
-        played = units_in(meetings, effort.seconds, effort.workers, least=2, most=listed)
-    what = {"method": "head-to-head", "seed": seed}
-    won, weight = play_units(meetings, played, effort, what=what, sides=(one, other), progress=progress).T
-    mean, interval = ratio95(won, weight, listed)
-    return HeadToHeadResult(mean, interval, played, seed)
+    meetings = _Meetings(one, other, seed)
+    won, weight = run_samples(meetings, boards, effort).T
+    return HeadToHeadResult(*ratio95(won, weight, meetings.most), len(won))
 
 
-class _Meetings(SampledWork):
+class _Meetings(SampledEvaluation):
     """Samples of head-to-head: one board each, with (the first side's chips, the board's weight)."""
 
     fields = 2
 
-    def __init__(self, table: "PolicyPair", sources: Sequence[BoardSource], *, same: bool) -> None:
-        self._table, self._sources, self._same = table, sources, same
+    def __init__(self, one: Profile, other: Profile, seed: int) -> None:
+        self.sides, self.what = (one, other), {"method": "head-to-head", "seed": seed}
+        games = one.game, other.game
+        self._sources = [BoardSource(game, np.float64, seed, purpose=EVALUATION, ordered=True) for game in games]
+        for side in self.sides:
+            check_strategy(side)
+        self.most = self._sources[0].listed
+        self._table, self._same = PolicyPair(one, other), one.game is other.game
 
-    def play(self, unit: int) -> npt.NDArray[np.float64]:
+    def play(self, sample: int) -> npt.NDArray[np.float64]:
         """Return one board's chips, the mean over both seats, and its weight."""
-        dealt = seated_boards(self._sources, unit, same=self._same)
+        dealt = seated_boards(self._sources, sample, same=self._same)
         (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
         return np.array([(as_first - as_second) / _SEATINGS, weight])
 

@@ -16,6 +16,7 @@ chosen over all samples together, since the player sees no board there.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
@@ -26,8 +27,8 @@ from abstraction.boards import board_classes, preflop_classes
 from mccfr.cards.base import Cards
 from mccfr.common.intervals import student95
 from mccfr.evaluation.board_game import board_game
-from mccfr.evaluation.samples import SampledWork
-from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95, units_each
+from mccfr.evaluation.samples import Effort, run_samples
+from mccfr.evaluation.stratified_boards import BoardSamples, BoardStrata, stratified95
 from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
@@ -35,6 +36,8 @@ from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_arrays import FOLLOW
 from mccfr.trees.street_trees import AT_DECISION, StreetTrees, street_trees
 
+LEAST_FLOPS = 8
+"""Least number of flops of an estimate: two strata of four."""
 _SECOND = 1  # the street whose boards are samples
 Floats = npt.NDArray[np.float64]
 Interval = tuple[float, float]
@@ -195,35 +198,87 @@ def _jackknife(whole: float, left: Floats, strata: BoardStrata) -> tuple[float, 
     return bias, student95(int((units - 1)[undrawn > 0].sum())) * error if undrawn.any() else 0.0
 
 
-class SecondStreetBoards(SampledWork):
-    """Samples for a game whose first street has no board: boards of its second street."""
+class SecondStreetBoards(BoardSamples):
+    """Samples of exploitability in a game whose first street has no board: boards of its second street.
 
-    def __init__(self, side: Profile) -> None:
-        self._game, self._strategy = side.game, side.strategy
-        self.first = FirstStreet(side.game)
-        self.fields = self.first.fields
-        self.strata = BoardStrata.of(1, 1, 1)
-        self.boards: Sequence[int] | Sequence[Sequence[int]] = []
-        self.times = np.ones(0, np.int64)
+    times  [n] number of boards that each sample stands for, if all flops are walked
+    """
 
-    def draw(self, units: int, seed: int, listed: int | None) -> None:
-        """Draw the boards of `units` samples.
+    least, ready, option, step = LEAST_FLOPS, LEAST_FLOPS, "flops", "flop"
+
+    def __init__(self, side: Profile, seed: int = 0, listed: int | None = None, *, every: bool = False) -> None:
+        """Take the strategy and the seed.
 
         listed  number of boards that the game lists; None: flops of the full deck
+        every   walk one flop of each of the 1,755 suit-isomorphism classes, without sampling
         """
-        self.strata = BoardStrata.of(units, units_each(units), listed)
-        self.boards = drawn_boards(self._game.cards, _SECOND, self.strata, seed)
+        super().__init__(side, _SECOND, listed, seed)
+        self.first, self._every = FirstStreet(side.game), every
+        self.fields = self.first.fields
+        self.times = np.ones(0, np.int64)
 
-    def all_flops(self) -> int:
-        """Take one flop of each of the 1,755 suit-isomorphism classes, and return their number."""
-        classes = board_classes(self._game.cards.cards_on(_SECOND))
+    def draw(self, count: int) -> int:
+        """Draw the boards of `count` samples, or take one flop of each class."""
+        self.what = {"method": "exact", "flops": None if self._every else count, "seed": self.seed}
+        if not self._every:
+            return super().draw(count)
+        self.what["seed"] = 0
+        classes = board_classes(self.game.cards.cards_on(_SECOND))
         self.boards, self.times = classes.boards.tolist(), classes.multiplicity.astype(np.int64)
         return len(self.boards)
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one sample of `FirstStreet.found`."""
-        public, tables = board_game(self._game, self._strategy, _SECOND, self.boards[unit])
-        return self.first.found(public, tables)
+        return self.first.found(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
+
+
+@dataclass(frozen=True)
+class FlopsEvaluation:
+    """Evaluation over all flops or a sample of them, in chips per hand.
+
+    value_chips           of player 0 when both follow the strategy, with the game's `offset_chips`
+    best_response_chips   of each player's best response; on a sample, of the one behind `lower_chips`. Player 0's
+                          plus `offset_chips`, player 1's minus it
+    exploitability_chips  mean gain of the players' best responses; on a sample a bias-corrected estimate
+    ci95_chips            its 95 % interval; None if every flop was walked
+    lower_chips           on a sample: chips of a responder whose first-street choice did not see the scoring flop,
+                          and the 95 % interval
+    flops                 number of flops walked
+    """
+
+    value_chips: float
+    best_response_chips: tuple[float, float]
+    exploitability_chips: float
+    ci95_chips: Interval | None
+    lower_chips: tuple[float, Interval] | None
+    flops: int
+
+
+def evaluate_flops(
+    side: Profile,
+    flops: int | None = None,
+    seed: int = 0,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> FlopsEvaluation:
+    """Return the exploitability of a strategy of full-deck hold'em inside its betting tree.
+
+    flops  number drawn from all 22,100; None: all 1,755 classes, with an exact result
+
+    Values below different flops are independent, so each is walked alone (Johanson, Waugh, Bowling & Zinkevich 2011,
+    "Accelerating best response calculation in large extensive games").
+
+    Raises `ValueError` for too few flops; also raises as `run_samples`.
+    """
+    every, offset = flops is None and effort.seconds is None, side.game.offset_chips
+    samples = SecondStreetBoards(side, seed, every=every)
+    found = run_samples(samples, flops or LEAST_FLOPS, effort)
+    if every:
+        won = samples.first.whole(found, samples.times)
+        best = (won.best[0] + offset, won.best[1] - offset)
+        return FlopsEvaluation(won.value + offset, best, sum(won.best) / 2, None, None, len(found))
+    some = samples.first.sampled(found, samples.strata)
+    best = (some.best[0] + offset, some.best[1] - offset)
+    return FlopsEvaluation(some.value + offset, best, *some.estimate, some.lower, len(found))
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:

@@ -58,7 +58,8 @@ class StreetExit:
 class ResolvedBoards:
     """Measures on boards of one street how much re-solving reduces the responder's chips.
 
-    street  at which the policy re-solves
+    street    at which the policy re-solves
+    settings  of the re-solving
     """
 
     def __init__(self, side: Profile, settings: Settings, seed: int, drawn: int | None = None) -> None:
@@ -71,7 +72,7 @@ class ResolvedBoards:
                 f"resolve = {settings.street!r}: sampled-br responds to rivers or turns that are solved again, and lbr "
                 "to hands that are from the flop on"
             )
-        self._game, self._strategy, self._seed = side.game, side.strategy, seed
+        self._game, self._strategy, self._seed, self.settings = side.game, side.strategy, seed, settings
         self._count = drawn or ROOTS[settings.street]
         self._resolver = Resolver(Seat(side), settings)
         self.street = self._resolver.street

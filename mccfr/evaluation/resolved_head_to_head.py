@@ -5,7 +5,6 @@ so betting lines are drawn at the start of each street. As a control variate, th
 played on the same drawn lines and on all lines.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -20,7 +19,7 @@ from mccfr.evaluation.local_best_response.lbr_evaluation import POLICY_DRAWS, ST
 from mccfr.evaluation.local_best_response.resolved_policy import OpponentRanges, RangeResponder
 from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckTable, Floats
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
-from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.games.translation import real_betting
 from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving.resolving_table import Resolver, Settings
@@ -43,24 +42,26 @@ class _PlayedRange(RangeResponder):
         return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
 
 
-class _ResolvedMeetings(SampledWork):
+class _ResolvedMeetings(SampledEvaluation):
     """Boards of the full deck: the first side's chips in each seat."""
 
     fields = 2
 
     def __init__(self, one: Profile, other: Profile, seed: int, settings: Settings) -> None:
         """Take two sides of one game; the first re-solves."""
+        self.sides = (one, other)
+        self.what = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
         self._resolver, self._seed = Resolver(Seat(one), settings), seed
         self._sides = [(ResponderBetting(real_betting(side.game), "1"), PolicyRows(side)) for side in (one, other)]
         self._tables = [DeckTable(side.game.cards.at_table(), seed, set()) for side in (one, other)]
         self._step = STEP * one.game.pot_chips
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one board's [2] chips of the first side by seat."""
-        found, boards = np.zeros(2), self._boards(unit)
+        found, boards = np.zeros(2), self._boards(sample)
         for seat in range(2):
             for sign, resolver, drawn in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
-                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, unit) if drawn else None
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, sample) if drawn else None
                 walk = _PlayedRange(*self._sides[0], seat, resolver, draws, self._step)
                 walk.theirs, walk.boards = Responder(*self._sides[1], seat, all_of_them), boards[1]
                 _, readings = self._sides[1][0].betting.start()
@@ -68,11 +69,11 @@ class _ResolvedMeetings(SampledWork):
                 found[1 - seat] -= sign * walk.play_all(boards[0], own)
         return found
 
-    def _boards(self, unit: int) -> list[list[OpponentRanges]]:
+    def _boards(self, sample: int) -> list[list[OpponentRanges]]:
         """Return for each side a board as of each street."""
-        board, _, state = self._tables[0].unit(unit)
+        board, _, state = self._tables[0].deal(sample)
         seen = [board, DeckBoard(self._tables[1], board.cards, state)]
-        return [[OpponentRanges(each, street, unit) for street in range(len(self._tables[0].known))] for each in seen]
+        return [[OpponentRanges(each, street, sample) for street in range(len(self._tables[0].known))] for each in seen]
 
 
 def resolved_head_to_head(
@@ -81,19 +82,12 @@ def resolved_head_to_head(
     boards: int,
     seed: int,
     settings: Settings,
-    progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
     """Return chips per hand that `one` with re-solving wins from `other` without; mean over both seats.
 
     settings  of re-solving; other arguments and errors as in `head_to_head`, and errors of `Resolver`
     """
-    if boards < 2:
-        raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     check_same_game(one.game, other.game)
-    meetings = _ResolvedMeetings(one, other, seed, settings)
-    if effort.seconds is not None:
-        boards = units_in(meetings, effort.seconds, effort.workers, least=2)
-    what = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
-    found = play_units(meetings, boards, effort, what=what, sides=(one, other), progress=progress)
-    return HeadToHeadResult(*ratio95(found.mean(axis=1), np.ones(boards)), boards, seed)
+    found = run_samples(_ResolvedMeetings(one, other, seed, settings), boards, effort)
+    return HeadToHeadResult(*ratio95(found.mean(axis=1), np.ones(len(found))), len(found))

@@ -4,7 +4,7 @@ A deal is both hands and the board. Each side plays it in both seats, which canc
 walked with their probabilities; only deals are sampled. The random stream differs from that of training.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mccfr.common.intervals import ratio95
 from mccfr.common.rng import EVALUATION
 from mccfr.evaluation.compatible_games import check_same_game, same_tree
+from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.head_to_head import HeadToHeadResult
 from mccfr.evaluation.samples import Effort
 from mccfr.games.game import Game
@@ -41,13 +42,11 @@ def head_to_head_on_deals(
     other: Profile,
     boards: int = 1000,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
     """Return the chips per hand that `one` wins from `other`, the mean over both seats.
 
-    boards    number of deals, each with its own board
-    progress  called after each batch with the number done and the total
+    boards  number of deals, each with its own board
 
     Raises `ValueError` for fewer than two boards, an effort other than the default, different games, or a strategy
     in tables.
@@ -65,11 +64,9 @@ def head_to_head_on_deals(
         as_first = deal_values(one.game, strategies, hands.result)
         as_second = deal_values(one.game, strategies[::-1], hands.result)
         won.append((as_first - as_second) / _SEATINGS)
-        if progress is not None:
-            progress(sum(map(len, won)), boards)
+        report_step("board", sum(map(len, won)), boards)
     values = np.concatenate(won)
-    mean, interval = ratio95(values, np.ones(len(values)))
-    return HeadToHeadResult(mean, interval, boards, seed)
+    return HeadToHeadResult(*ratio95(values, np.ones(len(values))), boards)
 
 
 def on_deals(source: Strategy, hands: SampledHands) -> Strategy:

@@ -19,7 +19,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent import futures  # imports its process pool on first use only
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -30,6 +30,7 @@ import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_held, signals_noted
+from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.policy.strategy_profile import Profile
 from storage import durable
 from storage.atomic_outputs import begins_with, check_output
@@ -40,7 +41,6 @@ _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
 _TRIED_SECONDS = 3.0
-Progress = Callable[[int, int], None]
 Found = TypeVar("Found")
 
 
@@ -49,20 +49,47 @@ class StoppedError(RuntimeError):
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(f"stopped by signal {number} after {text}")
-        self.exit_status = 128 + number
+        self.number, self.exit_status = number, 128 + number
 
 
-class SampledWork(ABC):
-    """Base class of an evaluation by samples.
+def resuming(keep: Path | None) -> str:
+    """Return the end of a `StoppedError`'s text: how to resume an evaluation with this journal file."""
+    return f"the same command goes on from {keep}" if keep else "give --keep FILE to go on later"
 
-    fields  number of values of a sample
+
+class SampledEvaluation(ABC):
+    """Base class of an evaluation by numbered samples: a response, a head-to-head, a match or a report.
+
+    fields  number of values of a sample, known after `draw`
+    what    method, options and seed, which determine the samples together with the strategies
+    sides   strategies that determine the samples
+    least   least number of samples, for an interval
+    most    number of samples that exist; None: unlimited
+    ready   number of samples drawn to time them; None: all can be played at any time
+    option  name of the number of samples in messages
+    step    name of a sample in progress reports
     """
 
     fields: int
+    what: dict[str, Any]
+    sides: Sequence[Profile] = ()
+    least: int = 2
+    most: int | None = None
+    ready: int | None = None
+    option: str = "boards"
+    step: str = "board"
+
+    def draw(self, count: int) -> int:
+        """Draw `count` samples if they depend on their number, and return the number of them to play."""
+        return count
 
     @abstractmethod
-    def play(self, unit: int) -> npt.NDArray[np.float64]:
-        """Return [fields] the result of sample number `unit`, counted from 0; it depends on the number alone."""
+    def play(self, sample: int) -> npt.NDArray[np.float64]:
+        """Return [fields] the result of a sample, counted from 0; it depends on its number alone."""
+
+    def identity(self) -> dict[str, Any]:
+        """Return what determines the samples, for a journal; it reads whole strategies."""
+        return {**self.what, "strategies": [side.fingerprint() for side in self.sides]}
 
 
 @dataclass(frozen=True)
@@ -81,67 +108,109 @@ class Effort:
     note: Callable[[npt.NDArray[np.float64]], object] | None = None
 
 
-def play_units(
-    units: SampledWork,
-    count: int,
-    effort: Effort = Effort(),
-    *,
-    what: Mapping[str, Any],
-    sides: Sequence[Profile] = (),
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
-    """Return [count, fields] results of samples 0 .. count-1.
+@dataclass(frozen=True)
+class LowerBound:
+    """Chips per hand that a responder wins: in expectation a lower bound on exploitability.
 
-    what      everything besides the strategies that determines the samples: method, options, seed
-    sides     strategies that determine the samples; journals of other evaluations are refused
-    progress  called after each sample with the number done and the total
-
-    Raises `ValueError` if `effort.keep` belongs to another evaluation, `OSError` if it is damaged, `StoppedError` at
-    a signal, and `RuntimeError` if a worker dies.
+    value_chips          the mean over both seats
+    ci95_chips           95 % interval of it by Student's t; of zero width if `exact`
+    best_response_chips  of each player; player 0's plus the game's `offset_chips`, player 1's minus it
+    samples              number of boards or deals, each played from both seats
+    exact                all of them were played
+    gain_chips           reduction of the responder's chips by the policy's re-solving, on the same samples, and its
+                         95 % interval; None without re-solving
     """
-    found = np.zeros((count, units.fields))
-    if effort.keep is not None:  # fingerprints read whole strategies: slow
-        what = {**what, "strategies": [side.fingerprint() for side in sides]}
-    with closing(_SavedSamples(effort.keep, what, units.fields)) as kept, signals_noted(spared=0):
-        done = 0
-        for unit, numbers in kept.read():
-            if unit < count:
-                found[unit], done = numbers, done + 1
-        left = [unit for unit in range(count) if unit not in kept.units]
-        try:
-            for unit, numbers in shared(units.play, left, effort.workers, kept.leave):
-                found[unit], done = numbers, done + 1
-                kept.write(unit, numbers)
-                if progress is not None:
-                    progress(done, count)
-        except SignalInterrupt as stop:
-            again = f"the same command goes on from {effort.keep}" if effort.keep else "give --keep FILE to go on later"
-            raise StoppedError(stop.number, f"{done:,} of {count:,} units; {again}") from None
+
+    value_chips: float
+    ci95_chips: tuple[float, float]
+    best_response_chips: tuple[float, float]
+    samples: int
+    exact: bool = False
+    gain_chips: tuple[float, tuple[float, float]] | None = None
+
+
+def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effort()) -> npt.NDArray[np.float64]:
+    """Draw and play `count` samples, and return [n, fields] their results.
+
+    With a time budget as many are played as fit the time. Each one is reported as a step
+    (`mccfr.evaluation.evaluation_progress`).
+
+    Raises `ValueError` for too few samples, and if `effort.keep` belongs to another evaluation. Raises `OSError` if it
+    is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    """
+    if effort.seconds is not None:
+        count = samples_in(evaluation, effort.seconds, effort.workers)
+    least = evaluation.least
+    if evaluation.most is not None:
+        count, least = min(count, evaluation.most), min(least, evaluation.most)
+    if count < least:
+        raise ValueError(f"{evaluation.option} = {count}: at least {least} are needed, for an interval")
+    count = evaluation.draw(count)
+    found = np.zeros((count, evaluation.fields))
+    what = {} if effort.keep is None else evaluation.identity()
+    with closing(_SavedSamples(effort.keep, what, evaluation.fields)) as kept:
+        for sample, numbers in kept.read():
+            if sample < count:
+                found[sample] = numbers
+
+        def take(sample: int, numbers: npt.NDArray[np.float64]) -> None:
+            found[sample] = numbers
+            kept.write(sample, numbers)
+
+        left = [sample for sample in range(count) if sample not in kept.samples]
+        play_left(evaluation.play, left, count, effort.workers, kept, take, evaluation.step)
     if effort.note is not None:
         effort.note(found)
     return found
 
 
-def units_in(
-    units: SampledWork, seconds: float, workers: int, *, least: int, most: int | None = None, ready: int | None = None
-) -> int:
+def samples_in(evaluation: SampledEvaluation, seconds: float, workers: int) -> int:
     """Return the number of samples that fit the time, from timing all but the first.
 
-    The first sample compiles kernels. Timing takes up to a twentieth of the time, at least one sample.
-
-    least, most  bounds of the result, which is even if they allow it
-    ready        number of samples that can be played already, if not all
+    The first sample compiles kernels. Timing takes up to a twentieth of the time, at least one sample. The result is
+    even if the evaluation's bounds allow it.
     """
+    least, most, ready = evaluation.least, evaluation.most, evaluation.ready
     last = min(limit for limit in (most, ready, sys.maxsize) if limit is not None) - 1
-    units.play(0)
+    if ready is not None:
+        evaluation.draw(last + 1)
+    evaluation.play(0)
     began = working_seconds()
     played, took = 0, 0.0
     while played == 0 or (played < last and took < min(seconds / 20, _TRIED_SECONDS)):
         played += 1
-        units.play(min(played, last))
+        evaluation.play(min(played, last))
         took = working_seconds() - began
     count = max(least, int(seconds * max(workers, 1) * played / max(took, 1e-6)) // 2 * 2)
     return count if most is None else min(count, most)
+
+
+def play_left(
+    play: Callable[[int], Found],
+    left: list[int],
+    count: int,
+    workers: int,
+    kept: "SampleFile",
+    take: Callable[[int, Found], object],
+    step: str,
+) -> None:
+    """Play the samples `left` of `count`, here or in `workers` processes.
+
+    kept  journal, closed in the worker processes
+    take  called with (number, result) of each finished sample
+    step  name of a sample in progress reports
+
+    Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    """
+    done = count - len(left)
+    try:
+        with signals_noted(spared=0):
+            for sample, result in shared(play, left, workers, kept.leave):
+                take(sample, result)
+                done += 1
+                report_step(step, done, count)
+    except SignalInterrupt as stop:
+        raise StoppedError(stop.number, f"{done:,} of {count:,} samples; {resuming(kept.path)}") from None
 
 
 def shared(
@@ -152,20 +221,18 @@ def shared(
     `leave` is called first in each worker, to close files of this process. Raises `RuntimeError` if a worker dies.
     """
     alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
-    if not alone:  # compile kernels once in this process, not in every worker
-        yield left[0], play(left[0])
-        left = left[1:]
-    with nullcontext() if alone else _pool(play, workers, leave) as pool:
-        if pool is None:
-            for unit in left:
-                yield unit, play(unit)
-            return
+    following = iter(left)
+    for sample in following if alone else left[:1]:  # compile kernels once in this process, not in every worker
+        yield sample, play(sample)
+    if alone:
+        return
+    next(following)
+    with _pool(play, workers, leave) as pool:
         waiting: dict[futures.Future[Any], int] = {}
-        following = iter(left)
         while True:
-            for unit in following:
+            for sample in following:
                 with signals_held():  # the first submit starts the workers; interrupting that would hang
-                    waiting[pool.submit(_play, unit)] = unit
+                    waiting[pool.submit(_play, sample)] = sample
                 if len(waiting) >= 2 * workers:
                     break
             if not waiting:
@@ -181,8 +248,8 @@ _OWN: list[Callable[[int], Any]] = []
 """In a worker: the function that plays samples."""
 
 
-def _play(unit: int) -> Any:
-    return _OWN[0](unit)
+def _play(sample: int) -> Any:
+    return _OWN[0](sample)
 
 
 def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], None]) -> None:
@@ -323,12 +390,12 @@ class _SavedSamples(SampleFile):
     """Journal of finished samples: (number, values, CRC-32) each."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
-        super().__init__(path, _MAGIC, {**what, "fields": fields}, "units of another evaluation")
-        self.units = set[int]()
+        super().__init__(path, _MAGIC, {**what, "fields": fields}, "samples of another evaluation")
+        self.samples = set[int]()
         self._record = struct.Struct(f"<q{fields}d")
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
-        """Yield the samples in the journal; damaged ones are skipped and played again. Raises as `play_units`."""
+        """Yield the samples in the journal, without damaged ones; raises as `run_samples`."""
         size, damaged = self._record.size + 4, 0
         held = self.records(lambda found: len(found) // size * size)
         for place in range(0, len(held), size):
@@ -336,14 +403,14 @@ class _SavedSamples(SampleFile):
             if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
                 damaged += 1
             else:
-                unit, *numbers = self._record.unpack(record)
-                self.units.add(unit)
-                yield unit, np.array(numbers)
+                sample, *numbers = self._record.unpack(record)
+                self.samples.add(sample)
+                yield sample, np.array(numbers)
         if damaged:
-            said = "mccfr: %s: %d of its units are damaged, and are played again"
-            logging.getLogger("mccfr.units").warning(said, self.path, damaged)
+            text = "mccfr: %s: %d of its samples are damaged, and are played again"
+            logging.getLogger("mccfr.samples").warning(text, self.path, damaged)
 
-    def write(self, unit: int, numbers: npt.NDArray[np.float64]) -> None:
+    def write(self, sample: int, numbers: npt.NDArray[np.float64]) -> None:
         """Append a sample."""
-        record = self._record.pack(unit, *numbers.tolist())
+        record = self._record.pack(sample, *numbers.tolist())
         self.append(record + zlib.crc32(record).to_bytes(4, "little"))

@@ -28,6 +28,7 @@ import numpy.typing as npt
 
 from mccfr.cards.card_lists import ListedCards
 from mccfr.evaluation.board_game import known_rows
+from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.preflop_best_response import hand_classes
 from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95
 from mccfr.policy.strategy_profile import Profile
@@ -68,14 +69,12 @@ def self_consistency(
     boards: int | None = None,
     seed: int = 0,
     workers: int = 1,
-    progress: Callable[[int, int], None] | None = None,
 ) -> SelfConsistency:
     """Return a policy's losses against the best single deviations at its decisions.
 
     street    whose boards are sampled in full-deck hold'em, None: the flop; in other games all boards are walked
     boards    number of boards
     workers   threads that share the boards; results do not depend on it
-    progress  called with the boards done and the total
 
     Raises `ValueError` for a game without cards beside its tree, a street without a board, or fewer than 8 boards.
     """
@@ -98,8 +97,7 @@ def self_consistency(
         def played(play: Callable[[Any], Any], chosen: npt.NDArray[np.bool_], done: int) -> Iterable[Any]:
             for found in pool.map(play, [drawn[unit] for unit in np.flatnonzero(chosen).tolist()]):
                 done += 1
-                if progress is not None:
-                    progress(done, boards)
+                report_step("board", done, boards)
                 yield found
 
         for choices in played(sample.walk, ~scores, 0):

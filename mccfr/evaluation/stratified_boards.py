@@ -3,9 +3,11 @@
 Only differences within strata add to the variance (Cochran 1977, "Sampling techniques", chapter 5).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +16,8 @@ from abstraction.cards import CARD_COUNT
 from mccfr.cards.base import Cards
 from mccfr.common.intervals import student95
 from mccfr.common.rng import EVALUATION
+from mccfr.evaluation.samples import SampledEvaluation
+from mccfr.policy.strategy_profile import Profile
 
 _STRATIFIED_CARDS = 3
 _FEW = 40
@@ -77,6 +81,28 @@ def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> l
         left = random.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
         dealt.append([*flop.tolist(), *left[: cards.cards_on(street) - _STRATIFIED_CARDS].tolist()])
     return dealt
+
+
+class BoardSamples(SampledEvaluation):
+    """Samples that are boards of one street, drawn in strata.
+
+    strata  of the samples
+    boards  [n] board of each sample, as in `drawn_boards`
+    """
+
+    strata: BoardStrata
+    boards: Sequence[Any]
+
+    def __init__(self, side: Profile, street: int, listed: int | None, seed: int) -> None:
+        """Take the strategy, the boards' street, its number of listed boards (None: full deck) and the seed."""
+        self.game, self.strategy, self.sides = side.game, side.strategy, (side,)
+        self.street, self.seed, self.most = street, seed, listed
+
+    def draw(self, count: int) -> int:
+        """Draw the boards of `count` samples."""
+        self.strata = BoardStrata.of(count, 1 if count == self.most else units_each(count), self.most)
+        self.boards = drawn_boards(self.game.cards, self.street, self.strata, self.seed)
+        return count
 
 
 def flops_in_order() -> npt.NDArray[np.int64]:

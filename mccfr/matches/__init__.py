@@ -1,4 +1,4 @@
-"""Matches of policies, programs and people: protocols of dealers and servers, hand files and their review."""
+"""Matches of policies, programs and people; protocols of servers, hand files and hand review."""
 
 from mccfr.matches.hand_files.writing import write_hands
 from mccfr.matches.phh_format import Hand

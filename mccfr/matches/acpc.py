@@ -79,13 +79,13 @@ def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
     """Parse both hands and the board of each street; `TableError` for invalid or repeated cards."""
     found = _CARDS.fullmatch(text)
     if found is None or "//" in text:
-        raise TableError(f"the cards {shown(text)} are not written hand|hand/flop/turn/river")
+        raise TableError(f"the cards {quoted(text)} are not written hand|hand/flop/turn/river")
     board = tuple(found[3].split("/")[1:])
     if board and len(board[0]) != 6:
-        raise TableError(f"the cards {shown(text)} have a board that does not begin with a flop of three")
+        raise TableError(f"the cards {quoted(text)} have a board that does not begin with a flop of three")
     every = re.findall(_CARD, text)
     if len(set(every)) != len(every):
-        raise TableError(f"the cards {shown(text)} hold a card twice")
+        raise TableError(f"the cards {quoted(text)} hold a card twice")
     return (found[1], found[2]), board
 
 
@@ -93,31 +93,31 @@ def read_state(line: str) -> MatchState:
     """Parse a server's line; `TableError` if it is invalid."""
     found = _STATE.fullmatch(line)
     if found is None:
-        raise TableError(f"{shown(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
+        raise TableError(f"{quoted(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
     return MatchState(int(found[1]), int(found[2]), found[3], *read_cards(found[4]))
 
 
-def played(rules: BettingRules, betting: str) -> BettingResult:
+def follow_line(rules: BettingRules, betting: str) -> BettingResult:
     """Follow a betting line from its start; `TableError` for an illegal action or a misplaced `/`."""
-    found = followed(rules, actions_of(betting))
+    found = follow_actions(rules, actions_of(betting))
     if found.text != betting:
-        text = shown(found.text)
-        raise TableError(f"the betting {shown(betting)} should be {text}: streets end elsewhere, or stacks differ")
+        text = quoted(found.text)
+        raise TableError(f"the betting {quoted(betting)} should be {text}: streets end elsewhere, or stacks differ")
     return found
 
 
-def followed(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
+def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
     """Follow actions from the start of a hand; `TableError` for an illegal one."""
     state: BettingState | int = rules.start()
     states, text = list[BettingState](), ""
     for action in actions:
         if isinstance(state, int):
-            raise TableError(f"the betting goes on with {action!r} after its end, {shown(text)}")
+            raise TableError(f"the betting goes on with {action!r} after its end, {quoted(text)}")
         states.append(state)
         try:
             state = apply_action(rules, state, action)
         except ValueError as error:
-            raise TableError(f"after the betting {shown(text)}: {error}") from None
+            raise TableError(f"after the betting {quoted(text)}: {error}") from None
         if isinstance(state, int):
             left = rules.streets - 1 - states[-1].street
             text += action + "/" * (left if action == "c" else 0)
@@ -137,12 +137,12 @@ def won_chips(game: BettingResult, holes: Sequence[str], board: Sequence[str]) -
     return last.to_call * ((big_blind > button) - (big_blind < button))
 
 
-def shown(text: str) -> str:
+def quoted(text: str) -> str:
     """Return another program's text for a message: shortened, quoted and escaped to ASCII."""
     return ascii(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
-def decoded(data: bytes) -> str | None:
+def decode_line(data: bytes) -> str | None:
     """Return a received line without its end; None for an empty line or a comment.
 
     Raises `TableError` for a line that is too long or not printable ASCII.
@@ -153,7 +153,7 @@ def decoded(data: bytes) -> str | None:
     if not line or line[:1] in (b"#", b";"):
         return None
     if not line.isascii() or not line.decode("ascii").isprintable():
-        raise TableError(f"a line that is no plain text: {shown(line.decode('latin-1'))}")
+        raise TableError(f"a line that is no plain text: {quoted(line.decode('latin-1'))}")
     return line.decode("ascii")
 
 

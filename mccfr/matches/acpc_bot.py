@@ -51,9 +51,9 @@ def play_acpc(
                 heard = heard or line.startswith(b"MATCHSTATE")
                 if answer is not None:
                     lines.write(answer, silence)
-            cut = None if session.between_hands else "the server has hung up"
+            cut = None if session.between_hands else "the server closed the connection"
         except TimeoutError:
-            raise TableError(f"{where} has said nothing for {silence:g} s: the match is given up") from None
+            raise TableError(f"{where} has sent nothing for {silence:g} s: the match is given up") from None
         except TableError as error:
             raise TableError(f"{where}: {error}") from None
         except OSError as error:
@@ -65,7 +65,7 @@ def play_acpc(
         if not heard:
             raise TableError(_silent(where, session, cut))
         at = "" if session.between_hands else f" in the middle of hand {session.hand}"
-        say(f"the connection to {where} was cut{at} ({cut}): trying again")
+        say(f"the connection to {where} was lost{at} ({cut}): trying again")
         session.reconnected()
         begun = True
 
@@ -74,11 +74,11 @@ def _silent(where: str, session: AcpcSession, cut: str | None) -> str:
     """Return the message for a connection that ended without a match line; `cut`: the cause, if known."""
     if cut is None:
         return (
-            f"{where} has hung up before the first hand: it may want another version of the protocol than "
+            f"{where} closed the connection before the first hand: it may need another version of the protocol than "
             f"{VERSION.partition(':')[2]}"
         )
     hand = "" if session.between_hands else f"; hand {session.hand} was not finished"
-    return f"{where} cuts every connection: {cut}{hand}"
+    return f"{where} closes every connection: {cut}{hand}"
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
@@ -92,9 +92,9 @@ def _connected(host: str, port: int, patience: float, say: Callable[[str], None]
             tries += 1
             why = error.strerror or str(error)
             if time.monotonic() + wait > until or isinstance(error, socket.gaierror):
-                raise TableError(f"nobody is there to play with at {host}:{port}: {why}") from None
+                raise TableError(f"no server answers at {host}:{port}: {why}") from None
             if tries == 1:
                 left = until - time.monotonic()
                 last = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
-                say(f"nobody answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
+                say(f"no server answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
             time.sleep(wait)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mccfr.games.betting import BettingRules, BettingState, amount_text
-from mccfr.matches.acpc import TableError, cards_text, played, read_cards, shown, won_chips
+from mccfr.matches.acpc import TableError, cards_text, follow_line, quoted, read_cards, won_chips
 from mccfr.matches.phh_format import Hand
 from storage import durable
 from storage.atomic_outputs import begins_with, check_output
@@ -66,7 +66,7 @@ def read_hand(line: str) -> LoggedHand:
     """Parse a hand's line; `TableError` if it is invalid."""
     found = _LINE.fullmatch(line)
     if found is None:
-        raise TableError(f"{shown(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
+        raise TableError(f"{quoted(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
     chips = None if "?" in (found[4], found[5]) else (float(found[4]), float(found[5]))
     return LoggedHand(int(found[1]), found[2], *read_cards(found[3]), chips, (found[6], found[7]))
 
@@ -88,21 +88,21 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
             least = 0
             return None
         hand = read_hand(line)
-        game = played(rules, hand.betting)
+        game = follow_line(rules, hand.betting)
         if isinstance(game.state, BettingState):
-            raise TableError(f"the betting {shown(hand.betting)} is not over")
+            raise TableError(f"the betting {quoted(hand.betting)} is not over")
         if hand.number < least:
             raise TableError(f"hand {hand.number} comes after hand {least - 1}")
         if hand.text() != line or sorted(hand.names) != sorted(names):
-            raise TableError(f"{shown(line)} is not as it is written here")
+            raise TableError(f"{quoted(line)} is not as it is written here")
         if len(hand.board) < hand.betting.rstrip("/").count("/"):
-            raise TableError(f"the board of {shown(line)} is too short for its betting")
+            raise TableError(f"the board of {quoted(line)} is too short for its betting")
         whole = game.actions[-1] == "f" or len("".join(hand.board)) == 10
         won = won_chips(game, hand.holes, hand.board) if whole else None
         if hand.chips is not None:
             most = abs(game.states[-1].to_call)
             if hand.chips[0] != -hand.chips[1] or hand.chips[0] not in ((-most, 0.0, most) if won is None else (won,)):
-                raise TableError(f"{shown(line)} does not say what was won")
+                raise TableError(f"{quoted(line)} does not say what was won")
         least = hand.number + 1
         return hand
 
@@ -159,14 +159,14 @@ class MatchLog:
                 raise TableError(f"{self.path}, line {number}: {error}: restore the log, or remove it") from None
         left = torn.rstrip(b"\0")
         if not any(left.startswith(word) or word.startswith(left) for word in _TORN):
-            text = f"line {len(lines) + 1}: {shown(torn.decode(errors='replace'))} is no line of a log"
+            text = f"line {len(lines) + 1}: {quoted(torn.decode(errors='replace'))} is no line of a log"
             raise TableError(f"{self.path}, {text}: restore it, or remove it")
         durable.fsync_file(self.path, self._file)  # the process that created it may have been killed before syncing
         durable.fsync_dir(self.path.parent)
 
     def _read(self, line: str) -> None:
         if self.score:
-            raise TableError(f"{shown(line)} comes after the score")
+            raise TableError(f"{quoted(line)} comes after the score")
         hand = self._replay(self.hands, line)
         if hand is not None:
             self.hands.append(hand)

@@ -5,7 +5,16 @@ from typing import NamedTuple
 
 from mccfr.games.betting import BettingRules
 from mccfr.games.translation import actions_of
-from mccfr.matches.acpc import BettingResult, MatchState, TableError, decoded, played, read_state, shown, won_chips
+from mccfr.matches.acpc import (
+    BettingResult,
+    MatchState,
+    TableError,
+    decode_line,
+    follow_line,
+    quoted,
+    read_state,
+    won_chips,
+)
 from mccfr.play.player import Player
 
 
@@ -57,17 +66,17 @@ class AcpcSession:
 
     def answer(self, data: bytes) -> str | None:
         """Return the answer to a line, or None if none is needed."""
-        line = decoded(data)
+        line = decode_line(data)
         if line is None:
             return None
         if line == self._answered[0]:
             return self._answered[1]  # a repeated line, for example after a lost connection
         state = read_state(line)
         if not state.holes[state.position]:
-            raise TableError(f"hand {state.hand}: {shown(line)} does not show the player's own cards")
-        game = played(self._rules, state.betting)
+            raise TableError(f"hand {state.hand}: {quoted(line)} does not show the player's own cards")
+        game = follow_line(self._rules, state.betting)
         if len(state.board) != state.betting.count("/"):
-            raise TableError(f"hand {state.hand}: the board of {shown(line)} is not that of its streets")
+            raise TableError(f"hand {state.hand}: the board of {quoted(line)} is not that of its streets")
         self._follow(state, game)
         if isinstance(game.state, int):
             self._end(state, game)
@@ -115,8 +124,8 @@ def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: s
     """
     if not goes_on(player, game):
         raise TableError(
-            f"{where}: the table is at {shown(game.text)} and this player at {player.line!r}: it has changed what he "
-            "said, or plays with other stacks or blinds"
+            f"{where}: the table is at {quoted(game.text)} and this player at {player.line!r}: it has changed "
+            "an action, or plays with other stacks or blinds"
         )
     try:
         for action in game.actions[len(actions_of(player.line)) :]:

@@ -144,7 +144,9 @@ class _Hand:
         """Return the mean over pairs of hands of `values`, which come from `Heuristic.values`."""
         opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
         if opponent_reach <= 0:
-            raise RuntimeError("a known player has done what none of his hands does: its strategy is another one")
+            raise RuntimeError(
+                "a known player took an action that its strategy takes with no hand: it plays another strategy"
+            )
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
@@ -216,7 +218,7 @@ class _Hand:
                 pair = (weights, others) if player == 0 else (others, weights)
                 realised = self._mean(player, values, pair)
         if realised is None:
-            raise RuntimeError(f"a known player has played {action!r}, which none of his hands does")
+            raise RuntimeError(f"a known player has played {action!r}, which its strategy plays with no hand")
         self._correct(f"action {player}", expected, realised)
         self.weights[player] = after
         known.chose(action)

@@ -36,6 +36,7 @@ from mccfr.matches.gtowizard import AT_ONCE, WizardServer, finish_open, play_wiz
 from mccfr.matches.hand_files.writing import PHHS, STARS, is_hands, write_hands
 from mccfr.matches.json_http import http_post
 from mccfr.matches.json_server_hand import check_game
+from mccfr.matches.match import figure_fields
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, PlayManner, holdem_of, open_player
 from mccfr.matches.preregistration import Declaration, Declare, declared_text
@@ -198,18 +199,7 @@ class _HandRecorder:
 def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
     """Return the result of the first of two players for `--json`."""
     told = {"a": names[0], "b": names[1], "hands": found.hands, "pairs": found.pairs, "chips": found.chips[0]}
-    return told | _mean_fields(found, game)
-
-
-def _mean_fields(found: Score, game: HoldemGame) -> dict[str, Any]:
-    mean, ci95 = found.mean, found.ci95
-    scale = 1000 / game.blinds[1]
-    return {
-        "mean_chips": mean,
-        "ci95_chips": None if ci95 is None else list(ci95),
-        "mean_mbb": None if mean is None else mean * scale,
-        "ci95_mbb": None if ci95 is None else [each * scale for each in ci95],
-    }
+    return told | figure_fields(found.mean, found.ci95, game.blinds[1])
 
 
 def record_text(record: dict[str, Any]) -> str:
@@ -262,11 +252,11 @@ def run_acpc_bot(
 
     Raises as `play_acpc`, and `StoppedError` at a signal.
     """
-    diary = _HandRecorder(player, log, "opponent")
-    with diary.kept():
-        session = AcpcSession(player.player, player.rules, diary.add)
+    recorder = _HandRecorder(player, log, "opponent")
+    with recorder.kept():
+        session = AcpcSession(player.player, player.rules, recorder.add)
         play_acpc(session, host, port, patience=patience, silence=silence, say=say)
-    return diary.record()
+    return recorder.record()
 
 
 def run_slumbot(
@@ -288,14 +278,14 @@ def run_slumbot(
     """
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
-    diary = _HandRecorder(player, log, "slumbot")
-    with diary.kept():
+    recorder = _HandRecorder(player, log, "slumbot")
+    with recorder.kept():
         if login is not None:
             session.login(*login)
         for number in range(hands):
-            diary.add(session.play_hand(number))
+            recorder.add(session.play_hand(number))
             progress(number + 1)
-    return diary.record()
+    return recorder.record()
 
 
 def run_gtowizard(
@@ -316,28 +306,28 @@ def run_gtowizard(
     check_game(player.game, player.name)
     post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
     server, players = WizardServer(post, FirstMessages(say)), player.players(AT_ONCE)
-    diary, scores, unseen = _HandRecorder(player, log, "gtowizard"), list[float | None](), 0
-    with diary.kept():
+    recorder, scores, unseen = _HandRecorder(player, log, "gtowizard"), list[float | None](), 0
+    with recorder.kept():
         if before := finish_open(players[0], player.rules, server):
             say(f"{before:,} hands that were in progress are played to their end, and not counted")
         for one in play_wizard_hands(players, player.rules, server, hands):
             if one is None:
                 unseen += 1
                 continue
-            diary.add(one.hand._replace(number=len(diary.hands)))
+            recorder.add(one.hand._replace(number=len(recorder.hands)))
             scores.append(one.aivat)
-            progress(len(diary.hands))
+            progress(len(recorder.hands))
         if unseen:
             say(f"{unseen:,} hands ended while the line was cut, and are not counted")
             finish_open(players[0], player.rules, server)
-    return diary.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
+    return recorder.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
 
 
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
     """Return the mean of the server's AIVAT values; None unless every hand has one."""
     known = [each for each in scores if each is not None]
     found = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
-    return {f"aivat_{key}": value for key, value in _mean_fields(found, game).items()}
+    return figure_fields(found.mean, found.ci95, game.blinds[1], "aivat_")
 
 
 def run_person(

@@ -26,9 +26,9 @@ from mccfr.matches.acpc import (
     MatchState,
     TableError,
     acpc_rules,
-    followed,
-    played,
-    shown,
+    follow_actions,
+    follow_line,
+    quoted,
     won_chips,
 )
 from mccfr.matches.acpc_log import LoggedHand, Replay, read_hand
@@ -104,16 +104,16 @@ class LocalSeat:
     """A player in this process, with the same lines as over a connection."""
 
     def __init__(self, session: AcpcSession) -> None:
-        self._session, self._said = session, ""
+        self._session, self._answer_of = session, ""
 
     def tell(self, line: str) -> None:
         """Pass a state to the player's session and keep its answer."""
-        self._said = self._session.answer(line.encode("ascii")) or ""
+        self._answer_of = self._session.answer(line.encode("ascii")) or ""
 
     def ask(self, line: str, seconds: float) -> str:
         """Return the answer to the last state."""
         del line, seconds
-        return self._said
+        return self._answer_of
 
 
 class Score(NamedTuple):
@@ -160,22 +160,24 @@ class MatchDealer:
         players = (0, 1) if first == 0 else (1, 0)  # by position
         actions = list[str]()
         while True:
-            game = followed(self._rules, actions)
+            game = follow_actions(self._rules, actions)
             shown_down = isinstance(game.state, int) and game.actions[-1] == "c"
             board = _board(self._dealing, deal, game.text.count("/"))
             lines = [
-                MatchState(position, number, game.text, _seen(holes, None if shown_down else position), board).text()
+                MatchState(
+                    position, number, game.text, _visible_hands(holes, None if shown_down else position), board
+                ).text()
                 for position in (0, 1)
             ]
             for position, player in enumerate(players):
                 self._seats[player].tell(lines[position])
             if not isinstance(game.state, BettingState):
-                return _ended(self._plan, self._dealing, number, game)
+                return _logged_hand(self._plan, self._dealing, number, game)
             actor = game.state.player
-            said = self._said(players[actor], lines[actor], number)
+            said = self._answer_of(players[actor], lines[actor], number)
             actions.append(self._legal(game, said, f"{self._plan.names[players[actor]]}, hand {number}"))
 
-    def _said(self, player: int, line: str, number: int) -> str:
+    def _answer_of(self, player: int, line: str, number: int) -> str:
         """Return a player's action text for a state, within the time limits."""
         seat, name, began = self._seats[player], self._plan.names[player], time.monotonic()
         bank = self._clock.per_hand * self._plan.hands - self._used[player]
@@ -184,29 +186,29 @@ class MatchDealer:
             try:
                 answer = seat.ask(line, max(limit - (time.monotonic() - began), 0.0))
             except TimeoutError:
-                all_of_it = "" if limit == self._clock.response else ", all that is left of his time for the match"
+                all_of_it = "" if limit == self._clock.response else ", all that is left of its time for the match"
                 raise TableError(
                     f"{name} has not answered for {limit:g} s{all_of_it}, in hand {number}: the match stops"
                 ) from None
             if answer.startswith(f"{line}:"):
                 self._used[player] += time.monotonic() - began
                 return answer[len(line) + 1 :]
-            self._warned(f"{name}, hand {number}: {shown(answer)} is not an answer to {line!r}, and passed over")
+            self._warned(f"{name}, hand {number}: {quoted(answer)} is not an answer to {line!r}, and is ignored")
 
-    def _legal(self, game: BettingResult, said: str, who: str) -> str:
+    def _legal(self, game: BettingResult, answer: str, who: str) -> str:
         """Return the legal action nearest to the text."""
         assert isinstance(game.state, BettingState)
         bounds = raise_bounds(self._rules, game.state)
         if sum(mark in "cr" for mark in game.text.rpartition("/")[2]) >= MOST_ACTIONS:
             bounds = None
         action = "c"
-        if said == "f" and game.state.facing:
+        if answer == "f" and game.state.facing:
             action = "f"
-        elif _RAISE.fullmatch(said) and bounds is not None:
-            action = f"r{amount_text(float(min(max(int(said[1:]), bounds[0]), bounds[1])))}"
-        if action != said:
+        elif _RAISE.fullmatch(answer) and bounds is not None:
+            action = f"r{amount_text(float(min(max(int(answer[1:]), bounds[0]), bounds[1])))}"
+        if action != answer:
             self.changed += 1
-            self._warned(f"{who}: {shown(said)} is not legal after {game.text!r}, and becomes {action}")
+            self._warned(f"{who}: {quoted(answer)} is not legal after {game.text!r}, and becomes {action}")
         return action
 
 
@@ -222,17 +224,17 @@ def replay_of(plan: MatchPlan) -> Replay:
         if line.startswith("SCORE:") or number == plan.hands:
             expected = score_text(plan, score(plan, hands))
             if number < plan.hands or line != expected:
-                raise TableError(f"{shown(line)} is not the score of {number:,} hands out of {plan.hands:,}")
+                raise TableError(f"{quoted(line)} is not the score of {number:,} hands out of {plan.hands:,}")
             return None
         found = read_hand(line)
         if found.number != number:
             raise TableError(f"hand {found.number} stands in the place of hand {number}")
-        game = played(rules, found.betting)
+        game = follow_line(rules, found.betting)
         if isinstance(game.state, BettingState):
-            raise TableError(f"the betting {shown(found.betting)} is not over")
-        hand = _ended(plan, dealing, number, game)
+            raise TableError(f"the betting {quoted(found.betting)} is not over")
+        hand = _logged_hand(plan, dealing, number, game)
         if hand.text() != line:
-            raise TableError(f"{shown(line)} is not what the deal and the betting come to, {shown(hand.text())}")
+            raise TableError(f"{quoted(line)} is not what the deal and the betting come to, {quoted(hand.text())}")
         return hand
 
     return replay
@@ -242,7 +244,7 @@ def _dealing() -> WholeDeck:
     return WholeDeck(_STREETS, np.ones((4, 2), np.int64), list)
 
 
-def _ended(plan: MatchPlan, dealing: WholeDeck, number: int, game: BettingResult) -> LoggedHand:
+def _logged_hand(plan: MatchPlan, dealing: WholeDeck, number: int, game: BettingResult) -> LoggedHand:
     """Return the log entry of a hand whose betting is over."""
     deal_number, first = plan.seating(number)
     deal = dealing.deal(plan.seed, deal_number)
@@ -301,7 +303,7 @@ def score_text(plan: MatchPlan, found: Score) -> str:
     return f"SCORE:{'|'.join(map(amount_text, found.chips))}:{'|'.join(plan.names)}"
 
 
-def _seen(holes: Sequence[str], position: int | None) -> tuple[str, str]:
+def _visible_hands(holes: Sequence[str], position: int | None) -> tuple[str, str]:
     """Return the hands that a position sees; None: both."""
     first, second = (hole if position in (None, which) else "" for which, hole in enumerate(holes))
     return first, second

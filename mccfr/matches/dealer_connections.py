@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mccfr.matches.acpc import VERSION, TableError, decoded, shown
+from mccfr.matches.acpc import VERSION, TableError, decode_line, quoted
 from mccfr.matches.socket_lines import FirstMessages, Lines
 
 MOST_VISITORS = 32
@@ -86,14 +86,14 @@ class DealerPort:
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
             soonest = min((visitor.until for visitor in self._visitors), default=until)
-            for visitor in self._heard(max(min(soonest, until) - now, 0.0)):
-                text = self._said(visitor)
+            for visitor in self._readable(max(min(soonest, until) - now, 0.0)):
+                text = self._line_of(visitor)
                 if text is not None and wanted(visitor, text):
-                    self._forget(visitor)
+                    self._remove(visitor)
                     return visitor, text
             for visitor in [each for each in self._visitors if each.until <= time.monotonic()]:
-                self.hang_up(visitor, f"has not said {VERSION} for {self._greeting:g} s")
-        raise TimeoutError("nobody has come in time")
+                self.hang_up(visitor, f"has not sent {VERSION} within {self._greeting:g} s")
+        raise TimeoutError("no client has connected in time")
 
     def visitors(self) -> list[PendingClient]:
         """Accept waiting connections and return all clients without a seat."""
@@ -103,9 +103,9 @@ class DealerPort:
     def hang_up(self, visitor: PendingClient, why: str) -> None:
         """Close a client's connection and report why."""
         if visitor in self._visitors:
-            self._forget(visitor)
+            self._remove(visitor)
             visitor.lines.close()
-            self._say(f"who came from {visitor.address}:{visitor.port} {why}, and is hung up on")
+            self._say(f"the client at {visitor.address}:{visitor.port} {why}: its connection is closed")
 
     def close(self) -> None:
         """Close all clients' connections and the listening socket."""
@@ -114,7 +114,7 @@ class DealerPort:
         self._selector.close()
         self._listener.close()
 
-    def _heard(self, seconds: float) -> list[PendingClient]:
+    def _readable(self, seconds: float) -> list[PendingClient]:
         """Return the clients that have sent data, waiting up to `seconds`."""
         waiting = any(visitor.lines.waiting for visitor in self._visitors)
         keys = {key.fd for key, _ in self._selector.select(0 if waiting else seconds)}
@@ -133,31 +133,31 @@ class DealerPort:
             except ConnectionError:
                 continue  # the client has closed the connection
             if len(self._visitors) == MOST_VISITORS:
-                self.hang_up(min(self._visitors, key=lambda each: each.greeted), "gives way to others")
+                self.hang_up(min(self._visitors, key=lambda each: each.greeted), "makes room for new clients")
             self._visitors.append(PendingClient(Lines(connection), address, port, time.monotonic() + self._greeting))
             self._selector.register(self._visitors[-1].lines, selectors.EVENT_READ, None)
 
-    def _said(self, visitor: PendingClient) -> str | None:
+    def _line_of(self, visitor: PendingClient) -> str | None:
         """Return a client's line; "" when its handshake completes; None if there is nothing to handle."""
         try:
             line = visitor.lines.read(_INSTANT)
             if line is None:
-                self.hang_up(visitor, "is gone")
+                self.hang_up(visitor, "has disconnected")
                 return None
-            text = decoded(line)
+            text = decode_line(line)
         except TimeoutError:
             return None  # an incomplete line
         except (TableError, OSError) as error:
-            self.hang_up(visitor, f"is no player ({error})")
+            self.hang_up(visitor, f"broke the protocol ({error})")
             return None
         if visitor.greeted:
             return text
         if text is None or not _VERSION.fullmatch(text):
-            self.hang_up(visitor, f"began with {shown(text or '')}, not with {VERSION}")
+            self.hang_up(visitor, f"began with {quoted(text or '')}, not with {VERSION}")
             return None
         visitor.greeted, visitor.until = True, math.inf
         return ""
 
-    def _forget(self, visitor: PendingClient) -> None:
+    def _remove(self, visitor: PendingClient) -> None:
         self._visitors.remove(visitor)
         self._selector.unregister(visitor.lines)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 
-from mccfr.matches.acpc import TableError, decoded
+from mccfr.matches.acpc import TableError, decode_line
 from mccfr.matches.dealer_connections import DealerPort, PendingClient
 from mccfr.matches.socket_lines import FirstMessages, Lines
 
@@ -35,7 +35,7 @@ class RemoteSeat:
         if self._lines is not None:
             self._gone()
         self._lines, self._address = visitor.lines, visitor.address
-        self._say(f"{self.name} is here, from {visitor.address}:{visitor.port}")
+        self._say(f"{self.name} has connected from {visitor.address}:{visitor.port}")
 
     def tell(self, line: str) -> None:
         """Send a state; a disconnected player gets it after reconnecting."""
@@ -54,11 +54,11 @@ class RemoteSeat:
         came = self.door.visitors()
         if came and all(seat.here for seat in self._seats):
             for visitor in came:
-                self.door.hang_up(visitor, "finds no seat that is free")
+                self.door.hang_up(visitor, "finds no free seat")
         while self._lines is not None:
             try:
                 data = self._lines.read(until - time.monotonic())
-                text = None if data is None else decoded(data)
+                text = None if data is None else decode_line(data)
             except TableError as error:
                 raise TableError(f"{self.name}: {error}") from None
             except TimeoutError:
@@ -78,20 +78,20 @@ class RemoteSeat:
             if text:
                 return text.startswith(f"{line}:")
             if visitor.address != self._address:
-                self.door.hang_up(visitor, f"wants the seat of {self.name}, who came from {self._address}")
+                self.door.hang_up(visitor, f"is not {self.name}, whose address is {self._address}")
                 return False
             self._alone()
             try:
                 visitor.lines.write(line, _SEND_SECONDS)
             except OSError:
-                self.door.hang_up(visitor, "is gone")
+                self.door.hang_up(visitor, "has disconnected")
             return False
 
         visitor, text = self.door.wait(seconds, wanted)
         self.sit(visitor)
         for other in self.door.visitors():
             if other.greeted:
-                self.door.hang_up(other, "finds no seat that is free")
+                self.door.hang_up(other, "finds no free seat")
         return text
 
     def _alone(self) -> None:
@@ -99,13 +99,13 @@ class RemoteSeat:
         for other in self._seats:
             if other is not self and other._address == self._address and not other.here:
                 raise TableError(
-                    f"{self.name} and {other.name}, both from {self._address}, have hung up, and who comes back cannot "
-                    "be told: give each a port of his own (--port twice)"
+                    f"{self.name} and {other.name}, both from {self._address}, have disconnected, and a client from "
+                    "there may be either: give each player a port of its own (--port twice)"
                 )
 
     def _gone(self) -> None:
         self.close()
-        self._say(f"{self.name} has hung up: he may connect again")
+        self._say(f"{self.name} has disconnected: it may connect again")
 
     def close(self) -> None:
         """Close the connection, which ends the match for the player."""
@@ -124,5 +124,5 @@ def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
         try:
             visitor, _ = free[0].door.wait(until - time.monotonic(), lambda *_: True)
         except TimeoutError:
-            raise TableError(f"{free[0].name} has not come within {seconds:g} s: no match") from None
+            raise TableError(f"{free[0].name} has not connected within {seconds:g} s: there is no match") from None
         next(seat for seat in seats if seat.door is free[0].door and not seat.here).sit(visitor)

@@ -23,7 +23,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from mccfr.games.betting import BettingRules
-from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_session import FinishedHand
 from mccfr.matches.json_http import DisconnectedError, Post, StatusError
 from mccfr.matches.json_server_hand import GAME, ServerHand, ServerHandState, card_list
@@ -73,10 +73,13 @@ class WizardServer:
 
     def new_hand(self) -> WizardHand:
         """Return a new hand; `TableError` if the server fails or sends an invalid hand."""
-        return read_wizard_hand(self._asked(lambda _: self._post("hands", {"game_name": GAME_NAME}), (*_BUSY, _FULL)))
+        return read_wizard_hand(self._request(lambda _: self._post("hands", {"game_name": GAME_NAME}), (*_BUSY, _FULL)))
 
     def act(self, hand: WizardHand, action: str) -> WizardHand:
-        """Return the hand after an action; `UnknownResultError` if the hand ended unseen; others as `new_hand`."""
+        """Return the hand after an action.
+
+        Raises `UnknownResultError` if the hand ended unseen, and as `new_hand`.
+        """
         body = {"action": action[0], "amount": int(action[1:]) if action[1:] else None}
 
         def act(tried: int) -> Any:
@@ -88,14 +91,14 @@ class WizardServer:
                     return found
             return self._post(f"hands/{hand.number}/act", body)
 
-        after = read_wizard_hand(self._asked(act))
+        after = read_wizard_hand(self._request(act))
         if after.number != hand.number:
             raise TableError(f"the server answers with hand {after.number} to an action of hand {hand.number}")
         return after
 
     def open_hands(self) -> list[WizardHand]:
         """Return the hands in progress; raises as `new_hand`."""
-        return [read_wizard_hand(one) for one in self._asked(lambda _: self._open())]
+        return [read_wizard_hand(one) for one in self._request(lambda _: self._open())]
 
     def _open(self) -> list[Any]:
         found = self._post(f"hands/in-progress?game_name={GAME_NAME.replace(' ', '%20')}", None)
@@ -103,7 +106,7 @@ class WizardServer:
             raise TableError("the server's answer to /hands/in-progress is no list of hands")
         return found
 
-    def _asked(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
+    def _request(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
         """Return a request's result, with retries; `request` gets the number of earlier attempts."""
         for tried in range(_TRIES):
             try:
@@ -129,7 +132,7 @@ _Thinking = AbstractContextManager[Any]
 """Lock held while a player chooses an action."""
 
 
-def _played(
+def _play_hand(
     player: Player,
     rules: BettingRules,
     server: WizardServer,
@@ -159,7 +162,7 @@ def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> in
     hands = server.open_hands()
     for number, hand in enumerate(hands):
         try:
-            _played(player, rules, server, hand, number)
+            _play_hand(player, rules, server, hand, number)
         except UnknownResultError:
             continue
     return len(hands)
@@ -182,7 +185,7 @@ def play_wizard_hands(
             if number is None:
                 return
             try:
-                found.put(_played(player, rules, server, server.new_hand(), number, thinking))
+                found.put(_play_hand(player, rules, server, server.new_hand(), number, thinking))
             except UnknownResultError:
                 found.put(None)
             except BaseException as error:  # raised again in the caller's thread
@@ -211,25 +214,25 @@ def read_wizard_hand(answer: Any) -> WizardHand:
         blinds = sorted(float(each) for each in game["blinds"])
         if (float(game["starting_stack"]), *blinds) != (GAME.stack, *GAME.blinds) or not game["stack_reset_per_hand"]:
             raise TableError(
-                f"hand {number}: the server plays {shown(str(game))}, and not with stacks of 200 big blinds"
+                f"hand {number}: the server plays {quoted(str(game))}, and not with stacks of 200 big blinds"
             )
-        where, (own, other) = f"hand {number} of the server", _seated(state["players"])
+        where, (own, other) = f"hand {number} of the server", _both_players(state["players"])
         position = {"SB": 1, "BTN": 1, "BB": 0}[own["position"]]
         hand, board = _cards(own["hole_cards"], (2,), where), _cards(state["board_cards"], (0, 3, 4, 5), where)
         moves, over = state["action_history"], state["is_hand_over"]
         if not isinstance(moves, list) or not all(isinstance(move, str) and _MOVE.fullmatch(move) for move in moves):
-            raise TableError(f"{where}: the actions {shown(str(moves))} are not k, c, f, bN and _")
+            raise TableError(f"{where}: the actions {quoted(str(moves))} are not k, c, f, bN and _")
         betting = "".join(move.partition(".")[0].replace("_", "/") for move in moves)
         shows = "".join(_cards(other["hole_cards"], (2,), where)) if over and other["hole_cards"] else ""
         won, aivat = (state["winnings"], state["aivat_score"]) if over else (None, None)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         if isinstance(error, TableError):
             raise
-        raise TableError(f"the server tells no hand: {shown(str(answer))}") from None
+        raise TableError(f"the server's answer holds no hand: {quoted(str(answer))}") from None
     if over and won is None:
         raise TableError(f"{where} is over, and winnings are missing")
     if aivat is not None and (isinstance(aivat, bool) or not isinstance(aivat, int | float) or not abs(aivat) < 1e9):
-        raise TableError(f"{where}: aivat_score is {shown(repr(aivat))}, no number of chips")
+        raise TableError(f"{where}: aivat_score is {quoted(repr(aivat))}, no number of chips")
     seen = ServerHandState(position, "".join(hand), shows, betting, board, won)
     return WizardHand(number, len(moves), seen, aivat)
 
@@ -237,15 +240,15 @@ def read_wizard_hand(answer: Any) -> WizardHand:
 def _number(answer: Any) -> int:
     number = answer.get("hand_id") if isinstance(answer, Mapping) else None
     if isinstance(number, bool) or not isinstance(number, int):
-        raise TableError(f"the server tells no hand: {shown(str(answer))}")
+        raise TableError(f"the server's answer holds no hand: {quoted(str(answer))}")
     return number
 
 
-def _seated(players: Any) -> tuple[Any, Any]:
+def _both_players(players: Any) -> tuple[Any, Any]:
     """Return the entries of the player itself and of the opponent."""
     own = [each for each in players if not each["name"].startswith(_OTHER)]
     if len(players) != 2 or len(own) != 1:
-        raise TableError(f"the players {shown(str(players))} are not one and {_OTHER}")
+        raise TableError(f"the players {quoted(str(players))} are not one and {_OTHER}")
     return own[0], next(each for each in players if each is not own[0])
 
 
@@ -254,7 +257,10 @@ def _cards(text: str, counts: Sequence[int], where: str) -> list[str]:
 
 
 def read_key(path: Path, say: Callable[[str], None]) -> str:
-    """Return the key from a file; `say` is called if other users can read it. `ValueError` without a key."""
+    """Return the key from a file; `ValueError` without a key.
+
+    `say` is called if other users can read the file.
+    """
     try:
         mode, data = path.stat().st_mode, path.read_bytes()[:1025]
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mccfr import __version__
-from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc import TableError, quoted
 
 MOST_BYTES = 1 << 20
 Post = Callable[[str, Mapping[str, Any] | None], Any]
@@ -39,13 +39,13 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ValueError(f"url = {shown(url)}: an address such as https://HOST/api is needed")
+        raise ValueError(f"url = {quoted(url)}: an address such as https://HOST/api is needed")
     try:
         host, port = parts.hostname, parts.port
     except ValueError:
-        raise ValueError(f"url = {shown(url)}: its port is no number from 0 to 65535") from None
+        raise ValueError(f"url = {quoted(url)}: its port is no number from 0 to 65535") from None
     if secret and parts.scheme == "http" and not _here(host):
-        raise ValueError(f"url = {shown(url)}: a key would be readable on its way: an address with https is needed")
+        raise ValueError(f"url = {quoted(url)}: a key would be readable on its way: an address with https is needed")
     base = parts.path.rstrip("/")
     headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": f"mccfr/{__version__}"}
 
@@ -87,6 +87,6 @@ def read_body(where: str, status: int, data: bytes) -> Any:
         found = None
     if status not in (http.client.OK, http.client.CREATED):
         said = (found.get("error_msg") or found.get("detail")) if isinstance(found, dict) else None
-        text = f"{where} answers with HTTP status {status}" + (f": {shown(str(said))}" if said else "")
+        text = f"{where} answers with HTTP status {status}" + (f": {quoted(str(said))}" if said else "")
         raise StatusError(text, status)
     return found

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.translation import apply_action
-from mccfr.matches.acpc import BettingResult, TableError, followed, game_text, read_cards, shown, won_chips
+from mccfr.matches.acpc import BettingResult, TableError, follow_actions, game_text, quoted, read_cards, won_chips
 from mccfr.matches.acpc_session import FinishedHand, catch_up
 from mccfr.matches.json_http import MOST_BYTES
 from mccfr.play.player import Player
@@ -67,11 +67,11 @@ class ServerHand:
         read_cards("/".join(["|".join(holes), *board]))
         catch_up(self._player, game, board, where)
         if seen.won is not None:
-            won = self._won(seen, holes, board, game)
+            won = self._checked_chips(seen, holes, board, game)
             return FinishedHand(seen.position, self._number, game.text, holes, board, won)
         if isinstance(game.state, int) or game.state.player != seen.position:
-            raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where nobody is to act")
-        return _said(game.state, self._player.choose())
+            raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where no player is to act")
+        return _server_action(game.state, self._player.choose())
 
     def folded(self, seen: ServerHandState) -> FinishedHand:
         """Return the last hand as ended by the player's fold, for a fold whose response was lost."""
@@ -82,13 +82,15 @@ class ServerHand:
         assert isinstance(found, FinishedHand)
         return found
 
-    def _won(self, seen: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult) -> float:
+    def _checked_chips(
+        self, seen: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
+    ) -> float:
         """Return position 0's chips from the server, validated against cards and betting."""
         won, where = seen.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
         if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
-            raise TableError(f"{where}: winnings are {shown(repr(won))}, no number of chips that can be won")
+            raise TableError(f"{where}: winnings are {quoted(repr(won))}, no number of chips that can be won")
         sign, level = 1 - 2 * seen.position, game.states[-1].to_call
         whole = len("".join(board)) == 10 or game.actions[-1] == "f"
         chips = won_chips(game, holes, board) if whole else None
@@ -102,7 +104,7 @@ class ServerHand:
 def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
     """Parse an action string; `TableError` with the prefix `where` if it is invalid."""
     if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
-        raise TableError(f"{where}: the action {shown(str(text))} is not written with k, c, f, bN and /")
+        raise TableError(f"{where}: the action {quoted(str(text))} is not written with k, c, f, bN and /")
     state: BettingState | int = rules.start()
     actions, written = list[str](), ""
     for token in _TOKEN.findall(text):
@@ -110,22 +112,22 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
             written += token
             continue
         if not isinstance(state, BettingState) or (token in "kc" and (token == "c") != state.facing):
-            raise TableError(f"{where}: {token} cannot be in the action {shown(text)}")
+            raise TableError(f"{where}: {token} cannot be in the action {quoted(text)}")
         bet = token[0] == "b"
         action = f"r{amount_text(state.put_in_before + float(token[1:]))}" if bet else token.replace("k", "c")
         try:
             state = apply_action(rules, state, action)
         except ValueError as error:
-            raise TableError(f"{where}: the action {shown(text)}: {error}") from None
+            raise TableError(f"{where}: the action {quoted(text)}: {error}") from None
         actions.append(action)
         written += action
-    game = followed(rules, actions)
+    game = follow_actions(rules, actions)
     if written.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(written):
-        raise TableError(f"{where}: the streets of the action {shown(text)} do not end where they should")
+        raise TableError(f"{where}: the streets of the action {quoted(text)} do not end where they should")
     return game
 
 
-def _said(state: BettingState, action: str) -> str:
+def _server_action(state: BettingState, action: str) -> str:
     """Return an action in the servers' form."""
     if action == "c":
         return "c" if state.facing else "k"
@@ -142,5 +144,5 @@ def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:
     """Return a server's list of cards; `TableError` with the prefix `where` for another number or form."""
     fine = isinstance(given, list) and len(given) in counts
     if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in given):
-        raise TableError(f"{where} is {shown(repr(given))}, and not {' or '.join(map(str, counts))} cards")
+        raise TableError(f"{where} is {quoted(repr(given))}, and not {' or '.join(map(str, counts))} cards")
     return list(given)

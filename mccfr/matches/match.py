@@ -12,7 +12,6 @@ Deals come from a random stream that training does not use.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from mccfr.cards.card_index import Deal
 from mccfr.common.intervals import ratio95
 from mccfr.common.rng import EVALUATION, new_stream
 from mccfr.evaluation.compatible_games import check_same_game
-from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.games.game import Game
 from mccfr.games.translation import real_betting
 from mccfr.matches.aivat import Aivat, Heuristic
@@ -71,6 +70,22 @@ class Figure:
     ci95_chips: tuple[float, float]
 
 
+def figure_fields(
+    mean: float | None, ci95: tuple[float, float] | None, big_blind: float | None, title: str = ""
+) -> dict[str, Any]:
+    """Return the fields of a figure in a record: chips and mbb per hand, each with its 95 % interval.
+
+    Unknown values, and mbb in games without big blinds, are None. The fields' names begin with `title`.
+    """
+    scale = 1000 / big_blind if big_blind else None
+    return {
+        f"{title}mean_chips": mean,
+        f"{title}ci95_chips": None if ci95 is None else list(ci95),
+        f"{title}mean_mbb": None if scale is None or mean is None else mean * scale,
+        f"{title}ci95_mbb": None if scale is None or ci95 is None else [end * scale for end in ci95],
+    }
+
+
 @dataclass(frozen=True)
 class MatchFigures:
     """Result of a match.
@@ -84,14 +99,13 @@ class MatchFigures:
     allin: Figure
     aivat: Figure
     hands: int
-    seed: int
     pairs: npt.NDArray[np.float64]
 
 
-class Match(SampledWork):
+class Match(SampledEvaluation):
     """Samples of a match: pairs of hands, with the first contender's three figures per hand."""
 
-    fields = len(_FIGURES)
+    fields, least, option, step = len(_FIGURES), LEAST_PAIRS, "pairs", "pair of hands"
 
     def __init__(
         self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityHeuristic
@@ -106,24 +120,30 @@ class Match(SampledWork):
         if not 0 <= seed < _SEEDS:
             raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
         self._seed, self.names = seed, [contender.name for contender in contenders]
+        self._contenders = contenders
+        self.what = {"method": "match", "seed": seed, "run_outs": RUN_OUTS, "names": self.names}
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)
         self._heuristic = heuristic(side, self.dealing)
         self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
 
-    def play(self, unit: int) -> npt.NDArray[np.float64]:
+    def identity(self) -> dict[str, Any]:
+        """Return what determines the hands: names and fingerprints of the contenders, and the seed."""
+        return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
+
+    def play(self, sample: int) -> npt.NDArray[np.float64]:
         """Play one pair of hands and return its [3] figures."""
         found = np.zeros(len(_FIGURES))
         for seat in range(2):
-            deal, played = self.hand(unit, seat)
+            deal, played = self.hand(sample, seat)
             sign = 1 - 2 * seat  # seat 0: the first contender is player 0
-            found += np.array(self._figures(deal, played, seat, 2 * unit + seat)) * sign / 2
+            found += np.array(self._figures(deal, played, seat, 2 * sample + seat)) * sign / 2
         return found
 
-    def hand(self, unit: int, seat: int) -> tuple[Deal, PlayedHand]:
+    def hand(self, sample: int, seat: int) -> tuple[Deal, PlayedHand]:
         """Play one hand of a pair, with the first contender at position `seat`."""
-        deal, number = self.dealing.deal(self._seed, unit), 2 * unit + seat
+        deal, number = self.dealing.deal(self._seed, sample), 2 * sample + seat
         names = self.names if seat == 0 else self.names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
         seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
@@ -172,7 +192,6 @@ def match(
     contenders: Sequence[Contender],
     hands: int = 2_000,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> MatchFigures:
     """Return the figures of a match between two contenders.
@@ -180,23 +199,11 @@ def match(
     hands  rounded up to whole pairs
 
     Raises `ValueError` for fewer than LEAST_PAIRS pairs, different games, or illegal actions of programs; also
-    raises as `play_units`.
+    raises as `run_samples`.
     """
     pairs = -(-hands // 2)
     if pairs < LEAST_PAIRS:
         raise ValueError(f"hands = {hands}: at least {2 * LEAST_PAIRS} are needed, for an interval that holds")
-    units = Match(contenders, seed)
-    if effort.seconds is not None:
-        pairs = units_in(units, effort.seconds, effort.workers, least=LEAST_PAIRS)
-    what: dict[str, Any] = {"method": "match", "seed": seed, "run_outs": RUN_OUTS}
-    what["names"] = [contender.name for contender in contenders]
-    what["players"] = [contender.fingerprint() for contender in contenders] if effort.keep is not None else []
-    found = play_units(units, pairs, effort, what=what, progress=progress)
-    chips, all_in, aivat = map(partial(_figure, found), range(len(_FIGURES)))
-    return MatchFigures(chips, all_in, aivat, 2 * pairs, seed, found)
-
-
-def _figure(pairs: npt.NDArray[np.float64], which: int) -> Figure:
-    """Return the mean over independent pairs, with Student's t interval."""
-    mean, interval = ratio95(pairs[:, which], np.ones(len(pairs)))
-    return Figure(mean, interval)
+    found = run_samples(Match(contenders, seed), pairs, effort)
+    chips, all_in, aivat = (Figure(*ratio95(column, np.ones(len(found)))) for column in found.T)
+    return MatchFigures(chips, all_in, aivat, 2 * len(found), found)

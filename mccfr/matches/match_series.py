@@ -6,10 +6,9 @@ from typing import Any
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.config.game_tables import HoldemGame
-from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.samples import Effort
 from mccfr.matches.hand_files.writing import is_hands, write_hands
-from mccfr.matches.match import Figure, Match, match
+from mccfr.matches.match import Figure, Match, figure_fields, match
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, holdem_of, open_player, table_names
 from mccfr.matches.preregistration import Declaration, Declare, declared_text
@@ -18,6 +17,8 @@ from mccfr.runs.reporter import Reporter, Silent
 from storage.atomic_outputs import check_output
 
 PLAYING = "playing"
+_FIGURES = {"chips": "", "allin": "allin_", "aivat": "aivat_"}
+"""Figures of a match, and the beginnings of their names in records."""
 
 
 def play_match(
@@ -51,11 +52,11 @@ def play_match(
             raise ValueError("what is declared says how much is played: leave --budget out, and give --hands")
         players = [one.contender.fingerprint() for one in found]
         what = {"command": "match", "names": list(names), "players": players, "hands": hands}
-        declaration = Declaration(declare, what, ("chips", "allin", "aivat"))
+        declaration = Declaration(declare, what, tuple(_FIGURES))
         phases.message(f"declared {declaration.digest}")
         with declaration.ended():
             record = play_opened(found, hands, declaration.seed, effort=effort, log=log, reporter=phases)
-        return record | declaration.judged({key or "chips": _interval(record, key) for key in ("", "allin", "aivat")})
+        return record | declaration.judged({name: _figure_of(record, key)[1:] for name, key in _FIGURES.items()})
 
 
 def play_opened(
@@ -78,50 +79,32 @@ def play_opened(
         began = working_seconds()
         phases.phase(PLAYING)
         with naming_steps(phases):
-            result = match(
-                contenders, hands, seed, lambda done, total: report_step("pair of hands", done, total), effort
-            )
+            result = match(contenders, hands, seed, effort)
         if log is not None and config is not None:
             phases.phase(f"writing {log}")
             write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)
     big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
     record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
-    for title, figure in (("", result.chips), ("allin_", result.allin), ("aivat_", result.aivat)):
-        record |= _figure_fields(title, figure, big_blind)
+    for name, key in _FIGURES.items():
+        figure: Figure = getattr(result, name)
+        record |= figure_fields(figure.mean_chips, figure.ci95_chips, big_blind, key)
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
 
 
-def _interval(record: Mapping[str, Any], title: str) -> tuple[float, tuple[float, float]]:
-    """Return a figure of a record with its interval, in mbb/g, or in chips if there is no big blind."""
-    key = f"{title}_" if title else ""
-    unit = "chips" if record[f"{key}mean_mbb"] is None else "mbb"
+def _figure_of(record: Mapping[str, Any], key: str) -> tuple[str, float, tuple[float, float]]:
+    """Return (unit, mean, interval) of a figure; chips if there is no big blind, else mbb/g."""
+    unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
     low, high = record[f"{key}ci95_{unit}"]
-    return record[f"{key}mean_{unit}"], (low, high)
-
-
-def _figure_fields(title: str, figure: Figure, big_blind: float | None) -> dict[str, Any]:
-    scale = None if not big_blind else 1000 / big_blind
-    return {
-        f"{title}mean_mbb": None if scale is None else figure.mean_chips * scale,
-        f"{title}ci95_mbb": None if scale is None else [chips * scale for chips in figure.ci95_chips],
-        f"{title}mean_chips": figure.mean_chips,
-        f"{title}ci95_chips": list(figure.ci95_chips),
-    }
+    return name, record[f"{key}mean_{unit}"], (low, high)
 
 
 def match_text(record: Mapping[str, Any]) -> str:
     """Return a match as text for people: players, number of hands, and the three figures."""
     found = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
-    for title, key in (("chips", ""), ("all-ins by their mean", "allin_"), ("AIVAT", "aivat_")):
-        found.append(f"{title:22} {_figure(record, key)}")
+    for title, key in zip(("chips", "all-ins by their mean", "AIVAT"), _FIGURES.values(), strict=True):
+        unit, mean, (low, high) = _figure_of(record, key)
+        found.append(f"{title:22} {mean:+.5g} {unit} (95 %: {low:+.5g} to {high:+.5g})")
     return "\n".join(found) + declared_text(record)
-
-
-def _figure(record: Mapping[str, Any], key: str) -> str:
-    """Return a figure as text for people, in mbb/g, or in chips if there is no big blind."""
-    unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
-    low, high = record[f"{key}ci95_{unit}"]
-    return f"{record[f'{key}mean_{unit}']:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})"
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:

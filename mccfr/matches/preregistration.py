@@ -50,7 +50,7 @@ def declare_of(path: Path | None, expect: str | None, seed: int | None) -> Decla
 class Declaration:
     """A declaration written in its file."""
 
-    def __init__(self, asked: Declare, what: Mapping[str, Any], names: tuple[str, ...], unit: str = "mbb/g") -> None:
+    def __init__(self, request: Declare, what: Mapping[str, Any], names: tuple[str, ...], unit: str = "mbb/g") -> None:
         """Write the declaration, unless the file has it.
 
         what   everything that determines the result, including hashes of policies
@@ -58,21 +58,21 @@ class Declaration:
 
         Raises `ValueError` for an expectation of another figure, `FileExistsError` if the file is something else.
         """
-        found = _EXPECTED.fullmatch(asked.expect.strip())
+        found = _EXPECTED.fullmatch(request.expect.strip())
         if found is None or found[1] not in names:
             raise ValueError(
-                f"expect = {asked.expect[:60]!r}: write FIGURE mean, low or high, < or > and a number, FIGURE being "
+                f"expect = {request.expect[:60]!r}: write FIGURE mean, low or high, < or > and a number, FIGURE being "
                 f"{' or '.join(names)}: {names[-1]} low > 0"
             )
-        self._path, self._figure, self._part, self._above = asked.path, found[1], found[2], found[3] == ">"
+        self._path, self._figure, self._part, self._above = request.path, found[1], found[2], found[3] == ">"
         self._bound = float(found[4])
         declared = {**what, "expect": " ".join(found.groups()), "unit": unit, "version": __version__}
         self.digest = hashlib.sha256(json.dumps(declared, sort_keys=True).encode()).hexdigest()
         self.expect = declared["expect"]
-        check_output(asked.path, begins_with(_HEAD.encode()))
-        lines = durable.read_lines(asked.path)
+        check_output(request.path, begins_with(_HEAD.encode()))
+        lines = durable.read_lines(request.path)
         if not lines:
-            durable.append_line(asked.path, _HEAD)
+            durable.append_line(request.path, _HEAD)
         if not any(line.startswith(f'{{"declared": "{self.digest}"') for line in lines):
             self._write({"declared": self.digest, **declared})
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from abstraction.kernels.compiling import working_seconds
 from mccfr.common.intervals import ratio95
 from mccfr.evaluation.samples import Effort
+from mccfr.matches.match import figure_fields
 from mccfr.matches.match_series import play_opened
 from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, open_player
 from mccfr.runs.phases import naming_phases
@@ -77,14 +78,7 @@ def _standing(name: str, won: Sequence[npt.NDArray[np.float64]], big_blind: floa
     """Return a player's winnings per hand, from its pairs of hands against each other player."""
     units = np.mean(won, axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))
-    scale = None if big_blind is None else 1000 / big_blind
-    return {
-        "name": name,
-        "mean_chips": mean,
-        "ci95_chips": list(interval),
-        "mean_mbb": None if scale is None else mean * scale,
-        "ci95_mbb": None if scale is None else [end * scale for end in interval],
-    }
+    return {"name": name, **figure_fields(mean, interval, big_blind)}
 
 
 def round_robin_text(record: Mapping[str, Any]) -> str:

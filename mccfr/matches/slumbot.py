@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mccfr.games.betting import BettingRules
-from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_session import FinishedHand
 from mccfr.matches.json_http import Post
 from mccfr.matches.json_server_hand import ServerHand, ServerHandState, card_list
@@ -24,18 +24,18 @@ class SlumbotSession:
 
     def login(self, name: str, password: str) -> None:
         """Log in as a user of the server; `TableError` if it refuses."""
-        self._asked("login", {"username": name, "password": password})
+        self._request("login", {"username": name, "password": password})
         if self._token is None:
             raise TableError("the server has taken the name and given no token")
 
     def play_hand(self, number: int) -> FinishedHand:
         """Play a hand to its end; `TableError` if the server fails or sends an invalid hand."""
         where, served = f"hand {number}", ServerHand(self._player, self._rules, number)
-        answer = self._asked("new_hand", {})
+        answer = self._request("new_hand", {})
         position = answer.get("client_pos")
         hand = "".join(card_list(answer.get("hole_cards"), (2,), f"{where}, hole_cards"))
         if position not in (0, 1) or isinstance(position, bool):
-            raise TableError(f"{where}: client_pos is {shown(repr(position))}, neither 0 nor 1")
+            raise TableError(f"{where}: client_pos is {quoted(repr(position))}, neither 0 nor 1")
         while True:
             shows, other = answer.get("bot_hole_cards"), ""
             if shows and answer.get("winnings") is not None:
@@ -45,18 +45,18 @@ class SlumbotSession:
             found = served.answer(seen)
             if isinstance(found, FinishedHand):
                 return found
-            answer = self._asked("act", {"incr": found})
+            answer = self._request("act", {"incr": found})
 
-    def _asked(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _request(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the server's response, and keep its newest token."""
         answer = self._post(where, body if self._token is None else {**body, "token": self._token})
         if not isinstance(answer, dict):
             raise TableError(f"the server's answer to /{where} is no JSON object")
         if answer.get("error_msg"):
-            raise TableError(f"the server refuses /{where}: {shown(str(answer['error_msg']))}")
+            raise TableError(f"the server refuses /{where}: {quoted(str(answer['error_msg']))}")
         token = answer.get("token")
         if token is not None:
             if not isinstance(token, str):
-                raise TableError(f"the server's token after /{where} is {shown(repr(token))}, no text")
+                raise TableError(f"the server's token after /{where} is {quoted(repr(token))}, no text")
             self._token = token
         return answer

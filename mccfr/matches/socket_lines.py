@@ -78,4 +78,4 @@ class FirstMessages:
             self._say(text)
             self._left -= 1
             if not self._left:
-                self._say("more of this kind is not told")
+                self._say("further messages of this kind are not shown")

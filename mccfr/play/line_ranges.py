@@ -68,7 +68,7 @@ class RangesOfLine:
         line = said_line(self._game, line.strip())
         state, readings = self.betting.read(line)
         if isinstance(state, int):
-            raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
+            raise ValueError(f"line {line!r}: the hand is over here, so no player acts; give a line to a decision")
         tree = self._game.tree
         if isinstance(self.betting, Translation):
             actions = actions_of(line)

@@ -15,7 +15,7 @@ from mccfr.solvers.deep.sampled_cards_cfr import is_dealt
 
 
 def query_networks(
-    asked: Networks, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
+    strategy: Networks, line: str, hand: str | None = None, board: str | None = None, seed: int | None = None
 ) -> dict[str, Any]:
     """Return the answer of `mccfr.policy.query.query` for networks.
 
@@ -24,22 +24,22 @@ def query_networks(
     seed  draws one network, as for a hand at the table, and adds its iteration as `sampled_iteration`;
           None: the average over the acting player's networks
 
-    For cards dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand, because
-    networks do not treat suits as equal.  Raises `ValueError` as `query`.
+    If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand.  Networks
+    do not treat suits as equal.  Raises `ValueError` as `query`.
     """
-    if is_dealt(asked.game):
-        answer = _dealt(asked, line, hand, board, seed)
+    if is_dealt(strategy.game):
+        answer = _dealt(strategy, line, hand, board, seed)
     else:
-        answer = query(Profile(asked.game, asked.strategy(seed)), line, hand, board)
+        answer = query(Profile(strategy.game, strategy.strategy(seed)), line, hand, board)
     player = answer["player"]
     if seed is None:
-        return {**answer, "networks": asked.count(player)}
-    return {**answer, "networks": 1, "sampled_iteration": asked.iteration(player, asked.drawn(player, seed))}
+        return {**answer, "networks": strategy.count(player)}
+    return {**answer, "networks": 1, "sampled_iteration": strategy.iteration(player, strategy.drawn(player, seed))}
 
 
-def _dealt(asked: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
+def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:
     """Return the answer for a game whose cards are dealt from the whole deck."""
-    game = asked.game
+    game = strategy.game
     table = game.cards.at_table()
     node, answer = answer_head(game, said_line(game, line))
     street = int(game.tree.arrays.block[node]) // 2
@@ -60,7 +60,7 @@ def _dealt(asked: Networks, line: str, hand: str | None, board: str | None, seed
         raise ValueError(f"hand {hand!r} means several hands on the board {board}: give both suits")
     if hand is not None:
         cards = cards[:1]
-    shares, weights = asked.rows(node, cards, seed)
+    shares, weights = strategy.rows(node, cards, seed)
     if hand is None:
         return {
             **answer,

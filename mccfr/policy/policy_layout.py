@@ -48,7 +48,7 @@ from mccfr.trees.betting_lines import all_lines
 from mccfr.trees.compiled import TreeArrays
 
 DECK = WholeDeck.stem
-"""Prefix of the files of a whole deck's buckets, which are mapped when read and shared by policies as hard links."""
+"""Prefix of the files of a whole deck's buckets, which are mapped when read."""
 FORMAT = "policy"
 FORMAT_VERSION = 3
 META = "meta.json"

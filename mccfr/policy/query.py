@@ -98,7 +98,7 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
     translation, tree = Translation(game.tree, game.real_rules), game.tree
     state, readings = translation.read(line.strip())
     if not isinstance(state, BettingState):
-        raise ValueError(f"line {line!r}: the hand is over here, so nobody acts; give a line to a decision")
+        raise ValueError(f"line {line!r}: the hand is over here, so no player acts; give a line to a decision")
     found: dict[str, dict[str, Any]] = {}
     buckets: dict[str, int] = {}
     if hand:

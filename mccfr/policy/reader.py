@@ -5,7 +5,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +92,9 @@ class Policy(Behaviour):
         The large tables are those of probabilities, weights and a deck's buckets.  An export that replaces the
         directory later does not change an open policy.
 
-        Raises `FileNotFoundError` if there is no policy, `DamagedError` for a missing or damaged file or a link, and
-        `UnreadableError` if the system cannot read a file.  Raises `ValueError` for another format or version, and for
-        arrays that do not fit.  Every message names the file.
+        Raises `FileNotFoundError` if there is no policy, and `DamagedError` for a missing or damaged file or a link.
+        Raises `UnreadableError` if the system cannot read a file.  Raises `ValueError` for another format or version,
+        and for arrays that do not fit.  Every message names the file.
         """
 
         def read(inside: Path) -> Policy:
@@ -254,15 +253,6 @@ class Policy(Behaviour):
             raise ValueError("Policy.frame needs pandas: pip install pandas, or export csv or parquet") from None
         rows = strategy_rows(Profile(self.game, self.strategy()), board)
         return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
-
-    def _repr_html_(self) -> str:
-        """Return the first decision as HTML for notebooks, or the policy's name if the game has no hands."""
-        from mccfr.policy.html import first_decision_html
-
-        try:
-            return first_decision_html(self, repr(self))
-        except ValueError:
-            return f"<p>{escape(repr(self))}</p>"
 
     def __repr__(self) -> str:
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"

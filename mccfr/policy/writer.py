@@ -1,14 +1,7 @@
-"""Writes a policy directory, which appears complete under its final name or not at all.
-
-Policies of one card abstraction have the same bucket tables, 0.2 GB in whole hold'em.  If a policy in the same folder
-has a table of the same name and bytes, the new policy gets a hard link to it.  So policies share the space, and each
-can be moved, copied or removed alone.  The bytes are compared, not the checksums, so that a damaged table is never
-linked.
-"""
+"""Writes a policy directory, which appears complete under its final name or not at all."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +32,6 @@ from storage.manifest_files import file_entries
 from storage.npy import npy_pieces
 
 _FLOAT32 = np.finfo(np.float32)
-_COMPARED_BYTES = 1 << 22
 
 
 def policy_provenance(path: Path) -> Mapping[str, Any] | None:
@@ -88,9 +80,9 @@ def write_policy(
         fields["values"] = values.fields()
     with output(out, replaceable) as temporary:
         durable.make_dir(temporary)
-        writer = _Writer(temporary, _policies_in(out.parent))
+        writer = _Writer(temporary)
         for name, array in game_arrays(game):
-            writer.array(f"{name}.npy", array, shared=name.startswith(DECK))
+            writer.array(f"{name}.npy", array, cut=name.startswith(DECK))
         for name, texts in game_texts(game).items():
             writer.texts(f"{name}.json", texts)
         for name, array in tables.items():
@@ -105,26 +97,18 @@ def write_policy(
 class _Writer:
     """Writes the files of one policy and collects their entries for meta.json."""
 
-    def __init__(self, directory: Path, others: Sequence[Path]) -> None:
-        """Write into `directory`; `others` are policies whose tables may be linked."""
-        self._directory, self._others = directory, others
+    def __init__(self, directory: Path) -> None:
+        """Write into `directory`."""
+        self._directory = directory
         self._files: dict[str, tuple[int, Checksum]] = {}
         self._checksums = RowChecksums()
 
-    def array(self, name: str, array: npt.NDArray[Any], *, shared: bool = False, cut: bool = False) -> None:
-        """Write an array.
-
-        shared  True: link to the same file of another policy if there is one; adds row checksums
-        cut     True: add row checksums
-        """
+    def array(self, name: str, array: npt.NDArray[Any], *, cut: bool = False) -> None:
+        """Write an array; `cut`: add checksums of its rows."""
         array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        if shared or cut:
+        if cut:
             self._checksums.add(name, array)
-        path = self._directory / name
-        if shared and (found := self._link(path, array)) is not None:
-            self._files[name] = found
-        else:
-            self._files[name] = durable.write_file(path, npy_pieces(array))
+        self._files[name] = durable.write_file(self._directory / name, npy_pieces(array))
 
     def texts(self, name: str, texts: list[str]) -> None:
         """Write a list of texts."""
@@ -134,50 +118,6 @@ class _Writer:
         """Write the row checksums; return the fields of meta.json on them and on all files."""
         self.array(ROW_CHECKSUMS_FILE, self._checksums.array())
         return {"row_checksums": self._checksums.fields(ROW_CHECKSUMS_FILE), "files": file_entries(self._files)}
-
-    def _link(self, path: Path, array: npt.NDArray[Any]) -> tuple[int, Checksum] | None:
-        """Link to the same array of another policy; return its length and CRC-32C, or None if there is none."""
-        for other in self._others:
-            source = other / path.name
-            if source.is_symlink() or not source.is_file():
-                continue
-            try:
-                durable.link_file(source, path)
-            except OSError:  # another file system, one without hard links, or too many links to this file
-                continue
-            if _holds(path, npy_pieces(array)):
-                with path.open("rb") as file:
-                    durable.fsync_file(path, file)  # the other policy may have been copied here without fsync
-                return durable.checksum_file(path)
-            durable.remove_file(path)
-        return None
-
-
-def _policies_in(folder: Path) -> list[Path]:
-    """Return the policies in a folder, by name."""
-    if not folder.is_dir():
-        return []
-    found = []
-    for path in sorted(folder.iterdir()):
-        with suppress(OSError):  # a policy that cannot be read shares nothing
-            if not path.is_symlink() and path.is_dir() and is_policy(path):
-                found.append(path)
-    return found
-
-
-def _holds(path: Path, pieces: Iterator[bytes | memoryview]) -> bool:
-    """Return whether a file holds exactly these bytes; False if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            for piece in pieces:
-                view = memoryview(piece)
-                for start in range(0, len(view), _COMPARED_BYTES):
-                    part = view[start : start + _COMPARED_BYTES]
-                    if file.read(len(part)) != bytes(part):
-                        return False
-            return not file.read(1)
-    except OSError:
-        return False
 
 
 def _plain(value: Any, what: str) -> Any:

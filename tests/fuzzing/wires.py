@@ -332,7 +332,7 @@ def _answering(left):
 
     def post(where, _):
         if not left:
-            raise ValueError("the server has hung up")
+            raise ValueError("the server closed the connection")
         return read_body(where, 200, left.pop(0))
 
     return post

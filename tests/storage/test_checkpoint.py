@@ -2,8 +2,8 @@
 
 Shows:
 
-* Damaged checkpoints, policies and shared tables are never loaded (test_every_flipped_bit_is_reported_and_never_read,
-  test_policy_damage, test_damaged_tables_are_never_shared)
+* Damaged checkpoints and policies are never loaded (test_every_flipped_bit_is_reported_and_never_read,
+  test_policy_damage)
 """
 
 import json

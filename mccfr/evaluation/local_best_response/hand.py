@@ -41,10 +41,10 @@ class PolicyRows:
             starts = row_starts(side.game, block)
             self._tables.append(row_tables([near_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
 
-    def shared_out(self, node: int, dealt: ResponderDeal, weight: Floats) -> Floats:
+    def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
         """Return [A, H] weight of each hand times its probability of each action at a node."""
         out = np.empty((self._count[node], len(weight)))
-        shared_out(self._tables[self._block[node]], self._row[node], dealt.buckets(), weight, out)
+        shared_out(self._tables[self._block[node]], self._row[node], deal.buckets(), weight, out)
         return out
 
 
@@ -64,35 +64,35 @@ class Responder:
         """Return [H] weights of the policy's hands, summed over places."""
         return sum(ranges.values(), np.zeros(()))
 
-    def play(self, dealt: ResponderDeal, weight: Floats) -> float:
-        """Return the responder's chips from `dealt` on, for weights [H] of the policy's hands."""
+    def play(self, deal: ResponderDeal, weight: Floats) -> float:
+        """Return the responder's chips from `deal` on, for weights [H] of the policy's hands."""
         state, readings = self._lines.betting.start()
-        return self._value(state, {(node, closed): weight for node, _, closed in readings}, dealt)
+        return self._value(state, {(node, closed): weight for node, _, closed in readings}, deal)
 
-    def _value(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
+    def _value(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
         """Return chips from a decision on, times the weight of the ranges."""
         if state.player == self._seat:
-            action = self.best_action(state, ranges, dealt)
-            return self._follow(state, action, self.taken_for(ranges, state, action), dealt)
-        return self._answered(state, ranges, dealt)
+            action = self.best_action(state, ranges, deal)
+            return self._follow(state, action, self.taken_for(ranges, state, action), deal)
+        return self._answered(state, ranges, deal)
 
-    def _follow(self, state: Any, action: str, ranges: Ranges, dealt: ResponderDeal) -> float:
+    def _follow(self, state: Any, action: str, ranges: Ranges, deal: ResponderDeal) -> float:
         """Return chips after an action, times the weight of the ranges."""
         after = self._lines.apply(state, action)
         if after == OVER:
-            return self._chips(self._lines.settled(state, action), sum(ranges.values()), dealt)
+            return self._chips(self._lines.settled(state, action), sum(ranges.values()), deal)
         if after.street == state.street:
-            return self._value(after, ranges, dealt)
+            return self._value(after, ranges, deal)
         return sum(
             self._value(after, {place: weight * factor for place, weight in ranges.items()}, following)
-            for following, factor in dealt.following
+            for following, factor in deal.following
         )
 
-    def _chips(self, paid: tuple[float, float], weight: Any, dealt: ResponderDeal) -> float:
+    def _chips(self, paid: tuple[float, float], weight: Any, deal: ResponderDeal) -> float:
         """Return chips at the end of the betting against hands of weights [H]."""
         fixed, showdown = paid
         value = self._sign * fixed * weight.sum() if fixed else 0.0
-        return float(value + (showdown * (weight @ dealt.settlement) if showdown else 0.0))
+        return float(value + (showdown * (weight @ deal.settlement) if showdown else 0.0))
 
     def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """Return the policy's ranges after an action of the responder, over all its translations."""
@@ -104,57 +104,57 @@ class Responder:
 
     # --- the policy's decisions ---
 
-    def answers(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> dict[str, Ranges]:
+    def answers(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> dict[str, Ranges]:
         """Return the policy's unnormalised ranges after each of its real actions (Bayes' rule)."""
         actions: dict[str, Ranges] = {}
         for place, weight in ranges.items():
             answers = self._lines.answers(place, state)
             alone = place[0] == NOWHERE or not self._lines.decides[place[0]]
-            shares = [weight] if alone else self._rows.shared_out(place[0], dealt, weight)
+            shares = [weight] if alone else self._rows.shared_out(place[0], deal, weight)
             for (action, after), share in zip(answers, shares, strict=True):
                 _add(actions.setdefault(action, {}), after, share)
         return actions
 
-    def _answered(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> float:
+    def _answered(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
         """Return chips over the policy's actions: all that end the hand, and those that `choose` selects."""
         value, going_on = 0.0, []
-        for action, found in self.answers(state, ranges, dealt).items():
+        for action, found in self.answers(state, ranges, deal).items():
             total = sum(float(weight.sum()) for weight in found.values())
             if total <= 0:
                 continue
             after = self._lines.apply(state, action)
             if after == OVER:
-                value += self._follow(state, action, found, dealt)
+                value += self._follow(state, action, found, deal)
             else:
                 going_on.append((action, found, total * after.to_call))
         if not going_on:
             return value
         for number, factor in self._choose([chips for _, _, chips in going_on]):
             action, found, _ = going_on[number]
-            value += factor * self._follow(state, action, found, dealt)
+            value += factor * self._follow(state, action, found, deal)
         return value
 
     # --- the responder's decisions ---
 
-    def best_action(self, state: Any, ranges: Ranges, dealt: ResponderDeal) -> str:
+    def best_action(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> str:
         """Return the action of the highest value; the first of equal ones."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return str(legal[0])
         best, chosen = -np.inf, ""
-        for action, value, apart in self.values(state, ranges, dealt):
+        for action, value, apart in self.values(state, ranges, deal):
             if value > best + apart:
                 best, chosen = value, action
         return chosen
 
-    def values(self, state: Any, ranges: Ranges, dealt: Any) -> Iterator[tuple[str, Any, Any]]:
+    def values(self, state: Any, ranges: Ranges, deal: Any) -> Iterator[tuple[str, Any, Any]]:
         """Yield (action, value, tolerance): a later action must exceed the best value by its tolerance.
 
         The value assumes that both players only check and call after the action and the answer to it. It is in chips
         of the whole hand, times the weight of the ranges; a scalar for one hand, or an array over hands.
         """
         whole = self.weight(ranges)
-        total, won = dealt.met(whole), dealt.won(whole)
+        total, won = deal.opponent_weight(whole), deal.won(whole)
         known: dict[tuple[Place, int], tuple[Any, Any]] = {}
         for action in self._lines.actions(state):
             if action == "f":
@@ -164,12 +164,12 @@ class Responder:
             fixed, stake = self._lines.checked_down(after)
             value = self._sign * fixed * total + stake * won
             if action != "c":
-                folded, folded_won = self._folding(state, action, ranges, dealt, known)
+                folded, folded_won = self._folding(state, action, ranges, deal, known)
                 value = value + self._sign * (self._lines.folded(after) - fixed) * folded - stake * folded_won
             yield str(action), value, SAME * (1 + stake) * total
 
     def _folding(
-        self, state: Any, action: str, ranges: Ranges, dealt: Any, known: dict[tuple[Place, int], tuple[Any, Any]]
+        self, state: Any, action: str, ranges: Ranges, deal: Any, known: dict[tuple[Place, int], tuple[Any, Any]]
     ) -> tuple[Any, Any]:
         """Return the weight that folds to a bet, and that weight's showdown wins minus losses.
 
@@ -182,8 +182,8 @@ class Responder:
                     number = self._lines.fold_of(node)
                     share = np.zeros(len(weight))
                     if number is not None:
-                        share = self._rows.shared_out(node, dealt, weight)[number]
-                    known[place, node] = dealt.met(share), dealt.won(share)
+                        share = self._rows.shared_out(node, deal, weight)[number]
+                    known[place, node] = deal.opponent_weight(share), deal.won(share)
                 folded = folded + probability * known[place, node][0]
                 won = won + probability * known[place, node][1]
         return folded, won

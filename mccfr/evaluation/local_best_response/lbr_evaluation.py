@@ -1,9 +1,7 @@
 """Computes LBR's chips against a policy: over all deals of a small game, or over drawn deals."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +18,7 @@ from mccfr.evaluation.local_best_response.settings import (
     check_setting,
     streets_that_look,
 )
-from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.evaluation.samples import Effort, LowerBound, SampledEvaluation, run_samples
 from mccfr.games.identity_translation import IdentityTranslation
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.policy_seat import Seat
@@ -42,87 +40,53 @@ FOLLOWED = 2 / 3
 """Share of the initial pot: actions of the policy with larger stakes are all followed, not sampled."""
 
 
-@dataclass(frozen=True)
-class LocalBestResponse:
-    """Result of LBR.
-
-    mean_chips  the responder's chips per hand, the mean over both seats
-    ci95_chips  95 % interval of it by Student's t over deals; of zero width if it is exact
-    seat_chips  chips per hand in each seat
-    gain_chips  reduction of the responder's chips by the policy's re-solving, on the same deals, and its 95 %
-                interval; None without re-solving
-    hands       deals drawn, each played from both seats; None if all were enumerated
-    units       the same, or the number of (hand, board) pairs if all were enumerated
-    seed        of the deals
-    """
-
-    mean_chips: float
-    ci95_chips: tuple[float, float]
-    seat_chips: tuple[float, float]
-    hands: int | None
-    units: int
-    seed: int
-    gain_chips: tuple[float, tuple[float, float]] | None = None
-
-
 def local_best_response(
     side: Profile,
     setting: str = "2",
     hands: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     betting: Translation | IdentityTranslation | None = None,
     resolve: Settings | None = None,
-) -> LocalBestResponse:
+) -> LowerBound:
     """Return the chips per hand that local best response wins from a policy.
 
-    setting   actions that the responder may take, one of SETTINGS
-    hands     deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
-              otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with
-              LEAST_BOARDS and DEFAULT_BOARDS
-    progress  called after each deal with the number done and the total
-    betting   that the responder plays. None: real bets in full-deck hold'em, the tree's bets for listed cards, as in
-              exact exploitability
-    resolve   re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving
-              is played on the same boards, for comparison
+    setting  actions that the responder may take, one of SETTINGS
+    hands    deals to draw, each played from both seats, at least LEAST_HANDS. None: all deals of a small game,
+             otherwise as many as fit the time of `effort`, or DEFAULT_HANDS. With `resolve`: boards, with LEAST_BOARDS
+             and DEFAULT_BOARDS
+    betting  that the responder plays. None: real bets in full-deck hold'em, the tree's bets for listed cards, as in
+             exact exploitability
+    resolve  re-solving settings of the policy, for full-deck no-limit hold'em only. The policy without re-solving is
+             played on the same boards, for comparison
 
     Raises `ValueError` for an unknown setting, too few hands, or a game without cards beside its tree; also raises
-    as `play_units`.
+    as `run_samples`.
     """
     check_setting(setting)
-    least, count = (LEAST_HANDS, DEFAULT_HANDS) if resolve is None else (LEAST_BOARDS, DEFAULT_BOARDS)
-    if hands is not None and hands < least:
-        raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval")
     # STREETS lists the last street first.
     solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
-    lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
-    deals = listed_deals(side)
+    lines = ResponderBetting(betting or _betting(side), setting, solved_from)
+    deals, offset = listed_deals(side), side.game.offset_chips
     if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
-        seats = enumerated(side, lines, rows)
-        mean = (seats[0] + seats[1]) / 2
-        return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
-    what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
-    units: _DeckUnits | _ListedUnits
-    if resolve is None:
-        units = (_DeckUnits if side.game.cards.boards is None else _ListedUnits)(side, lines, rows, seed)
+        first, second = enumerated(side, lines)
+        mean = (first + second) / 2
+        return LowerBound(mean, (mean, mean), (first + offset, second - offset), deals, exact=True)
+    samples: SampledEvaluation
+    if resolve is not None:
+        samples, default = _ResolvedSamples(side, lines, seed, resolve), DEFAULT_BOARDS
     else:
-        units = _ResolvedUnits(side, lines, rows, seed, resolve)
-        what |= {"resolve": repr(resolve), "step": STEP, "stream": POLICY_DRAWS}
-        if lines.solved_sizes:
-            what["sizes"] = SOLVED_SIZES
-    count = count if hands is None else hands
-    if effort.seconds is not None:
-        count = units_in(units, effort.seconds, effort.workers, least=least, most=hands)
-    found = play_units(units, count, effort, what=what, sides=(side,), progress=progress)
-    chips, beside, gain = found[:, :2], found[:, 2:], None
+        kind = _DeckSamples if side.game.cards.boards is None else _ListedSamples
+        samples, default = kind(side, lines, seed), DEFAULT_HANDS
+    found = run_samples(samples, default if hands is None else hands, effort)
+    chips, beside, weight, gain = found[:, :2], found[:, 2:], np.ones(len(found)), None
     if resolve is None:
         chips = without_luck(chips, beside)
     else:
-        gain = ratio95((beside - chips).mean(axis=1), np.ones(count))
-    mean, interval = ratio95(chips.mean(axis=1), np.ones(count))
-    by_seat = chips.mean(axis=0)
-    return LocalBestResponse(mean, interval, (float(by_seat[0]), float(by_seat[1])), count, count, seed, gain)
+        gain = ratio95((beside - chips).mean(axis=1), weight)
+    first, second = chips.mean(axis=0).tolist()
+    bound = ratio95(chips.mean(axis=1), weight)
+    return LowerBound(*bound, (first + offset, second - offset), len(found), gain_chips=gain)
 
 
 def without_luck(chips: Floats, luck: Floats) -> Floats:
@@ -155,9 +119,9 @@ def listed_deals(side: Profile) -> int:
     return int((listed.reach > 0).sum()) * len(listed.board_cards[-1])
 
 
-def enumerated(side: Profile, lines: ResponderBetting, rows: PolicyRows) -> tuple[float, float]:
+def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
     """Return the responder's exact chips in each seat, over all deals and all actions of the policy."""
-    table = ListedTable(side.game.cards.listed())
+    table, rows = ListedTable(side.game.cards.listed()), PolicyRows(side)
     found = [0.0, 0.0]
     for seat in range(2):
         responder = Responder(lines, rows, seat, all_of_them)
@@ -182,19 +146,20 @@ def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[
     return [*followed, (number, total / stake)]
 
 
-class _DeckUnits(SampledWork):
+class _DeckSamples(SampledEvaluation):
     """Samples from the full deck: the responder's chips in each seat, and the luck in each seat."""
 
-    fields = 4
+    fields, least, option, step = 4, LEAST_HANDS, "hands", "hand"
 
-    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
-        self._lines, self._rows = lines, rows
+    def __init__(self, side: Profile, lines: ResponderBetting, seed: int) -> None:
+        self.sides, self._lines, self._rows = (side,), lines, PolicyRows(side)
+        self.what = {"method": "lbr", "setting": lines.setting, "seed": seed}
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one deal's [4] chips and luck by seat."""
-        board, hands, state = self._table.unit(unit)
+        board, hands, state = self._table.deal(sample)
         found = np.zeros(4)
         choose = partial(drawn_actions, state, self._large)
         for seat, hand in enumerate(hands):
@@ -204,44 +169,50 @@ class _DeckUnits(SampledWork):
         return found
 
 
-class _ResolvedUnits(_DeckUnits):
+class _ResolvedSamples(_DeckSamples):
     """Boards of the full deck against a re-solving policy, and against the same policy without re-solving.
 
     A sample has [2, 2] chips of the responder by variant and seat, the mean over all its hands. Lines for both
     variants are drawn with the same random numbers.
     """
 
-    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int, settings: Settings) -> None:
-        super().__init__(side, lines, rows, seed)
+    least, step = LEAST_BOARDS, "board"
+
+    def __init__(self, side: Profile, lines: ResponderBetting, seed: int, settings: Settings) -> None:
+        super().__init__(side, lines, seed)
         self._resolver, self._seed = Resolver(Seat(side), settings), seed
         self._step = STEP * side.game.pot_chips
+        self.what |= {"resolve": repr(settings), "step": STEP, "stream": POLICY_DRAWS}
+        if lines.solved_sizes:
+            self.what["sizes"] = SOLVED_SIZES
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one board's [4] chips: with re-solving by seat, then without."""
-        board, _, _ = self._table.unit(unit)
-        streets = [OpponentRanges(board, street, unit) for street in range(len(self._table.known))]
+        board, _, _ = self._table.deal(sample)
+        streets = [OpponentRanges(board, street, sample) for street in range(len(self._table.known))]
         found, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
         for seat in range(2):
             for number, resolver in enumerate((self._resolver, None)):
-                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, unit)
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, sample)
                 responder = RangeResponder(self._lines, self._rows, seat, resolver, draws, self._step)
                 found[number, seat] = responder.play_all(streets, own)
         return found.ravel()
 
 
-class _ListedUnits(SampledWork):
+class _ListedSamples(SampledEvaluation):
     """Deals of listed cards: chips in each seat; both seats draw boards with the same random numbers."""
 
-    fields = 2
+    fields, least, option, step = 2, LEAST_HANDS, "hands", "hand"
 
-    def __init__(self, side: Profile, lines: ResponderBetting, rows: PolicyRows, seed: int) -> None:
-        self._lines, self._rows, self._seed = lines, rows, seed
+    def __init__(self, side: Profile, lines: ResponderBetting, seed: int) -> None:
+        self.sides, self._lines, self._rows, self._seed = (side,), lines, PolicyRows(side), seed
+        self.what = {"method": "lbr", "setting": lines.setting, "seed": seed}
         self._table = ListedTable(side.game.cards.listed())
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one deal's [2] chips by seat."""
-        state, table = new_stream(self._seed, 0, EVALUATION, unit), self._table
+        state, table = new_stream(self._seed, 0, EVALUATION, sample), self._table
         first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
         beside = np.cumsum(table.prior(0, first))
         second = int(np.searchsorted(beside, uniform(state) * beside[-1], side="right"))

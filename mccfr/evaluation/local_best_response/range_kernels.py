@@ -23,15 +23,15 @@ def shared_out(tables, row, buckets, weight, out):
 
 
 @njit
-def meet_all(strength, hand, balance, met):
+def meet_all(strength, hand, balance, compatible):
     """Compare one hand with every other on full boards.
 
-    strength  [R, H] int16 showdown rank on each board, -1 if the board shares a card with the hand
-    balance   [H] int32 boards that `hand` wins minus boards it loses, in place
-    met       [H] int32 boards compatible with both hands, in place; arbitrary for hands that share a card with `hand`
+    strength    [R, H] int16 showdown rank on each board, -1 if the board shares a card with the hand
+    balance     [H] int32 boards that `hand` wins minus boards it loses, in place
+    compatible  [H] int32 boards compatible with both hands, in place; arbitrary for hands that share a card with `hand`
     """
     balance[:] = 0
-    met[:] = 0
+    compatible[:] = 0
     for board in range(strength.shape[0]):
         own = strength[board, hand]
         if own < 0:
@@ -40,7 +40,7 @@ def meet_all(strength, hand, balance, met):
         for other in range(row.shape[0]):
             live = row[other] >= 0
             balance[other] += live * ((own > row[other]) - (own < row[other]))
-            met[other] += live
+            compatible[other] += live
 
 
 @njit

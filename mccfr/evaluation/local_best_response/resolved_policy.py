@@ -45,7 +45,7 @@ class OpponentRanges:
         """Return [1326] the policy's bucket of each hand."""
         return self._board.buckets(self.street)
 
-    def met(self, weight: Floats) -> Floats:
+    def opponent_weight(self, weight: Floats) -> Floats:
         """Return [1326] for each responder hand the weight of the policy's hands that share no card with it.
 
         weight  [1326] of the policy's hands
@@ -169,7 +169,7 @@ class RangeResponder(Responder):
         """
         value = 0.0
         for action, mine, weight, following in self._branches(state, ranges, own, here):
-            beside = here.met(weight)
+            beside = here.opponent_weight(weight)
             owned = self.weight(mine)
             pairs = float(owned @ beside) * here.share
             if pairs <= 0:
@@ -230,14 +230,14 @@ class RangeResponder(Responder):
             best, chosen = np.where(better, value, best), np.where(better, number, chosen)
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
-    def _folding(self, state: Any, action: str, ranges: Any, dealt: Any, known: dict[Any, tuple[Any, Any]]) -> Any:
+    def _folding(self, state: Any, action: str, ranges: Any, deal: Any, known: dict[Any, tuple[Any, Any]]) -> Any:
         """Return the folding weight and its showdown balance for each hand; see `Responder._folding`."""
         if not public(ranges):
-            return super()._folding(state, action, ranges, dealt, known)
+            return super()._folding(state, action, ranges, deal, known)
         ((place, weight),) = ranges.items()
         (answering,) = self._entered(place, action, weight)
         share = weight * answering.played()[answering.actions.index("f")]
-        return dealt.met(share), dealt.won(share)
+        return deal.opponent_weight(share), deal.won(share)
 
 
 def _left(ranges: Any, here: OpponentRanges) -> Any:

@@ -58,7 +58,7 @@ class ResponderDeal(ABC):
         return self.equity
 
     @staticmethod
-    def met(weight: Floats) -> float:
+    def opponent_weight(weight: Floats) -> float:
         """Return the sum of the weights [H] of the policy's hands."""
         return float(weight.sum())
 
@@ -184,9 +184,9 @@ class DeckTable:
         self.holds = holds_card()
         self._looked: dict[int, Floats] = {}
 
-    def unit(self, number: int) -> tuple["DeckBoard", tuple[int, int], npt.NDArray[np.uint64]]:
+    def deal(self, sample: int) -> tuple["DeckBoard", tuple[int, int], npt.NDArray[np.uint64]]:
         """Return a sample's board, hands by seat, and random state [4] uint64 for all other draws."""
-        state = new_stream(self._seed, 0, EVALUATION, number)
+        state = new_stream(self._seed, 0, EVALUATION, sample)
         dealt = np.zeros((1, 4 + self.known[-1]), np.int8)
         draw_boards(state, _DECK.copy(), 0, dealt)
         cards = dealt[0].tolist()

@@ -3,13 +3,17 @@
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.evaluation_progress import report_step
-from mccfr.evaluation.methods.lbr_method import LocalBestResponseMethod
+from mccfr.evaluation.methods.lower_bound_methods import (
+    LocalBestResponseMethod,
+    LowerBoundLine,
+    LowerBoundMethod,
+    SampledBestResponseMethod,
+    TrainedBestResponseMethod,
+)
 from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.option_structs import BUDGET, SEED, WORKERS, MethodOptions
-from mccfr.evaluation.methods.sampled_br_method import SampledBestResponseMethod
-from mccfr.evaluation.methods.sampled_methods import LowerBoundLine, LowerBoundMethod, exploitability_text, folding_mbb
-from mccfr.evaluation.methods.trained_br_method import TrainedBestResponseMethod
+from mccfr.evaluation.methods.sampled_methods import exploitability_text, folding_mbb
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
@@ -68,7 +72,7 @@ class BoundsMethod(LowerBoundMethod):
         """Return a table with one line for each bound, and the largest in the last line."""
         rows = [(_responder(bound), exploitability_text(bound), _interval(bound)) for bound in record["bounds"]]
         if record["folding_mbb"] is not None:
-            rows.append(("(who always folds loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
+            rows.append(("(always folding loses)", f"{record['folding_mbb']:.4g} mbb/g", ""))
         widths = [max(len(row[column]) for row in rows) for column in range(2)]
         lines = [f"{who:{widths[0]}}  {won:>{widths[1]}}  {ends}".rstrip() for who, won, ends in rows]
         return "\n".join([*lines, f"{self.short(record)}, {took}"])

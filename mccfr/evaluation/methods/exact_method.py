@@ -1,8 +1,7 @@
-"""The method `exact` (value and exploitability over all deals) and its base, shared with `abstract`."""
+"""The methods `exact` and `abstract`: exploitability over all deals, or inside the abstracted game."""
 
 from abc import abstractmethod
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -13,7 +12,6 @@ from mccfr.evaluation.methods.option_structs import FLOPS, FROM, MethodOptions, 
 from mccfr.evaluation.methods.sampled_methods import exploitability_text, in_mbb, street_number
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.abstract_game import AbstractEvaluation
     from mccfr.evaluation.exact import ExactEvaluation
     from mccfr.games.game import Game
     from mccfr.policy.strategy_profile import Profile
@@ -58,7 +56,7 @@ class OverAllDeals(Method):
         }
 
     @abstractmethod
-    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation | AbstractEvaluation":
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
         """Return the strategy's value and best responses."""
 
 
@@ -114,7 +112,7 @@ class ExactMethod(OverAllDeals):
 
     def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
         """Evaluate the strategy, or estimate from drawn flops; `ValueError` for options of the other case."""
-        from mccfr.evaluation.exact_flops import evaluate_flops
+        from mccfr.evaluation.preflop_best_response import evaluate_flops
 
         assert isinstance(options, ExactOptions)
         if not _by_flops(side.game):
@@ -124,11 +122,10 @@ class ExactMethod(OverAllDeals):
             return super().find(side, against, options) | _by_street(side, options.from_street)
         if options.from_street is not None:
             raise ValueError(f"--from of exact is not for {side.game.name}: take --method sampled-br --from STREET")
-        progress = partial(report_step, "flop")
         if options.flops is None and options.budget_seconds is None:
             hours = ALL_FLOPS * _FLOP_SECONDS * side.game.tree.nodes / 3600
             report_step(f"all flops, some {hours:.2g} hours of a core (--flops N estimates it): flop", 0, ALL_FLOPS)
-        found = evaluate_flops(side, options.flops, options.seed, options.effort, progress)
+        found = evaluate_flops(side, options.flops, options.seed, options.effort)
         game, chips = side.game, found.exploitability_chips
         record = {
             "value_chips": found.value_chips,
@@ -175,6 +172,33 @@ class ExactMethod(OverAllDeals):
         """Return the exploitability as a short text."""
         about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
+
+
+class AbstractMethod(OverAllDeals):
+    """Value and exploitability inside the abstracted game, where the responder sees only buckets."""
+
+    name: ClassVar[str] = "abstract"
+
+    def problem(self, game: "Game") -> str | None:
+        """Return why the abstract exploitability cannot be computed, or None."""
+        from mccfr.evaluation.abstract_game import abstract_problem
+
+        return abstract_problem(game)
+
+    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
+        from mccfr.evaluation.abstract_game import evaluate_abstract
+
+        return evaluate_abstract(side.game, strategy)
+
+    def text(self, record: Record, took: str) -> str:
+        """Return the record as one line of text."""
+        mbb = record["exploitability_mbb"]
+        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
+
+    def short(self, record: Record) -> str:
+        """Return the figure as a short text."""
+        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
 
 
 def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:

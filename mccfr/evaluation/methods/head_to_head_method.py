@@ -1,9 +1,7 @@
 """The method `head-to-head`: chips won from another strategy."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import BOARDS, RESOLVE, MethodOptions, SampledOptions
 from mccfr.evaluation.methods.sampled_methods import OverDeals
@@ -52,15 +50,13 @@ class HeadToHeadMethod(OverDeals):
         from mccfr.play.resolving.resolving_table import settings_of
 
         assert against is not None
-        progress, again = partial(report_step, "board"), {}
+        again = {}
         if options.resolve is not None:
             settings, again = settings_of(options.resolve), {"resolve": options.resolve}
-            found = resolved_head_to_head(
-                side, against, options.boards, options.seed, settings, progress, options.effort
-            )
+            found = resolved_head_to_head(side, against, options.boards, options.seed, settings, options.effort)
         else:
             meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
-            found = meet(side, against, options.boards, options.seed, progress, options.effort)
+            found = meet(side, against, options.boards, options.seed, options.effort)
         return {
             "value_chips": found.mean_chips,
             "ci95_chips": list(found.ci95_chips),

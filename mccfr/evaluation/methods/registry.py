@@ -12,17 +12,18 @@ from mccfr.common.user_code import UserCodeError, calling
 from mccfr.config import plugins
 from mccfr.config.run_tables import AUTO
 from mccfr.config.spelling import did_you_mean
-from mccfr.evaluation.methods.abstract_method import AbstractMethod
 from mccfr.evaluation.methods.bounds_method import BoundsMethod
-from mccfr.evaluation.methods.exact_method import ExactMethod
+from mccfr.evaluation.methods.exact_method import AbstractMethod, ExactMethod
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
-from mccfr.evaluation.methods.lbr_method import LocalBestResponseMethod
+from mccfr.evaluation.methods.lower_bound_methods import (
+    LocalBestResponseMethod,
+    SampledBestResponseMethod,
+    TrainedBestResponseMethod,
+)
 from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.option_structs import Declared, MethodOptions, declared
-from mccfr.evaluation.methods.sampled_br_method import SampledBestResponseMethod
 from mccfr.evaluation.methods.self_consistency_method import SelfConsistencyMethod
-from mccfr.evaluation.methods.trained_br_method import TrainedBestResponseMethod
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game

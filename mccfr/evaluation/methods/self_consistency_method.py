@@ -1,11 +1,9 @@
 """The method `self-consistency`: gain of the best single deviations from a policy."""
 
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import BOARDS, FROM, SEED, WORKERS, MethodOptions
 from mccfr.evaluation.methods.sampled_methods import OverDeals, street_number
@@ -45,9 +43,9 @@ class SelfConsistencyMethod(OverDeals):
         """Measure the losses and return the record's fields."""
         from mccfr.evaluation.self_consistency import self_consistency
 
-        game, progress = side.game, partial(report_step, "board")
+        game = side.game
         street = None if options.from_street is None else street_number(game, options.from_street)
-        found = self_consistency(side, street, options.boards, options.seed, options.workers, progress)
+        found = self_consistency(side, street, options.boards, options.seed, options.workers)
         streets = [
             {
                 "street": game.street_name(number),

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mccfr.common.rng import EVALUATION
 from mccfr.evaluation.head_to_head import PolicyPair, check_strategy, seated_boards
-from mccfr.evaluation.samples import SampledWork
+from mccfr.evaluation.samples import SampledEvaluation
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import BoardSource
 from mccfr.tables.table_layout import table_name
@@ -16,8 +17,8 @@ from mccfr.tables.table_layout import table_name
 Floats = npt.NDArray[np.float64]
 
 
-class ResponderScores(SampledWork):
-    """Boards on which R responders play a policy.
+class ResponderScores(SampledEvaluation):
+    """Boards on which R responders play a policy, to choose one or to score it.
 
     A sample has 2·R + 1 numbers: each responder's chips in seat 0 and seat 1, summed over pairs of hands, and the
     board's weight.
@@ -25,17 +26,19 @@ class ResponderScores(SampledWork):
 
     def __init__(self, responders: Sequence[Profile], policy: Profile, seed: int, purpose: int) -> None:
         """Take responders of one game and the policy; `purpose` selects the random stream of boards."""
+        self.step = "(scoring a responder) board" if purpose == EVALUATION else "(choosing a responder) board"
         for side in (*responders, policy):
             check_strategy(side)
         games = responders[0].game, policy.game
         self._sources = [BoardSource(game, np.float64, seed, purpose=purpose, ordered=True) for game in games]
         self._tables = [PolicyPair(responder, policy) for responder in responders]
-        self.listed = self._sources[0].listed
+        self.most = self._sources[0].listed
+        self.sides, self.what = (*responders, policy), {"method": "trained-br", "seed": seed}
         self.fields = 2 * len(responders) + 1
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Return one board's chips and weight."""
-        as_first, as_second = seated_boards(self._sources, unit, same=False)
+        as_first, as_second = seated_boards(self._sources, sample, same=False)
         found = []
         for table in self._tables:
             (first, weight), (second, _) = table.play(as_first, 0), table.play(as_second, 1)

@@ -1,23 +1,27 @@
 """Trains, chooses and scores a best responder to a policy."""
 
-import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from abstraction.buckets import Abstraction, is_abstraction
+from mccfr.cards.suit_symmetry import lossless
 from mccfr.common.intervals import ratio95
 from mccfr.common.rng import CHOICE, EVALUATION
 from mccfr.common.signals import signals_noted
+from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.evaluation.evaluation_progress import report_step
-from mccfr.evaluation.samples import Effort, StoppedError, play_units, units_in
-from mccfr.evaluation.trained_best_response.knowledge import ResponderGame, knowledge
+from mccfr.evaluation.samples import Effort, LowerBound, StoppedError, resuming, run_samples
 from mccfr.evaluation.trained_best_response.scoring import Chosen, ChosenResponder, ResponderScores
 from mccfr.evaluation.trained_best_response.training import WAYS, Training
+from mccfr.games.bucketed import bucketed
+from mccfr.games.game import Game
+from mccfr.games.holdem import deck_on, flop_holdem
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.responder import EXTERNAL, PUBLIC, SAMPLERS, learnt_strategy
 from mccfr.tables.table_layout import table_name
@@ -43,64 +47,97 @@ _GB = 1e9
 
 
 @dataclass(frozen=True)
-class TrainedBestResponse:
-    """Result of a trained best response.
+class TrainedBestResponse(LowerBound):
+    """Bound by a trained best response.
 
-    value_chips          chips per hand, the mean over both seats; in expectation a lower bound on exploitability
-    ci95_chips           95 % interval of it by Student's t over boards; of zero width if every board was played
-    best_response_chips  of each player; player 0's plus the game's `offset_chips`, player 1's minus it
-    boards               number of scoring boards, each played from both seats
-    nodes                touched in training, by both seats
-    chosen_nodes         [2] nodes touched by the chosen responder of each seat
-    chosen_ways          [2] its way to play by regrets, one of WAYS
-    knows                description of its buckets and bets
+    nodes         touched in training, by both seats
+    chosen_nodes  [2] nodes touched by the chosen responder of each seat
+    chosen_ways   [2] its way to play by regrets, one of WAYS
+    buckets       description of its buckets
     """
 
-    value_chips: float
-    ci95_chips: tuple[float, float]
-    best_response_chips: tuple[float, float]
-    boards: int
-    nodes: int
-    chosen_nodes: tuple[int, ...]
-    chosen_ways: tuple[str, ...]
-    knows: str
+    nodes: int = 0
+    chosen_nodes: tuple[int, ...] = ()
+    chosen_ways: tuple[str, ...] = ()
+    buckets: str = ""
 
 
 def trained_best_response(
     policy: Profile,
     abstraction: Path | None = None,
-    menu: Path | None = None,
     nodes: int | None = None,
     boards: int | None = None,
     seed: int = 0,
     sampler: str = PUBLIC,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-    progress: Callable[[str, int, int], None] = report_step,
 ) -> TrainedBestResponse:
     """Train a responder for each seat against a policy, choose its checkpoint, and score it.
 
-    abstraction  of the responder's cards, as in `knowledge`
-    menu         configuration whose `[game.menu]` gives the responder's bets; None: those of the policy's tree
+    abstraction  of the responder's cards, as in `responder_game`
     nodes        to touch in training, by both seats; None: by the game's size, or by the time of `effort`
     boards       for scoring, at least 2 and at most all listed; a quarter as many for choosing
     sampler      one of `mccfr.solvers.responder.SAMPLERS`
-    progress     called with the name of the step, the number done and the total
 
-    Raises `ValueError` for a game without cards beside its tree, an invalid abstraction, or a menu that does not
-    suit the game. Also for a too large joint tree, too few boards or too little memory; and raises as `play_units`.
+    Raises `ValueError` for a game without cards beside its tree, an invalid abstraction, too few boards or too little
+    memory; also raises as `run_samples`.
     """
     if not policy.game.cards.dealt:
         raise ValueError(f"{policy.game.name} deals no cards beside its tree: use the method exact")
-    if boards is not None and boards < 2:
+    if boards is not None and boards < 2:  # before the training
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     if sampler not in SAMPLERS:
         raise ValueError(f"sampler = {sampler!r} is not allowed: it must be one of {', '.join(SAMPLERS)}")
-    known = knowledge(policy.game, abstraction, menu)
-    search = ResponderSearch(policy, known, nodes, boards, seed, sampler, effort, progress)
+    known = responder_game(policy.game, abstraction)
+    search = ResponderSearch(policy, known, nodes, boards, seed, sampler, effort)
     with ExitStack() as stack:
         search.open(stack)
         search.train()
     return search.score()
+
+
+class ResponderGame(NamedTuple):
+    """The policy's game with the responder's buckets.
+
+    description  as text for users
+    origin       content hashes of a given abstraction, by street; empty otherwise
+    """
+
+    game: Game
+    description: str
+    origin: dict[str, str]
+
+
+def responder_game(game: Game, abstraction: Path | None) -> ResponderGame:
+    """Return the responder's game against a policy of `game`.
+
+    abstraction  directory of a built one, or the recipe beside it; None: every hand for listed boards and for
+                 hold'em that ends on the flop, otherwise the policy's own buckets
+
+    Raises `ValueError` for an invalid abstraction, and for a game that it does not suit.
+    """
+    cards = game.cards
+    if abstraction is None:
+        if cards.boards is not None:
+            return ResponderGame(replace(game, cards=lossless(cards.listed())), "every hand", {})
+        if cards.can_list:
+            deck = flop_holdem(FlopHoldemGame(), None, Path()).cards
+            return ResponderGame(replace(game, cards=deck), "every hand", {})
+        return ResponderGame(game, "the policy's buckets", {})
+    if not game.is_holdem:
+        raise ValueError(
+            f"a responder's abstraction is for hold'em games, and this is {game.name}, where the responder knows every "
+            "hand: leave --responder-abstraction out"
+        )
+    directory = abstraction.with_suffix("") if abstraction.is_file() else abstraction
+    if not is_abstraction(directory):
+        build = f"mccfr abstraction build {abstraction if abstraction.is_file() else 'RECIPE'} --out {directory}"
+        raise ValueError(f"{directory} is not an abstraction: build it with {build}")
+    built = Abstraction(directory)
+    if cards.drawn is None:
+        found = bucketed(replace(game, cards=lossless(cards.listed())), built)
+    else:
+        found = replace(game, cards=deck_on(tuple(cards.drawn), directory))
+    return ResponderGame(found, f"the buckets of {directory}", built.content_hashes())
 
 
 class ResponderSearch:
@@ -115,13 +152,12 @@ class ResponderSearch:
         seed: int,
         sampler: str,
         effort: Effort,
-        progress: Callable[[str, int, int], None],
     ) -> None:
         self._policy, self._known, self._own = policy, known, known.game
-        self._seed, self._sampler, self._effort, self._progress = seed, sampler, effort, progress
+        self._seed, self._sampler, self._effort = seed, sampler, effort
         self._training, self._chosen = Training(self._own, policy, seed, sampler), Chosen()
         self._size = f"{self._training.bytes_needed / _GB:.2g} GB"
-        self._progress(f"(training a responder, {self._size}) node", 0, 1)
+        report_step(f"(training a responder, {self._size}) node", 0, 1)
         self._saved: _Saved | None = None
         if nodes is None and effort.seconds is None:
             nodes = self._default_nodes()
@@ -154,7 +190,6 @@ class ResponderSearch:
             "method": "trained-br",
             "policy": self._policy.fingerprint(),
             "responder": self._known.origin or self._known.description,
-            "bets": hashlib.sha256("\n".join(self._own.tree.label).encode()).hexdigest(),
             "seed": self._seed,
             "sampler": self._sampler,
             "nodes": self._nodes or 0,
@@ -195,20 +230,20 @@ class ResponderSearch:
             goal,
             self._effort.workers,
             lambda: bool(self._stop) or time.monotonic() >= until,
-            lambda nodes: self._progress(what, min(nodes, total), max(total, 1)),
+            lambda nodes: report_step(what, min(nodes, total), max(total, 1)),
         )
         done = min(state["nodes"] for state in self._training.states()) >= goal
         if self._stop:
             self._save()
-            keep = self._effort.keep
-            again = f"the same command goes on from {keep}" if keep else "give --keep FILE to go on later"
-            raise StoppedError(self._stop[0], f"{self._training.nodes:,} nodes of training; {again}")
+            raise self._stopped(self._stop[0])
         self._save()
         return done
 
+    def _stopped(self, number: int) -> StoppedError:
+        return StoppedError(number, f"{self._training.nodes:,} nodes of training; {resuming(self._effort.keep)}")
+
     def _choose(self) -> None:
         """Replace each seat's chosen responder if the current one wins more, on the second stream."""
-        self._progress("(choosing a responder) moment", self._moment + 1, len(MOMENTS))
         learnt = {way: self._training.learnt(way) for way in WAYS}
         units = ResponderScores(
             [Profile(self._own, learnt_strategy(self._own, each)) for each in learnt.values()],
@@ -216,10 +251,15 @@ class ResponderSearch:
             self._seed,
             CHOICE,
         )
+        units.most = self._choice_boards
+        seconds = None
         if self._timed and self._moment == 0:
             seconds = (1 - _TRAINING_SHARE - _SCORING_SHARE) * (self._effort.seconds or 0.0) / len(MOMENTS)
-            self._choice_boards = units_in(units, seconds, self._effort.workers, least=2, most=self._choice_boards)
-        found = play_units(units, self._choice_boards, Effort(self._effort.workers), what={}).sum(axis=0)
+        try:
+            played = run_samples(units, self._choice_boards, Effort(self._effort.workers, seconds))
+        except StoppedError as stop:
+            raise self._stopped(stop.number) from None
+        self._choice_boards, found = len(played), played.sum(axis=0)
         nodes = [state["nodes"] for state in self._training.states()]
         for number, (way, each) in enumerate(learnt.items()):
             self._chosen.take(each, found[2 * number : 2 * number + 2] / found[-1], nodes, way)
@@ -259,18 +299,8 @@ class ResponderSearch:
         """Return the chosen responders' chips on the third stream of boards."""
         responder = Profile(self._own, learnt_strategy(self._own, self._chosen.learnt))
         units = ResponderScores([responder], self._policy, self._seed, EVALUATION)
-        boards = self._boards
-        if self._timed:
-            seconds = _SCORING_SHARE * (self._effort.seconds or 0.0)
-            boards = units_in(units, seconds, self._effort.workers, least=2, most=self._listed)
-        found = play_units(
-            units,
-            boards,
-            Effort(self._effort.workers, keep=self._effort.keep, note=self._effort.note),
-            what={"method": "trained-br", "seed": self._seed},
-            sides=(responder, self._policy),
-            progress=lambda done, total: self._progress("(scoring a responder) board", done, total),
-        )
+        seconds = _SCORING_SHARE * (self._effort.seconds or 0.0) if self._timed else None
+        found = run_samples(units, self._boards, replace(self._effort, seconds=seconds))
         weight, offset = found[:, 2], self._policy.game.offset_chips
         value, interval = ratio95(found[:, :2].mean(axis=1), weight, self._listed)
         first, second = (float(won.sum() / weight.sum()) for won in found[:, :2].T)
@@ -278,7 +308,9 @@ class ResponderSearch:
             value,
             interval,
             (first + offset, second - offset),
-            boards,
+            len(found),
+            len(found) == self._listed,
+            None,
             self._training.nodes,
             tuple(seat.nodes for seat in self._chosen.seats),
             tuple(seat.way for seat in self._chosen.seats),

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.common.signals import SIGNALS
-from mccfr.evaluation.trained_best_response.menus import against_policy
 from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.responder import best, matched, responder, responder_layout, responder_tables
@@ -43,15 +42,14 @@ class Training:
     """
 
     def __init__(self, own: Game, policy: Profile, seed: int, sampler: str) -> None:
-        """Take the responders' game `own`: the policy's game with their buckets and bets.
+        """Take the responders' game `own`: the policy's game with their buckets.
 
         sampler  one of `mccfr.solvers.responder.SAMPLERS`
 
-        Raises as `Cards.with_opponent`, and `ValueError` for a too large joint tree or too little memory.
+        Raises as `Cards.with_opponent`, and `ValueError` for too little memory.
         """
-        trees = [against_policy(own, policy.game, seat) for seat in range(2)]
         cards = own.cards.with_opponent(policy.game.cards), policy.game.cards.with_opponent(own.cards)
-        self._games = [replace(own, cards=each, tree=trees[seat].tree) for seat, each in enumerate(cards)]
+        self._games = [replace(own, cards=each) for each in cards]
         self.bytes_needed = self._checked_bytes(own, policy.game, sampler)
         self._tables: list[TableSet] = []
         self._shared = [_shared_cells(8, "uint64") for _ in range(2)]
@@ -60,10 +58,6 @@ class Training:
         theirs = [row_starts(policy.game, block) for block in blocks]
         for seat, game in enumerate(self._games):
             self._tables.append(responder_tables(sampler, game, seat, policy.strategy, theirs, _shared_cells))
-            for block, probabilities in trees[seat].drawn.items():
-                cells, first = self._tables[seat].rows("regret", block), int(theirs[block][-1])
-                assert cells is not None
-                cells[:, first : first + len(probabilities)] = probabilities
         self._solvers = [self._solver(seat, WorkerState()) for seat in range(2)]
         self._starts = [row_starts(own, block) for block in blocks]
 
@@ -80,14 +74,14 @@ class Training:
         needed, free = 2 * tables + sum(decks.values()), available_memory_bytes()
         if needed > _MEMORY_SHARE * free:
             raise ValueError(
-                f"such a responder needs {needed / _GB:.2g} GB of memory and {free / _GB:.2g} GB are free: give him a "
-                "coarser abstraction by --responder-abstraction, or fewer bets by --responder-menu"
+                f"such a responder needs {needed / _GB:.2g} GB of memory and {free / _GB:.2g} GB are free: give a "
+                "coarser abstraction by --responder-abstraction"
             )
         return needed
 
     @property
     def tree_nodes(self) -> int:
-        """Number of nodes of both seats' betting trees, without translation nodes."""
+        """Number of nodes of both seats' betting trees."""
         return sum(int(game.tree.arrays.touched.sum()) for game in self._games)
 
     @property

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mccfr.config.game_tables import HoldemGame
-from mccfr.matches.acpc import shown
+from mccfr.matches.acpc import quoted
 from mccfr.matches.acpc_log import LoggedHand
-from mccfr.matches.hand_files import acpc_hands, phh_hands, pokerstars_hands, slumbot_hands
+from mccfr.matches.hand_files import line_hands, phh_hands, pokerstars_hands
 from mccfr.matches.hand_files.format_base import HandFormat
 from storage.damage import reading
 
-FORMATS: tuple[HandFormat, ...] = (acpc_hands.FORMAT, slumbot_hands.FORMAT, pokerstars_hands.FORMAT, phh_hands.FORMAT)
+FORMATS: tuple[HandFormat, ...] = (line_hands.ACPC, line_hands.SLUMBOT, pokerstars_hands.FORMAT, phh_hands.FORMAT)
 MOST_LINE_BYTES = 1 << 16
 MOST_PIECE_BYTES = 1 << 18
 """Most characters of one hand; published hands have some hundred."""
@@ -59,7 +59,7 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
             break
     if form is None:
         names = ", ".join(each.name for each in FORMATS)
-        yield FoundHand(str(path), None, f"{shown(first)} begins none of the forms that are read: {names}")
+        yield FoundHand(str(path), None, f"{quoted(first)} begins none of the forms that are read: {names}")
         return
     for number, piece in form.pieces(lines):
         where = f"{path}, line {number}"

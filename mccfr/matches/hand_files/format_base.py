@@ -7,7 +7,7 @@ from typing import NamedTuple
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.full_betting import real_rules
-from mccfr.matches.acpc import TableError, cards_text, followed, game_text, read_cards, shown, won_chips
+from mccfr.matches.acpc import TableError, cards_text, follow_actions, game_text, quoted, read_cards, won_chips
 from mccfr.matches.acpc_log import LoggedHand
 
 Lines = Iterable[tuple[int, str]]
@@ -100,13 +100,13 @@ def finished_hand(
     Raises `TableError`.
     """
     rules: BettingRules = real_rules(game)
-    found = followed(rules, actions)
+    found = follow_actions(rules, actions)
     if not actions or isinstance(found.state, BettingState):
-        raise TableError(f"the hand is not over after the betting {shown(found.text)}")
+        raise TableError(f"the hand is not over after the betting {quoted(found.text)}")
     last = found.states[-1].street
     needed = _STREETS[last] if found.actions[-1] == "f" else _STREETS[-1]
     if len(board) != 2 * needed and not (found.actions[-1] == "f" and len(board) > 2 * needed):
-        raise TableError(f"the board {shown(board)} is not that of the betting {shown(found.text)}")
+        raise TableError(f"the board {quoted(board)} is not that of the betting {quoted(found.text)}")
     board = board[: 2 * needed]  # match files may have the full board even after a fold
     dealt = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
     streets = tuple(cards for cards in dealt if cards)

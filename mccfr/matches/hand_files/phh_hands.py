@@ -1,4 +1,4 @@
-"""Reads hands in the PHH format (`mccfr.matches.phh_format`): a `.phh` file, or the tables of a `.phhs` file."""
+"""Reads hands in the PHH format (`phh_format`): a `.phh` file, or the tables of a `.phhs` file."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingState, amount_text
 from mccfr.games.full_betting import real_rules
 from mccfr.games.translation import apply_action
-from mccfr.matches.acpc import TableError, shown
+from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.hand_files.format_base import HandFormat, Lines, Stakes, begun_by, finished_hand, scale_to
 
@@ -38,7 +38,7 @@ def read(text: str, game: HoldemGame) -> LoggedHand:
         hand = next(iter(hand.values()))
     if hand.get("variant") != "NT":
         raise TableError(
-            f"the variant is {shown(str(hand.get('variant')))}: hands of no-limit hold'em, NT, are reviewed"
+            f"the variant is {quoted(str(hand.get('variant')))}: hands of no-limit hold'em, NT, are reviewed"
         )
     stacks, blinds, antes = (_numbers(hand, key) for key in ("starting_stacks", "blinds_or_straddles", "antes"))
     if len(stacks) == 2 and (len(blinds) != 2 or len(antes) != 2 or antes[0] != antes[1]):
@@ -61,7 +61,7 @@ def _numbers(hand: dict[str, Any], key: str) -> list[float]:
     if not isinstance(found, list) or not found:
         raise TableError(f"{key} is missing: a list of numbers is needed")
     if not all(isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < 1e12 for one in found):
-        raise TableError(f"{key} is {shown(str(found))}: numbers from 0 to 10^12 are needed")
+        raise TableError(f"{key} is {quoted(str(found))}: numbers from 0 to 10^12 are needed")
     return [float(one) for one in found]
 
 
@@ -73,10 +73,10 @@ def _followed(actions: list[str], game: HoldemGame, scale: float) -> tuple[list[
     for text in actions:
         move = _MOVE.fullmatch(text.partition("#")[0].strip())
         if move is None:
-            raise TableError(f"{shown(text)} is none of the actions of hold'em")
+            raise TableError(f"{quoted(text)} is none of the actions of hold'em")
         who = int(move["to"] or move["who"] or 1) - 1
         if who not in (0, 1):
-            raise TableError(f"{shown(text)} is of another than two players")
+            raise TableError(f"{quoted(text)} is of another than two players")
         cards = move["hole"] or move["shown"] or ""
         if cards and "?" not in cards and cards != "-":
             holes[who] = cards
@@ -84,12 +84,12 @@ def _followed(actions: list[str], game: HoldemGame, scale: float) -> tuple[list[
             board += move["board"]
         if move["what"] and not move["what"].startswith("sm"):
             if not isinstance(state, BettingState) or state.player != who:
-                raise TableError(f"{shown(text)}: it is not the turn of p{who + 1}")
+                raise TableError(f"{quoted(text)}: it is not the turn of p{who + 1}")
             action = {"f": "f", "cc": "c"}.get(move["what"], "")
             if not action:
                 target = state.put_in_before + round(_chips(move["chips"]) * scale, 3)
                 action = f"r{amount_text(target)}"
-            state = apply_action(rules, state, action, shown(text))
+            state = apply_action(rules, state, action, quoted(text))
             line.append(action)
     return line, (holes[0], holes[1]), board
 
@@ -98,7 +98,7 @@ def _chips(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise TableError(f"{shown(text)} is no number of chips") from None
+        raise TableError(f"{quoted(text)} is no number of chips") from None
 
 
 FORMAT = HandFormat("PHH", lambda line: _KEY.match(line) is not None, pieces, read)

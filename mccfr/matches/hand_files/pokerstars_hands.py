@@ -14,7 +14,7 @@ from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingState, amount_text
 from mccfr.games.full_betting import real_rules
 from mccfr.games.translation import actions_of, apply_action
-from mccfr.matches.acpc import TableError, followed, shown, won_chips
+from mccfr.matches.acpc import TableError, follow_actions, quoted, won_chips
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.hand_files.format_base import ROLES, HandFormat, Lines, Stakes, begun_by, finished_hand, scale_to
 from mccfr.matches.phh_format import Hand
@@ -52,7 +52,7 @@ class _Seats(NamedTuple):
 def read(text: str, game: HoldemGame) -> LoggedHand:
     """Parse a hand in chips of `game`; rake is ignored, chips follow from betting and cards."""
     lines = text.split("\n")
-    seats = _seated(lines)
+    seats = _read_seats(lines)
     scale = scale_to(game, seats.stakes)
     rules = real_rules(game)
     state: BettingState | int = rules.start()
@@ -76,9 +76,9 @@ def read(text: str, game: HoldemGame) -> LoggedHand:
             holes[who] = showed[1] + showed[2]
         elif act := _ACT.fullmatch(said):
             if not isinstance(state, BettingState) or state.player != who:
-                raise TableError(f"{shown(line)}: it is not his turn")
+                raise TableError(f"{quoted(line)}: it is not this player's turn")
             actions.append(_action(act, state, scale))
-            state = apply_action(rules, state, actions[-1], shown(line))
+            state = apply_action(rules, state, actions[-1], quoted(line))
     for line in lines:
         found = _SHOWS.search(line) if line.startswith("Seat ") else None
         who = next((each for each in (0, 1) if f": {seats.names[each]} " in line), None)
@@ -87,17 +87,17 @@ def read(text: str, game: HoldemGame) -> LoggedHand:
     return finished_hand(game, actions, (holes[0], holes[1]), board, names=seats.names)
 
 
-def _seated(lines: Sequence[str]) -> _Seats:
+def _read_seats(lines: Sequence[str]) -> _Seats:
     head = _HEAD.match(lines[0].strip("\ufeff"))
     if head is None:
-        raise TableError(f"{shown(lines[0])} names no hand of no-limit hold'em with its blinds")
+        raise TableError(f"{quoted(lines[0])} names no hand of no-limit hold'em with its blinds")
     before = lines[: next((n for n, line in enumerate(lines) if line.startswith("*** HOLE")), len(lines))]
     seats = {found[1]: (found[2], _number(found[3])) for found in map(_SEAT.match, before) if found}
     button = next((found[1] for found in map(_BUTTON.match, before) if found), "")
     if len(seats) != 2:
         raise TableError(f"a hand of {len(seats)} players: hands of two are reviewed")
     if button not in seats:
-        raise TableError("nobody sits where the button is: no hand of two")
+        raise TableError("no player sits at the button's seat: hands of two players are reviewed")
     order = sorted(seats, key=lambda seat: seat == button)
     names = seats[order[0]][0], seats[order[1]][0]
     posted = [found for line in before if (found := _POST.search(line))]
@@ -105,19 +105,19 @@ def _seated(lines: Sequence[str]) -> _Seats:
     return _Seats(names, Stakes([seats[seat][1] for seat in order], (_number(head[1]), _number(head[2])), ante))
 
 
-def _action(said: re.Match[str], state: BettingState, scale: float) -> str:
-    if said[1] in ("folds", "checks", "calls"):
-        return "f" if said[1] == "folds" else "c"
-    chips = said[3] if said[1] == "raises" else said[2]
+def _action(found: re.Match[str], state: BettingState, scale: float) -> str:
+    if found[1] in ("folds", "checks", "calls"):
+        return "f" if found[1] == "folds" else "c"
+    chips = found[3] if found[1] == "raises" else found[2]
     if chips is None:
-        raise TableError(f"{shown(said[0])} does not say to what amount")
+        raise TableError(f"{quoted(found[0])} does not say to what amount")
     return f"r{amount_text(state.put_in_before + round(_number(chips) * scale, 3))}"
 
 
 def _number(text: str) -> float:
     found = float(text.replace(",", ""))
     if found > 1e12:
-        raise TableError(f"{shown(text)} is more than anybody has: at most 10^12 are read")
+        raise TableError(f"{quoted(text)} is more than anybody has: at most 10^12 are read")
     return found
 
 
@@ -131,7 +131,7 @@ def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     """
     first, second = ("" if "?" in cards else cards for cards in hand.hole)
     checked = finished_hand(game, actions_of(hand.line), (first, second), hand.board, names=hand.names)
-    names, played = checked.names, followed(real_rules(game), actions_of(hand.line))
+    names, played = checked.names, follow_actions(real_rules(game), actions_of(hand.line))
     number = int.from_bytes(hashlib.sha256(f"{when}{checked.text()}".encode()).digest()[:5], "big")
     small, big = map(_dollars, game.blinds)
     found = [
@@ -144,10 +144,10 @@ def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     found += [f"Dealt to {hero} [{_cards(checked.holes[each])}]" for each in (0, 1) if names[each] == hero]
     street = 0
     for state, action in zip(played.states, played.actions, strict=True):
-        found += _dealt(checked, street, state.street)
+        found += _street_lines(checked, street, state.street)
         street = state.street
-        found.append(f"{names[state.player]}: {_said(state, action, game)}")
-    return "\n".join([*found, *_ended(checked, game, street)]) + "\n\n\n"
+        found.append(f"{names[state.player]}: {_action_text(state, action, game)}")
+    return "\n".join([*found, *_ending_lines(checked, game, street)]) + "\n\n\n"
 
 
 def _dollars(chips: float) -> str:
@@ -158,7 +158,7 @@ def _cards(text: str) -> str:
     return " ".join(text[place : place + 2] for place in range(0, len(text), 2))
 
 
-def _dealt(hand: LoggedHand, street: int, after: int) -> list[str]:
+def _street_lines(hand: LoggedHand, street: int, after: int) -> list[str]:
     """Return the lines of the streets dealt from `street` to `after`."""
     found = []
     for each in range(street, after):
@@ -167,7 +167,7 @@ def _dealt(hand: LoggedHand, street: int, after: int) -> list[str]:
     return found
 
 
-def _said(state: BettingState, action: str, game: HoldemGame) -> str:
+def _action_text(state: BettingState, action: str, game: HoldemGame) -> str:
     own = state.put_in[state.player]
     if action == "f":
         return "folds"
@@ -181,9 +181,9 @@ def _said(state: BettingState, action: str, game: HoldemGame) -> str:
     return f"raises {_dollars(target - state.to_call)} to {_dollars(target - state.put_in_before)}{all_in}"
 
 
-def _ended(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
+def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
     """Return the lines after the last action: returned bets, showdown, winnings and summary."""
-    played = followed(real_rules(game), actions_of(hand.betting))
+    played = follow_actions(real_rules(game), actions_of(hand.betting))
     last, names = played.states[-1], hand.names
     folds = played.actions[-1] == "f"
     put_in = [min(last.put_in)] * 2 if folds else [last.to_call] * 2
@@ -198,7 +198,7 @@ def _ended(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
         where = "before Flop" if not street else f"on the {_STREETS[street - 1]}"
         told[loser], told[1 - loser] = f"folded {where}", f"collected ({_dollars(pot)})"
     else:
-        found = [*_dealt(hand, street, 3), "*** SHOW DOWN ***"]
+        found = [*_street_lines(hand, street, 3), "*** SHOW DOWN ***"]
         won = won_chips(played, hand.holes, hand.board)
         for each in (0, 1):
             sign = 0.0 if won is None else won * (1 - 2 * each)

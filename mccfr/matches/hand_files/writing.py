@@ -27,7 +27,7 @@ def is_hands(path: Path) -> bool:
 
 @checked
 def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str | Game | HoldemGame) -> None:
-    """Write hands in the place of an earlier file of them, in one step: as a `.phhs` file, numbered from 1, or as text.
+    """Write hands as a `.phhs` file, numbered from 1, or as text; replaces an earlier file in one step.
 
     game  no-limit hold'em with the stacks and blinds of the hands: by its name, as a `Game`, or as a `[game]` table
 

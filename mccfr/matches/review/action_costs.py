@@ -18,9 +18,8 @@ from abstraction.cards import CARD_COUNT
 from mccfr.cards.card_index import Board, IndexedCards
 from mccfr.common.intervals import ratio95
 from mccfr.common.rng import EVALUATION, new_stream
-from mccfr.evaluation.hand_values import Below
+from mccfr.evaluation.hand_values import Below, reaches
 from mccfr.policy.strategy_profile import Behaviour
-from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
 LEAST_BOARDS = 4
@@ -68,7 +67,7 @@ class DecisionCosts:
         reach = np.zeros((2, self._dealing.hand_count))
         reach[below.player, hand], reach[1 - below.player] = 1.0, other
         if below.cards_to_come <= 1:
-            cards = below.listed(board, reach) if below.cards_to_come else below.dealt(board, reach)
+            cards = below.listed(board, reach) if below.cards_to_come else below.on_board(board, reach)
             _, action, weight = below.values(cards, (below.player,))
             faced = float(weight[below.player, hand])
             if not faced > _LEAST_MET * other.max(initial=0):
@@ -83,7 +82,7 @@ class DecisionCosts:
         held = self._dealing.hand_cards[hand].tolist()
         won, weights = [], []
         for number in range(self._boards):
-            _, action, weight = below.values(below.dealt(self._drawn(number, board, held), reach), (below.player,))
+            _, action, weight = below.values(below.on_board(self._drawn(number, board, held), reach), (below.player,))
             won.append(action[:, hand])
             weights.append(weight[below.player, hand])
         return np.array(won), np.array(weights)
@@ -98,7 +97,7 @@ class DecisionCosts:
             reach[1 - below.player] = other
             won, weights = [], []
             for number in range(PREFLOP_TIMES * self._boards):
-                _, action, weight = below.values(below.dealt(self._drawn(number, (), []), reach), (below.player,))
+                _, action, weight = below.values(below.on_board(self._drawn(number, (), []), reach), (below.player,))
                 won.append([np.bincount(self._class, row) for row in action])
                 weights.append(np.bincount(self._class, weight[below.player]))
             self._kept[key] = np.array(won), np.array(weights)
@@ -111,9 +110,10 @@ class DecisionCosts:
     def _walk_lines(self) -> None:
         """Fill the cache for all preflop lines of the policy, with one walk of each board."""
         below, hands = self._below(0), self._dealing.hand_count
-        reach, won, weights = self._reaches(), defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
+        reach = reaches(self._source, self._dealing, [()])
+        won, weights = defaultdict[int, list[Any]](list), defaultdict[int, list[Any]](list)
         for number in range(PREFLOP_TIMES * self._boards):
-            cards = below.dealt(self._drawn(number, (), []), np.ones((2, hands)))
+            cards = below.on_board(self._drawn(number, (), []), np.ones((2, hands)))
             live = cards.reach[0] > 0
             for node, player, action in below.by_decision(cards):
                 weight = self._dealing.disjoint_weight(np.where(live, reach[node][1 - player], 0.0))
@@ -122,17 +122,6 @@ class DecisionCosts:
         for node, found in won.items():
             other = reach[node][1 - int(self._source.game.tree.arrays.player[node])]
             self._kept[node, other.tobytes()] = np.array(found), np.array(weights[node])
-
-    def _reaches(self) -> dict[int, Floats]:
-        """Return [2, H] weights of both players' hands at each preflop decision by the policy."""
-        tree, found = self._source.game.tree, {0: self._dealing.reach.astype(np.float64)}
-        for node in np.flatnonzero((tree.arrays.kind == DECISION) & (tree.arrays.block < 2)).tolist():
-            player = int(tree.arrays.player[node])
-            rows = self._source.rows(node, self._dealing.bucket_row(0, player, ()))[0]
-            for column, child in enumerate(tree.children(node)):
-                found[child] = found[node].copy()
-                found[child][player] *= rows[:, column]
-        return found
 
     def _drawn(self, number: int, board: Board, held: list[int]) -> tuple[int, ...]:
         """Return full board `number`, without the cards in `held`."""

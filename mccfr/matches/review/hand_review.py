@@ -16,7 +16,7 @@ from mccfr.cards.card_index import Board, Deal
 from mccfr.games.betting import BettingState
 from mccfr.games.line_lookup import LineReading, taken_for
 from mccfr.games.translation import Translation, real_betting
-from mccfr.matches.acpc import BettingResult, played
+from mccfr.matches.acpc import BettingResult, follow_line
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.aivat import Aivat
 from mccfr.matches.equity_heuristic import EquityHeuristic
@@ -142,7 +142,7 @@ class Reviewer:
 
     def review(self, hand: LoggedHand, number: int) -> ReviewedHand:
         """Review a hand from `mccfr.matches.hand_files`; `number` seeds the draws of AIVAT's values."""
-        game = played(self._betting.rules, hand.betting)
+        game = follow_line(self._betting.rules, hand.betting)
         texts = ["", *("".join(hand.board[: street + 1]) for street in range(len(hand.board)))]
         boards = [self._dealing.read_board(street, text or None) for street, text in enumerate(texts)]
         trail, decisions, unknown, line = _LinePosition(self._source, self._betting), list[ReviewedDecision](), 0, ""

@@ -4,7 +4,7 @@ import hashlib
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ import numpy as np
 
 from abstraction.kernels.compiling import working_seconds
 from mccfr.common.intervals import ratio95
-from mccfr.common.signals import SignalInterrupt, signals_noted
 from mccfr.config.game_tables import HoldemGame
-from mccfr.evaluation.samples import SampleFile, StoppedError, shared
+from mccfr.evaluation.samples import SampleFile, play_left
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
 from mccfr.matches.hand_files.format_base import ROLES
@@ -24,7 +23,7 @@ from mccfr.matches.players import holdem_of, open_player
 from mccfr.matches.review.hand_review import POTS, ReviewedHand, Reviewer
 from mccfr.matches.socket_lines import FirstMessages
 from mccfr.policy.strategy_profile import Behaviour, Profile
-from mccfr.runs.phases import naming_phases
+from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from storage.atomic_outputs import begins_with, check_output
 from storage.json_files import parse_json
@@ -75,13 +74,18 @@ def review_hands(
         with closing(_Kept(keep, what, found)) as kept:
             kept.read(len(found))
             before = len(kept.known)
-            for number, record in _reviewed(reviewer, found, workers, kept):
-                kept.add(number, record)
-                done = len(kept.known)
-                phases.phase(f"reviewing hand {done:,} of {len(found):,}", done / len(found))
+            left = [number for number in range(len(found)) if number not in kept.known]
+
+            def play(number: int) -> dict[str, Any]:
+                hand = found[number].hand
+                assert hand is not None
+                return _record(found[number].where, hand, reviewer.review(hand, number))
+
+            with naming_steps(phases):
+                play_left(play, left, len(found), workers, kept, kept.add, "hand")
             records = [kept.known[number] for number in range(len(found))]
         seconds = working_seconds() - began
-    record = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(found)}
+    record: dict[str, Any] = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(found)}
     record |= {"refused": sum(refused.values()), "reasons": dict(refused.most_common(_TOLD))}
     rate = (len(found) - before) / seconds if seconds > 0 and len(found) > before else None
     return record | _summed(records, game, top) | {"seconds": round(seconds, 3), "hands_per_second": rate}
@@ -117,25 +121,6 @@ def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[l
     if refused:
         phases.message(f"{sum(refused.values()):,} hands are passed over, {len(found):,} are reviewed")
     return found, refused
-
-
-def _reviewed(
-    reviewer: Reviewer, found: Sequence[FoundHand], workers: int, kept: "_Kept"
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the records of hands that are not kept yet, as they are finished."""
-
-    def play(number: int) -> dict[str, Any]:
-        hand = found[number].hand
-        assert hand is not None
-        return _record(found[number].where, hand, reviewer.review(hand, number))
-
-    left = [number for number in range(len(found)) if number not in kept.known]
-    try:
-        with signals_noted(spared=0):
-            yield from shared(play, left, workers, kept.leave)
-    except SignalInterrupt as stop:
-        again = "give --keep FILE to go on later" if kept.path is None else f"the same command goes on from {kept.path}"
-        raise StoppedError(stop.number, f"{len(kept.known):,} of {len(found):,} hands; {again}") from None
 
 
 def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, Any]:

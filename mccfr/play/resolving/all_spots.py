@@ -7,16 +7,16 @@ player's reach. The sum over roots bounds the total (Burch, Johanson & Bowling 2
 each root).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from math import inf
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mccfr.games.game import Game
-from mccfr.play.resolving.reach_margins import gifts
 from mccfr.play.resolving.resolving_spot import Spot, Tables
 from mccfr.play.resolving.solve import METHODS, Effort, resolve
 from mccfr.solvers.public.public_tree import public_tree
@@ -68,7 +68,7 @@ def resolve_street(
     """Re-solve all spots of a street, each against the given strategy.
 
     players  whose strategies are replaced
-    reach    raise alternatives by gifts (`gifts`)
+    reach    raise alternatives by the opponent's earlier mistakes (`gifts`)
     merged   keep shared buckets on later streets and sample boards (`Spot`); values, gaps and bounds are still those
              of real hands
 
@@ -121,6 +121,35 @@ def resolve_streets(
         strategy, gap, spots = found.strategy, max(gap, found.gap_chips), spots + found.spots
         bound, excess = bound + found.bound_chips, excess + found.excess_chips
     return Whole(strategy, bound, excess, gap, spots)
+
+
+def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy) -> npt.NDArray[np.float64]:
+    """Return [H] the counterfactual amounts that may be added to the opponent's alternatives at a spot.
+
+    player    whose strategy is re-solved
+    board_of  returns the earlier board of a street, in the form that `Spot` takes
+
+    Reach subgame solving (Brown & Sandholm 2017, "Safe and nested subgame solving for imperfect-information games",
+    section 4). At an earlier decision, the opponent's hand may have had an action with a higher value than the one
+    leading here. Its value here may then rise by the difference before coming here pays. The alternatives are raised
+    by these differences of all the opponent's decisions on the path. Values are those of best responses to the
+    strategy in force, which is safe for any number of re-solved spots: a value before chance or the player's actions is
+    a mean of the values after them.
+    """
+    arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
+    here = spot.ranges(strategy)[player]
+    weight_here, given = spot.dealing.disjoint_weight(here), np.zeros(len(here))
+    for above, node in pairwise(path):
+        if int(arrays.player[above]) == player:
+            continue
+        before = Spot(spot.origin, above, board_of(int(arrays.block[above]) // 2))
+        ours = before.ranges(strategy)[player]
+        found = before.best_response(1 - player, ours, before.tables(strategy))
+        weight_before = before.dealing.disjoint_weight(ours)
+        # A gift in chips per hand is the same at all later nodes, while counterfactual values shrink with the range.
+        chips = found.value - found.action[node - int(arrays.first[above])]
+        given += np.divide(chips * weight_here, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
+    return given
 
 
 def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:

@@ -102,14 +102,14 @@ class Unsafe(Gadget):
 class Resolving(Gadget):
     """The opponent enters with any dealt hand, or takes the hand's alternative."""
 
-    def __init__(self, dealt: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
+    def __init__(self, deal: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
         """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
 
         The weights are those of the deal, not of the opponent's strategy.
         """
-        super().__init__(len(dealt), mistaken)
-        self._dealt, self._alternatives = dealt, alternatives
-        self._enter, self._leave = np.zeros_like(dealt), np.zeros_like(dealt)
+        super().__init__(len(deal), mistaken)
+        self._dealt, self._alternatives = deal, alternatives
+        self._enter, self._leave = np.zeros_like(deal), np.zeros_like(deal)
 
     def _entered(self) -> Floats:
         enter, leave = np.maximum(self._enter, 0), np.maximum(self._leave, 0)
@@ -144,14 +144,14 @@ class Maxmargin(Gadget):
     """The opponent enters with a hand of its choice, and wins the hand's value minus its alternative."""
 
     def __init__(
-        self, dealt: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
+        self, deal: Floats, alternatives: Floats, opponent_weight: Floats, mistaken: Floats | None = None
     ) -> None:
         """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
 
         opponent_weight  [H] weight of the player's hands that share no card with each hand
         """
-        super().__init__(len(dealt), mistaken)
-        self._live = (dealt > 0) & (opponent_weight > 0)
+        super().__init__(len(deal), mistaken)
+        self._live = (deal > 0) & (opponent_weight > 0)
         self._alternatives = alternatives
         self._share = np.divide(1.0, opponent_weight, out=np.zeros_like(opponent_weight), where=self._live)
         self._regret = np.zeros_like(opponent_weight)

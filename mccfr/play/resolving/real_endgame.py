@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from abstraction.cards import COMBO_COUNT
 from mccfr.cards.base import Cards
-from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingRules, BettingState, build_tree
@@ -52,7 +51,8 @@ def endgame(
     if streets <= _LISTED:
         dealt = endgame_cards(board, reach, streets)
     elif cards is not None:
-        dealt = _bucketed(cards, first, board, reach)
+        known = cards.after(first, board).from_street(first)
+        dealt = replace(known, reach=known.reach * reach)
     else:
         raise ValueError(f"{streets} streets follow: an endgame of more than {_LISTED} needs the whole game's buckets")
     kept = BettingRules(
@@ -70,17 +70,4 @@ def endgame(
         dealt,
         big_blind_chips=rules.minimum_bet,
         pot_chips=sum(state.put_in),
-    )
-
-
-def _bucketed(cards: Cards, street: int, board: Sequence[int], reach: npt.NDArray[np.float64]) -> ListedCards:
-    """Return a game's cards from a street's board on, with the game's buckets."""
-    known = cards.after(street, board)
-    return replace(
-        known,
-        reach=known.reach * reach,
-        board_cards=known.board_cards[street:],
-        board_parent=[np.zeros(1, np.int32), *known.board_parent[street + 1 :]],
-        bucket=known.bucket[street:],
-        buckets=known.buckets[street:],
     )

@@ -45,7 +45,7 @@ class ResolvingSpec(PlayerSpec):
 
 
 class ResolvingSeat(Seat):
-    """A policy at one seat of no-limit hold'em, re-solved from a street on (`mccfr.play.resolving.resolving_table`).
+    """A policy at one seat of no-limit hold'em, re-solved from a street on (`resolving_table`).
 
     Before that street it plays as `Seat` does. After it, its strategy is a function of the public state and its
     hand; only the action is random.
@@ -101,7 +101,7 @@ class ResolvingSeat(Seat):
         state = self.state
         if not isinstance(state, BettingState) or state.street < self.resolver.street:
             raise ValueError(
-                f"after {self.line!r} nobody acts, or the street comes before {self.resolver.settings.street}"
+                f"after {self.line!r} no player acts, or the street comes before {self.resolver.settings.street}"
             )
         board = self.dealing.read_board(state.street, self.cards)
         return self.resolver.at(self.position, self._acted, state, board)

@@ -189,19 +189,14 @@ def _rest(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
 
     merged  on later streets hands keep their shared buckets, renumbered from 0
     """
-    boards, masks = known.board_cards[street:], known.hand_masks()
-    bucket = [lossless_buckets(masks, known.reach, here) for here in boards]
-    for own, shared in zip(bucket[1:], known.bucket[street + 1 :], strict=True) if merged else ():
+    rest, masks = known.from_street(street), known.hand_masks()
+    bucket = [lossless_buckets(masks, known.reach, here) for here in rest.board_cards]
+    for own, shared in zip(bucket[1:], rest.bucket[1:], strict=True) if merged else ():
         for player in range(2):
             live = own[player] != NO_BUCKET
             occurring = _occurring(shared[player][live])
             number = np.zeros(occurring[-1] + 1, np.int32)
             number[occurring] = np.arange(len(occurring))
             own[player][live] = number[shared[player][live]]
-    return replace(
-        known,
-        board_cards=boards,
-        board_parent=[np.zeros(1, np.int32), *known.board_parent[street + 1 :]],
-        bucket=bucket,
-        buckets=np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64),
-    )
+    buckets = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64)
+    return replace(rest, bucket=bucket, buckets=buckets)

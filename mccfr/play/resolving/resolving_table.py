@@ -328,7 +328,7 @@ class PublicState:
 
     def responses_after(self, action: str, board: Board) -> RootValues:
         """Return the same on the next street's board after an action ended the street, before re-solving it."""
-        before, ranges = self._dealt(self.actions.index(action), self.ranges_after(action), tuple(board))
+        before, ranges = self._next_street(self.actions.index(action), self.ranges_after(action), tuple(board))
         return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
 
     def ranges_after(self, action: str) -> Floats:
@@ -345,24 +345,24 @@ class PublicState:
         state = self._resolver.seat.betting.apply(self.state, action)  # type: ignore[arg-type]
         if not isinstance(state, BettingState):
             return OVER
-        dealt = tuple(board) if state.street != self.state.street else ()
-        if (action, dealt) not in self._after:
-            self._after[action, dealt] = self._followed(action, state, dealt)
-        return self._after[action, dealt]
+        new_board = tuple(board) if state.street != self.state.street else ()
+        if (action, new_board) not in self._after:
+            self._after[action, new_board] = self._followed(action, state, new_board)
+        return self._after[action, new_board]
 
-    def _followed(self, action: str, state: BettingState, dealt: Board) -> "PublicState":
+    def _followed(self, action: str, state: BettingState, new_board: Board) -> "PublicState":
         if action not in self.actions:
             own = self.state.player == self.position  # chosen by another program at this seat, or before a restart
             nearest = self.actions[nearest_action(self.actions, action)]
             return self._answered(state, self.ranges_after(nearest) if own else self.ranges)
         number, ranges = self.actions.index(action), self.ranges_after(action)
-        if dealt:
-            before, ranges = self._dealt(number, ranges, dealt)
-            return self._again(before, ranges, state, dealt)
+        if new_board:
+            before, ranges = self._next_street(number, ranges, new_board)
+            return self._again(before, ranges, state, new_board)
         node = int(self._game.tree.arrays.first[self._node]) + number
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
-    def _dealt(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
+    def _next_street(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
         """Return the next street's spot by the solution in force, and both ranges there.
 
         number  of the action that ends this street

@@ -82,7 +82,7 @@ def is_networks(path: Path) -> bool:
 
 def write_networks(
     out: Path,
-    asked: Networks,
+    strategy: Networks,
     documents: Mapping[str, Any],
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool] = is_networks,
@@ -96,20 +96,20 @@ def write_networks(
     Raises `FileExistsError` if `out` may not be replaced.  Raises `ValueError` for parameters that are not finite, and
     for a game that needs files.
     """
-    game, files = asked.game, game_files(config_from(documents, "the run's configuration").game, Path())
+    game, files = strategy.game, game_files(config_from(documents, "the run's configuration").game, Path())
     if files:
         raise ValueError(
             f"{game.name} is made from files (game.{next(iter(files))}) that networks do not hold: use --tabulate"
         )
-    arrays = {**_networks(asked), **_seen(game, asked.config)}
+    arrays = {**_networks(strategy), **_seen(game, strategy.config)}
     if not np.isfinite(arrays["networks"]).all():
         raise ValueError("the run's networks have parameters that are not finite numbers")
     fields = {
         "code_sha256": {source.name: source.sha256 for source in sources(documents).values()},
         **{table: parse_json(canonical_json(documents[table]), table) for table in ("game", "solver")},
-        "outputs": "probabilities" if asked.shares else "advantages",
+        "outputs": "probabilities" if strategy.shares else "advantages",
         "actions": int(game.tree.arrays.count[game.tree.decisions].max()),
-        "parameters": _sizes(game, asked.config),
+        "parameters": _sizes(game, strategy.config),
         "features": {"version": VERSION, "columns": column_names(game)},
         "lines": list(game.tree.label) if is_dealt(game) else None,
         "provenance": dict(provenance),
@@ -200,10 +200,10 @@ def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
     return [make_network(game, infosets, player, config)[0].size for player in range(2)]
 
 
-def _networks(asked: Networks) -> dict[str, npt.NDArray[Any]]:
+def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays of the networks of both players, by file name without ending."""
-    kept = [np.flatnonzero(asked.tables[f"networks/player{player}/weight"]) for player in range(2)]
-    found = [[asked.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]
+    kept = [np.flatnonzero(strategy.tables[f"networks/player{player}/weight"]) for player in range(2)]
+    found = [[strategy.tables[f"networks/player{p}/{part}"][kept[p]] for p in range(2)] for part in _PARTS]
     width = max(table.shape[1] for table in found[0])
     wide = [np.pad(table, ((0, 0), (0, width - table.shape[1]))) for table in found[0]]
     return {

@@ -37,29 +37,29 @@ class OpenSpielWalk:
         todo: list[tuple[Any, int, tuple[int, ...]]] = [(self._game.new_initial_state(), 0, ())]
         histories = 0
         while todo:
-            state, node, dealt = todo.pop()
+            state, node, cards = todo.pop()
             histories += 1
             if histories > MAX_HISTORIES:
                 raise ValueError(f"{self._game} has more than {MAX_HISTORIES:,} histories, too many for this format")
             if state.is_terminal():
-                self._check_payoff(state, node, dealt)
+                self._check_payoff(state, node, cards)
             elif state.is_chance_node():
-                todo.extend(self._outcomes(state, node, dealt))
+                todo.extend(self._outcomes(state, node, cards))
             else:
-                self._decide(state, node, dealt, found)
-                todo.extend((state.child(action), child, dealt) for action, child in self._actions(state, node).items())
+                self._decide(state, node, cards, found)
+                todo.extend((state.child(action), child, cards) for action, child in self._actions(state, node).items())
         return found
 
-    def _outcomes(self, state: Any, node: int, dealt: tuple[int, ...]) -> list[tuple[Any, int, tuple[int, ...]]]:
+    def _outcomes(self, state: Any, node: int, cards: tuple[int, ...]) -> list[tuple[Any, int, tuple[int, ...]]]:
         tree, outcomes = self._source.game.tree, [outcome for outcome, _ in state.chance_outcomes()]
         if tree.arrays.kind[node] != CHANCE:
             if self._deals is None:
                 raise self._differs(node, "chance acts in OpenSpiel's and not in ours")
-            return [(state.child(card), node, (*dealt, card)) for card in outcomes]
+            return [(state.child(card), node, (*cards, card)) for card in outcomes]
         children = {int(tree.label[child]): child for child in tree.children(node)}
         if set(children) != set(outcomes):
             raise self._differs(node, f"OpenSpiel's chance has the outcomes {outcomes}, ours {list(children)}")
-        return [(state.child(outcome), child, dealt) for outcome, child in children.items()]
+        return [(state.child(outcome), child, cards) for outcome, child in children.items()]
 
     def _actions(self, state: Any, node: int) -> dict[int, int]:
         """Return {action id: child} of a decision, in the order of our actions."""
@@ -73,9 +73,9 @@ class OpenSpielWalk:
             raise self._differs(node, f"OpenSpiel's has the actions {state.legal_actions()}, ours {ids}")
         return dict(zip(ids, tree.children(node), strict=True))
 
-    def _decide(self, state: Any, node: int, dealt: tuple[int, ...], found: dict[str, dict[str, float]]) -> None:
+    def _decide(self, state: Any, node: int, cards: tuple[int, ...], found: dict[str, dict[str, float]]) -> None:
         ids = self._actions(state, node)
-        bucket = 0 if self._deals is None else self._bucket(self._deals, node, dealt)
+        bucket = 0 if self._deals is None else self._bucket(self._deals, node, cards)
         shares = self._source.probabilities(node, bucket).tolist()
         here = {str(action): share for action, share in sorted(zip(ids, shares, strict=True))}
         key = _key(self._game, state)
@@ -86,17 +86,17 @@ class OpenSpielWalk:
                 "reveal = 'result' or at most 3 cards: else take the format policy or csv"
             )
 
-    def _bucket(self, deals: "_Deals", node: int, dealt: tuple[int, ...]) -> int:
+    def _bucket(self, deals: "_Deals", node: int, cards: tuple[int, ...]) -> int:
         street, player = divmod(int(self._source.game.tree.arrays.block[node]), 2)
-        if deals.cards_dealt(street) != len(dealt):
-            raise self._differs(node, f"OpenSpiel has dealt {len(dealt)} cards")
-        return deals.bucket(street, player, dealt)
+        if deals.cards_dealt(street) != len(cards):
+            raise self._differs(node, f"OpenSpiel has dealt {len(cards)} cards")
+        return deals.bucket(street, player, cards)
 
-    def _check_payoff(self, state: Any, node: int, dealt: tuple[int, ...]) -> None:
+    def _check_payoff(self, state: Any, node: int, cards: tuple[int, ...]) -> None:
         arrays = self._source.game.tree.arrays
         ours = float(arrays.fixed[node])
         if arrays.showdown[node] != 0 and self._deals is not None:
-            ours += float(arrays.showdown[node]) * self._deals.result(dealt)
+            ours += float(arrays.showdown[node]) * self._deals.result(cards)
         theirs = state.returns()[0] * self._payoff_scale
         if arrays.kind[node] == DECISION or abs(ours - theirs) > _TOLERANCE * max(1.0, abs(ours)):
             raise self._differs(node, f"player 0 gets {theirs} in OpenSpiel's and {ours} in ours")
@@ -139,18 +139,18 @@ class _Deals:
         """Return the number of cards dealt up to a street, both hands included."""
         return 2 * self._hole + self._stops[street]
 
-    def _hands(self, dealt: tuple[int, ...]) -> tuple[int, int]:
+    def _hands(self, cards: tuple[int, ...]) -> tuple[int, int]:
         hole = self._hole
-        return self._hand[frozenset(dealt[:hole])], self._hand[frozenset(dealt[hole : 2 * hole])]
+        return self._hand[frozenset(cards[:hole])], self._hand[frozenset(cards[hole : 2 * hole])]
 
-    def bucket(self, street: int, player: int, dealt: tuple[int, ...]) -> int:
+    def bucket(self, street: int, player: int, cards: tuple[int, ...]) -> int:
         """Return the bucket of the player's hand."""
-        board = self._board[street][self._grouped(street, dealt[2 * self._hole :])]
-        return int(self._cards.bucket[street][player, board, self._hands(dealt)[player]])
+        board = self._board[street][self._grouped(street, cards[2 * self._hole :])]
+        return int(self._cards.bucket[street][player, board, self._hands(cards)[player]])
 
-    def result(self, dealt: tuple[int, ...]) -> float:
+    def result(self, cards: tuple[int, ...]) -> float:
         """Return +1 if player 0 wins the showdown, -1 if player 1 does, 0 for a tie."""
         last = len(self._stops) - 1
-        strength = self._cards.strength[self._board[last][self._grouped(last, dealt[2 * self._hole :])]]
-        mine, other = (int(strength[hand]) for hand in self._hands(dealt))
+        strength = self._cards.strength[self._board[last][self._grouped(last, cards[2 * self._hole :])]]
+        mine, other = (int(strength[hand]) for hand in self._hands(cards))
         return float(np.sign(mine - other))

@@ -131,7 +131,6 @@ def report_flops(
     seed: int | None,
     to: float | None,
     effort: Effort,
-    progress: Callable[[int, int], None] | None = None,
     page: PageWriter | None = None,
 ) -> ReportedFlops:
     """Report a line of a policy or run, or a spot, over flops, and write the tables.
@@ -157,7 +156,7 @@ def report_flops(
     spot, chosen = typed_spot(target.path), some_flops(flops)
     if spot is None:
         _refuse_given("a policy's line, of which nothing is solved", to=to)
-        found = _of_line(target, line, chosen, (run_outs, seed), effort, progress)
+        found = _of_line(target, line, chosen, (run_outs, seed), effort)
         tables, left_out, unreached = tables_of(found), [], []
     else:
         if line:
@@ -169,9 +168,7 @@ def report_flops(
         if not possible.any():
             raise ValueError(f"{target.path}: none of the {flops} flops leaves both ranges a hand: give wider ranges")
         within = _WITHIN if to is None else to
-        found, reached = solved_flops(
-            spot, Flops(chosen.cards[possible], chosen.weight[possible]), within, effort, progress
-        )
+        found, reached = solved_flops(spot, Flops(chosen.cards[possible], chosen.weight[possible]), within, effort)
         tables = tables_of(found)
         for row, share in zip(tables["flops"], reached.tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)
@@ -189,7 +186,6 @@ def _of_line(
     flops: Flops,
     sampling: tuple[int | None, int | None],
     effort: Effort,
-    progress: Callable[[int, int], None] | None,
 ) -> FlopReport:
     """Report a line of a policy or run.
 
@@ -197,7 +193,7 @@ def _of_line(
     """
     opened = open_target(target)
     run_outs, seed = (usual if given is None else given for given, usual in zip(sampling, (_RUN_OUTS, 0), strict=True))
-    return flop_report(Profile(opened.game, opened.strategy), line, flops, run_outs, seed, effort, progress)
+    return flop_report(Profile(opened.game, opened.strategy), line, flops, run_outs, seed, effort)
 
 
 def _refuse_given(what: str, **options: object) -> None:

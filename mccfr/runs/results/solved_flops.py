@@ -1,6 +1,6 @@
 """Solves a spot on many flops to an exploitability; each flop is a sample, so stopping loses little."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from mccfr.config.run_tables import Config
 from mccfr.config.spot_table import spot_document
 from mccfr.config.toml_files import config_from, load_config, to_document
 from mccfr.evaluation.flop_values import CLASSES, FlopReport, Flops, class_sums, pair_weights
-from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import holdem_subgame
 from mccfr.policy.strategy_profile import Profile
@@ -61,28 +61,31 @@ def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
     return possible
 
 
-class SolvedFlops(SampledWork):
+class SolvedFlops(SampledEvaluation):
     """Samples of a spot, one per flop: class sums as in `LineOnFlops`, and the exploitability reached.
 
     The exploitability is a share of the pot.
     """
 
+    least, option, step = 1, "flops", "flop"
+
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
         """Prepare a spot as returned by `typed_spot`; raises as its keys do, on the first flop."""
         self._spot, self._flops, self._to = spot, flops, to
+        self.what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
         made = self._game(0)[1]
         self.pot, self.actions = made.pot_chips, [made.tree.label[child] for child in made.tree.children(0)]
         self.fields = CLASSES * (2 * _PLAYER_COLUMNS + len(self.actions)) + 1
 
-    def _game(self, unit: int) -> tuple[Config, Game]:
-        board = cards_text(self._flops.cards[unit].tolist())
+    def _game(self, sample: int) -> tuple[Config, Game]:
+        board = cards_text(self._flops.cards[sample].tolist())
         config = config_from(spot_document({**self._spot, "board": board}, self._to, 1), f"the spot on {board}")
         assert isinstance(config.game, HoldemSubgame)
         return config, holdem_subgame(config.game, Path())
 
-    def play(self, unit: int) -> Floats:
+    def play(self, sample: int) -> Floats:
         """Solve the spot on one flop."""
-        config, game = self._game(unit)
+        config, game = self._game(sample)
         algorithm = algorithm_of(config)
         tables = private_tables(algorithm.layout(game))
         solver = algorithm.solver(game, tables, Share())
@@ -105,17 +108,15 @@ def solved_flops(
     flops: Flops,
     to: float,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-    progress: Callable[[int, int], None] | None = None,
 ) -> tuple[FlopReport, Floats]:
     """Return a report of a spot on flops, and the exploitability reached on each, as a share of the pot.
 
     flops  flops on which both ranges have hands (`has_hands`)
     to     exploitability to reach, as a share of the pot
 
-    Raises as `play_units`.
+    Raises as `run_samples`.
     """
-    units = SolvedFlops(spot, flops, to)
-    what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
-    found = play_units(units, len(flops.cards), effort, what=what, progress=progress)
-    classes, half = found[:, :-1].reshape(len(found), CLASSES, -1), units.pot / 2
-    return FlopReport("", units.actions, 0, (half, half), flops, classes, np.zeros((len(found), 0, 3))), found[:, -1]
+    samples = SolvedFlops(spot, flops, to)
+    found = run_samples(samples, len(flops.cards), effort)
+    classes, half = found[:, :-1].reshape(len(found), CLASSES, -1), samples.pot / 2
+    return FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(found), 0, 3))), found[:, -1]

@@ -8,15 +8,12 @@ Shows:
 
 import mmap
 import os
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from places import ROOT
 from refusals import refused
 from sessions import OUTCOME, make, trained
 from small_games import DeckOfClasses, deck_game, game_of
@@ -277,21 +274,3 @@ def test_memory_does_not_grow_with_the_tables(monkeypatch):
         dense = 8 * int((game.tree.row_slots * game.buckets).sum())
     assert dense > 40 << 20  # what the larger strategy would take
     assert peaks[1] < 1.2 * peaks[0] + (4 << 20) and peaks[1] < dense / 2
-
-
-@pytest.mark.slow
-def test_private_memory_of_a_process_is_bounded_by_a_small_part_of_300_megabytes():
-    """Resident anonymous memory as the system counts it; pages of mapped files are not this process's own."""
-    code = (
-        "import re, sys; sys.path[:0] = ['tests/mccfr/evaluation', 'tests']\n"
-        "from test_head_to_head_rows import *\n"
-        "def own(): return int(re.search(r'RssAnon:\\s+(\\d+)', open('/proc/self/status').read())[1]) / 1024\n"
-        "small = large_game(3, 40); play(small, spilled_strategy(small, 1), spilled_strategy(small, 2), boards=2)\n"
-        "game = large_game(9, 1600); sides = [Profile(game, spilled_strategy(game, seed)) for seed in (1, 2)]\n"
-        "before = own(); head_to_head(*sides, boards=3)\n"
-        "print(own() - before, 2 * int((game.tree.row_slots * game.buckets).sum()) / 2**20)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    grown, shares = map(float, done.stdout.split())
-    assert shares > 300 and grown < 80

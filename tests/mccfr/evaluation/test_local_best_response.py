@@ -26,10 +26,11 @@ import mccfr
 from mccfr.common.intervals import ratio95
 from mccfr.config.game_tables import Menu, PokerGame
 from mccfr.config.toml_files import load_config
+from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.local_best_response import LEAST_HANDS, local_best_response
-from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder
-from mccfr.evaluation.local_best_response.lbr_evaluation import _ListedUnits, enumerated
+from mccfr.evaluation.local_best_response.hand import Responder
+from mccfr.evaluation.local_best_response.lbr_evaluation import _ListedSamples, enumerated
 from mccfr.evaluation.local_best_response.responder_deals import ListedHand, ListedTable
 from mccfr.evaluation.local_best_response.settings import SETTINGS, SOLVED_SIZES, ResponderBetting
 from mccfr.evaluation.samples import Effort
@@ -72,8 +73,8 @@ def twin(game, strategy):
 
 def difference(game, seed=0):
     """Between the library and the twin, in the seat where they differ more."""
-    strategy = random_strategy(game, seed)
-    return np.abs(np.subtract(exact(game, strategy).seat_chips, twin(game, strategy))).max()
+    strategy, offset = random_strategy(game, seed), np.array([game.offset_chips, -game.offset_chips])
+    return np.abs(np.array(exact(game, strategy).best_response_chips) - offset - twin(game, strategy)).max()
 
 
 # --- equal to the twin ---
@@ -130,7 +131,7 @@ def test_leduc_rows_of_the_reference(name):
         "always raise": raising,
         "always fold": lambda game: pure_strategy(game, "f"),
     }
-    assert exact(LEDUC, made[name](LEDUC)).mean_chips == pytest.approx(REFERENCE[name], abs=5e-7)
+    assert exact(LEDUC, made[name](LEDUC)).value_chips == pytest.approx(REFERENCE[name], abs=5e-7)
 
 
 def test_the_reference_after_16_iterations_of_cfr_plus():
@@ -138,7 +139,7 @@ def test_the_reference_after_16_iterations_of_cfr_plus():
     solver = mccfr.solver(LEDUC, "cfr", variant="cfr+", averaging_power=1)
     solver.run(iterations=16)
     assert evaluate_exact(LEDUC, solver.strategy()).exploitability_chips == pytest.approx(0.276194, abs=5e-7)
-    assert exact(LEDUC, solver.strategy()).mean_chips == pytest.approx(0.198429, abs=5e-7)
+    assert exact(LEDUC, solver.strategy()).value_chips == pytest.approx(0.198429, abs=5e-7)
 
 
 # --- below the best response ---
@@ -150,7 +151,7 @@ def test_it_is_below_what_is_exact_where_deals_are_drawn():
     strategy = random_strategy(game)
     best = evaluate_exact(game, strategy).exploitability_chips
     found = local_best_response(Profile(game, strategy), hands=200)
-    assert 0 < found.ci95_chips[0] < found.mean_chips < best
+    assert 0 < found.ci95_chips[0] < found.value_chips < best
 
 
 @pytest.mark.parametrize("first", range(0, 100, 50))
@@ -159,9 +160,9 @@ def test_it_is_below_the_exact_best_response(first):
     for seed in range(first, first + 50):
         strategy = random_strategy(LEDUC, seed)
         found, best = exact(LEDUC, strategy), evaluate_exact(LEDUC, strategy)
-        for own, most in zip(found.seat_chips, best.best_response_chips, strict=True):
+        for own, most in zip(found.best_response_chips, best.best_response_chips, strict=True):
             assert own <= most + 1e-9
-        assert found.mean_chips > 0.3 * best.exploitability_chips, "what is found is worth something"
+        assert found.value_chips > 0.3 * best.exploitability_chips, "what is found is worth something"
 
 
 # --- planted errors ---
@@ -178,7 +179,7 @@ def test_a_responder_who_sees_the_opponents_hand_is_caught(monkeypatch):
     monkeypatch.setattr(ListedTable, "begun", seeing)
     assert difference(LEDUC) > 0.1
     calling = pure_strategy(LEDUC, "c")
-    assert exact(LEDUC, calling).mean_chips > evaluate_exact(LEDUC, calling).exploitability_chips + 0.1
+    assert exact(LEDUC, calling).value_chips > evaluate_exact(LEDUC, calling).exploitability_chips + 0.1
 
 
 def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
@@ -239,18 +240,18 @@ def test_a_translation_redrawn_at_each_decision_is_caught(monkeypatch):
 def test_what_is_sampled_agrees_with_what_is_exact(game, seed):
     built = game_of(game)
     side = Profile(built, random_strategy(built, seed))
-    lines, rows = ResponderBetting(real_betting(built), "2"), PolicyRows(side)
-    units = _ListedUnits(side, lines, rows, seed=3)
+    lines = ResponderBetting(real_betting(built), "2")
+    units = _ListedSamples(side, lines, seed=3)
     found = np.array([units.play(unit) for unit in range(1500)])
     error = found.std(axis=0) / np.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - enumerated(side, lines, rows)) < 4 * error).all()
+    assert (np.abs(found.mean(axis=0) - enumerated(side, lines)) < 4 * error).all()
     assert (error < 0.1).all(), "or the comparison says nothing"
 
 
 def units_of(game, strategy, count):
     """[count] what units of a game find."""
     side = Profile(game, strategy)
-    units = _ListedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), seed=0)
+    units = _ListedSamples(side, ResponderBetting(real_betting(game), "2"), seed=0)
     return np.array([units.play(unit).mean() for unit in range(count)])
 
 
@@ -272,7 +273,7 @@ def test_intervals_cover_what_they_should():
     """500 replications of 100 deals of their own."""
     strategy = random_strategy(KUHN, 2)
     found = units_of(KUHN, strategy, 500 * LEAST_HANDS).reshape(500, LEAST_HANDS)
-    assert 0.92 <= coverage(found, exact(KUHN, strategy).mean_chips) <= 0.98
+    assert 0.92 <= coverage(found, exact(KUHN, strategy).value_chips) <= 0.98
 
 
 def test_workers_keeping_and_time_change_nothing(tmp_path):
@@ -281,12 +282,13 @@ def test_workers_keeping_and_time_change_nothing(tmp_path):
     assert alone == local_best_response(side, hands=150, seed=4, effort=Effort(2, keep=tmp_path / "kept"))
     seen = []
     again = Effort(keep=tmp_path / "kept")
-    assert alone == local_best_response(side, hands=150, seed=4, effort=again, progress=lambda *done: seen.append(done))
+    with steps_reported(lambda *step: seen.append(step)):
+        assert alone == local_best_response(side, hands=150, seed=4, effort=again)
     assert seen == []
     assert alone != local_best_response(side, hands=150, seed=5)
     short = local_best_response(side, effort=Effort(seconds=1e-3))
-    assert short.hands == LEAST_HANDS and short.ci95_chips[0] < short.mean_chips < short.ci95_chips[1]
-    with pytest.raises(ValueError, match="holds units of another evaluation"):
+    assert short.samples == LEAST_HANDS and short.ci95_chips[0] < short.value_chips < short.ci95_chips[1]
+    with pytest.raises(ValueError, match="holds samples of another evaluation"):
         local_best_response(Profile(LEDUC, uniform_strategy(LEDUC)), hands=150, seed=4, effort=again)
 
 
@@ -332,8 +334,8 @@ def test_where_the_tree_holds_every_bet_setting_1_folds_and_calls_and_others_tak
     found = local_response.value(
         LEDUC, strategy, lambda state: [a for a in real_betting(LEDUC).actions(state) if a in ("f", "c")]
     )
-    assert exact(LEDUC, strategy, "1").seat_chips == pytest.approx(found, abs=1e-12)
-    assert exact(LEDUC, strategy, "1").mean_chips < whole.mean_chips
+    assert exact(LEDUC, strategy, "1").best_response_chips == pytest.approx(found, abs=1e-12)
+    assert exact(LEDUC, strategy, "1").value_chips < whole.value_chips
 
 
 # --- refused ---

@@ -23,7 +23,7 @@ from mccfr.common.rng import new_stream
 from mccfr.config.game_tables import GoofspielGame, LeducGame
 from mccfr.evaluation.local_best_response import local_best_response
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
-from mccfr.evaluation.local_best_response.lbr_evaluation import _DeckUnits, without_luck
+from mccfr.evaluation.local_best_response.lbr_evaluation import _DeckSamples, without_luck
 from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
 from mccfr.evaluation.methods import method_for
@@ -60,14 +60,16 @@ def on_board(board, own, street, looks=frozenset((0, 1, 2, 3)), seed=0):
 @pytest.mark.parametrize("setting", ["2", "3", "4", "fcpa"])
 def test_always_fold_loses_750(setting):
     found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), setting, hands=100)
-    assert found.seat_chips == pytest.approx((50, 100), abs=1e-9), "the small blind, and the big one after a bet"
+    assert found.best_response_chips == pytest.approx((50, 100), abs=1e-9), (
+        "the small blind, and the big one after a bet"
+    )
 
 
 def test_always_fold_loses_250_where_nobody_bets():
     found = local_best_response(Profile(GAME, pure_strategy(GAME, "f")), "1", hands=150)
     low, high = found.ci95_chips
     assert low <= 25 <= high and high - low < 15
-    assert found.seat_chips[0] == pytest.approx(50, abs=1e-9)
+    assert found.best_response_chips[0] == pytest.approx(50, abs=1e-9)
 
 
 def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
@@ -85,16 +87,16 @@ def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
 
 def test_units_are_deals_of_nine_cards():
     for number in range(20):
-        board, hands, _ = table().unit(number)
+        board, hands, _ = table().deal(number)
         cards = [*board.cards, *(card for pair in hands for card in parse_cards(combo_text(pair)))]
         assert len(set(cards)) == 9
-        again, same, _ = table().unit(number)
+        again, same, _ = table().deal(number)
         assert again.cards == board.cards and same == hands
 
 
 def test_weights_are_probabilities_on_every_street():
     """Where nothing has been played, the hands beside any board weigh 1 together, and each as much as it may."""
-    board, hands, _ = table().unit(3)
+    board, hands, _ = table().deal(3)
     dealt = DeckHand(board, hands[0])
     weight = dealt.prior()
     for left in (1225, 1081, 1035, 990):
@@ -140,7 +142,7 @@ def test_what_settles_an_all_in_is_right_in_expectation(street):
 
 
 def test_luck_is_nothing_on_average_and_what_goes_with_it_is_taken_off():
-    luck = np.array([[board.luck(hand) for hand in hands] for board, hands, _ in map(table().unit, range(1500))])
+    luck = np.array([[board.luck(hand) for hand in hands] for board, hands, _ in map(table().deal, range(1500))])
     assert (np.abs(luck.mean(axis=0)) < 4 * luck.std(axis=0) / np.sqrt(1500)).all()
     chips = 100 * luck + np.random.default_rng(0).normal(5, 10, luck.shape)
     rest = without_luck(chips, luck)
@@ -171,7 +173,7 @@ def test_a_responder_who_sees_the_river_early_is_caught(monkeypatch):
 
 def played_out(lines, rows, seat, unit, policy_seat):
     """Chips of one hand in which the policy holds the other hand of the unit, and sits at the table itself."""
-    board, hands, _ = table().unit(unit)
+    board, hands, _ = table().deal(unit)
     responder, dealt = Responder(lines, rows, seat, all_of_them), DeckHand(board, hands[seat])
     policy_seat.deal(1 - seat, combo_text(hands[1 - seat]), unit)
     state, readings = lines.betting.start()
@@ -206,7 +208,7 @@ def test_it_is_what_hands_played_out_win(setting, hands):
     """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
     side = random_side()
     lines, rows = ResponderBetting(real_betting(GAME), setting), PolicyRows(side)
-    units, seat_of_policy = _DeckUnits(side, lines, rows, 0), Seat(random_policy.policy(), seed=9)
+    units, seat_of_policy = _DeckSamples(side, lines, 0), Seat(random_policy.policy(), seed=9)
     averaged = np.array([units.play(unit)[:2] for unit in range(hands)])
     played = np.array(
         [[played_out(lines, rows, seat, unit, seat_of_policy) for seat in range(2)] for unit in range(hands)]

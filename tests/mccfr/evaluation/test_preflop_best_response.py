@@ -24,13 +24,12 @@ from abstraction.cards import hand_cards
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.common.intervals import student95
 from mccfr.config.game_tables import PokerGame
-from mccfr.evaluation import exact_flops, preflop_best_response
+from mccfr.evaluation import preflop_best_response
 from mccfr.evaluation.board_game import card_game
 from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.exact_flops import evaluate_flops
 from mccfr.evaluation.methods.exact_method import ExactMethod, ExactOptions
-from mccfr.evaluation.preflop_best_response import FirstStreet, SecondStreetBoards
+from mccfr.evaluation.preflop_best_response import FirstStreet, SecondStreetBoards, evaluate_flops
 from mccfr.evaluation.samples import Effort
 from mccfr.evaluation.stratified_boards import BoardStrata
 from mccfr.games.betting import BettingRules, build_tree
@@ -50,8 +49,9 @@ def game(name):
 
 def every_unit(name, seed):
     side = Profile(game(name), random_strategy(game(name), seed))
-    units, boards = SecondStreetBoards(side), len(game(name).cards.listed().board_cards[1])
-    units.draw(boards, 0, boards)
+    boards = len(game(name).cards.listed().board_cards[1])
+    units = SecondStreetBoards(side, 0, boards)
+    units.draw(boards)
     return units, np.array([units.play(unit) for unit in range(boards)])
 
 
@@ -172,8 +172,8 @@ def flop_game():
 
 def test_a_flop_counts_for_all_that_are_alike_but_for_suits():
     own = flop_game()
-    units = SecondStreetBoards(Profile(own, random_strategy(own, 1)))
-    assert units.all_flops() == 1755 and units.times.sum() == 22_100
+    units = SecondStreetBoards(Profile(own, random_strategy(own, 1)), every=True)
+    assert units.draw(8) == 1755 and units.times.sum() == 22_100
     flop = next(number for number, times in enumerate(units.times.tolist()) if times == 12)
     found, cards = units.play(flop), np.array(units.boards[flop])
     alike = {tuple(sorted((cards // 4 * 4 + np.array(suits)[cards % 4]).tolist())) for suits in permutations(range(4))}
@@ -190,7 +190,7 @@ def test_how_long_all_flops_take_is_said_first(monkeypatch):
     def begin(*_):
         raise BegunError
 
-    monkeypatch.setattr(exact_flops, "evaluate_flops", begin)
+    monkeypatch.setattr(preflop_best_response, "evaluate_flops", begin)
     own, told = flop_game(), []
     own = replace(own, cards=WholeDeck((0, 3, 4), np.full((3, 2), 7), lambda: by_ranks((7, 5))))
     for options in (ExactOptions(), ExactOptions(flops=8)):

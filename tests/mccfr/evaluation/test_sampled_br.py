@@ -26,9 +26,16 @@ from mccfr.evaluation.head_to_head import PolicyPair
 from mccfr.evaluation.methods import measure
 from mccfr.evaluation.methods.sampled_methods import street_number
 from mccfr.evaluation.preflop_best_response import SecondStreetBoards
-from mccfr.evaluation.sampled_best_response import _Sample, _sampled, sampled_best_response
+from mccfr.evaluation.sampled_best_response import BestResponseSamples, sampled_best_response
 from mccfr.evaluation.samples import Effort
-from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, flops_in_order, stratified95, units_each
+from mccfr.evaluation.stratified_boards import (
+    BoardSamples,
+    BoardStrata,
+    drawn_boards,
+    flops_in_order,
+    stratified95,
+    units_each,
+)
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
@@ -52,6 +59,11 @@ def both(name, strategy, street):
     return [naive_value(game(name), strategy, player, street) for player in range(2)]
 
 
+def board_by_board(samples):
+    BoardSamples.draw(samples, samples.most)
+    return np.array([samples.play(sample) for sample in range(samples.most)])
+
+
 # --- against the definition ---
 
 
@@ -67,13 +79,11 @@ def test_over_all_boards_it_equals_enumeration_from_each_street(name, seed):
         assert found.value_chips == pytest.approx(sum(expected) / 2, abs=1e-9)
         if seed:
             continue
-        lies, listed, first = _sampled(game(name), street)
-        if first:
-            continue  # test_first_street
-        sample = _Sample(Profile(game(name), strategy), lies, street)  # the same, board by board
-        sample.draw(listed, seed, listed)
-        units = np.array([sample.play(unit) for unit in range(listed)])
-        won = units[:, :2].sum(axis=0) / units[:, 2].sum() + [game(name).offset_chips, -game(name).offset_chips]
+        samples = BestResponseSamples(Profile(game(name), strategy), street)
+        if samples.first is not None:
+            continue  # test_preflop_best_response
+        played = board_by_board(samples)
+        won = played[:, :2].sum(axis=0) / played[:, 2].sum() + [game(name).offset_chips, -game(name).offset_chips]
         assert won == pytest.approx(expected, abs=1e-9)
 
 
@@ -91,8 +101,8 @@ def test_the_earlier_he_responds_the_more_he_wins(name):
 
 def test_a_choice_before_the_board_is_scored_as_the_definition_says():
     name, strategy = "leduc", random_strategy(game("leduc"), 5)
-    units = SecondStreetBoards(Profile(game(name), strategy))
-    units.draw(5, 3, 6)
+    units = SecondStreetBoards(Profile(game(name), strategy), 3, 6)
+    units.draw(5)
     found, first = np.array([units.play(unit) for unit in range(5)]), units.first
     worth = found[:, :-2].reshape(5, *first._shape)
     for player in range(2):
@@ -132,9 +142,7 @@ def test_planted_a_responder_who_sees_the_other_hand_wins_more():
         reach = cards.reach.copy()
         reach[1, np.arange(len(reach[1])) != other] = 0
         one = replace(game(name), cards=replace(cards, reach=reach))
-        sample, boards = _Sample(Profile(one, strategy), 1, 1), len(cards.board_cards[1])
-        sample.draw(boards, 0, boards)
-        found = np.array([sample.play(unit) for unit in range(boards)])
+        found = board_by_board(BestResponseSamples(Profile(one, strategy), 1))
         seen, weight = seen + found[:, 0].sum(), weight + found[:, 2].sum()
     assert seen / weight > naive_value(game(name), strategy, 0, 1) + 1e-3
 
@@ -281,7 +289,7 @@ def test_workers_and_budget_change_nothing_else():
     one = sampled_best_response(side, 2, 20, 3)
     assert one == sampled_best_response(side, 2, 20, 3, Effort(2))
     timed = sampled_best_response(side, 2, seed=3, effort=Effort(seconds=0.2))
-    assert timed == sampled_best_response(side, 2, timed.boards, 3)
+    assert timed == sampled_best_response(side, 2, timed.samples, 3)
 
 
 def measured(method, name="leduc", **options):

@@ -17,6 +17,7 @@ from deep import trained
 from refusals import refusals
 
 from mccfr.evaluation import sampled_head_to_head
+from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.sampled_head_to_head import deal_parts, head_to_head_on_deals
 from mccfr.evaluation.samples import Effort
 from mccfr.policy.strategy_profile import Profile
@@ -89,9 +90,10 @@ def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in()
     assert one == -other != 0
     told = []
     folds = Profile(game, pure_strategy(game, action="f"))
-    won = head_to_head_on_deals(folds, mine, 20, 0, lambda *counts: told.append(counts)).mean_chips
+    with steps_reported(lambda *step: told.append(step)):
+        won = head_to_head_on_deals(folds, mine, 20, 0).mean_chips
     assert -100 <= won < 0
-    assert told == [(20, 20)]
+    assert told == [("board", 20, 20)]
 
 
 def of_flop_holdem():

@@ -20,6 +20,7 @@ from strategies import random_strategy
 
 import mccfr
 from mccfr.config.game_tables import PokerGame
+from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.self_consistency import _DecisionSample, _result, self_consistency
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
@@ -150,6 +151,7 @@ def test_sampled_flops_cover_and_do_not_depend_on_workers():
     covered = [low <= many.lost[0] <= high for _, (low, high) in (found.lost for found in few)]
     assert sum(covered) >= 3
     told = []
-    assert self_consistency(side, boards=12, seed=2, workers=2, progress=lambda *each: told.append(each)) == few[0]
-    assert told == [(done, 12) for done in range(1, 13)]
+    with steps_reported(lambda *step: told.append(step)):
+        assert self_consistency(side, boards=12, seed=2, workers=2) == few[0]
+    assert told == [("board", done, 12) for done in range(1, 13)]
     refused("at least 8", self_consistency, side, boards=7)

@@ -31,14 +31,14 @@ from mccfr.common.rng import EVALUATION
 from mccfr.config.game_tables import GoofspielGame, PokerGame
 from mccfr.config.toml_files import load_config
 from mccfr.evaluation import methods
+from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods import check_method, measure
 from mccfr.evaluation.samples import Effort, StoppedError
 from mccfr.evaluation.trained_best_response import trained_best_response
 from mccfr.evaluation.trained_best_response import trained_br_evaluation as module
-from mccfr.evaluation.trained_best_response.knowledge import knowledge
 from mccfr.evaluation.trained_best_response.scoring import ResponderScores
-from mccfr.evaluation.trained_best_response.trained_br_evaluation import ResponderSearch
+from mccfr.evaluation.trained_best_response.trained_br_evaluation import ResponderSearch, responder_game
 from mccfr.evaluation.trained_best_response.training import Training
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
@@ -94,7 +94,7 @@ def test_no_seed_is_above_the_exact_figure():
 def test_the_policy_stands_still(sampler):
     """Its rows are what they were to the last bit, and it plays by its own buckets."""
     side = side_of("blind")
-    training = Training(knowledge(side.game, None).game, side, 3, sampler)
+    training = Training(responder_game(side.game, None).game, side, 3, sampler)
     training.train(5_000, 1, lambda: False)
     for seat, tables in enumerate(training._tables):
         for block in range(1 - seat, 4, 2):
@@ -116,7 +116,7 @@ def test_what_is_best_by_regrets():
 def another():
     """A responder who has learnt from other deals, by which the luck of boards is judged."""
     side = side_of("blind")
-    game = knowledge(side.game, None).game
+    game = responder_game(side.game, None).game
     training = Training(game, side, 99, PUBLIC)
     training.train(50_000, 1, lambda: False)
     return learnt_strategy(game, training.learnt("the largest regret"))
@@ -128,9 +128,9 @@ def luck(seeds, *, nodes, planted=None):
     Two boards are played.  What they are worth to another responder, more than all boards, is taken off: its mean is 0.
     """
     side, found = side_of("blind"), []
-    known = knowledge(side.game, None)
+    known = responder_game(side.game, None)
     for seed in range(seeds):
-        trial = ResponderSearch(side, known, nodes, 2, seed, PUBLIC, Effort(), lambda *_: None)
+        trial = ResponderSearch(side, known, nodes, 2, seed, PUBLIC, Effort())
         with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
             if planted is not None:
                 planted(patch, known.game, seed)
@@ -142,7 +142,7 @@ def luck(seeds, *, nodes, planted=None):
             scored = sum(units.play(board) for board in range(2))
             assert trial.score().best_response_chips == pytest.approx(scored[:2] / scored[-1])
         units = ResponderScores(both, side, seed, EVALUATION)
-        truth = sum(units.play(board) for board in range(units.listed))
+        truth = sum(units.play(board) for board in range(units.most))
         above = scored[:-1] / scored[-1] - truth[:-1] / truth[-1]
         found.append(above[:2] - above[2:])
     return np.array(found)
@@ -205,8 +205,8 @@ def test_processes_and_stops_change_nothing(sampler, tmp_path):
             os.kill(os.getpid(), signal.SIGTERM)
 
     for _ in range(2):
-        with pytest.raises(StoppedError, match=r"stopped by signal .* the same command goes on from"):
-            found_by(side, sampler=sampler, effort=Effort(keep=keep), progress=stop)
+        with steps_reported(stop), pytest.raises(StoppedError, match=r"stopped by signal .* goes on from"):
+            found_by(side, sampler=sampler, effort=Effort(keep=keep))
         number = itertools.count()
     assert found_by(side, sampler=sampler, effort=Effort(keep=keep)) == alone
     with pytest.raises(ValueError, match="holds the responder of another evaluation"):
@@ -220,7 +220,8 @@ def test_a_time_is_kept_and_told(capsys):
     assert "trained for" in methods.record_text(found, "1 s") and "trained-br" in methods.method_named(
         "trained-br"
     ).short(found)
-    trained_best_response(side_of("kuhn"), nodes=1_000, progress=lambda *step: told.append(step))
+    with steps_reported(lambda *step: told.append(step)):
+        trained_best_response(side_of("kuhn"), nodes=1_000)
     phases = list(dict.fromkeys(what.split(")")[0].split(",")[0] for what, _, _ in told))
     assert phases == ["(training a responder", "(choosing a responder", "(scoring a responder"]
 
@@ -241,14 +242,14 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
         (["--sampler", "cfr"], "it must be one of public-chance-sampling, external-sampling"),
         (
             ["--setting", 2],
-            "the method trained-br has no --setting; what it takes: --responder-abstraction, --responder-",
+            "the method trained-br has no --setting; what it takes: --responder-abstraction, --nodes",
         ),
     ):
         assert said in refusal(capsys, "evaluate", directory, "--method", "trained-br", "--nodes", 1000, *options)
     with pytest.raises(ValueError, match="deals no cards beside its tree: use the method exact"):
         check_method(build_game(GoofspielGame(cards=3), None), "trained-br")
     turn = game_of("turn")
-    refused("is not an abstraction: build it with mccfr abstraction build", knowledge, turn, tmp_path)
+    refused("is not an abstraction: build it with mccfr abstraction build", responder_game, turn, tmp_path)
 
 
 @pytest.mark.slow

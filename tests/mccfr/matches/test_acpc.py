@@ -10,21 +10,18 @@ Shows:
   (test_a_player_whose_line_is_cut_comes_back)
 """
 
-import warnings
 from random import Random
 
 import pytest
 from acpc import dealer, plan, rules, session
 from places import DATA
-from pokerkit import HandHistory
 from random_policy import policy
 from refusals import refusals, refused
 
-from mccfr.matches.acpc import TableError, followed, played, read_state, won_chips
+from mccfr.matches.acpc import TableError, follow_actions, follow_line, read_state, won_chips
 from mccfr.matches.acpc_log import LoggedHand, MatchLog, read_hand
 from mccfr.matches.acpc_session import AcpcSession
 from mccfr.matches.dealer import LocalSeat, replay_of, score, score_text
-from mccfr.matches.hand_files.writing import write_hands
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.player import Program
 from mccfr.play.policy_seat import Seat
@@ -89,9 +86,9 @@ def test_our_dealer_says_what_the_real_one_did():
             hand = read_hand(line)
             state, said = "", [text for to, _, text in messages if to and f":{number}:" in text[12:16]]
             ours = []
-            actions = played(rules(), hand.betting).actions
+            actions = follow_line(rules(), hand.betting).actions
             for count in range(len(actions) + 1):
-                game = followed(rules(), actions[:count])
+                game = follow_actions(rules(), actions[:count])
                 over, board = isinstance(game.state, int), hand.board[: game.text.count("/")]
                 for position in (0, 1):
                     holes = tuple(
@@ -104,7 +101,7 @@ def test_our_dealer_says_what_the_real_one_did():
                         .text()
                     )
             assert sorted(ours) == sorted(said), state
-            assert won_chips(followed(rules(), actions), hand.holes, hand.board) == hand.chips[0]
+            assert won_chips(follow_actions(rules(), actions), hand.holes, hand.board) == hand.chips[0]
 
 
 # --- whatever may come (test_fuzz, too) ---
@@ -122,7 +119,7 @@ def test_a_hand_that_is_dealt_from_its_beginning_after_a_cut_is_played_as_before
     client, lines = session("always-call"), [b"MATCHSTATE:1:7::|2hAc", b"MATCHSTATE:1:7:cr300:|2hAc"]
     answers = [client.answer(line) for line in lines]
     assert [answer.rpartition(":")[2] for answer in answers] == ["c", "c"]
-    refused("has changed what he said", session_after(lines).answer, b"MATCHSTATE:1:7:r300:|2hAc", error=TableError)
+    refused("has changed an action", session_after(lines).answer, b"MATCHSTATE:1:7:r300:|2hAc", error=TableError)
     client.reconnected()
     assert [client.answer(line) for line in lines] == answers
 
@@ -151,7 +148,7 @@ test_refusals = refusals(
     ("not that of its streets", ["MATCHSTATE:1:0:cc/:|2hAc"]),
     ("hand 2 comes after hand 3", ["MATCHSTATE:1:3:r300:|2hAc", "MATCHSTATE:1:2::|2hAc"]),
     ("dealt again", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r300r900:2hAd|"]),
-    ("has changed what he said", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r400:2hAc|"]),
+    ("has changed an action", ["MATCHSTATE:0:3:r300:2hAc|", "MATCHSTATE:0:3:r400:2hAc|"]),
     (".", ["MATCHSTATE:0:0:cc/:2hAc|/5sKs7s", "MATCHSTATE:0:0:cc/cc/:2hAc|/5sKs7d/2d"]),
     call=answered,
     error=TableError,
@@ -211,9 +208,9 @@ def test_illegal_answers_become_the_nearest_legal_ones_and_others_are_passed_ove
     at = dealer(of, warned=warned.append)
     at._seats = [LocalSeat(session("always-call")), RudeSeat(Random(3))]
     hands = [at.play(number) for number in range(of.hands)]
-    assert at.changed > 20 and any("passed over" in text for text in warned)
+    assert at.changed > 20 and any("is ignored" in text for text in warned)
     assert any("r123456' is not legal" in text and "becomes r20000" in text for text in warned)
-    assert all(played(rules(), hand.betting) for hand in hands)
+    assert all(follow_line(rules(), hand.betting) for hand in hands)
 
 
 def test_no_more_than_63_actions_fit_on_a_street():
@@ -224,7 +221,7 @@ def test_no_more_than_63_actions_fit_on_a_street():
     warned, of = [], plan(hands=2)
     at = dealer(of, warned=warned.append)
     at._seats = [LocalSeat(AcpcSession(Smallest(Seat(policy()).betting), rules())) for _ in range(2)]
-    refused("has changed what he said", at.play, 0, error=TableError)
+    refused("has changed an action", at.play, 0, error=TableError)
     assert len(warned) == 1 and "is not legal" in warned[0] and warned[0].endswith("becomes c")
 
 
@@ -258,21 +255,6 @@ def test_a_match_goes_on_from_its_log(tmp_path):
     text = whole.read_text().replace("STATE:3:", "STATE:x:")
     whole.write_text(text)
     refused(r"whole.log, line 5: 'STATE:x:", MatchLog, whole, of.fields(), replay_of(of), error=TableError)
-
-
-def test_pokerkit_reads_logs_and_hands(tmp_path):
-    """Both the log, by its own reader of ACPC logs, and the file of hands."""
-    of = plan(hands=25)
-    at = dealer(of, ("odd-size", "random"))
-    hands = [at.play(number) for number in range(of.hands)]
-    write_hands(tmp_path / "hands.phhs", [hand.hand() for hand in hands], of.game)
-    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        histories = list(HandHistory.load_all(file))
-        for history, hand in zip(histories, hands, strict=True):
-            *_, state = iter(history)
-            assert [float(stack) - 20_000 for stack in state.stacks] == list(hand.chips)
-            assert tuple(history.players) == hand.names
 
 
 def test_hands_that_were_not_shown_are_written_so():

@@ -60,7 +60,7 @@ def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
                 assert ended(connection), name
         visit(port)
     assert "error" not in came and came["score"].hands == 2
-    assert sum("and is hung up on" in text for text in said) == len(NO_PLAYERS)
+    assert sum("its connection is closed" in text for text in said) == len(NO_PLAYERS)
     assert all(text.isprintable() and len(text) < 300 for text in said)
 
 
@@ -89,9 +89,9 @@ def door(greeting=20.0):
 def test_visitors_have_a_time_of_their_own():
     with door(greeting=0.1) as (at, port, told):
         late = [connected(port), connected(port, b"VERS")]
-        refused("nobody has come in time", at.wait, 0.3, lambda *_: True, error=TimeoutError)
+        refused("no client has connected in time", at.wait, 0.3, lambda *_: True, error=TimeoutError)
         assert all(map(ended, late)) and at.visitors() == []
-        assert [text.partition(" has not said VERSION:2.0.0 for 0.1 s")[1] != "" for text in told] == [True, True]
+        assert [text.partition(" has not sent VERSION:2.0.0 within 0.1 s")[1] != "" for text in told] == [True, True]
 
 
 def test_only_so_many_wait_at_a_door():
@@ -102,7 +102,7 @@ def test_only_so_many_wait_at_a_door():
             at.wait(0.05, lambda visitor, _: greeted.append(visitor))
         crowd = [connected(port) for _ in range(2 * MOST_VISITORS)]
         assert len(at.visitors()) == MOST_VISITORS and greeted[0] in at.visitors()
-        assert sum("gives way" in text for text in told) == MOST_VISITORS + 1
+        assert sum("makes room" in text for text in told) == MOST_VISITORS + 1
         with connected(port, VERSION) as player:
             visitor, text = at.wait(20, lambda *_: True)
             assert (visitor.port, text) == (player.getsockname()[1], "")
@@ -144,7 +144,7 @@ def test_few_messages_are_told():
     few = FirstMessages(told.append, 3)
     for number in range(100):
         few(str(number))
-    assert told == ["0", "1", "2", "more of this kind is not told"]
+    assert told == ["0", "1", "2", "further messages of this kind are not shown"]
 
 
 # --- a line that is cut ---
@@ -183,7 +183,7 @@ def test_a_seat_goes_back_to_the_address_of_its_player():
         assert all(map(ended, strangers))
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
     assert "error" not in came and came["score"].hands == 4
-    assert sum("wants the seat of Bob, who came from 127.0.0.1" in text for text in said) == 3
+    assert sum("is not Bob, whose address is 127.0.0.1" in text for text in said) == 3
 
 
 def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
@@ -207,7 +207,7 @@ def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
         assert ended(waiting)
         sitting.cut()
         visit(port)
-    assert "error" not in came and any("finds no seat that is free" in text for text in said)
+    assert "error" not in came and any("finds no free seat" in text for text in said)
 
 
 def ports(said):
@@ -216,7 +216,7 @@ def ports(said):
 
 def seated(said, players):
     """Wait until all sit, and cut their lines."""
-    wait_for(lambda: sum("is here" in text for text in said) >= len(players), 20)
+    wait_for(lambda: sum("has connected" in text for text in said) >= len(players), 20)
     for each in players:
         each.close()
 
@@ -249,7 +249,7 @@ def test_players_who_cannot_be_told_apart_end_a_match():
     with dealing(plan(hands=6), ports=[0]) as (port, came, said):
         seated(said, [connected(port, VERSION), connected(port, VERSION)])
         play(port).join()
-    assert " and who comes back cannot be told: give each a port of his own" in str(came["error"])
+    assert " and a client from there may be either: give each player a port of its own" in str(came["error"])
 
 
 def test_who_leaves_before_the_match_has_no_seat():
@@ -259,4 +259,7 @@ def test_who_leaves_before_the_match_has_no_seat():
         for thread in [play(port), play(port)]:
             thread.join()
     assert "error" not in came and came["score"].hands == 2
-    assert [text.partition(" is here")[0] for text in said if "is here" in text][:2] in (["Ada", "Ada"], ["Ada", "Bob"])
+    assert [text.partition(" has connected")[0] for text in said if "has connected" in text][:2] in (
+        ["Ada", "Ada"],
+        ["Ada", "Bob"],
+    )

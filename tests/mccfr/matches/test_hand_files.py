@@ -16,7 +16,7 @@ from slumbot_double import Double
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.translation import actions_of
-from mccfr.matches.acpc import followed
+from mccfr.matches.acpc import follow_actions
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.hand_files import hand_files, read_hands
 from mccfr.matches.hand_files.writing import write_hands
@@ -68,7 +68,7 @@ def found(path, game=GAME):
 
 def slumbots(hand):
     """A hand as Slumbot's server tells it to who sits at the big blind; its own cards where they were shown."""
-    played, text, street = followed(rules(), actions_of(hand.betting)), "", 0
+    played, text, street = follow_actions(rules(), actions_of(hand.betting)), "", 0
     for state, action in zip(played.states, played.actions, strict=True):
         text += "/" * (state.street - street)
         street = state.street

@@ -40,7 +40,7 @@ from mccfr.matches import match_series, round_robin
 from mccfr.matches.aivat import Aivat
 from mccfr.matches.equity_heuristic import EquityHeuristic
 from mccfr.matches.hand_files.writing import write_hands
-from mccfr.matches.match import LEAST_PAIRS, Contender, Match, _figure, match
+from mccfr.matches.match import LEAST_PAIRS, Contender, Match, match
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import OpenedPlayer, open_player
 from mccfr.matches.programs import PROGRAMS, ProgramSpec, program_named
@@ -124,7 +124,7 @@ def test_intervals_hold_as_often_as_they_say():
                 where = np.flatnonzero(dealt == number)
                 own = share[group] / share[group].sum()
                 pairs[where] = rng.choice(figure[group], (2, len(where)), p=own).mean(axis=0)
-            low, high = _figure(pairs[:, None], 0).ci95_chips
+            _, (low, high) = ratio95(pairs, np.ones(LEAST_PAIRS))
             held += low <= at.truth <= high
         assert 0.92 <= held / 500 <= 0.98
 
@@ -149,7 +149,7 @@ def test_units_follow_from_their_numbers_alone(tmp_path):
     assert np.array_equal(match(contenders, 200, seed=6, effort=kept).pairs, whole.pairs)
     assert np.array_equal(match(contenders, 260, seed=6, effort=kept).pairs[:100], whole.pairs)
     assert match(contenders, 201, seed=6, effort=kept).hands == 202
-    refused("units of another evaluation", match, (one, program("always-call")), 200, seed=6, effort=kept)
+    refused("samples of another evaluation", match, (one, program("always-call")), 200, seed=6, effort=kept)
 
 
 def test_a_heuristic_that_learns_from_scored_hands_is_seen():

@@ -4,114 +4,62 @@ Shows:
 
 * A seat never acts illegally, in any game of the poker family (test_no_action_is_illegal_and_no_state_goes_astray,
   test_seats_play_every_game_of_the_poker_family)
-* PokerKit reads the written hands and pays the same chips (test_sessions_are_legal_and_keep_step,
-  test_pokerkit_reads_the_hands)
+* PokerKit reads the written hands and pays the same chips (test_sessions_are_legal_and_keep_step)
 """
 
-import warnings
 from collections import Counter
-from random import Random
 
 import numpy as np
 import pytest
-from pokerkit import HandHistory
 from policies import write_random
-from random_policy import MENU, policy
+from random_policy import policy
 from refusals import refusals, refused
 from small_games import TOY
 
-from abstraction.cards import card_text, combo_masks, parse_cards
+from abstraction.cards import combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
 from mccfr.config.game_tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
-from mccfr.games.betting import BettingState, may_call, raise_bounds
 from mccfr.games.line_lookup import NOWHERE
-from mccfr.games.translation import Translation, apply_action, pseudo_harmonic
-from mccfr.matches.hand_files.writing import write_hands
+from mccfr.games.translation import pseudo_harmonic
 from mccfr.matches.phh_format import Hand, phh
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.policy_seat import Seat
+from mccfr.play.table import play_hand
 from mccfr.policy import Policy
 from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
 
-CARDS_ON = (0, 3, 4, 5)
+
+class Watched(Seat):
+    """A seat that checks at its decisions that the tree's player to act is the real one, on the same street."""
+
+    def _chosen(self, state, random):
+        arrays, node = self.policy.game.tree.arrays, self.reading.node
+        if node != NOWHERE and arrays.kind[node] == DECISION:
+            assert divmod(int(arrays.block[node]), 2) == (state.street, state.player)
+        return super()._chosen(state, random)
 
 
-def random_action(rules, state, rng):
-    low, high = raise_bounds(rules, state) or (0, 0)
-    actions = ["c"] * may_call(rules, state) + ["f"] * (state.facing and rng.random() < 0.1)
-    if high:
-        actions += [f"r{int(rng.choice((low, high, rng.uniform(low, high))))}"]
-    return rng.choice(actions)
+def lines_of(name, hands, seed=1, stack=20_000.0):
+    """The betting of hands of the policy against a program; `play_hand` raises for an illegal action."""
+    seat = Watched(policy(stack=stack), seed=seed)
+    other, found = PROGRAMS[name](seat.betting, seed=2), []
+    for number in hands:
+        players = (seat, other) if number % 2 == 0 else (other, seat)
+        found.append(play_hand(players, seat.betting, seat.dealing, seat.dealing.deal(5, number), number).line)
+    return found
 
 
-OPPONENTS = {
-    "always call": lambda rules, state, rng: "c",
-    "always all-in": lambda rules, state, rng: f"r{int(rules.stack)}" if state.to_call < rules.stack else "c",
-    "minimum raise": lambda rules, state, rng: (
-        f"r{int(bounds[0])}" if (bounds := raise_bounds(rules, state)) and state.bets < 20 else "c"
-    ),
-    "odd sizes": lambda rules, state, rng: (
-        f"r{int(min(bounds[1], bounds[0] * 1.37))}"
-        if (bounds := raise_bounds(rules, state)) and state.bets < 4
-        else "c"
-    ),
-    "random": random_action,
-}
-
-
-def play_hand(seat, opponent, number):
-    """One hand from the deal to its end; the `Hand`."""
-    rng = Random(number)
-    deck = [card_text(card) for card in rng.sample(range(52), 9)]
-    hole, board = ("".join(deck[:2]), "".join(deck[2:4])), "".join(deck[4:])
-    position = number % 2
-    seat.deal(position, hole[position], number)
-    rules, dealt = seat.betting.rules, 0
-    while isinstance(seat.state, BettingState):
-        if CARDS_ON[seat.state.street] != dealt:
-            dealt = CARDS_ON[seat.state.street]
-            seat.board(board[: 2 * dealt])
-        state = seat.state
-        assert in_step(seat)
-        if seat.to_act == position:
-            state = apply_action(rules, state, seat.choose())
-        else:
-            action = opponent(rules, state, rng)
-            state = apply_action(rules, state, action)
-            seat.see(action)
-        assert seat.state == state
-    return Hand(seat.line, hole, board)
-
-
-def in_step(seat):
-    """Whether the tree's player to act is the real one, on the same street, wherever the tree has a decision."""
-    arrays, node = seat.policy.game.tree.arrays, seat.reading.node
-    decides = node != NOWHERE and arrays.kind[node] == DECISION
-    return not decides or divmod(int(arrays.block[node]), 2) == (seat.state.street, seat.state.player)
-
-
-@pytest.mark.parametrize("name", OPPONENTS)
+@pytest.mark.parametrize("name", ["always-call", "always-all-in", "min-raise", "odd-size", "random"])
 @pytest.mark.parametrize("stack", [20_000.0, 1_500.0])
 def test_no_action_is_illegal_and_no_state_goes_astray(name, stack):
-    """`see` and `choose` go through the rules, which raise; the tree's player to act is the real one throughout."""
-    seat = Seat(policy(stack=stack), seed=1)
-    lines = {play_hand(seat, OPPONENTS[name], number).line for number in range(60)}
-    assert len(lines) > 5
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OPPONENTS)
-def test_four_thousand_hands_each(name):
-    seat = Seat(policy(), seed=2)
-    for number in range(4_000):
-        play_hand(seat, OPPONENTS[name], number)
+    assert len(set(lines_of(name, range(60), stack=stack))) > 5
 
 
 def test_a_seed_and_a_hand_decide_everything():
-    hands = [[play_hand(Seat(policy(), seed=seed), random_action, 7).line for _ in range(2)] for seed in range(5)]
+    hands = [[lines_of("random", [7], seed) for _ in range(2)] for seed in range(5)]
     assert all(one == other for one, other in hands)
-    assert len({one for one, _ in hands}) > 1
+    assert len({tuple(one) for one, _ in hands}) > 1
 
 
 def test_a_bet_is_read_once():
@@ -130,17 +78,6 @@ def test_a_bet_is_read_once():
     share = found["r200c/r400"] / 1_000
     assert found.total() == 1_000 and set(found) == {"r200c/r400", "r200c/r600"}
     assert abs(share - pseudo_harmonic(0.5, 1, 0.75)) < 4 * 0.5 / 1_000**0.5
-
-
-def test_own_actions_are_known_and_not_read_again():
-    """A raise that is rounded, or clamped to what is legal, is the tree's own."""
-    seat = Seat(policy(), seed=3)
-    for number in range(50):
-        seat.deal(1, "AsKd", number)
-        node = find_node(seat.policy.game.tree, "")
-        action = seat.choose()
-        assert seat.reading.node in seat.policy.game.tree.children(node)
-        assert seat.line.startswith(action)
 
 
 def test_purified_seats_play_the_likeliest_and_thresholds_leave_out_the_rare():
@@ -233,23 +170,6 @@ def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():
 
 
 # --- hands as text ---
-
-
-def test_pokerkit_reads_the_hands(tmp_path):
-    """Every hand is legal to PokerKit, is over where ours is, and leaves the chips that a fold leaves."""
-    seat = Seat(policy(), seed=4)
-    hands = [play_hand(seat, random_action, number) for number in range(50)]
-    write_hands(tmp_path / "hands.phhs", hands, HoldemGame(menu=MENU))
-    with (tmp_path / "hands.phhs").open("rb") as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        read = list(HandHistory.load_all(file))
-        assert len(read) == len(hands)
-        for history, hand in zip(read, hands, strict=True):
-            *_, state = iter(history)
-            assert not state.status and sum(state.stacks) == 40_000
-            if hand.line.endswith("f"):
-                before, _ = Translation(policy().game.tree, seat.betting.rules).read(hand.line[:-1])
-                assert min(state.stacks) == 20_000 - before.put_in[before.player]
 
 
 def test_a_hand_by_hand():

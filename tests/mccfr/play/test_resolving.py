@@ -46,7 +46,6 @@ from mccfr.play.resolving import (
     Spot,
     all_spots,
     gadgets,
-    reach_margins,
     resolve,
     resolve_street,
     resolve_streets,
@@ -182,8 +181,8 @@ def shared_out(module):
 
 def test_spots_share_a_gift():
     """A pair of hands leaves four boards, and on each the gift of what is met there; planted: all of it on each."""
-    assert shared_out(reach_margins) == pytest.approx([1, 1])
-    wrong = mutant(reach_margins, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
+    assert shared_out(all_spots) == pytest.approx([1, 1])
+    wrong = mutant(all_spots, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
     assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
 
 

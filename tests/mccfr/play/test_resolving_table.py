@@ -40,7 +40,7 @@ from mccfr.config.game_tables import Menu
 from mccfr.evaluation import resolved_best_response
 from mccfr.evaluation.local_best_response import resolved_policy
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
-from mccfr.evaluation.local_best_response.lbr_evaluation import _ResolvedUnits
+from mccfr.evaluation.local_best_response.lbr_evaluation import _ResolvedSamples
 from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, streets_that_look
 from mccfr.evaluation.sampled_best_response import sampled_best_response
@@ -304,9 +304,9 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     """Ranges, the policy carried into endgames, and the responder's way through them, all at once."""
     side = whole_side()
     game = side.game
-    units = _ResolvedUnits(side, ResponderBetting(real_betting(game), "2"), PolicyRows(side), 0, SMALL)
-    units._resolver = Unsolved(Seat(Profile(game, side.strategy)), Settings(menu=MENU))
-    found = units.play(0)
+    samples = _ResolvedSamples(side, ResponderBetting(real_betting(game), "2"), 0, SMALL)
+    samples._resolver = Unsolved(Seat(Profile(game, side.strategy)), Settings(menu=MENU))
+    found = samples.play(0)
     assert found[:2] == pytest.approx(found[2:], rel=1e-9, abs=1e-9)
 
 
@@ -316,7 +316,7 @@ def all_at_once(module, setting, monkeypatch):
     monkeypatch.setattr(DeckHand, "settlement", DeckHand.equity)
     side = small_side()
     lines, rows = ResponderBetting(real_betting(side.game), setting), PolicyRows(side)
-    board, dealt, _ = DeckTable(side.game.cards.at_table(), 0, streets_that_look(setting)).unit(0)
+    board, dealt, _ = DeckTable(side.game.cards.at_table(), 0, streets_that_look(setting)).deal(0)
     streets = [module.OpponentRanges(board, street, 0) for street in range(4)]
     for here in streets:
         here.share *= math.comb(52 - len(here.known), 2)  # of the hands beside one
@@ -482,7 +482,8 @@ def test_settings_are_read():
         refused(says, settings_of, text)
     with pytest.raises(ValueError, match="sampled-br responds to rivers or turns"):
         resolved_best_response.ResolvedBoards(Profile(policy().game, None), Settings("flop"), 0)
-    refused("--from river", sampled_best_response, Profile(policy().game, None), 2, resolve=SMALL)
+    for street in (0, 2):
+        refused("--from river", sampled_best_response, Profile(policy().game, None), street, resolve=SMALL)
     flop = on_the_flop().state
     refused("needs the whole game's buckets", endgame, Resolver(Seat(policy())).rules, flop, parse_cards(CARDS[:6]))
     refused("always-call is a program", open_player, "always-call --resolve river")

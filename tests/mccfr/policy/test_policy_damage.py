@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import shutil
 import warnings
 
 import numpy as np
@@ -85,14 +84,6 @@ def test_every_damaged_file_is_refused_by_its_name_or_harmless(policy):
     assert (wrong, kinds) == ([], []), f"{len(wrong)} of {cases} give other numbers, {len(kinds)} other errors"
     assert cases > 150
     assert verify_policy(out) == []
-
-
-def test_swapped_tables_of_two_exports_are_found(tmp_path, slot_abstractions):
-    """Same game, same shapes, every row sums to the total: only the checksum tells."""
-    one, other = (write_random(tmp_path / str(seed), LeducGame(), slot_abstractions[1], seed) for seed in (0, 1))
-    name = "probability_street1_player0.npy"
-    shutil.copy(other / name, one / name)
-    refused(f"{name} has checksum", Policy.open, one, error=OSError)
 
 
 def test_files_that_are_links_are_refused(policy, tmp_path):

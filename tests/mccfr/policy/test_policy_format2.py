@@ -1,4 +1,4 @@
-"""Policy format: street, chips and line of nodes, impossible hands, row checksums, links.
+"""Policy format: street, chips and line of nodes, impossible hands, row checksums.
 
 Shows:
 
@@ -8,7 +8,6 @@ Shows:
 """
 
 import json
-import os
 import shutil
 
 import numpy as np
@@ -29,7 +28,6 @@ from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.policy_layout import bucket_dtype
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
-from storage import durable
 from storage.json_files import read_json
 
 
@@ -229,67 +227,3 @@ def test_what_says_again_what_others_hold_must_agree(tmp_path, name, change, mes
         path.write_text(json.dumps(change(json.loads(path.read_text()))))
     sign(out)
     assert message in " ".join(verify_policy(out))
-
-
-# Shared files ---------------------------------------------------------------------------------------------------------
-
-
-def inode(path):
-    return path.stat().st_ino
-
-
-def test_policies_side_by_side_share_their_bucket_tables(tmp_path, slot_abstractions):
-    one, two = (write_random(tmp_path / str(seed), FLOP, slot_abstractions[0], seed) for seed in (0, 1))
-    shared = {path.name for path in one.iterdir() if inode(path) == inode(two / path.name)}
-    assert shared == {path.name for path in one.glob("deck_*")} and len(shared) == 4
-    other = write_random(tmp_path / "other", FLOP, slot_abstractions[1])
-    alike = {path.name for path in one.iterdir() if inode(path) == inode(other / path.name)}
-    assert alike == {"deck_location_3.npy", "deck_hole_permutation.npy"}  # whatever the buckets
-    again = write_random(one, FLOP, slot_abstractions[0], 2)  # in its own place
-    assert inode(again / "deck_buckets_street1.npy") == inode(two / "deck_buckets_street1.npy")
-    shutil.rmtree(one)
-    (tmp_path / "moved").mkdir()
-    two.rename(tmp_path / "moved/two")
-    assert verify_policy(tmp_path / "moved/two") == verify_policy(other) == []
-
-
-@pytest.mark.parametrize("damage", ["a bit", "cut short", "longer", "a symbolic link", "a folder"])
-def test_damaged_tables_are_never_shared(tmp_path, slot_abstractions, damage):
-    one = write_random(tmp_path / "one", FLOP, slot_abstractions[0])
-    table = one / "deck_buckets_street1.npy"
-    data = table.read_bytes()
-    if damage == "a bit":
-        flip(table, len(data) // 2)
-    elif damage == "cut short":
-        table.write_bytes(data[:-1])
-    elif damage == "longer":
-        table.write_bytes(data + b"x")
-    else:
-        table.rename(tmp_path / "elsewhere")
-        table.mkdir() if damage == "a folder" else table.symlink_to(tmp_path / "elsewhere")
-    two = write_random(tmp_path / "two", FLOP, slot_abstractions[0], 1)
-    assert verify_policy(two) == [] and verify_policy(one) != []
-    assert (two / table.name).read_bytes() == data and (two / table.name).stat().st_nlink == 1
-    assert (two / "deck_location_3.npy").stat().st_nlink == 2
-
-
-def test_where_there_are_no_hard_links_tables_are_copied(tmp_path, slot_abstractions, monkeypatch):
-    def refused(*_, **__):
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refused)
-    one, two = (write_random(tmp_path / str(seed), FLOP, slot_abstractions[0], seed) for seed in (0, 1))
-    assert not any(inode(path) == inode(two / path.name) for path in one.iterdir())
-    assert verify_policy(one) == verify_policy(two) == []
-
-
-def test_links_are_steps_that_are_recorded(tmp_path, slot_abstractions):
-    """So that tests of crashes know of them; and the file is on the disk before its new name is."""
-    write_random(tmp_path / "one", FLOP, slot_abstractions[0])
-    with durable.recording() as steps:
-        write_random(tmp_path / "two", FLOP, slot_abstractions[0], 1)
-    linked = [step.target for step in steps if step.kind == "link"]
-    assert len(linked) == 4
-    for target in linked:
-        names = [step.kind for step in steps if step.path in (target, target.parent)]
-        assert "fsync_file" in names and names[-1] != "fsync_file"

@@ -29,7 +29,7 @@ from small_games import small_recipe
 from stratified import LEDUC_12
 
 from abstraction.build import Builder
-from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.session import checkpointing
@@ -122,11 +122,11 @@ def test_a_stage_is_complete_although_its_inputs_cannot_be_removed(tmp_path, mon
     assert [text for text in caplog.messages if "earlier builds of the preflop were not removed" in text]
 
 
-class Numbers(SampledWork):
-    fields = 1
+class Numbers(SampledEvaluation):
+    fields, least, what = 1, 1, {}
 
-    def play(self, unit):
-        return np.array([float(unit)])
+    def play(self, sample):
+        return np.array([float(sample)])
 
 
 def test_an_evaluation_returns_although_its_samples_cannot_be_synced(tmp_path, monkeypatch, caplog):
@@ -139,7 +139,7 @@ def test_an_evaluation_returns_although_its_samples_cannot_be_synced(tmp_path, m
         fsync(path, file)
 
     monkeypatch.setattr(durable, "fsync_file", failing)
-    assert play_units(Numbers(), 4, Effort(keep=keep), what={}).ravel().tolist() == [0, 1, 2, 3]
+    assert run_samples(Numbers(), 4, Effort(keep=keep)).ravel().tolist() == [0, 1, 2, 3]
     assert caplog.messages == [f"mccfr: not everything is kept: {keep}: Input/output error"]
 
 

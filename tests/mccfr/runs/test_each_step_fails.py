@@ -26,7 +26,7 @@ from abstraction.build import Builder
 from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.config.run_tables import Config
 from mccfr.config.toml_files import to_document
-from mccfr.evaluation.samples import Effort, SampledWork, play_units
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.games.registry import build_game
 from mccfr.matches.acpc_log import MatchLog
 from mccfr.matches.dealer import replay_of
@@ -265,23 +265,23 @@ class ALog:
         assert len(log.hands) >= self.told and alone(folder, "log")
 
 
-class NamedCode(SampledWork):
+class NamedCode(SampledEvaluation):
     """Units of an evaluation with --keep."""
 
-    fields = 1
+    fields, least, what = 1, 1, {}
 
-    def play(self, unit):
-        return np.array([float(unit)])
+    def play(self, sample):
+        return np.array([float(sample)])
 
     def before(self, folder):
         """Nothing is there."""
 
     def write(self, folder):
-        play_units(self, 5, Effort(keep=folder / "units"), what={})
+        run_samples(self, 5, Effort(keep=folder / "units"))
 
     def check(self, folder, done):
         unlink_what_nobody_wrote(folder / "units", b"mccfr units 1")
-        assert play_units(self, 5, Effort(keep=folder / "units"), what={}).ravel().tolist() == [0, 1, 2, 3, 4]
+        assert run_samples(self, 5, Effort(keep=folder / "units")).ravel().tolist() == [0, 1, 2, 3, 4]
         assert alone(folder, "units")
 
 

@@ -1,34 +1,53 @@
-"""Reads logs of Slumbot hands: the server's last response for each hand, one JSON object per line.
+"""Reads files with one hand per line: logs of ACPC dealers, and responses of Slumbot's server.
 
-See `mccfr.matches.slumbot`.
+See `mccfr.matches.acpc_log` and `mccfr.matches.slumbot`.
 """
 
 import json
+import re
 from typing import Any
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.full_betting import real_rules
-from mccfr.matches.acpc import TableError, shown
-from mccfr.matches.acpc_log import LoggedHand
+from mccfr.games.translation import actions_of
+from mccfr.matches.acpc import TableError, quoted
+from mccfr.matches.acpc_log import LoggedHand, read_hand
 from mccfr.matches.hand_files.format_base import HandFormat, Stakes, each_line, finished_hand, scale_to
 from mccfr.matches.json_server_hand import GAME, card_list, read_betting
 
 _NAMES = "slumbot", "client"
+_STATE = re.compile(r"STATE:[^:]*:[^:]*:[^:]*:[^:]*:([^:]*)")
 
 
-def read(line: str, game: HoldemGame) -> LoggedHand:
+def read_acpc(line: str, game: HoldemGame) -> LoggedHand:
+    """Parse a hand of two players; the format lacks stacks and blinds, so those of `game` are assumed."""
+    players = _STATE.fullmatch(line)
+    if players is not None and players[1].count("|") > 1:
+        raise TableError(f"a hand of {players[1].count('|') + 1} players: hands of two are reviewed")
+    hand = read_hand(line)
+    won = None if hand.chips is None else hand.chips[0]
+    actions = actions_of(hand.betting)
+    return finished_hand(game, actions, hand.holes, "".join(hand.board), number=hand.number, names=hand.names, won=won)
+
+
+ACPC = HandFormat(
+    "ACPC logs", lambda line: line.startswith("STATE:"), lambda lines: each_line(lines, ("#", ";", "SCORE:")), read_acpc
+)
+
+
+def read_slumbot(line: str, game: HoldemGame) -> LoggedHand:
     """Parse a hand with stacks of 20,000 and blinds 50/100; `TableError` for a `game` with other stakes."""
     try:
         answer = json.loads(line)
     except ValueError:
-        raise TableError(f"{shown(line)} is no JSON object of a hand") from None
+        raise TableError(f"{quoted(line)} is no JSON object of a hand") from None
     if not isinstance(answer, dict):
-        raise TableError(f"{shown(line)} is no JSON object of a hand")
+        raise TableError(f"{quoted(line)} is no JSON object of a hand")
     if scale_to(game, Stakes((GAME.stack, GAME.stack), (GAME.blinds[0], GAME.blinds[1]), GAME.ante)) != 1:
         raise TableError("Slumbot's hands are of blinds 50/100: take a policy for them")
     position, won = answer.get("client_pos"), answer.get("winnings")
     if position not in (0, 1) or isinstance(position, bool):
-        raise TableError(f"client_pos is {shown(repr(position))}, neither 0 nor 1")
+        raise TableError(f"client_pos is {quoted(repr(position))}, neither 0 nor 1")
     if won is None or isinstance(won, bool) or not isinstance(won, int | float):
         raise TableError("the hand is not over: winnings are missing")
     own, other = _hole(answer, "hole_cards"), _hole(answer, "bot_hole_cards")
@@ -43,4 +62,4 @@ def _hole(answer: dict[str, Any], key: str) -> str:
     return "".join(card_list(answer[key], (2,), key)) if answer.get(key) else ""
 
 
-FORMAT = HandFormat("Slumbot's JSON", lambda line: line.lstrip().startswith("{"), each_line, read)
+SLUMBOT = HandFormat("Slumbot's JSON", lambda line: line.lstrip().startswith("{"), each_line, read_slumbot)

@@ -1,0 +1,249 @@
+"""The methods `lbr`, `sampled-br` and `trained-br`: lower bounds from computed responders."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+
+from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
+from mccfr.evaluation.methods.option_structs import BOARDS, FROM, RESOLVE, MethodOptions, Option, SampledOptions
+from mccfr.evaluation.methods.sampled_methods import OverDeals, exploitability_text, in_mbb, street_number
+
+if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.evaluation.samples import LowerBound
+    from mccfr.games.game import Game
+    from mccfr.policy.strategy_profile import Profile
+
+
+class LowerBoundLine(EvaluationLine):
+    """Record of a method whose result is in expectation a lower bound on exploitability."""
+
+    ci95_chips: tuple[float, float]
+    exploitability_chips: float
+    exploitability_mbb: float | None
+    ci95_mbb: tuple[float, float] | None
+    best_response_chips: tuple[float, float]
+    units: Count
+
+
+class LowerBoundMethod(OverDeals):
+    """A method whose result is in expectation a lower bound on exploitability."""
+
+    bound: ClassVar[str] = "lower"
+    reads_rows: ClassVar[bool] = True
+    line: ClassVar[type[EvaluationLine]] = LowerBoundLine
+
+    def short(self, record: Record) -> str:
+        """Return the bound and its responder as a short text."""
+        return f"exploitability at least {exploitability_text(record)} ({self.responder(record)})"
+
+    def responder(self, record: Record) -> str:
+        """Return a short name of the responder."""
+        return self.name
+
+
+def lower_bound(game: "Game", found: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
+    """Return the record's fields for a bound; `resolve` as given to the method."""
+    chips, interval = found.value_chips, found.ci95_chips
+    record: dict[str, Any] = {
+        "value_chips": chips,
+        "ci95_chips": list(interval),
+        "exploitability_chips": chips,
+        "exploitability_mbb": in_mbb(game, chips),
+        "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, end) for end in interval],
+        "best_response_chips": list(found.best_response_chips),
+        "units": found.samples,
+    }
+    if found.gain_chips is not None:
+        gain, ends = found.gain_chips
+        record |= {"gain_chips": gain, "gain_ci95_chips": list(ends), "resolve": resolve}
+    return record
+
+
+def lower_bound_text(record: Record, took: str, what: str) -> str:
+    """Return a lower bound's record as one line of text; `what` names the responder."""
+    (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
+    value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
+    error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
+    if value < 0:
+        return f"no bound on exploitability: {what} wins {value:.5g} {unit}{error}{took})"
+    return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
+
+
+def resolving_text(record: Record) -> str:
+    """Return the gain of re-solving as text to append to a line; "" without re-solving."""
+    if record.get("resolve") is None:
+        return ""
+    low, high = record["gain_ci95_chips"]
+    gain = f"{record['gain_chips']:+.4g} chips a hand (95 %: {low:+.4g} to {high:+.4g})"
+    return f"; solving again from the {record['resolve']} on gains {gain}"
+
+
+# --- lbr ---
+
+SETTING = Option("lbr: actions of the responder; default: 2.", metavar="1|2|3|4|fcpa", key=True)
+HANDS = Option("lbr: deals, each played in both seats; default: 10000, with --resolve 100.", least=0, key=True)
+
+
+class LocalBestResponseOptions(SampledOptions, frozen=True):
+    """Options of `lbr`."""
+
+    setting: Annotated[str, SETTING] = "2"
+    hands: Annotated[int | None, HANDS] = None
+    resolve: Annotated[str | None, RESOLVE] = None
+
+
+class LocalBestResponseLine(LowerBoundLine):
+    """Record of the method `lbr`."""
+
+    setting: str
+    hands: Count | None
+
+
+class LocalBestResponseMethod(LowerBoundMethod):
+    """Chips per hand that local best response wins: in expectation a lower bound on exploitability."""
+
+    name: ClassVar[str] = "lbr"
+    line: ClassVar[type[EvaluationLine]] = LocalBestResponseLine
+    options: ClassVar[type[MethodOptions]] = LocalBestResponseOptions
+
+    def options_problem(self, game: "Game", options: LocalBestResponseOptions) -> str | None:
+        """Raise `ValueError` for an unknown setting."""
+        from mccfr.evaluation.local_best_response import check_setting
+
+        check_setting(options.setting)
+        return None
+
+    def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
+        """Run local best response and return the record's fields."""
+        from mccfr.evaluation.local_best_response import local_best_response
+        from mccfr.play.resolving.resolving_table import settings_of
+
+        settings = None if options.resolve is None else settings_of(options.resolve)
+        found = local_best_response(
+            side, options.setting, options.hands, options.seed, options.effort, resolve=settings
+        )
+        hands = None if found.exact else found.samples
+        return {**lower_bound(side.game, found, options.resolve), "hands": hands}
+
+    def text(self, record: Record, took: str) -> str:
+        """Return the record as one line of text."""
+        again = record.get("resolve")
+        each = "deals from both seats" if again is None else "boards, from both seats with all hands"
+        deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
+        said = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        return said + resolving_text(record)
+
+    def responder(self, record: Record) -> str:
+        """Return "lbr" with its setting."""
+        return f"lbr in setting {record['setting']}"
+
+
+# --- sampled-br ---
+
+
+class SampledBestResponseOptions(SampledOptions, frozen=True):
+    """Options of `sampled-br`; `from_street` None: the last street."""
+
+    from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
+    boards: Annotated[int | None, BOARDS] = None
+    resolve: Annotated[str | None, RESOLVE] = None
+
+
+def _street_from(game: "Game", name: str | None) -> int:
+    """Return the number of the street from which the responder knows its cards; None: the last."""
+    return game.tree.streets - 1 if name is None else street_number(game, name)
+
+
+class SampledBestResponseMethod(LowerBoundMethod):
+    """Chips won by a best response on real cards from some street on, on sampled boards."""
+
+    name: ClassVar[str] = "sampled-br"
+    options: ClassVar[type[MethodOptions]] = SampledBestResponseOptions
+
+    def options_problem(self, game: "Game", options: SampledBestResponseOptions) -> str | None:
+        """Return a problem for too few boards or (as `ValueError`) an unknown street, or None."""
+        from mccfr.evaluation.sampled_best_response import least_boards
+
+        boards, least = options.boards, least_boards(game, _street_from(game, options.from_street))
+        if boards is None or boards >= least:
+            return None
+        return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
+
+    def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
+        """Run the best response and return the record's fields."""
+        from mccfr.evaluation.sampled_best_response import sampled_best_response
+        from mccfr.play.resolving.resolving_table import settings_of
+
+        settings = None if options.resolve is None else settings_of(options.resolve)
+        street = _street_from(side.game, options.from_street)
+        found = sampled_best_response(side, street, options.boards, options.seed, options.effort, settings)
+        boards = {"from": side.game.street_name(street), "boards": found.samples}
+        return {**lower_bound(side.game, found, options.resolve), **boards}
+
+    def text(self, record: Record, took: str) -> str:
+        """Return the record as one line of text."""
+        what = f"a best response from street {record['from']} on"
+        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what) + resolving_text(record)
+
+    def responder(self, record: Record) -> str:
+        """Return "sampled-br" with its first street."""
+        return f"sampled-br from {record['from']}"
+
+
+# --- trained-br ---
+
+ABSTRACTION = Option(
+    "trained-br: the responder's abstraction, built or a recipe; default: every hand as its own bucket if the game "
+    "lists its boards, else the policy's.",
+    metavar="DIR",
+)
+NODES = Option("trained-br: nodes to touch in training; default: by the game's size.")
+SAMPLER = Option("trained-br: public-chance-sampling (default) or external-sampling.", metavar="NAME")
+
+
+class TrainedBestResponseOptions(SampledOptions, frozen=True):
+    """Options of `trained-br`: the responder's buckets, its training and its scoring."""
+
+    responder_abstraction: Annotated[Path | None, ABSTRACTION] = None
+    nodes: Annotated[int | None, NODES] = None
+    sampler: Annotated[str, SAMPLER] = "public-chance-sampling"
+    boards: Annotated[int | None, BOARDS] = None
+
+
+class TrainedBestResponseLine(LowerBoundLine):
+    """Record of the method `trained-br`."""
+
+    boards: Count
+    responder: str
+    responder_nodes: Count
+
+
+class TrainedBestResponseMethod(LowerBoundMethod):
+    """Chips per hand of an opponent trained against the strategy: a lower bound on exploitability."""
+
+    name: ClassVar[str] = "trained-br"
+    line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
+    options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
+
+    def find(self, side: "Profile", against: "Profile | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
+        """Train and score the responder, and return the record's fields."""
+        from mccfr.evaluation.trained_best_response import trained_best_response
+
+        abstraction = None if options.responder_abstraction is None else Path(options.responder_abstraction)
+        found = trained_best_response(
+            side, abstraction, options.nodes, options.boards, options.seed, options.sampler, options.effort
+        )
+        return {
+            **lower_bound(side.game, found),
+            "boards": found.samples,
+            "responder": found.buckets,
+            "responder_nodes": found.nodes,
+            "chosen_nodes": list(found.chosen_nodes),
+            "chosen_ways": list(found.chosen_ways),
+        }
+
+    def text(self, record: Record, took: str) -> str:
+        """Return the record as one line of text."""
+        what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
+        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what)
