@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -21,6 +21,9 @@ from mccfr.cli.shared_options import (
     replace_option,
 )
 from storage.free_space import bytes_text
+
+if TYPE_CHECKING:
+    from mccfr.games.game import Game
 
 
 @click.command(cls=EvaluateCommand)
@@ -179,9 +182,12 @@ def export(
         return
     run = open_run(directory, how["abstraction"])
     changed, keeps_networks = quantise or how["purify"] or how["threshold"], run.algorithm.averages.keeps_networks
-    _refuse_without_effect(directory, changed=changed, values=how["values"], keeps_networks=keeps_networks)
     networks = keeps_networks and not (changed or tabulate)
     format_name = format_name or ("networks" if networks else "policy")
+    game = run.build_game()
+    _refuse_without_effect(how, game, measured=bool(changed) and format_name == "policy")
+    if not keeps_networks:
+        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
@@ -200,17 +206,21 @@ def export(
             board=board,
             replace=how["replace"],
         )
-        written = export_run(run, run.build_game(), out, options, report)
+        written = export_run(run, game, out, options, report)
     _tell_written(written, format_name)
 
 
-def _refuse_without_effect(directory: Path, *, changed: Any, values: bool, keeps_networks: bool) -> None:
-    if not changed:
-        refuse_given("without --quantise, --purify or --threshold", "cost_boards")
-    if not values:
+def _refuse_without_effect(how: dict[str, Any], game: "Game", *, measured: bool) -> None:
+    """Refuse numbers of sampled boards that have no effect; `measured`: the loss by the export is printed."""
+    boards = game.cards.boards
+    if not measured:
+        refuse_given("without a policy of --quantise, --purify or --threshold", "cost_boards")
+    if boards is not None and how["cost_boards"] >= boards:
+        refuse_given(f"on {game.name}, whose boards are all evaluated", "cost_boards")
+    if not how["values"]:
         refuse_given("without --values", "values_boards")
-    if not keeps_networks:
-        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
+    if boards is not None:
+        refuse_given(f"on {game.name}, whose boards are all evaluated", "values_boards")
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:

@@ -33,7 +33,16 @@ from mccfr.evaluation.local_best_response.lbr_evaluation import (
     LEAST_HANDS,
     LocalBestResponse,
     local_best_response,
+    plays_every_deal,
 )
 from mccfr.evaluation.local_best_response.settings import SETTINGS, check_setting
 
-__all__ = ["DEFAULT_HANDS", "LEAST_HANDS", "SETTINGS", "LocalBestResponse", "check_setting", "local_best_response"]
+__all__ = [
+    "DEFAULT_HANDS",
+    "LEAST_HANDS",
+    "SETTINGS",
+    "LocalBestResponse",
+    "check_setting",
+    "local_best_response",
+    "plays_every_deal",
+]

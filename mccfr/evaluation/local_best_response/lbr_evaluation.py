@@ -21,6 +21,7 @@ from mccfr.evaluation.local_best_response.settings import (
     streets_that_look,
 )
 from mccfr.evaluation.samples import Effort, SampledWork, play_units, units_in
+from mccfr.games.game import Game
 from mccfr.games.identity_translation import IdentityTranslation
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.policy_seat import Seat
@@ -97,11 +98,10 @@ def local_best_response(
     # STREETS lists the last street first.
     solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
     lines, rows = ResponderBetting(betting or _betting(side), setting, solved_from), PolicyRows(side)
-    deals = listed_deals(side)
-    if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
+    if resolve is None and plays_every_deal(side.game, hands, effort.seconds):
         seats = enumerated(side, lines, rows)
         mean = (seats[0] + seats[1]) / 2
-        return LocalBestResponse(mean, (mean, mean), seats, None, deals, seed)
+        return LocalBestResponse(mean, (mean, mean), seats, None, listed_deals(side.game), seed)
     what: dict[str, Any] = {"method": "lbr", "setting": setting, "seed": seed}
     units: _DeckUnits | _ListedUnits
     if resolve is None:
@@ -146,9 +146,14 @@ def _betting(side: Profile) -> Translation | IdentityTranslation:
     return real if side.game.cards.boards is None else IdentityTranslation(side.game.tree)
 
 
-def listed_deals(side: Profile) -> int:
+def plays_every_deal(game: Game, hands: int | None, seconds: float | None) -> bool:
+    """Return whether all deals of a small game are enumerated: no number or time is given."""
+    return hands is None and seconds is None and 0 < listed_deals(game) <= MOST_ENUMERATED
+
+
+def listed_deals(game: Game) -> int:
     """Return the number of (hand, full board) pairs of both seats; 0 if boards are not listed."""
-    cards = side.game.cards
+    cards = game.cards
     if cards.boards is None:
         return 0
     listed = cards.listed()

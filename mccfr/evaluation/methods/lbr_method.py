@@ -7,6 +7,7 @@ from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import RESOLVE, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.methods.sampled_methods import (
+    SAMPLING,
     LowerBoundLine,
     LowerBoundMethod,
     lower_bound,
@@ -52,6 +53,13 @@ class LocalBestResponseMethod(LowerBoundMethod):
 
         check_setting(options.setting)
         return None
+
+    def without_effect(self, game: "Game", options: LocalBestResponseOptions) -> frozenset[str]:
+        """Return the options of samples if every deal is played."""
+        from mccfr.evaluation.local_best_response import plays_every_deal
+
+        every = options.resolve is None and plays_every_deal(game, options.hands, options.budget_seconds)
+        return SAMPLING if every else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
         """Run local best response and return the record's fields."""

@@ -9,7 +9,9 @@ from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.methods.method import Record
 from mccfr.evaluation.methods.option_structs import BOARDS, FROM, RESOLVE, MethodOptions, SampledOptions
 from mccfr.evaluation.methods.sampled_methods import (
+    SAMPLING,
     LowerBoundMethod,
+    all_boards,
     lower_bound,
     lower_bound_text,
     resolving_gain,
@@ -49,6 +51,10 @@ class SampledBestResponseMethod(LowerBoundMethod):
         if boards is None or boards >= least:
             return None
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
+
+    def without_effect(self, game: "Game", options: SampledBestResponseOptions) -> frozenset[str]:
+        """Return the options of samples if all boards are played."""
+        return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
         """Run the best response and return the record's fields."""
