@@ -38,7 +38,7 @@ PRINTING = (
     "match POLICY always-call --hands 200",
     "abstraction --help",
     "abstraction strength --hand AsKd --board QsJh2h7c3d",
-    "cluster plan leduc --machines 2 --set run.strata=4",
+    "cluster plan leduc --machines 1 --set run.strata=2",
     "compare CONFIG OUT --set compare.last=4",
     "dealer --with random --with always-call --hands 2",
     "exploit RUN OUT",
