@@ -1,6 +1,6 @@
 """Evaluates a run's checkpoint, a policy or an open strategy once, and returns the record."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from mccfr.config.run_tables import AUTO
 from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
 from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod, SampledBestResponseMethod
+from mccfr.evaluation.methods.measuring import options_for
 from mccfr.games.game import Game
 from mccfr.matches.preregistration import Declaration, Declare
 from mccfr.policy.strategy_profile import Profile
@@ -63,14 +64,6 @@ def evaluate_target(
             return opponent(found, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
-        asked = {name for name, value in options.items() if value is not None}
-        method = _decided(found.game, given is not None, asked) if method == AUTO else method
-        unused = {"boards", "seed"} & asked - check_method(found.game, method).draws_by(found.game)
-        if unused:
-            raise ValueError(
-                f"--{min(unused)} has no effect on {method} of {found.game.name}, which draws nothing by it: "
-                "leave it out"
-            )
         return evaluate_found(found, method, given, reporter=phases, declare=declare, **options) | chosen
 
 
@@ -94,12 +87,16 @@ def evaluate_found(
     Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
     """
     reporter, side = reporter or Silent(), Profile(found.game, found.strategy)
-    if method == AUTO:
-        method = _decided(
-            found.game, against is not None, {name for name, value in options.items() if value is not None}
-        )
-    other, name = _opponent_of(found, check_method(found.game, method), against)
     given = {key: value for key, value in options.items() if value is not None}
+    if method == AUTO:
+        method = _decided(found.game, against is not None, given.keys())
+    chosen = check_method(found.game, method)
+    taken = options_for(chosen, given)
+    ignored = {"boards", "seed"} - {*taken.__struct_fields__} | chosen.without_effect(found.game, taken)
+    if unused := given.keys() & ignored:
+        option = min(unused).removesuffix("_street")
+        raise ValueError(f"--{option} has no effect on {method} of {found.game.name}: leave it out")
+    other, name = _opponent_of(found, chosen, against)
     said = None if declare is None else _declared(declare, method, (side, other), name, given)
     if said is not None:
         reporter.message(f"declared {said.digest}")
@@ -134,7 +131,7 @@ def _figures(record: Mapping[str, Any], big_blind: float | None) -> dict[str, An
     return {key: (value * scale, interval) for key, value in found.items() if isinstance(value, int | float)}
 
 
-def _decided(game: Game, opposed: bool, given: set[str]) -> str:
+def _decided(game: Game, opposed: bool, given: Set[str]) -> str:
     """Return the method for "auto" in a command; for a run's `[evaluation]`, `method_for` decides."""
     if opposed:
         return HeadToHeadMethod.name

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
@@ -21,6 +21,9 @@ from mccfr.cli.shared_options import (
     replace_option,
 )
 from storage.free_space import bytes_text
+
+if TYPE_CHECKING:
+    from mccfr.games.game import Game
 
 
 @click.command(cls=EvaluateCommand)
@@ -172,9 +175,12 @@ def export(
         return
     run = open_run(directory, how["abstraction"])
     changed, keeps_networks = quantise or how["purify"] or how["threshold"], run.algorithm.averages.keeps_networks
-    _refuse_without_effect(directory, values=how["values"], keeps_networks=keeps_networks)
     networks = keeps_networks and not (changed or tabulate)
     format_name = format_name or ("networks" if networks else "policy")
+    game = run.build_game()
+    _refuse_without_effect(game, values=how["values"])
+    if not keeps_networks:
+        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
@@ -192,15 +198,16 @@ def export(
             board=board,
             replace=how["replace"],
         )
-        written = export_run(run, run.build_game(), out, options, report)
+        written = export_run(run, game, out, options, report)
     _tell_written(written, format_name)
 
 
-def _refuse_without_effect(directory: Path, *, values: bool, keeps_networks: bool) -> None:
+def _refuse_without_effect(game: "Game", *, values: bool) -> None:
+    """Refuse a number of sampled boards that has no effect."""
     if not values:
         refuse_given("without --values", "values_boards")
-    if not keeps_networks:
-        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
+    if game.cards.boards is not None:
+        refuse_given(f"on {game.name}, whose boards are all evaluated", "values_boards")
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:

@@ -14,7 +14,6 @@ from mccfr.cli.shared_options import (
     force_option,
     json_option,
     path_type,
-    refuse_given,
 )
 from mccfr.cli.stopping import end_resumable, goes_on
 from mccfr.common.signals import SignalInterrupt
@@ -71,8 +70,6 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     from mccfr.runs.session.start import Terms
 
     board = _one_board(board, options.pop("other_board"))
-    if options["policy"] is None and board is not None and len(board.replace(" ", "")) == 10:
-        refuse_given("on a river, where nobody has bet before", "donk")
     typed = {name: options.pop(name) for name in TYPED}
     game, own = requested_spot(board, typed, options.pop("policy"), options.pop("line"))
     others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}

@@ -242,8 +242,13 @@ class _Builder:
                         f"game.menu.add: r{amount_text(amount)} is no bet after the line {line!r}: amounts there are "
                         f"{amount_text(state.lowest_raise)} to {amount_text(rules.stack)}, chips put in over the hand"
                     )
-        found = (set(targets) | set(rules.added.get(line, ()))) - set(rules.removed.get(line, ()))
-        return sorted(found)
+        found, removed = set(targets) | set(rules.added.get(line, ())), set(rules.removed.get(line, ()))
+        if absent := sorted(removed - found):
+            there = ", ".join(f"r{amount_text(amount)}" for amount in sorted(found)) or "none"
+            raise ValueError(
+                f"game.menu.remove: r{amount_text(absent[0])} is no bet after the line {line!r}: bets there are {there}"
+            )
+        return sorted(found - removed)
 
     def check_edits(self) -> None:
         """Raise `ValueError` for an edit whose line leads to no decision."""

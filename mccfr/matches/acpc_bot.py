@@ -29,8 +29,8 @@ def play_acpc(
 
     The stream may end only between two hands; otherwise the bot reconnects.
 
-    Raises `TableError` if no server listens or the server stays silent. Also if it closes the connection before the
-    first hand, or repeatedly within a hand, or breaks the protocol.
+    Raises `TableError` if no server listens, the server stays silent, closes the connection before the first hand, or
+    breaks the protocol. Raises `ConnectionError`, with the number of the hand, if the server is lost within a hand.
     """
     where, begun = f"{host}:{port}", False
     while True:
@@ -41,7 +41,7 @@ def play_acpc(
                 raise
             if session.between_hands:
                 return  # the match was over, and the server has stopped
-            raise TableError(f"{error}; hand {session.hand} was not finished") from None
+            raise _lost(session, str(error)) from None
         say(f"connected to {where}")
         heard = False
         try:
@@ -53,7 +53,7 @@ def play_acpc(
                     lines.write(answer, silence)
             cut = None if session.between_hands else "the server closed the connection"
         except TimeoutError:
-            raise TableError(f"{where} has sent nothing for {silence:g} s: the match is given up") from None
+            raise _lost(session, f"{where} has sent nothing for {silence:g} s: the match is given up") from None
         except TableError as error:
             raise TableError(f"{where}: {error}") from None
         except OSError as error:
@@ -63,22 +63,28 @@ def play_acpc(
         if cut is None and (heard or begun):
             return
         if not heard:
-            raise TableError(_silent(where, session, cut))
+            raise _lost(session, _silent(where, cut))
         at = "" if session.between_hands else f" in the middle of hand {session.hand}"
         say(f"the connection to {where} was lost{at} ({cut}): trying again")
         session.reconnected()
         begun = True
 
 
-def _silent(where: str, session: AcpcSession, cut: str | None) -> str:
+def _lost(session: AcpcSession, text: str) -> Exception:
+    """Return the error for a lost server: `ConnectionError` within a hand, else `TableError`."""
+    if session.between_hands:
+        return TableError(text)
+    return ConnectionError(f"{text}; hand {session.hand} was not finished")
+
+
+def _silent(where: str, cut: str | None) -> str:
     """Return the message for a connection that ended without a match line; `cut`: the cause, if known."""
     if cut is None:
         return (
             f"{where} closed the connection before the first hand: it may need another version of the protocol than "
             f"{VERSION.partition(':')[2]}"
         )
-    hand = "" if session.between_hands else f"; hand {session.hand} was not finished"
-    return f"{where} closes every connection: {cut}{hand}"
+    return f"{where} closes every connection: {cut}"
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:

@@ -56,6 +56,8 @@ class MatchPlan:
 
     def __post_init__(self) -> None:
         acpc_rules(self.game, "dealer")
+        if self.hands < 1:
+            raise ValueError(f"hands = {self.hands}: at least 1 is needed")
         if self.duplicate and self.hands % 2:
             raise ValueError(f"hands = {self.hands}: duplicate deals need an even number")
         for name in self.names:

@@ -10,7 +10,7 @@ from typing import Any
 from mccfr.games.betting import BettingRules
 from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_session import FinishedHand
-from mccfr.matches.json_http import Post
+from mccfr.matches.json_http import DisconnectedError, Post
 from mccfr.matches.json_server_hand import ServerHand, ServerHandState, card_list
 from mccfr.play.player import Player
 
@@ -29,7 +29,10 @@ class SlumbotSession:
             raise TableError("the server has taken the name and given no token")
 
     def play_hand(self, number: int) -> FinishedHand:
-        """Play a hand to its end; `TableError` if the server fails or sends an invalid hand."""
+        """Play a hand to its end.
+
+        Raises `TableError` if the server fails or sends an invalid hand, `ConnectionError` if it is lost within one.
+        """
         where, served = f"hand {number}", ServerHand(self._player, self._rules, number)
         answer = self._request("new_hand", {})
         position = answer.get("client_pos")
@@ -45,7 +48,10 @@ class SlumbotSession:
             found = served.answer(seen)
             if isinstance(found, FinishedHand):
                 return found
-            answer = self._request("act", {"incr": found})
+            try:
+                answer = self._request("act", {"incr": found})
+            except DisconnectedError as error:
+                raise ConnectionError(f"{error}; {where} was not finished") from None
 
     def _request(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the server's response, and keep its newest token."""

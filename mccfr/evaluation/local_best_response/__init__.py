@@ -28,7 +28,12 @@ approximate: before the flop its equity comes from `LOOKED_BOARDS` boards. The r
 Small games are enumerated: every deal and every action of the policy is followed, and the value is exact.
 """
 
-from mccfr.evaluation.local_best_response.lbr_evaluation import DEFAULT_HANDS, LEAST_HANDS, local_best_response
+from mccfr.evaluation.local_best_response.lbr_evaluation import (
+    DEFAULT_HANDS,
+    LEAST_HANDS,
+    local_best_response,
+    plays_every_deal,
+)
 from mccfr.evaluation.local_best_response.settings import SETTINGS, check_setting
 
-__all__ = ["DEFAULT_HANDS", "LEAST_HANDS", "SETTINGS", "check_setting", "local_best_response"]
+__all__ = ["DEFAULT_HANDS", "LEAST_HANDS", "SETTINGS", "check_setting", "local_best_response", "plays_every_deal"]

@@ -19,6 +19,7 @@ from mccfr.evaluation.local_best_response.settings import (
     streets_that_look,
 )
 from mccfr.evaluation.samples import Effort, LowerBound, SampledEvaluation, run_samples
+from mccfr.games.game import Game
 from mccfr.games.identity_translation import IdentityTranslation
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.policy_seat import Seat
@@ -67,11 +68,11 @@ def local_best_response(
     # STREETS lists the last street first.
     solved_from = None if resolve is None else len(STREETS) - STREETS.index(resolve.street)
     lines = ResponderBetting(betting or _betting(side), setting, solved_from)
-    deals, offset = listed_deals(side), side.game.offset_chips
-    if resolve is None and hands is None and effort.seconds is None and 0 < deals <= MOST_ENUMERATED:
+    offset = side.game.offset_chips
+    if resolve is None and plays_every_deal(side.game, hands, effort.seconds):
         first, second = enumerated(side, lines)
         mean = (first + second) / 2
-        return LowerBound(mean, (mean, mean), (first + offset, second - offset), deals, exact=True)
+        return LowerBound(mean, (mean, mean), (first + offset, second - offset), listed_deals(side.game), exact=True)
     samples: SampledEvaluation
     if resolve is not None:
         samples, default = _ResolvedSamples(side, lines, seed, resolve), DEFAULT_BOARDS
@@ -110,9 +111,14 @@ def _betting(side: Profile) -> Translation | IdentityTranslation:
     return real if side.game.cards.boards is None else IdentityTranslation(side.game.tree)
 
 
-def listed_deals(side: Profile) -> int:
+def plays_every_deal(game: Game, hands: int | None, seconds: float | None) -> bool:
+    """Return whether all deals of a small game are enumerated: no number or time is given."""
+    return hands is None and seconds is None and 0 < listed_deals(game) <= MOST_ENUMERATED
+
+
+def listed_deals(game: Game) -> int:
     """Return the number of (hand, full board) pairs of both seats; 0 if boards are not listed."""
-    cards = side.game.cards
+    cards = game.cards
     if cards.boards is None:
         return 0
     listed = cards.listed()

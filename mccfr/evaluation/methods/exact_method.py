@@ -100,9 +100,9 @@ class ExactMethod(OverAllDeals):
 
         return not _by_flops(game) and is_large(game)
 
-    def draws_by(self, game: "Game") -> set[str]:
-        """Return the seed where flops are drawn."""
-        return {"seed"} if _by_flops(game) else set()
+    def without_effect(self, game: "Game", options: ExactOptions) -> frozenset[str]:
+        """Return the seed unless flops are drawn."""
+        return frozenset() if _by_flops(game) else frozenset({"seed"})
 
     def prepared(self, game: "Game") -> Any:
         """Return the public tree, or None if it is not worth keeping."""

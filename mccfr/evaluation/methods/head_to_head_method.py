@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import BOARDS, RESOLVE, MethodOptions, SampledOptions
-from mccfr.evaluation.methods.sampled_methods import OverDeals
+from mccfr.evaluation.methods.sampled_methods import SAMPLING, OverDeals, all_boards
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.games.game import Game
     from mccfr.policy.strategy_profile import Profile
 
 
@@ -41,6 +42,10 @@ class HeadToHeadMethod(OverDeals):
     pairs: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
+
+    def without_effect(self, game: "Game", options: HeadToHeadOptions) -> frozenset[str]:
+        """Return the options of samples if all boards are played."""
+        return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: HeadToHeadOptions) -> dict[str, Any]:
         """Play the match and return the record's fields."""

@@ -7,7 +7,14 @@ import msgspec
 
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import BOARDS, FROM, RESOLVE, MethodOptions, Option, SampledOptions
-from mccfr.evaluation.methods.sampled_methods import OverDeals, exploitability_text, in_mbb, street_number
+from mccfr.evaluation.methods.sampled_methods import (
+    SAMPLING,
+    OverDeals,
+    all_boards,
+    exploitability_text,
+    in_mbb,
+    street_number,
+)
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.samples import LowerBound
@@ -114,6 +121,13 @@ class LocalBestResponseMethod(LowerBoundMethod):
         check_setting(options.setting)
         return None
 
+    def without_effect(self, game: "Game", options: LocalBestResponseOptions) -> frozenset[str]:
+        """Return the options of samples if every deal is played."""
+        from mccfr.evaluation.local_best_response import plays_every_deal
+
+        every = options.resolve is None and plays_every_deal(game, options.hands, options.budget_seconds)
+        return SAMPLING if every else frozenset()
+
     def find(self, side: "Profile", against: "Profile | None", options: LocalBestResponseOptions) -> dict[str, Any]:
         """Run local best response and return the record's fields."""
         from mccfr.evaluation.local_best_response import local_best_response
@@ -169,6 +183,10 @@ class SampledBestResponseMethod(LowerBoundMethod):
         if boards is None or boards >= least:
             return None
         return f"evaluation.boards = {boards}: {self.name} needs at least {least}, for an interval"
+
+    def without_effect(self, game: "Game", options: SampledBestResponseOptions) -> frozenset[str]:
+        """Return the options of samples if all boards are played."""
+        return SAMPLING if all_boards(game, options) else frozenset()
 
     def find(self, side: "Profile", against: "Profile | None", options: SampledBestResponseOptions) -> dict[str, Any]:
         """Run the best response and return the record's fields."""

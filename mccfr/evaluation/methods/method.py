@@ -74,9 +74,9 @@ class Method(ABC):
         """Return whether it reads full-width strategy sums in place, on all processors, without copies."""
         return False
 
-    def draws_by(self, game: "Game") -> set[str]:
-        """Return which options of samples, boards and seed, have an effect on a game."""
-        return {"boards", "seed"} & set(self.options.__struct_fields__)
+    def without_effect(self, game: "Game", options: Any) -> frozenset[str]:
+        """Return the options of samples that have no effect on the evaluation of a game with these options."""
+        return frozenset()
 
     def prepared(self, game: "Game") -> Any:
         """Return data about a game to keep between evaluations (`Profile.prepared`), or None."""

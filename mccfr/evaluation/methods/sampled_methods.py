@@ -1,6 +1,6 @@
 """Common parts of methods: units of figures, names of streets, and a base for games with cards."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mccfr.evaluation.methods.method import Method, Record
 
@@ -21,6 +21,12 @@ def in_mbb(game: "Game", chips: float) -> float | None:
     return None if game.big_blind_chips is None else 1000 * chips / game.big_blind_chips
 
 
+def all_boards(game: "Game", options: Any) -> bool:
+    """Return whether the options ask for all boards of a game that lists them."""
+    listed = game.cards.boards
+    return listed is not None and options.budget_seconds is None and (options.boards or listed) >= listed
+
+
 def folding_mbb(game: "Game") -> float | None:
     """Return the mbb per game that an always-folding strategy loses; None for games without real rules."""
     return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
@@ -32,6 +38,10 @@ def exploitability_text(record: Record) -> str:
         return f"{record['exploitability_pot']:.3%} of the pot"
     mbb = record["exploitability_mbb"]
     return f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+
+
+SAMPLING = frozenset(("seed", "workers", "keep"))
+"""Options without effect where all boards or deals are evaluated."""
 
 
 class OverDeals(Method):

@@ -6,9 +6,10 @@ import msgspec
 
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import BOARDS, FROM, SEED, WORKERS, MethodOptions
-from mccfr.evaluation.methods.sampled_methods import OverDeals, street_number
+from mccfr.evaluation.methods.sampled_methods import SAMPLING, OverDeals, street_number
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
+    from mccfr.games.game import Game
     from mccfr.policy.strategy_profile import Profile
 
 
@@ -38,6 +39,10 @@ class SelfConsistencyMethod(OverDeals):
     reads_rows: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = SelfConsistencyLine
     options: ClassVar[type[MethodOptions]] = SelfConsistencyOptions
+
+    def without_effect(self, game: "Game", options: SelfConsistencyOptions) -> frozenset[str]:
+        """Return all options if the game lists its boards, all of which are walked."""
+        return frozenset() if game.cards.boards is None else SAMPLING | {"boards", "from_street"}
 
     def find(self, side: "Profile", against: "Profile | None", options: SelfConsistencyOptions) -> dict[str, Any]:
         """Measure the losses and return the record's fields."""

@@ -27,7 +27,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
     reporter     receives progress
     abstraction  present path of the run's card abstraction, if it was moved
 
-    Raises `ValueError` if the path holds none of these, and for an abstraction given for anything but a run. Raises
+    Raises `ValueError` if the path holds none of these, and for an abstraction that the run does not use. Raises
     `UnreadableError` if the system cannot read a file.
     """
     reporter = reporter or Silent()
@@ -86,6 +86,8 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
     try:
         run = open_run(path, abstraction, opaque=True)
     except (DamagedError, FileNotFoundError, ValueError) as error:
+        if abstraction is not None and not isinstance(error, DamagedError):
+            raise
         return [str(error)]
     if run.is_opaque:
         reporter.message(f"{path} names code of a user's, which is not run here: its config.toml was not compared")

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
 from mccfr.config.spot_table import spot_document, spot_menu
 from mccfr.config.toml_files import config_from, override, parse_override
@@ -27,6 +28,7 @@ from storage.threads import available_threads
 _NAME_DIGITS = 6
 _HALF_POT = "0.5p"
 _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB of a two-tone flop
+_RIVER_CARDS = 5
 
 
 @dataclass(frozen=True)
@@ -80,10 +82,12 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
-    Raises as `start_run`.
+    Raises as `start_run`, and `ValueError` for donk bets on a river.
     """
     began = time.monotonic()
-    cards = len(str(game["board"]).strip()) // 2
+    cards = len(plain_text(str(game["board"]))) // 2
+    if cards == _RIVER_CARDS and options.own is None and "donk" in (options.menu or {}):
+        raise ValueError("--donk has no effect on a river, where nobody has bet before: leave it out")
     menu = options.own
     if menu is None or options.bets is not None or options.raises is not None:
         bets, raises = (_HALF_POT if text is None else text for text in (options.bets, options.raises))

@@ -183,7 +183,7 @@ def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
         port = free_port()
 
         def come():
-            with suppress(TableError):  # a line that ends in the middle of a hand
+            with suppress(ConnectionError):  # a line that ends in the middle of a hand
                 visit(port, finished, "min-raise")
 
         thread = threading.Thread(target=come)
@@ -331,6 +331,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "is neither a policy, nor a run": ("bot", "acpc", tmp_path / "no", "127.0.0.1", port),
             "and the table has stacks of 500": ("dealer", "--stack", 500, "--with", "holdem"),
             "no antes and no parts of chips": ("dealer", "--blinds", 0.5, 1),
+            "hands = 0: at least 1 is needed": ("dealer", "--hands", 0),
             "duplicate deals need an even number": ("dealer", "--hands", 3, "--duplicate"),
             "write two names": ("dealer", "--names", "Ada"),
             "is no name of a player": ("dealer", "--names", "Ada,B|b"),

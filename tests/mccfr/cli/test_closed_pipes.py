@@ -37,12 +37,19 @@ PRINTING = (
     "query POLICY b --hand K",
     "match POLICY always-call --hands 200",
     "abstraction --help",
+    "abstraction strength --hand AsKd --board QsJh2h7c3d",
+    "cluster plan leduc --machines 1 --set run.strata=2",
+    "compare CONFIG OUT --set compare.last=4",
+    "dealer --with random --with always-call --hands 2",
+    "exploit RUN OUT",
+    "rank POLICY RUN --hands 200",
+    "spot QsJh2h7c3d --oop AA --ip QQ --pot 10 --stack 20 --workers 0 --run OUT --to 9%",
 )
 
 
 @pytest.mark.parametrize("line", PRINTING)
-def test_a_reader_that_is_gone_is_no_error(run, monkeypatch, capsys, line):
-    places = {"RUN": str(run), "POLICY": str(run.with_name("policy"))}
+def test_a_reader_that_is_gone_is_no_error(run, tmp_path, monkeypatch, capsys, line):
+    places = {"RUN": run, "POLICY": run.with_name("policy"), "CONFIG": RUNS / "kuhn.toml", "OUT": tmp_path / "out"}
     ours, its = os.pipe()
     os.close(ours)
     with monkeypatch.context() as patch, os.fdopen(its, "w", buffering=1) as piped:

@@ -2,21 +2,29 @@
 
 Shows:
 
-* An option that nothing reads in a command line is refused in one sentence
-  (test_an_option_without_effect_is_refused)
+* An option that nothing reads in a command line is refused in one sentence, and in Python as well
+  (test_an_option_without_effect_is_refused, test_python_refuses_the_same)
 """
 
 import pytest
 from commands import command, refusal
 from places import RUNS
+from refusals import refused
+
+import mccfr
 
 SPOT = "spot QsJh2h7c3d --oop AA --ip QQ --pot 10 --stack 20"
 TWO = "dealer --with random --with always-call"
 LINES = (
     "evaluate RUN --seed 3",
     "evaluate RUN --method lbr --boards 9",
+    "evaluate RUN --method lbr --keep k",
+    "evaluate RUN --method head-to-head --seed 3",
+    "evaluate RUN --method sampled-br --workers 2",
+    "evaluate RUN --method self-consistency --from 0",
     "exploit RUN out --to 20%",
     "export RUN out --values-boards 5",
+    "export RUN out --values --values-boards 5",
     "export RUN out --tabulate",
     "status RUN --every 5s",
     "tensorboard RUN out --every 5s",
@@ -45,5 +53,18 @@ def test_an_option_without_effect_is_refused(run, capsys, monkeypatch, tmp_path,
     assert not list(tmp_path.iterdir())
 
 
+def test_python_refuses_the_same(run):
+    """As the command, where nothing is sampled; where boards are, both are taken."""
+    for method, option in (("exact", "seed"), ("exact", "boards"), ("abstract", "boards"), ("lbr", "keep")):
+        refused(f"--{option} has no effect on {method} of kuhn", mccfr.evaluate, run, method, **{option: 9})
+    river = {"board": "Qs Jh 2h 7c 3d", "oop": "AA", "ip": "QQ", "pot": 10, "stack": 20}
+    refused("--donk has no effect on a river", mccfr.spot, **river, menu={"donk": ["75%"]})
+
+
 def test_a_folder_of_code_that_is_none_is_refused(run, capsys):
     assert "--code nowhere is no directory" in refusal(capsys, "evaluate", run, "--code", "nowhere")
+
+
+def test_an_abstraction_of_a_run_without_one_is_refused(run, capsys):
+    """It was told as damage of the run, with status 1."""
+    assert "leave --abstraction out" in refusal(capsys, "verify", run, "--abstraction", "no")

@@ -122,7 +122,7 @@ def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(un
     first = FirstStreet(game("leduc"))
     every = population(first, 2000, spread)
     truth = sum(first.whole(every, np.ones(len(every), np.int64)).best) / 2
-    lower, estimate, flattered, inside, below = [], [], [], 0, 0
+    lower, estimate, flattered, inside, below, ends = [], [], [], 0, 0, []
     for seed in range(200):
         some, strata = sample(every, units, seed)
         found = first.sampled(some, strata)
@@ -131,10 +131,12 @@ def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(un
         flattered.append(sum(first.whole(some, np.ones(len(some), np.int64)).best) / 2)
         inside += found.estimate[1][0] <= truth <= found.estimate[1][1]
         below += found.lower[1][0] <= truth
+        ends.append((found.lower[0] - found.lower[1][0], found.estimate[1][1] - flattered[-1]))
     error = np.std(estimate) / np.sqrt(len(estimate))
     assert np.mean(lower) < truth + 2 * error
     assert below >= 0.93 * 200
     assert inside >= 0.93 * 200
+    assert (np.mean(ends, axis=0) < 3 * np.std([lower, flattered], axis=1)).all(), "too wide"
     bias, planted = np.mean(estimate) - truth, np.mean(flattered) - truth
     assert planted > 4 * error, "planted: the maximum over what some boards happen to give"
     assert abs(bias) < left * planted

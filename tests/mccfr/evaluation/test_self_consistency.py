@@ -150,6 +150,10 @@ def test_sampled_flops_cover_and_do_not_depend_on_workers():
     few = [self_consistency(side, boards=12, seed=seed, workers=1 + seed % 2) for seed in range(2, 6)]
     covered = [low <= many.lost[0] <= high for _, (low, high) in (found.lost for found in few)]
     assert sum(covered) >= 3
+    widths, lost = (
+        [part(found.lost) for found in few] for part in (lambda each: np.ptp(each[1]), lambda each: each[0])
+    )
+    assert np.mean(widths) / 2 < 3 * np.std(lost, ddof=1), "too wide"
     told = []
     with steps_reported(lambda *step: told.append(step)):
         assert self_consistency(side, boards=12, seed=2, workers=2) == few[0]

@@ -116,6 +116,7 @@ test_spots_that_cannot_be = refusals(
     ("game.menu.add: 'c' is not allowed: a line ends in a bet", {"menu": {"add": ["c"]}}),
     ("r95 is no bet after the line ''.*100 to 1000", {"menu": {"add": ["r95"]}, "big_blind": 10}),
     ("game.menu.remove: 'cccr300' is no line of the tree", {"menu": {"remove": ["cccr300"]}}),
+    ("game.menu.remove: r33 is no bet after the line ''", {"menu": {"remove": ["r33"]}}),
     call=lambda keys, tmp_path: game(tmp_path, **keys),
 )
 

@@ -225,7 +225,7 @@ def play(port, name="always-call", *, one=None):
     """A player in a thread of his own."""
 
     def run():
-        with suppress(TableError):
+        with suppress(TableError, ConnectionError):
             play_acpc(one or session(name), "127.0.0.1", port, patience=1, silence=30)
 
     thread = threading.Thread(target=run)

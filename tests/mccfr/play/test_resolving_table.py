@@ -84,11 +84,13 @@ def test_what_is_played_follows_from_the_public_state():
     live = first.ranges[1] > 0
     assert np.array_equal(first.played(), second.played()) and np.array_equal(first.ranges, second.ranges)
     assert first.played()[:, live].sum(axis=0) == pytest.approx(1) and (first.played()[:, ~live] >= 0).all()
-    arrays, bucket = first._game.tree.arrays, first._game.cards.listed().bucket[0][1, 0][live]
-    block, slot = int(arrays.block[first._node]), int(arrays.slot[first._node])
-    rows = first._strategy.probability[block][bucket, slot : slot + len(first.actions)]
-    assert 0 in bucket and np.array_equal(first.played()[:, live], rows.T)
     seat = on_the_river(ResolvingSeat(policy(), SMALL))
+    *line, (state, _, board) = seat._acted
+    root = seat.resolver.begin(0, line, state, board)
+    arrays, own = root._game.tree.arrays, root.ranges[0] > 0
+    bucket, slot = root._game.cards.listed().bucket[0][0, 0][own], int(arrays.slot[0])
+    rows = root._strategy.probability[int(arrays.block[0])][bucket, slot : slot + len(root.actions)]
+    assert np.ptp(rows[bucket == 0]) > 0 and np.array_equal(root.played()[:, own], rows.T)
     assert seat.public_state() is seat.public_state(), "what was solved is kept"
     seat.see("r1200")
     legal, here = raise_bounds(seat.resolver.rules, seat.state), seat.public_state()

@@ -1,0 +1,242 @@
+"""Every option of every command changes something, or is refused.
+
+Shows:
+
+* Each option of each command changes what the command prints or writes, or is refused (test_no_option_is_left_out,
+  test_an_option_has_an_effect)
+"""
+
+import re
+import shlex
+import shutil
+import time
+from types import SimpleNamespace
+
+import click
+import pytest
+from commands import call, command
+
+import mccfr.view
+from abstraction import buckets, build
+from mccfr.cli import bot_commands, cluster_commands, view_command
+from mccfr.cli.group import cli
+from mccfr.cluster import capacity, cluster_status, launch
+from mccfr.config.game_tables import HoldemGame
+from mccfr.evaluation import samples
+from mccfr.matches import bot_sessions
+from mccfr.matches.review import review_files
+from mccfr.runs.directory import run as run_directory
+from mccfr.runs.directory import run_status, stop
+from storage import free_space
+
+SPOT = "--oop AA,QJs --ip KK,T9s --pot 40 --stack 20 --workers 0"
+SOLVE = "--nodes 9|--iterations 8|--time 0s|--force"
+CLUSTER = f"{SOLVE}|--workers 1|--replace"
+BOT = (
+    "--purify|--threshold .1|--resolve river|--seed 7|--log l|--silence 9s|--declare d|--expect x|"
+    "--declare d --expect 'chips low > 0'"
+)
+CASES = {
+    "abstraction bucket A --hand AsKd": "--hand 2c2d|--board QsJh2h",
+    "abstraction build quick": "--out there|--workers 1|--replace",
+    "abstraction info A": "--against B",
+    "abstraction strength --hand AsKd --board QsJh2h7c3d": "--hand 2c2d|--board QsJh2h7cTd",
+    "bot acpc P 127.0.0.1 9": f"{BOT}|--patience 9s",
+    "bot slumbot P --url http://x": f"{BOT}|--url http://y|--hands 9|--user me",
+    "bot gtowizard P --url http://x --key-file k": f"{BOT}|--url http://y|--hands 9|--key-file l",
+    "cluster local leduc.toml --run s": f"{CLUSTER}|--machines 3|--run t|--set game.ranks=5",
+    "cluster plan leduc.toml --machines 2": "--machines 3|--memory 1kB|--network 10Gbit|--set game.ranks=9",
+    "cluster solve leduc.toml --hosts a,b --run s": f"{CLUSTER}|--hosts c,d|--run t|--set game.ranks=5",
+    "cluster resume strata --hosts a,b": f"{CLUSTER}|--hosts c,d|--abstraction no",
+    "cluster status strata": "",
+    "compare compare.toml out": "--set compare.last=3|--force",
+    "dealer --with random --hands 8": "--players 3|--hands 9|--duplicate|--stack 900|--blinds 5 10|--with min-raise|"
+    "--names a,b|--host h|--port 1|--wait 9s|--response 9s|--per-hand 9s|--seed 7|--log l|--phhs h.phhs",
+    "dealer --with kuhn-policy": "--purify|--threshold .1",
+    "evaluate kuhn": "--method abstract|--checkpoint 1|--against kuhn-policy|--against-checkpoint 9|--average sd|"
+    "--against-average sd|--abstraction no|--against-abstraction no|--strategy uniform|--declare d|--expect x|--from 0|"
+    "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s",
+    "evaluate leduc --method head-to-head": "--against leduc-policy|--boards 3|--seed 3|--resolve river",
+    "evaluate leduc --method lbr": "--setting 1|--hands 100|--hands 100 --keep k|--budget 0.1s|--seed 3|--workers 2",
+    "evaluate leduc --method trained-br --nodes 99": "--nodes 999|--sampler external-sampling|"
+    "--responder-abstraction no",
+    "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",
+    "exploit kuhn leduc-policy": "--replace",
+    "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold .3|--values|--best exact|--average sd|"
+    "--values-boards 9|--format zarr|--abstraction no",
+    "export leduc out --format csv": "--checkpoint 1|--by hand|--by hand --board Kc|--by hand --purify",
+    "export leduc out --values": "--values-boards 9",
+    "export kuhn leduc-policy": "--replace",
+    "games kuhn": "",
+    "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 1s|--keep k|--log l.phhs|"
+    "--purify|--threshold .3|--against-purify|--against-threshold .3|--declare d|--expect x",
+    "plan kuhn.toml": "--set run.nodes=1e6|--measure",
+    "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold .1|--resolve river|--seed 7|--log l",
+    "query kuhn cb": "--hand Q|--board As|--checkpoint 1|--sample 3|--abstraction no",
+    "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold .3",
+    "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
+    "report leduc out.html": "--spots x|--checkpoint 1|--board Kc|--boards 1|--megabytes 0.01|--abstraction no",
+    "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch",
+    "resume taken --iterations 6": "--replace",
+    "review hands --policy P": "--policy Q|--resolve river|--boards 9|--workers 2|--keep k|--top 9",
+    "solve kuhn.toml --run r": f"{SOLVE}|--workers 1|--run s|--set run.iterations=9",
+    "solve kuhn.toml --run kuhn": "--set-aside 1|--from-scratch",
+    "solve taken.toml --run r": "--replace",
+    f"spot QsJh2h7c3d {SPOT} --stack 90 --ip 22,KK --to 9% --run r --bets 1bb": ""
+    "--oop AA|--ip KK|--pot 50|--stack 60|--to 0.0001%|"
+    "--policy kuhn|--line c|--board AsKsQs|--bets allin|--raises allin|--donk allin|--allin-spr 9|--add-line r33|"
+    "--remove-line r1|--remove-line r21|--big-blind 2|--rake 5%|--rake 5% --rake-cap 1|--lock 'c=c 1'|--time 0s|"
+    "--workers 1|--run s|--set run.iterations=3|--force",
+    "status kuhn": "--watch|--watch --every 9s|--every 9s|--abstraction no",
+    "stop kuhn": "",
+    "tensorboard kuhn out": "--watch|--watch --every 9s|--every 9s|--abstraction no",
+    "verify kuhn": "--abstraction no",
+    "view kuhn": "--port 0|--no-browser|--checkpoint 1|--abstraction no|--against kuhn-policy|--against-checkpoint 1|"
+    "--against-abstraction no|--review no",
+}
+"""Command lines, and the options that are added to each; the last one of each is tried."""
+_VARIABLE = re.compile(
+    r"[\d.,]+ (m?s|[kMG]B available)\b| at 0x\w+|speed .*|^.* · .*|^(compiling|evaluating|reading|writing|flop) .*",
+    re.M,
+)
+
+
+def told(*given, **named):
+    """Stands for what a command calls in the end, and prints what it is given."""
+    click.echo(f"given {given} {named}", err=True)
+
+
+def walked(group, names=()):
+    """Yield (command, option) of all options but --help."""
+    for name, each in group.commands.items():
+        if isinstance(each, click.Group):
+            yield from walked(each, (*names, name))
+        else:
+            for option in each.get_params(click.Context(each)):
+                if isinstance(option, click.Option):
+                    yield " ".join((*names, name)), option.opts[0]
+
+
+OPTIONS = [option for option in walked(cli) if option[1] != "--help"]
+
+
+def command_of(line):
+    return next(name for name, _ in OPTIONS if f"{line} ".startswith(f"{name} "))
+
+
+def tried(line):
+    """The options that are tried with a command line: its own, and with a command's first line those of many."""
+    own, name = [options for options in CASES[line].split("|") if options], command_of(line)
+    first = next(other for other in CASES if command_of(other) == name) == line
+    return own + [given for given in ("--json", "--code no") if first and (name, given.split()[0]) in OPTIONS]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Runs of two small games with two checkpoints, their policies, a spot of the flop, and a run in strata."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder := tmp_path_factory.mktemp("options"))
+        for name in ("kuhn", "leduc"):
+            text = f'[game]\nname = "{name}"\n[solver]\nalgorithm = "cfr"\n[run]\nworkers = 0\niterations = 2\n'
+            (folder / f"{name}.toml").write_text(text)
+            assert command("solve", f"{name}.toml", "--run", name) == command("resume", name, "--iterations", 4) == 0
+            assert command("export", name, f"{name}-policy") == 0
+        kuhn = (folder / "kuhn.toml").read_text()
+        (folder / "taken.toml").write_text(f'{kuhn}[export]\nout = "taken-policy"\n')
+        assert command("solve", "taken.toml", "--run", "taken") == 0
+        shutil.rmtree("taken-policy")
+        (folder / "kuhn-policy").rename("taken-policy")
+        assert command("export", "kuhn", "kuhn-policy") == 0
+        compared = "[compare]\nlast = 4\npoints = 2\n[[compare.variant]]\nname = 'one'\n"
+        (folder / "compare.toml").write_text(kuhn.replace("iterations = 2\n", compared))
+        (folder / "leduc.toml").write_text(
+            "[game]\nname = 'leduc'\nranks = 4\n[run]\nstrata = 2\nworkers = 1\niterations = 400\n"
+        )
+        assert command("solve", "leduc.toml", "--run", "strata", "--workers", 0) == 0
+        assert command(*shlex.split(f"spot QsJh2h {SPOT} --to 9% --bets allin --run spot")) == 0
+        yield folder
+
+
+@pytest.fixture
+def at(world, tmp_path, monkeypatch, capsys):
+    """Run a command line in a copy of the world, and return its status, its output and what it has written."""
+    recorded = {"a": "A", "b": "B", "hands": 0, "pairs": None, "chips": 0, "mean_mbb": 9.0, "ci95_mbb": [8.0, 10.0]}
+    recorded |= {"aivat_mean_mbb": None, "aivat_ci95_mbb": None}
+    player = SimpleNamespace(fingerprint="", name="A", player=SimpleNamespace(reseed=told), game=HoldemGame())
+    made = SimpleNamespace(replaced=lambda: ["flop"], build=lambda replace: told(replace) or [])
+    bucket = {"street": "flop", "bucket": 1, "features": "ehs"}
+    opened = SimpleNamespace(info=lambda: {"flop": {"buckets": 1, "recipe": {"features": "ehs"}}})
+    opened.bucket_of_text = lambda *given: told(*given) or bucket
+    shared = samples.shared
+
+    def giving(place, name, answer):
+        monkeypatch.setattr(place, name, lambda *given, **named: told(*given, **named) or answer)
+
+    for name in ("acpc_bot", "slumbot", "gtowizard"):
+        monkeypatch.setattr(bot_sessions, f"run_{name}", lambda _, *given, **named: told(given, named) or recorded)
+    giving(bot_sessions, "guest", player)
+    giving(bot_sessions, "run_dealer", (None, recorded))
+    giving(bot_sessions, "run_person", None)
+    giving(bot_commands.click, "prompt", "secret")
+    giving(review_files, "review_hands", {"hands": 0})
+    monkeypatch.setattr(review_files, "review_text", str)
+    giving(mccfr.view, "open_shelf", None)
+    monkeypatch.setattr(mccfr.view, "serve", lambda shelf, port, ready: told(port) or ready("URL"))
+    monkeypatch.setattr(view_command, "_has_screen", lambda: True)
+    giving(stop, "stop_run", None)
+    giving(cluster_status, "cluster_status", {"ranks": []})
+    monkeypatch.setattr(cluster_commands, "_status_text", str)
+    monkeypatch.setattr(launch, "see_through", lambda run, start, left, *given: told(start(1), given))
+    monkeypatch.setattr(launch, "local_launch", lambda *given: given)
+    monkeypatch.setattr(launch, "hosts_launch", lambda *given: given)
+    for place, name in ((launch, "check_answering"), (capacity, "check_cluster")):
+        giving(place, name, None)
+    monkeypatch.setattr("webbrowser.open", told)
+    giving(build, "Builder", made)
+    giving(buckets, "Abstraction", opened)
+    monkeypatch.setattr("abstraction.comparison.agreement", lambda *_: {"flop": 1.0})
+    monkeypatch.setattr(samples, "shared", lambda play, left, count, *_: told(count) or shared(play, left, 1))
+
+    def run(line, *, room=True):
+        if not (folder := tmp_path / "world").exists():
+            shutil.copytree(world, folder)
+        monkeypatch.chdir(folder)
+        if "--watch" in line:  # another process works on the run at the first look alone
+            looks = iter((True, False))
+            for place in (run_directory, run_status):
+                monkeypatch.setattr(place, "is_locked", lambda _: next(looks, False))
+            monkeypatch.setattr(time, "sleep", told)
+        with monkeypatch.context() as patch:
+            if not room:
+                patch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
+            before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+            ended = call(capsys, *shlex.split(line))
+        changed = [path for path in sorted(folder.rglob("*")) if before.get(path) != path.stat().st_mtime_ns]
+        names = [str(path.relative_to(folder)) for path in changed]
+        tables = [path for path in changed if path.name in ("out", "out.csv") and path.is_file()]
+        texts = [path.read_text() for path in tables]
+        if changed:
+            shutil.rmtree(folder)
+        text = _VARIABLE.sub("", "\n".join([str(ended.status), ended.out, ended.err, *names, *texts]))
+        return [each for each in text.splitlines() if each]
+
+    return run
+
+
+def test_no_option_is_left_out():
+    lines = [(line, options) for line in CASES for options in tried(line)]
+    assert {(command_of(line), re.findall("--[a-z-]+", options)[-1]) for line, options in lines} == {*OPTIONS}
+    assert {option.opts[0] for option in cli.params} == {"--version", "--traceback"}  # test_cli, test_user_mistakes
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_an_option_has_an_effect(at, line):
+    """With each option the command prints or writes something else; without any it does the same again."""
+    plain = at(line)
+    assert at(line) == plain
+    same = []
+    for options in tried(line):
+        room = not options.endswith("--force")
+        if at(f"{line} {options}", room=room) == (plain if room else at(line, room=False)):
+            same.append(options)
+    assert same == []

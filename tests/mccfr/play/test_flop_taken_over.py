@@ -1,0 +1,83 @@
+"""Re-solving seats on a flop: hands taken over from another program, and a bot with an empty cache of kernels.
+
+Shows:
+
+* A seat that re-solves from the flop on takes over a hand whose own bets are in no tree, by every method
+  (test_a_flop_is_taken_over_whatever_was_bet_at_this_seat)
+* A bot with an empty cache compiles before it connects, says so once, and plays within the dealer's time
+  (test_a_bot_with_an_empty_cache_is_ready_before_it_connects)
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from acpc import dealing, guest, plan
+from places import ROOT
+from random_policy import policy
+from test_resolving_table import CARDS, SMALL
+
+from mccfr.matches.dealer import Clock
+from mccfr.matches.programs import PROGRAMS
+from mccfr.play.resolving import METHODS, Effort, ResolvingSeat
+
+FLOP = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMALL.menu)
+
+
+@pytest.mark.parametrize(
+    "method", [METHODS[0], *(pytest.param(method, marks=pytest.mark.slow) for method in METHODS[1:])]
+)
+def test_a_flop_is_taken_over_whatever_was_bet_at_this_seat(method):
+    seat = ResolvingSeat(policy(), replace(FLOP, method=method))
+    seat.deal(1, "AsKd", 1)
+    for action in ("r230", "c"):
+        seat.see(action)
+    seat.board(CARDS[:6])
+    for action in ("c", "r563", "r1340"):
+        seat.see(action)
+    here = seat.public_state()
+    own = here.ranges[1][here.ranges[1] > 0]
+    assert here.ranges.any(axis=1).all() and 0 < len(own) < 1326 and np.ptp(own) > 0
+    assert seat.choose() in here.actions
+
+
+BOT = """
+import sys
+from mccfr.cli import main
+from mccfr.matches import bot_sessions
+from mccfr.matches.match import Contender
+from mccfr.matches.players import OpenedPlayer
+from mccfr.policy.strategy_profile import Profile
+from mccfr.tables.strategy import uniform_strategy
+from random_policy import MENU, policy
+
+def opened(name, manner, **_):
+    source = policy()
+    table = {"name": "holdem", "menu": {"first": list(MENU.first), "later": list(MENU.later)}}
+    side = Profile(source.game, uniform_strategy(source.game))
+    return OpenedPlayer(Contender(name, manner.spec(source), side), table)
+
+bot_sessions.open_player = opened
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.slow
+def test_a_bot_with_an_empty_cache_is_ready_before_it_connects(tmp_path):
+    of = plan(hands=4)
+    asked = "--resolve", "river::20", "--patience", "60s", "--json"
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT / "tests")}
+    clock = Clock(response=20, per_hand=60)
+    with dealing(of, [guest(PROGRAMS["min-raise"], of)], ports=[0], clock=clock, wait=1_200) as (port, came, _):
+        command = sys.executable, "-c", BOT, "bot", "acpc", "holdem", "127.0.0.1", str(port), *asked
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0 and "error" not in came, (ended.stderr, came)
+    told = ended.stderr.splitlines()
+    compiling = [number for number, line in enumerate(told) if "compiling kernels, once per version" in line]
+    connected = [number for number, line in enumerate(told) if "connected to" in line]
+    assert len(compiling) == len(connected) == 1 and compiling < connected, told
+    assert json.loads(ended.stdout)["hands"] == 4 and any(file.is_file() for file in tmp_path.rglob("*"))

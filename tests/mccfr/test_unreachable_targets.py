@@ -1,0 +1,35 @@
+"""Solves whose target cannot be reached.
+
+Shows:
+
+* A solve by UPI, and a spot solved again, end at their limits and state what they reached
+  (test_a_tree_that_does_not_reach_its_accuracy_states_how_far_it_is,
+  test_a_spot_solved_again_ends_at_its_limit_with_its_gap)
+"""
+
+import re
+
+from small_games import game_of
+from upi_client import spot
+
+from mccfr.play.resolving import Effort, all_spots
+from mccfr.play.resolving.resolving_spot import Spot
+from mccfr.play.resolving.solve import resolve
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.upi import background_solver
+
+
+def test_a_tree_that_does_not_reach_its_accuracy_states_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(background_solver, "MOST_ITERATIONS", 30)
+    client = spot("QsJh2h7c3d", "90")
+    client.ask("set_accuracy 0", "go", "wait_for_solver")
+    assert "SOLVER: stopped (30 iterations)" in client.said()
+    assert float(re.findall(r"Exploitable for: (\S+)", client.said())[-1]) > 0
+
+
+def test_a_spot_solved_again_ends_at_its_limit_with_its_gap():
+    game = game_of("leduc")
+    here = Spot(game, all_spots.roots(game, 1)[0], 0)
+    ranges = here.ranges(uniform_strategy(game))
+    found = resolve(here, 0, ranges, None, "unsafe", Effort(30, precision_chips=1e-12))
+    assert found.iterations == 30 and found.gap_chips > 1e-12
