@@ -17,7 +17,7 @@ from small_games import game_of
 from abstraction.boards import board_classes, preflop_classes
 from abstraction.cards import COMBO_COUNT
 from abstraction.hand_evaluator import strengths
-from mccfr.cards import full_deck
+from mccfr.cards import per_player
 from mccfr.cards.deals import new_deals
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.cards.suit_symmetry import lossless
@@ -69,8 +69,8 @@ def test_a_planted_bucket_map_for_both_is_caught(decks, monkeypatch):
     def first_for_both(buckets, *where):
         return dealer((buckets[0], buckets[0]), *where)
 
-    dealer = full_deck.PerPlayerDealer
-    monkeypatch.setattr(full_deck, "PerPlayerDealer", first_for_both)
+    dealer = per_player.PerPlayerDealer
+    monkeypatch.setattr(per_player, "PerPlayerDealer", first_for_both)
     wrong, deals = dealt(decks[0].with_opponent(decks[1]))
     expected = naive_buckets(decks, wrong.cards)
     assert np.array_equal(deals.bucket[:, ::2], expected[:, ::2])
