@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 _BAD_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 
@@ -43,6 +44,13 @@ class UnreadableError(OSError):
         return f"{where}{what}: nothing was changed; run the command again{self._advice}"
 
 
+class UnsyncedError(OSError):
+    """A folder could not be opened to sync a new name in it; the name exists, and a power cut may remove it.
+
+    A class of its own, because a `PermissionError` of a folder means bad input to the command line.
+    """
+
+
 @contextmanager
 def reading(path: Path | None = None) -> Iterator[None]:
     """Convert system errors of reading to `UnreadableError`; a context manager and decorator.
@@ -62,6 +70,15 @@ def reading(path: Path | None = None) -> Iterator[None]:
         if error.filename is None and path is not None:
             error.filename = str(path)
         raise UnreadableError(error) from error
+
+
+def walk(path: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Return `os.walk(path)`, which raises the error of a folder that cannot be listed instead of omitting it."""
+    return os.walk(path, topdown, _raise)
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
 
 
 @contextmanager

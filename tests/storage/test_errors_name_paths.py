@@ -2,6 +2,8 @@
 
 Shows:
 
+* A folder that cannot be listed is an error, and none of its files is left out
+  (test_a_folder_that_cannot_be_read_is_an_error)
 * A failed write, allocation, truncation, sync, mapping or lock names its file and no temporary name
   (test_a_failed_call_names_its_file)
 """
@@ -13,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mccfr.matches.hand_files import hand_files
 from storage import checkpoint_writer, durable, live_tables, mapping, run_lock
 from storage.block_tables import BlockStore, Partition
 from storage.plain_arrays import write_arrays
@@ -62,6 +65,27 @@ WRITERS = {
     journal: ("fsync",),
     locked: ("ftruncate", "pwrite", "flock"),
 }
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
+    """`os.walk` and `rglob` omit it in silence; to the command line a `PermissionError` of a folder is bad input."""
+    inner, listed = tmp_path / "outer" / "inner", os.scandir
+    inner.mkdir(parents=True)
+    (inner / "hand.log").write_text("")
+
+    def failing(path, *_):
+        if Path(path) == inner:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", failing)
+    for lists in (durable.adopt_tree, hand_files):
+        with pytest.raises(OSError, match=f"{inner}"):
+            lists(tmp_path / "outer")
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(OSError, match=f"is not synced.*{inner}") as error:
+        durable.fsync_dir(inner)
+    assert not isinstance(error.value, PermissionError)
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])
