@@ -45,7 +45,7 @@ class UnreadableError(OSError):
 
 
 class UnsyncedError(OSError):
-    """A folder could not be opened to sync a new name in it; the name exists, and a power cut may remove it.
+    """A folder could not be opened to sync a new name in it, which a power cut may remove.
 
     A class of its own, because a `PermissionError` of a folder means bad input to the command line.
     """
@@ -73,7 +73,7 @@ def reading(path: Path | None = None) -> Iterator[None]:
 
 
 def walk(path: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Return `os.walk(path)`, which raises the error of a folder that cannot be listed instead of omitting it."""
+    """Return `os.walk(path)`, which raises the error of a folder that cannot be listed."""
     return os.walk(path, topdown, _raise)
 
 

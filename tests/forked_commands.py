@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -56,15 +56,15 @@ def main() -> None:
     """Load everything, then fork a command for each line of standard input."""
     from mccfr import cli, view  # noqa: F401 - loaded before processes are forked
 
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, chdir(folder):
         config = Path(folder, "leduc.toml")
         config.write_text(WARM)
-        out = os.dup(1)
-        os.dup2(os.open(os.devnull, os.O_RDWR), 1)
+        out, null = [os.dup(number) for number in (1, 2)], os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, 1), os.dup2(null, 2)
         for arguments in (["solve", str(config), "--run", f"{folder}/run"], ["evaluate", f"{folder}/run"]):
             with suppress(SystemExit):
                 cli.main(arguments)
-        os.dup2(out, 1)
+        os.dup2(out[0], 1), os.dup2(out[1], 2)
     for line in sys.stdin:
         arguments, folder, errors = json.loads(line)
         child = os.fork()

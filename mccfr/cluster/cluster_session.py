@@ -103,7 +103,7 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
 
 
 def _refuse(lacking: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `RuntimeError` for the first rank's answer with a system error, else `ValueError` for the first answer."""
+    """Raise `RuntimeError` for the first answer with a system error, else `ValueError` for the first."""
     for answer in sorted(lacking, key=lambda answer: not answer["system"]):
         kind = RuntimeError if answer["system"] else ValueError
         raise kind(f"{answer['host']} cannot take part: {answer['problem']}")
