@@ -202,7 +202,10 @@ def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
 
 
 def _opened(path: Path) -> h5py.File:
-    """Open a file for reading.  HDF5 does not state the error of a failed `stat`; `Path.stat` then raises it."""
+    """Open a file for reading.
+
+    HDF5 does not state the error of a failed `stat`; `Path.stat` then raises it.
+    """
     try:
         return h5py.File(path, "r")
     except OSError as error:
