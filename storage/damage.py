@@ -7,6 +7,7 @@ succeed.
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,6 +71,13 @@ def reading(path: Path | None = None) -> Iterator[None]:
         if error.filename is None and path is not None:
             error.filename = str(path)
         raise UnreadableError(error) from error
+
+
+def check_openable(path: Path) -> None:
+    """Raise `DamagedError` for a pipe, a socket or a device: opening a pipe waits for its writer."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DamagedError(f"{path} is a pipe or a device, where a file is needed")
 
 
 def walk(path: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:

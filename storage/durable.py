@@ -19,7 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from storage.checksums import CRC32C, Checksum, new_sum
-from storage.damage import UnreadableError, UnsyncedError, reading, walk
+from storage.damage import UnreadableError, UnsyncedError, check_openable, reading, walk
 from storage.held_directory import shown
 from storage.threads import ordered
 
@@ -236,6 +236,8 @@ def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
     Raises `UnreadableError` if the system cannot read it.
     """
     length, taken = 0, new_sum(kind)
+    with reading(path):
+        check_openable(path)
     with reading(path), path.open("rb", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
