@@ -137,8 +137,8 @@ points = 2
 variant = [{name = "a", set = ["solver.discount=none"]}, {name = "b", set = ["solver.seed=9"]}]
 """
 
-AFTER_TRAINING = "/live: ", "could not be written", "continue with: mccfr resume", "/half/", "is not synced"
-"""In sentences of a session or a build that had begun: what was trained is lost, what was built is kept."""
+AFTER_TRAINING = "/live: ", "could not be written", "continue with: mccfr resume", "/half/", "is not synced", "/.tmp-run: "
+"""In sentences of a session, a build or a new run that had begun: what was trained is lost, what was built is kept."""
 
 
 def on_runs(form, names=tuple(ON_RUNS)):
