@@ -137,7 +137,8 @@ points = 2
 variant = [{name = "a", set = ["solver.discount=none"]}, {name = "b", set = ["solver.seed=9"]}]
 """
 
-AFTER_TRAINING = "/live: ", "could not be written", "continue with: mccfr resume", "/half/", "is not synced", "/.tmp-run: "
+_TRAINED = "/live: ", "could not be written", "continue with: mccfr resume"
+AFTER_TRAINING = *_TRAINED, "/half/", "is not synced", "/.tmp-run: "
 """In sentences of a session, a build or a new run that had begun: what was trained is lost, what was built is kept."""
 
 
