@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from storage import durable
+from storage.damage import reading
 from storage.directory_lock import unread
 
 SCRATCH = "-scratch"
@@ -23,10 +24,12 @@ _READERS_SECONDS = 1.0  # enough for most readers of a replaced version
 _STILL_READ = ".old"  # suffix to the temporary name of a replaced version
 
 
+@reading()
 def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
     """Raise `FileExistsError` unless `path` is absent, empty, or accepted by `replaceable`.
 
     Call it for every path that a user names for writing, also for appending. Links, devices and pipes always raise.
+    Raises `UnreadableError` if the system cannot read it.
     """
     if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
         raise FileExistsError(f"{path} is a link, a device or a pipe, and no file or directory: choose another name")

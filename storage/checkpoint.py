@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from storage import contiguous_arrays
 from storage.contiguous_arrays import FileCells
-from storage.damage import DamagedError, UnreadableError, reading
+from storage.damage import DamagedError, UnreadableError, reading, walk
 from storage.directory_lock import ReadLock
 from storage.json_files import read_json
 from storage.manifest import canonical_json, read_manifest
@@ -343,13 +343,9 @@ def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
     found = set()
     with reading(path):
-        for folder, names, file_names in os.walk(path, onerror=_raise):
+        for folder, names, file_names in walk(path):
             found |= {Path(folder, name).relative_to(path).as_posix() for name in (*names, *file_names)}
     return [f"{name} is not in the manifest" for name in sorted(found - {MANIFEST, *files, *folders})]
-
-
-def _raise(error: OSError) -> NoReturn:
-    raise error
 
 
 def newest_valid(

@@ -7,9 +7,11 @@ succeed.
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 _BAD_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 
@@ -43,6 +45,13 @@ class UnreadableError(OSError):
         return f"{where}{what}: nothing was changed; run the command again{self._advice}"
 
 
+class UnsyncedError(OSError):
+    """A folder could not be opened to sync a new name in it, which a power cut may remove.
+
+    A class of its own, because a `PermissionError` of a folder means bad input to the command line.
+    """
+
+
 @contextmanager
 def reading(path: Path | None = None) -> Iterator[None]:
     """Convert system errors of reading to `UnreadableError`; a context manager and decorator.
@@ -62,6 +71,22 @@ def reading(path: Path | None = None) -> Iterator[None]:
         if error.filename is None and path is not None:
             error.filename = str(path)
         raise UnreadableError(error) from error
+
+
+def check_openable(path: Path) -> None:
+    """Raise `DamagedError` for a pipe, a socket or a device: opening a pipe waits for its writer."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise DamagedError(f"{path} is a pipe or a device, where a file is needed")
+
+
+def walk(path: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Return `os.walk(path)`, which raises the error of a folder that cannot be listed."""
+    return os.walk(path, topdown, _raise)
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import BinaryIO
 import msgspec
 
 from storage.checksums import CRC32C, Checksum, new_sum
-from storage.damage import UnreadableError, reading
+from storage.damage import UnreadableError, UnsyncedError, check_openable, reading, walk
 from storage.held_directory import shown
 from storage.threads import ordered
 
@@ -217,7 +217,7 @@ def adopt_tree(
     """
     known = known or {}
     folders, files = [], []
-    for folder, names, file_names in os.walk(path):
+    for folder, names, file_names in walk(path):
         _record(Operation("make_dir", Path(folder)))
         names.sort()
         folders.append(Path(folder))
@@ -236,6 +236,8 @@ def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
     Raises `UnreadableError` if the system cannot read it.
     """
     length, taken = 0, new_sum(kind)
+    with reading(path):
+        check_openable(path)
     with reading(path), path.open("rb", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
@@ -259,7 +261,11 @@ def fsync_file(path: Path, file: BinaryIO) -> None:
 
 def fsync_dir(path: Path) -> None:
     """Wait until the entries of a directory are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError as error:
+        text = f"{error.strerror}: a new name in this folder is not synced"
+        raise UnsyncedError(error.errno, text, str(path)) from None
     try:
         with naming(path):
             os.fsync(descriptor)
@@ -300,7 +306,7 @@ def remove_tree(path: Path) -> None:
     Durable after `fsync_dir(path.parent)`. A crash may leave part of it, so rename it to a temporary name first if that
     matters.
     """
-    for folder, names, file_names in os.walk(path, topdown=False):
+    for folder, names, file_names in walk(path, topdown=False):
         for name in file_names:
             remove_file(Path(folder, name))
         for name in names:

@@ -197,6 +197,20 @@ def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
     return [name for name in files if name == TABLES]
 
 
+def _opened(path: Path) -> h5py.File:
+    """Open a file for reading.
+
+    HDF5 does not state the error of a failed `stat`; `Path.stat` then raises it.
+    """
+    try:
+        return h5py.File(path, "r")
+    except OSError as error:
+        if "stat info" not in str(error):
+            raise
+        path.stat()
+        return h5py.File(path, "r")
+
+
 def _own_dataset(file: Any, name: str, path: Path) -> Any:
     """Return the dataset if it is stored entirely in this file, which the manifest's checksum covers.
 
@@ -236,7 +250,7 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
     path = directory / TABLES
     if TABLES not in files:
         raise DamagedError(f"{path} is missing from the manifest")
-    with reading(path), decoding(path, f"{path} cannot be read"), h5py.File(path, "r") as file:
+    with reading(path), decoding(path, f"{path} cannot be read"), _opened(path) as file:
         dataset = _own_dataset(file, spec.name, path)
         check_layout(spec, dataset.shape, dataset.dtype, path)
         check_chunks(spec, dataset.chunks, dataset.id.get_storage_size(), _DEFLATE_RATIO, path)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from storage import durable
-from storage.damage import reading
+from storage.damage import check_openable, reading
 
 _BLOCK_BYTES = 1 << 16
 
@@ -39,6 +39,7 @@ def lines(path: Path) -> Iterator[Line]:
 def _opened(path: Path) -> BinaryIO:
     """Open a journal for reading; an absent one is empty."""
     try:
+        check_openable(path)
         return path.open("rb")
     except FileNotFoundError:
         return io.BytesIO()

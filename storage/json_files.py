@@ -6,7 +6,7 @@ from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
-from storage.damage import reading
+from storage.damage import check_openable, reading
 
 _Fields = TypeVar("_Fields")
 
@@ -56,6 +56,7 @@ def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:
     Raises `UnreadableError` if the system cannot read it.
     """
     with reading(path):
+        check_openable(path)
         length = path.stat().st_size
         if length > most_bytes:
             raise ValueError(f"{path} has {length:,} bytes; at most {most_bytes:,} are allowed")

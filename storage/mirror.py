@@ -12,7 +12,7 @@ from storage import durable
 from storage.atomic_outputs import output
 from storage.block_tables import CHECKPOINTS, list_versions, named_by, versions_named
 from storage.checksums import CRC32C, Checksum
-from storage.damage import DamagedError, reading
+from storage.damage import DamagedError, reading, walk
 
 _MANIFEST = "manifest.json"
 _PIECE_BYTES = 4 << 20
@@ -75,9 +75,8 @@ def _copy(source: Path, target: Path, name: str) -> None:
             if _copy_file(source / name / file, temporary / file, stated.kind) != stated[:2]:
                 raise DamagedError(f"{source / name}: {file} is not what the manifest states")
         _copy_file(source / name / _MANIFEST, temporary / _MANIFEST, CRC32C)
-        for folder in sorted((path for path in temporary.rglob("*") if path.is_dir()), reverse=True):
+        for folder in sorted((Path(folder) for folder, _, _ in walk(temporary)), reverse=True):
             durable.fsync_dir(folder)
-        durable.fsync_dir(temporary)
 
 
 def _content_hash(path: Path) -> str | None:

@@ -45,7 +45,10 @@ static int fails(void) {
 
 static int path_fails(int folder, const char *path) {
     char whole[2 * PATH_MAX] = "";
+    int held, rest = 0;
     if (!length || !path) return 0;
+    if (sscanf(path, "/proc/%*[^/]/fd/%d%n", &held, &rest) == 1 && path[rest] == '/')
+        folder = held, path += rest + 1; /* below a directory that is held open */
     if (path[0] != '/') {
         char link[64];
         snprintf(link, sizeof link, folder == AT_FDCWD ? "/proc/self/cwd" : "/proc/self/fd/%d", folder);

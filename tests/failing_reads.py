@@ -9,6 +9,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -39,7 +40,7 @@ class Case(msgspec.Struct):
     arguments  `{}` in them is a directory with a fresh copy of the folder of `before` that `watched` begins with
     watched    of that directory: what must fail
     exact      its output is the same each time; else only a digest of the newest checkpoint is compared
-    run        of that directory: the run that it trains
+    run        of that directory: the run that it trains, or the abstraction that it builds
     """
 
     name: str
@@ -107,6 +108,7 @@ def main() -> None:
 
     for module in MODULES:
         import_module(module)
+    import_module("in_this_process").install()
     saving = import_module("mccfr.runs.session.checkpointing")
     saving.FINAL_WAITS_SECONDS = (0.0,) * len(saving.FINAL_WAITS_SECONDS)
     before, cases, most, folder = json.load(sys.stdin)
@@ -223,15 +225,20 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _kept(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Those that no command changes: all but journals, locks and logs."""
-    return (name for name in files if not name.endswith((".jsonl", ".lock", ".txt", "last-evaluation.json", ".csv")))
+    """Those that no command changes: all but journals, locks, logs, tables, states of a build and experiments' runs."""
+    changed = (".jsonl", ".lock", ".txt", "last-evaluation.json", ".csv", ".png", "points.json")
+    passing = re.compile(r"/unfinished-|/out/runs/")
+    return (name for name in files if not name.endswith(changed) and not passing.search(name))
 
 
 def _digest(run: Path) -> str:
-    """Of the tables and counts of a run's newest checkpoint."""
+    """Of an abstraction, or of the tables and counts of a run's newest checkpoint."""
+    from abstraction.buckets import Abstraction, is_abstraction
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 
+    if is_abstraction(run):
+        return str(Abstraction(run).content_hashes())
     checkpoint = find_checkpoint(open_run(run), None)
     tables, found = read_tables(checkpoint), hashlib.sha256()
     for name in sorted(tables):

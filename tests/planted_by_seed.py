@@ -76,7 +76,7 @@ DRAWN = (
         "if temporary.is_dir():",
         "if not (temporary.is_dir()):",
         "An old output goes by the way that is for failures.",
-        "storage/test_atomic_outputs.py",
+        "storage/test_directory_lock.py::test_all_files_are_of_the_version_that_was_opened",
     ),
     Defect(
         "storage.mirror",

@@ -21,6 +21,7 @@ OUTPUTS, BLOCKS, LISTING = (
     "storage/test_block_tables.py",
     "storage/test_manifest_files.py",
 )
+NAMED = "storage/test_errors_name_paths.py::test_a_folder_that_cannot_be_read_is_an_error"
 LOCKS, LEFT = "storage/test_run_lock.py", "storage/test_live_sweep.py"
 
 IN_STORAGE = (
@@ -261,17 +262,24 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.mirror",
-        "        durable.fsync_dir(temporary)",
-        "        pass",
-        "The folder of a copy is not synced before its rename.",
+        "            durable.fsync_dir(folder)",
+        "            pass",
+        "The folders of a copy are not synced before its rename.",
         BLOCKS,
     ),
     Defect(
-        "storage.mirror",
-        "            durable.fsync_dir(folder)",
-        "            pass",
-        "Folders inside of a copy are not synced before its rename.",
-        BLOCKS,
+        "storage.damage",
+        "os.walk(path, topdown, _raise)",
+        "os.walk(path, topdown)",
+        "Files of a folder that cannot be listed are left out.",
+        NAMED,
+    ),
+    Defect(
+        "storage.durable",
+        "        raise UnsyncedError(error.errno, text, str(path)) from None",
+        "        raise",
+        "A folder that cannot be opened for its sync is taken for bad input.",
+        NAMED,
     ),
     Defect(
         "storage.mirror",

@@ -171,3 +171,15 @@ def coin_toss():
     weight = (np.ones((2, 1)), none, np.zeros((2, 0)), np.ones((1, 1)))
     blueprint = Strategy((sold, none, np.zeros((2, 0)), np.full((1, 2), 0.5)), weight)
     return Game("coin-toss", tree, cards), blueprint
+
+
+DEEP = PokerGame(ranks=3, suits=2, board_cards=(0, 1), blinds=(2, 1), stack=30, first_player=(2, 1))
+MENUS = {
+    "pot": Menu(first=("1p",), later=("1p",), max_bets=2),
+    "half or all-in": Menu(first=("0.5p", "allin"), later=("allin",), max_bets=2),
+    "two sizes": Menu(first=("0.4p", "1.5p"), later=("0.75p",), max_bets=2),
+    "no limp": Menu(first=("1p",), later=("1p",), max_bets=3, limp=False),
+    "checks only": Menu(first=(), later=()),
+    "third": Menu(first=("0.33p",), later=("allin",)),
+}
+"""Bets of `DEEP` and of games like it."""

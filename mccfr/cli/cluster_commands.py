@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Prepare = Callable[[Reporter], tuple[Run, Game]]
 
-_RESUME = "mccfr cluster resume {}"
+_RESUME = "the same command"
 _run_option = click.option("--run", "directory", type=path_type, help="Run directory; default: runs/NAME.")
 _set_option = click.option(
     "--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config."

@@ -173,6 +173,8 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
     """Report how the session ended; raise `SignalInterrupt` (status 75) after a signal."""
     from dataclasses import replace
 
+    from storage.damage import UnreadableError
+    from storage.durable import error_text
     from storage.free_space import tree_bytes
 
     run = replace(run, directory=outcome.directory)
@@ -180,8 +182,11 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
         report.message(f"last evaluation {evaluation_text(outcome.evaluation)}")
     if exported is not None:
         report.message(f"exported to {exported}, {bytes_text(tree_bytes(exported))}")
-    for line in _measured_lines(run) if outcome.signal is None else ():
-        report.message(line)
+    try:
+        for line in _measured_lines(run) if outcome.signal is None else ():
+            report.message(line)
+    except UnreadableError as error:  # training is done
+        report.message(error_text(error))
     if outcome.signal is not None:
         for what, verb in _left(run, outcome):
             report.message(f"{what} was not done: the next session does it, or do it now with: mccfr {verb}")

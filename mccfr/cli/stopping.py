@@ -72,5 +72,6 @@ def end_resumable(stop: SignalInterrupt, directory: Path | None, by: str = RESUM
 
 
 def _end(status: int, sentence: str) -> NoReturn:
+    signals.silence()
     click.echo(f"mccfr: {sentence}", err=True)
     raise click.exceptions.Exit(status) from None

@@ -28,6 +28,8 @@ from mccfr.runs.reporter import Reporter
 from mccfr.runs.session.errors import AbandonedError
 from mccfr.runs.session.train_and_export import train_and_export
 from mccfr.runs.session.training_session import Outcome
+from storage.damage import UnreadableError
+from storage.durable import error_text
 from storage.free_space import available_memory_bytes
 from storage.held_directory import HeldDirectory, errors_shown, shown
 
@@ -89,8 +91,7 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
     engine = MpiEngine(world, ranks, len(order.owner), len(order.first))
     lacking = [answer for answer in found if "problem" in answer]
     _tell_all(world, {"go": not lacking})
-    if lacking:
-        raise ValueError(f"{lacking[0]['host']} cannot take part: {lacking[0]['problem']}")
+    _refuse(lacking)
     try:
         restore_copies(run, game, engine, reporter)
         return train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
@@ -99,6 +100,13 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
     except BaseException:
         engine.close()
         raise
+
+
+def _refuse(lacking: Sequence[Mapping[str, Any]]) -> None:
+    """Raise `RuntimeError` for the first answer with a system error, else `ValueError` for the first."""
+    for answer in sorted(lacking, key=lambda answer: not answer["system"]):
+        kind = RuntimeError if answer["system"] else ValueError
+        raise kind(f"{answer['host']} cannot take part: {answer['problem']}")
 
 
 def _tell_all(world: World, value: Mapping[str, Any]) -> None:
@@ -115,6 +123,7 @@ def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
     token = new_token(run)
     _tell_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_elsewhere(run)})
     facts = [facts_of(run), *(world.receive_text(rank) for rank in range(1, world.size))]
+    _refuse([fact for fact in facts if "problem" in fact])
     problem = disagreement(facts)
     if problem is not None:
         raise ValueError(problem)
@@ -187,6 +196,8 @@ def _train_strata(world: World, run: Run | None) -> None:
         serve(world, trainer)
 
 
-def _problem(error: Exception) -> dict[str, str]:
-    text = getattr(error, "strerror", None) or str(error)
-    return {"host": host_name(), "problem": " ".join(shown(text).split()) or type(error).__name__}
+def _problem(error: Exception) -> dict[str, Any]:
+    """Return a rank's answer for an error; `system`: True if the operating system could not read a file."""
+    read = isinstance(error, UnreadableError)
+    text = str(error) if read else error_text(error)
+    return {"host": host_name(), "problem": " ".join(shown(text).split()) or type(error).__name__, "system": read}

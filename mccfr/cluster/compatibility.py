@@ -65,12 +65,9 @@ def facts_of(run: Run) -> dict[str, Any]:
 def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a sentence on why machines cannot train together, or None.
 
-    facts  of each machine, as `facts_of`; the coordinator's first. A machine that could not open the run has `host` and
-           `problem`
+    facts  of each machine, as `facts_of`; the coordinator's first
     """
     for other in facts[1:]:
-        if "problem" in other:
-            return f"{other['host']} cannot take part: {other['problem']}"
         for key, text in _COMPARED.items():
             if other[key] != facts[0][key]:
                 here, there = text.format(facts[0][key]), text.format(other[key])

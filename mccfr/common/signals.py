@@ -14,6 +14,7 @@ import stat
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from math import inf
@@ -32,6 +33,7 @@ _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 _contexts = 0  # number of nested contexts that handle signals now
 _heeded_at = -inf  # time of the last signal that was a new request
+_silent = False  # True after `silence`
 _taken = False  # True after `take`: the command line sets no handlers any more
 
 
@@ -179,16 +181,17 @@ def command_line() -> Iterator[None]:
 
     They wait until `release`, and again after `settle`.
     """
-    global _program
+    global _program, _silent
     if not _is_main():
         yield
         return
-    _program, hook = _Program(), sys.unraisablehook
+    _program, _silent, hook = _Program(), False, sys.unraisablehook
 
     def raise_again(unraisable: Any) -> None:
         """Raise a `SignalInterrupt` again that Python could only print, as in an importer's callback."""
         if not isinstance(unraisable.exc_value, SignalInterrupt):
-            hook(unraisable)
+            if not _silent:
+                hook(unraisable)
             return
         lost = unraisable.exc_value
         signal.signal(signal.SIGALRM, lambda *_: _raise(lost))
@@ -214,6 +217,13 @@ def release() -> None:
     _program.pending = 0
     if pending:
         raise SignalInterrupt(pending)
+
+
+def silence() -> None:
+    """Print nothing about objects that a signal left incomplete, such as zarr's coroutines and event loop."""
+    global _silent  # noqa: PLW0603
+    _silent = True
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited")
 
 
 def settle() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from mccfr.config.spelling import did_you_mean
 from storage import durable
+from storage.damage import reading
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 HERE = Path("runs")
@@ -31,12 +32,13 @@ def example_files(folder: str | None = None) -> list[Path]:
     return [path.relative_to(EXAMPLES) for name in folders for path in sorted((EXAMPLES / name).glob(_FOLDERS[name]))]
 
 
+@reading()
 def find_file(given: Path, folder: str = CONFIGS) -> Path:
     """Return the file that `given` names: a path, or the name of a file in `runs/` or of an example.
 
     folder  kind of example: CONFIGS, EXPERIMENTS or RECIPES
 
-    Raises `ValueError`, with the closest name, if there is no such file.
+    Raises `ValueError`, with the closest name, if there is no such file.  Raises `UnreadableError` if the system fails.
     """
     if given.exists():
         return given

@@ -333,7 +333,8 @@ class SampleFile:
     def _locked(self, path: Path) -> FileIO:
         """Open the file, create it if absent, and lock it; `ValueError` if it is in use."""
         while True:
-            made = not path.exists()
+            with reading(path):
+                made = not path.exists()
             file = path.open("a+b", buffering=0)  # unbuffered: closing writes nothing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -341,7 +342,9 @@ class SampleFile:
                 file.close()
                 kind = self._of.split()[-1]
                 raise ValueError(f"{path} is in use by another {kind}: give another file to --keep") from None
-            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            with reading(path):
+                held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+            if held:
                 self._made = made
                 return file
             file.close()  # the process that created the file has removed it

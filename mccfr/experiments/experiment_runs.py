@@ -22,6 +22,7 @@ from mccfr.solvers.game_from_config import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
 from storage import durable
 from storage.atomic_outputs import begins_with, check_output
+from storage.damage import reading
 from storage.json_files import read_json
 from storage.locked_checkpoints import open_locked
 
@@ -156,6 +157,7 @@ def _opened(config: Config, directory: Path) -> rundir.Run:
         raise ValueError(f"{text}; choose another output for the changed experiment, or remove that run") from None
 
 
+@reading()
 def measured_points(out: Path) -> dict[str, list[float]]:
     """Return the ascending points at which each run was or will be measured, by directory name.
 

@@ -11,6 +11,7 @@ from refusals import refusals, refused
 from storage import block_tables, checkpoint, checkpoint_writer, durable, mirror
 from storage.block_tables import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
+from storage.set_aside import note_damage
 
 SPEC = ArraySpec("regret/street1/player0", (4, 3), "float32", ("bucket", "slot"))
 PARTITION = Partition((SPEC,), {SPEC.name: [0, 2, 4]})
@@ -117,14 +118,17 @@ def test_where_a_checkpoint_cannot_be_read_nothing_goes(store, monkeypatch, erro
 
 
 def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
-    """They are there for it: the names that can no longer be read beside it stand in its copy."""
-    place = tmp_path / "copies"
+    """A damaged checkpoint's note lists the versions that exist beside it, its copy those that are lost too."""
+    place, first = tmp_path / "copies", store.root / "checkpoints/000001"
     for number in (1, 2):
         write(store, number)
         commit(store, number)
         store.settle()
         mirror.copy_checkpoint(store.root, place, number, {0, 1})
-    (store.root / "checkpoints/000001/manifest.json").write_text("")
+    for name in block_tables.named_by(checkpoint.open_checkpoint(first)):
+        shutil.rmtree(store.root / name)
+    (first / "manifest.json").write_text("")
+    note_damage(store.root, 1, ["an empty manifest"])
     write(store, 3)
     commit(store, 3)
     mirror.copy_checkpoint(store.root, place, 3, {0, 1})

@@ -2,6 +2,9 @@
 
 Shows:
 
+* A folder that cannot be listed is an error, and none of its files is left out
+  (test_a_folder_that_cannot_be_read_is_an_error)
+* A failed `stat` of HDF5, whose message states no error, is no damage (test_a_stat_of_hdf5_that_fails_is_no_damage)
 * A failed write, allocation, truncation, sync, mapping or lock names its file and no temporary name
   (test_a_failed_call_names_its_file)
 """
@@ -13,8 +16,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from storage import checkpoint_writer, durable, live_tables, mapping, run_lock
+from mccfr.matches.hand_files import hand_files
+from storage import checkpoint_writer, durable, hdf5_format, live_tables, mapping, run_lock
 from storage.block_tables import BlockStore, Partition
+from storage.checkpoint import open_checkpoint
+from storage.damage import UnreadableError
 from storage.plain_arrays import write_arrays
 from storage.schema import ArraySpec
 
@@ -62,6 +68,52 @@ WRITERS = {
     journal: ("fsync",),
     locked: ("ftruncate", "pwrite", "flock"),
 }
+
+
+def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
+    """`os.walk` and `rglob` omit it in silence; to the command line a `PermissionError` of a folder is bad input."""
+    inner, listed = tmp_path / "outer" / "inner", os.scandir
+    inner.mkdir(parents=True)
+    (inner / "hand.log").write_text("")
+
+    def failing(path, *_):
+        if Path(path) == inner:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", failing)
+    for lists in (durable.adopt_tree, hand_files):
+        with pytest.raises(OSError, match=f"{inner}"):
+            lists(tmp_path / "outer")
+    monkeypatch.setattr(os, "open", failing)
+    with pytest.raises(OSError, match=f"is not synced.*{inner}") as error:
+        durable.fsync_dir(inner)
+    assert not isinstance(error.value, PermissionError)
+
+
+def test_a_stat_of_hdf5_that_fails_is_no_damage(tmp_path, monkeypatch):
+    """Its message states no error."""
+    checkpoint(tmp_path, "hdf5")
+    found, stat = open_checkpoint(tmp_path / "all/000001"), Path.stat
+    opened, failed = hdf5_format.h5py.File, []
+
+    def failing(path, mode):
+        if not failed:
+            failed.append(path)
+            raise OSError("Unable to synchronously open file (can't retrieve stat info for file)")
+        return opened(path, mode)
+
+    def stale(path, **how):
+        if failed and path.name == "tables.h5":
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(hdf5_format.h5py, "File", failing)
+    with monkeypatch.context() as patch, pytest.raises(UnreadableError, match="Stale file handle"):
+        patch.setattr(Path, "stat", stale)
+        found.read(SPEC.name)
+    failed.clear()
+    assert np.array_equal(found.read(SPEC.name), CELLS[SPEC.name])
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5"])

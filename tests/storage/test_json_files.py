@@ -1,8 +1,12 @@
 import json
+import os
 
 import pytest
 from refusals import refused
 
+from storage.damage import DamagedError
+from storage.durable import checksum_file
+from storage.journal_reader import lines
 from storage.json_files import MAX_JSON_DEPTH, parse_json, read_json
 
 
@@ -23,6 +27,14 @@ def test_text_that_is_not_json_is_one_error_that_names_the_file(tmp_path, text):
     path = tmp_path / "a.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     refused(r"a\.json (is not JSON|nests lists)", read_json, path)
+
+
+@pytest.mark.parametrize("read", [read_json, lambda path: [*lines(path)], checksum_file], ids=range(3))
+def test_a_pipe_in_place_of_a_file_is_refused(tmp_path, read):
+    """Opening it would wait for ever."""
+    os.mkfifo(tmp_path / "a.json")
+    with pytest.raises(DamagedError, match="is a pipe or a device"):
+        read(tmp_path / "a.json")
 
 
 def test_a_file_that_is_too_long_is_not_read(tmp_path):

@@ -12,7 +12,7 @@ from mccfr.matches.acpc import quoted
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.hand_files import line_hands, phh_hands, pokerstars_hands
 from mccfr.matches.hand_files.format_base import HandFormat
-from storage.damage import reading
+from storage.damage import reading, walk
 
 FORMATS: tuple[HandFormat, ...] = (line_hands.ACPC, line_hands.SLUMBOT, pokerstars_hands.FORMAT, phh_hands.FORMAT)
 MOST_LINE_BYTES = 1 << 16
@@ -34,11 +34,17 @@ class FoundHand(NamedTuple):
     why: str = ""
 
 
+@reading()
 def hand_files(path: Path) -> list[Path]:
-    """Return the file, or all files in a directory tree sorted by name; `FileNotFoundError` if none."""
-    if path.is_file():
-        return [path]
-    found = sorted(each for each in path.rglob("*") if each.is_file() and not each.name.startswith("."))
+    """Return the file, or all files in a directory tree sorted by name; `FileNotFoundError` if none.
+
+    Raises `UnreadableError` if the system cannot list a directory.
+    """
+    every = [path]
+    if path.is_dir():
+        files = (Path(folder, name) for folder, _, names in walk(path) for name in names)
+        every = sorted(each for each in files if not each.name.startswith("."))
+    found = [each for each in every if each.is_file()]
     if not found:
         raise FileNotFoundError(f"{path}: there is no file of hands: give a file, or a directory of such")
     return found

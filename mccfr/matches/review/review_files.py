@@ -26,6 +26,7 @@ from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from storage.atomic_outputs import begins_with, check_output
+from storage.damage import reading
 from storage.json_files import parse_json
 
 STREETS = ("preflop", "flop", "turn", "river")
@@ -260,9 +261,11 @@ def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
 
     source  the policy or run's strategy used for the review
 
-    Raises `OSError` if the file cannot be read, `ValueError` for another file or a review by another policy.
+    Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for another file
+    or a review by another policy.
     """
-    head, _, lines = path.read_bytes().partition(b"\n")
+    with reading(path):
+        head, _, lines = path.read_bytes().partition(b"\n")
     if not head.startswith(_HEAD.encode()):
         raise ValueError(f"{path} holds no review: give the FILE of mccfr review --keep FILE")
     side = source if isinstance(source, Profile) else Profile(source.game, source.strategy())  # type: ignore[attr-defined]

@@ -93,9 +93,10 @@ def _parse(name: str, data: bytes) -> dict[str, Any]:
     try:
         kind = _SOUND[name]
         if kind is EvaluationLine:
-            kind = line_kind(str(record.get("method")))
+            method = record.get("method")
+            kind = line_kind(method) if isinstance(method, str) else None
             if kind is None:
-                raise ValueError(f"there is no evaluation method {record.get('method')!r}")
+                raise ValueError(f"there is no evaluation method {method!r}")
         msgspec.convert(record, kind)
     except (ValueError, RecursionError) as error:
         raise ValueError(str(error)) from None

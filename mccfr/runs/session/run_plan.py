@@ -40,6 +40,7 @@ from mccfr.tables.table_layout import SLOT_FIRST, TableLayout, private_tables, t
 from storage import free_space, live_tables
 from storage.damage import reading
 from storage.disk_speed import disk_speed
+from storage.durable import error_text
 from storage.huge_page_counts import gives_huge_pages
 from storage.schema import ArraySpec
 
@@ -420,7 +421,7 @@ def room_problem(
         taken = f"; {workers} workers take {free_space.bytes_text(workers * _PROCESS_BYTES)} of that"
         return f"{error}{taken if workers > 1 else ''}"
     except OSError as error:
-        return error.strerror or str(error)
+        return error_text(error)
     with reading(directory):
         there = next(path for path in (directory.absolute(), *directory.absolute().parents) if path.is_dir())
         saved = sum(

@@ -411,7 +411,8 @@ class Session:
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
         """Save tables in another thread; signals and the clock are handled while workers train.
 
-        A signal ends an evaluation, which is left to the next session. After a second signal the thread is not awaited.
+        A signal ends this job's evaluation, which is left to the next session; a checkpoint is awaited, even if the
+        evaluation of an earlier job still runs. After a second signal the thread is not awaited.
         """
         background = self._training
         job = in_background(lambda: self._saver.save(arrays, now, stop, background=background))
@@ -420,8 +421,8 @@ class Session:
             if rests:
                 self._clock.stop()
             if job in futures.wait([job], _TICK_SECONDS if rests else 0.0).done:
-                return job.result()
-            if self._signals.number is not None and self._saver.leave_evaluation():
+                break
+            if stop.evaluate and self._signals.number is not None and self._saver.leave_evaluation():
                 self._due = True
                 self._signals.closing = stop.done  # the checkpoint is written: nothing can be lost
                 if job not in futures.wait([job], _LEAVE_SECONDS).done:

@@ -54,7 +54,7 @@ from mccfr.cluster import launch
 from mccfr.cluster import rank_pool as pool_module
 from mccfr.cluster.assignment import MachineCapacity, longest, moved_by_speed, shared_out
 from mccfr.cluster.capacity import fixed_bytes, strata_bytes
-from mccfr.cluster.cluster_session import check_room, places_of, with_memory
+from mccfr.cluster.cluster_session import _problem, _refuse, check_room, places_of, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
@@ -68,6 +68,7 @@ from mccfr.runs.session import checkpointing
 from mccfr.runs.session.training_session import train
 from mccfr.solvers.strata_training import stratum_buckets
 from storage.block_tables import BlockStore
+from storage.damage import UnreadableError
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
@@ -371,7 +372,16 @@ def test_machines_that_differ_are_named_with_what_differs(key):
     assert disagreement([FACTS, {**FACTS, "host": "b"}]) is None
     said = disagreement([FACTS, {**FACTS, "host": "b", key: "other"}])
     assert said.startswith("a has ") and "b has" in said and "other" in said
-    assert "b cannot take part: no" in disagreement([FACTS, {"host": "b", "problem": "no"}])
+
+
+def test_a_rank_that_cannot_read_a_file_is_no_bad_input():
+    """Its sentence names the file, also where another rank refuses the input."""
+    eio = OSError(errno.EIO, os.strerror(errno.EIO), "/disk/chunk")
+    answers = [_problem(ValueError("no")), _problem(UnreadableError(eio))]
+    with pytest.raises(RuntimeError, match="cannot take part: /disk/chunk: Input/output error: nothing was changed"):
+        _refuse(answers)
+    refused("cannot take part: no", _refuse, answers[:1])
+    assert "/disk/chunk" in _problem(eio)["problem"]
 
 
 def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):

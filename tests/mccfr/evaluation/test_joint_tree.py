@@ -21,6 +21,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from refusals import refusals, refused
 from sessions import go, make
+from small_games import DEEP, MENUS
 from strategies import random_strategy
 from test_head_to_head_buckets import renumbered
 
@@ -42,17 +43,8 @@ from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
 
-BLINDS = PokerGame(ranks=3, suits=2, board_cards=(0, 1), blinds=(2, 1), stack=30, first_player=(2, 1))
 ANTES = PokerGame(ranks=3, suits=2, board_cards=(0, 1), antes=(1, 1), stack=25)
 TWO_CARDS = PokerGame(ranks=3, suits=2, hole_cards=2, board_cards=(0, 1), blinds=(2, 1), stack=20, first_player=(2, 1))
-MENUS = {
-    "pot": Menu(first=("1p",), later=("1p",), max_bets=2),
-    "half or all-in": Menu(first=("0.5p", "allin"), later=("allin",), max_bets=2),
-    "two sizes": Menu(first=("0.4p", "1.5p"), later=("0.75p",), max_bets=2),
-    "no limp": Menu(first=("1p",), later=("1p",), max_bets=3, limp=False),
-    "checks only": Menu(first=(), later=()),
-    "third": Menu(first=("0.33p",), later=("allin",)),
-}
 
 
 @cache
@@ -161,7 +153,7 @@ MENU = st.builds(Menu, first=SIZES, later=SIZES, max_bets=st.integers(0, 2), lim
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from([BLINDS, ANTES, TWO_CARDS]), MENU, MENU, st.integers(4, 40), st.integers(0, 99))
+@given(st.sampled_from([DEEP, ANTES, TWO_CARDS]), MENU, MENU, st.integers(4, 40), st.integers(0, 99))
 def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first, second, stack, seed):
     configs = [msgspec.structs.replace(config, stack=stack, menu=menu) for menu in (first, second)]
     try:
@@ -175,7 +167,7 @@ def test_any_two_menus_give_what_every_deal_action_and_draw_gives(config, first,
     assert head_to_head(other, one, boards=100).mean_chips == -found.mean_chips
 
 
-@pytest.mark.parametrize("config", [BLINDS, ANTES, HoldemGame()], ids=["blinds", "antes", "hold'em"])
+@pytest.mark.parametrize("config", [DEEP, ANTES, HoldemGame()], ids=["blinds", "antes", "hold'em"])
 @pytest.mark.parametrize("menu", ["half or all-in", "two sizes"])
 def test_equal_trees_meet_in_that_tree(config, menu):
     """So those who know the same bets are walked on their own tree, and one code serves both."""
@@ -227,7 +219,7 @@ def test_bets_that_are_never_made_change_nothing_in_whole_hold_em():
 
 
 def test_renumbering_buckets_changes_nothing_across_trees():
-    one, other = side(BLINDS, "two sizes", 1), side(BLINDS, "half or all-in", 2, merged=True)
+    one, other = side(DEEP, "two sizes", 1), side(DEEP, "half or all-in", 2, merged=True)
     expected = head_to_head(one, other, boards=100).mean_chips
     assert expected == pytest.approx(twin(one, other), abs=1e-12)
     for pair in ((renumbered(one), other), (one, renumbered(other)), (renumbered(one, 1), renumbered(other, 2))):
@@ -244,7 +236,7 @@ def test_a_translation_that_is_drawn_anew_at_each_decision_is_found():
 
 
 def test_one_bucket_map_for_both_sides_is_found():
-    one, other = side(BLINDS, "two sizes", 1), renumbered(side(BLINDS, "half or all-in", 2))
+    one, other = side(DEEP, "two sizes", 1), renumbered(side(DEEP, "half or all-in", 2))
     found = head_to_head(one, other, boards=100).mean_chips
     assert abs(twin(one, other, cards=one.game.cards) - found) > 1e-3
 
@@ -288,8 +280,8 @@ def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
 
 
 def met(keys):
-    other = build_game(msgspec.structs.replace(BLINDS, menu=MENUS["two sizes"], **keys), None)
-    sides = side(BLINDS, "pot", 1), Profile(other, random_strategy(other, 2))
+    other = build_game(msgspec.structs.replace(DEEP, menu=MENUS["two sizes"], **keys), None)
+    sides = side(DEEP, "pot", 1), Profile(other, random_strategy(other, 2))
     raise ValueError(refused("same game, card buckets and menus apart: ", head_to_head, *sides, boards=2))
 
 
@@ -304,7 +296,7 @@ test_other_games = refusals(
 
 
 def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
-    one, other = side(BLINDS, "two sizes", 1), side(BLINDS, "third", 2)
+    one, other = side(DEEP, "two sizes", 1), side(DEEP, "third", 2)
     nodes = max(len(joint_tree(games).action) for games in ((one.game, other.game), (other.game, one.game)))
     monkeypatch.setattr(module, "MAX_NODES", nodes)
     head_to_head(one, other, boards=2)
@@ -314,7 +306,7 @@ def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
 
 def test_trees_without_real_bets_must_be_the_same():
     """A menu beside a game whose every bet is in its tree: which bets are legal is said by one of the two alone."""
-    short = msgspec.structs.replace(BLINDS, stack=6)
+    short = msgspec.structs.replace(DEEP, stack=6)
     every = build_game(short, None)
     with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):
         head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)

@@ -22,10 +22,9 @@ from pokerkit import HandHistory
 from policies import write_random
 from random_policy import MENU, policy
 from refusals import refused
-from small_games import TOY, game_of
+from small_games import DEEP, MENUS, TOY, game_of
 from strategies import exact_chips, random_strategy
 from test_aivat import KNOWN, table
-from test_joint_tree import BLINDS, MENUS
 
 from abstraction.cards import parse_cards
 from abstraction.hand_evaluator import strength
@@ -84,7 +83,7 @@ def test_all_three_figures_are_what_exact_evaluation_says(name):
 @pytest.mark.parametrize("menus", [("pot", "half or all-in"), ("two sizes", "no limp"), ("checks only", "third")])
 def test_policies_with_other_bets_win_what_exact_translation_says(menus):
     """Seats draw readings, ranges follow them all; head-to-head expands them exactly, on every board."""
-    games = [build_game(structs.replace(BLINDS, menu=MENUS[menu]), None) for menu in menus]
+    games = [build_game(structs.replace(DEEP, menu=MENUS[menu]), None) for menu in menus]
     strategies = [random_strategy(game, seed) for seed, game in enumerate(games)]
     sides = [Profile(*pair) for pair in zip(games, strategies, strict=True)]
     truth = head_to_head(*sides)

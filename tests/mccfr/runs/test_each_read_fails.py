@@ -5,9 +5,11 @@ listing and mapping below a run or a policy, those of zarr and HDF5 too, and let
 once, three times and for ever, with ESTALE, EIO, EACCES and EMFILE.  After each trial every file of a checkpoint, a
 policy and a configuration is there byte for byte, no traceback was written, an answer of status 0 is the answer of the
 undisturbed command, and a run that was trained on has the tables of the undisturbed one: it never began at 0.
+`in_this_process` replaces the server of `view` and the processes of `cluster`.
 
 Runs are stored in Zarr, in HDF5, and in blocks (out of core).  The fast suite takes one trial of each command on Zarr,
-and of some on each other form, drawn by a fixed seed; the slow one takes all, of blocks 500 of each command.
+of some on each other form, and of `SOME`, drawn by a fixed seed; the slow one takes all, of blocks 500 of each
+command, of `OTHERS` 150.
 """
 
 import errno
@@ -16,12 +18,18 @@ import re
 from itertools import product
 
 import pytest
+from acpc import dealer, plan
 from failing_reads import ERRORS, TIMES, Case, Swept, Trial, compiled, described, sweep
+from machines import stratified_run, train_alone
 from policies import write_random
 from sessions import EXTERNAL, NO_EVALUATION, go, make
 from stratified import LEDUC_12
 
+from abstraction.build import Builder
+from abstraction.recipe import load_recipe
 from mccfr.config.game_tables import KuhnGame
+from mccfr.experiments import load_experiment, publish, run_experiment
+from mccfr.runs.reporter import Silent
 
 SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
 BLOCKS = {"strata": 6, "blocks": 4, "cycle_iterations": 20}
@@ -53,6 +61,26 @@ ON_POLICIES = [
     Case("play a policy", ["play", "{}/policy", "--hands", "1", "--seed", "1"], "policy", exact=False),
     Case("match of policies", ["match", "{}/policy", "{}/policy", "--hands", "200"], "policy", exact=False),
 ]
+BUILD = ["abstraction", "build", "{}/cards/recipe.toml", "--out"]
+OTHERS = [
+    Case("plan", ["plan", "{}/cards/run.toml"], "cards", exact=False),
+    Case("solve with buckets", ["solve", "{}/cards/run.toml", "--run", "{}/cards/run"], "cards", False, "cards/run"),
+    Case("abstraction info", ["abstraction", "info", "{}/cards/built", "--against", "{}/cards/built"], "cards"),
+    Case("abstraction bucket", ["abstraction", "bucket", "{}/cards/built", "--hand", "JcQc"], "cards"),
+    Case("verify an abstraction", ["verify", "{}/cards/built"], "cards"),
+    Case("abstraction build", [*BUILD, "{}/cards/half"], "cards", False, "cards/half"),
+    Case("abstraction build again", [*BUILD, "{}/cards/built"], "cards", False, "cards/built"),
+    Case("compare", ["compare", "{}/compare/two.toml", "{}/compare/out"], "compare", False, "compare/out/runs/b-0"),
+    Case("view a run", ["view", "{}/zarr", "--no-browser"], "zarr"),
+    Case("view a policy", ["view", "{}/policy", "--no-browser", "--against", "{}/policy"], "policy"),
+    Case("review", ["review", "{}/hands", "--policy", "x", "--boards", "4", "--keep", "{}/hands/kept"], "hands", False),
+    Case("cluster plan", ["cluster", "plan", "{}/strata/config.toml", "--machines", "2"], "strata", False),
+    Case("cluster local", ["cluster", "local", "{}/strata", "--iterations", "80"], "strata", False, "strata"),
+    Case("cluster status", ["cluster", "status", "{}/strata"], "strata"),
+]
+"""Commands on configurations, abstractions, experiments, hands and runs of several machines."""
+SOME = [case for case in OTHERS if case.name in ("plan", "abstraction build", "compare", "view a policy")]
+"""Those whose reads the fast suite lets fail."""
 ONE = "zarr/checkpoints/000003/"
 FILES = {
     "manifest": f"{ONE}manifest.json",
@@ -64,9 +92,54 @@ OF_FILES = [
     Case(f"resume, {name}", ["resume", "{}/zarr", *RESUME[2:]], file, False, "zarr") for name, file in FILES.items()
 ]
 
+RECIPE = """
+[deck]
+ranks = 4
+suits = 2
+hole_cards = 2
+board_cards = [0, 1, 1]
+[flop]
+features = "histogram"
+buckets = 6
+[turn]
+features = "ehs"
+buckets = 5
+"""
+CARDS = """
+[game]
+name = "poker"
+ranks = 4
+suits = 2
+hole_cards = 2
+board_cards = [0, 1, 1]
+stack = 4
+blinds = [2, 1]
+first_player = [2, 1, 1]
+[abstraction]
+path = "built"
+[solver]
+algorithm = "external-sampling"
+[run]
+workers = 0
+iterations = 50
+[evaluation]
+at_end = false
+every_checkpoint = false
+"""
+TWO = """
+[game]
+name = "kuhn"
+[run]
+workers = 0
+[compare]
+last = 40
+points = 2
+variant = [{name = "a", set = ["solver.discount=none"]}, {name = "b", set = ["solver.seed=9"]}]
+"""
 
-AFTER_TRAINING = "/live: ", "could not be written", "continue with: mccfr resume"
-"""In sentences of a session that had begun: what was trained is lost."""
+_TRAINED = "/live: ", "could not be written", "continue with: mccfr resume"
+AFTER_TRAINING = *_TRAINED, "/half/", "is not synced", "/.tmp-run: "
+"""In sentences of a session, a build or a new run that had begun: what was trained is lost, what was built is kept."""
 
 
 def on_runs(form, names=tuple(ON_RUNS)):
@@ -89,7 +162,35 @@ def fixture_tree(folder, forms=FORMS):
         for iterations in (20, 40, 60):
             go(run, iterations=iterations)
     write_random(folder / "policy", KuhnGame(), None, 1)
+    others_tree(folder)
     return folder
+
+
+def interrupted(stage, share):
+    """Interrupt a build while it clusters the flop's hands."""
+    if "flop" in stage and "clustering" in stage and share > 0:
+        raise InterruptedError
+
+
+def others_tree(folder):
+    """Add the files of `OTHERS`."""
+    cards, compare, hands = (folder / name for name in ("cards", "compare", "hands"))
+    for made in (cards, compare, hands):
+        made.mkdir()
+    (cards / "recipe.toml").write_text(RECIPE)
+    (cards / "run.toml").write_text(CARDS)
+    Builder(load_recipe(cards / "recipe.toml"), cards / "built").build()
+    with pytest.raises(InterruptedError):
+        Builder(load_recipe(cards / "recipe.toml"), cards / "half", 1, interrupted, 0.0).build()
+    assert (cards / "half/unfinished-flop").exists()
+    (compare / "two.toml").write_text(TWO)
+    compared = load_experiment(compare / "two.toml", ["compare.last=20"])
+    run_experiment(compared, compare / "out", Silent())
+    publish(compared, compare / "out")
+    played = dealer(plan(hands=3), ("random", "min-raise"))
+    (hands / "match.log").write_text("\n".join(played.play(number).text() for number in range(3)))
+    strata = stratified_run(folder / "strata", iterations=40)
+    train_alone(strata, strata.build_game(), 2, Silent())
 
 
 def answer(trial: Trial) -> str:
@@ -127,7 +228,7 @@ def trials(folder, forms, cases, most=None):
 
 
 def test_some_reads_fail(tmp_path):
-    found = trials(tmp_path, FORMS, [*FEW, LOCK, *ON_POLICIES[:2], *OF_FILES], most=1)
+    found = trials(tmp_path, FORMS, [*FEW, LOCK, *ON_POLICIES[:2], *OF_FILES, *SOME], most=1)
     assert {(trial.times, trial.number) for trial in found} == set(product(TIMES, ERRORS))
 
 
@@ -140,6 +241,11 @@ def test_each_read_fails(tmp_path, form):
 @pytest.mark.slow
 def test_each_read_of_a_file_or_policy_fails(tmp_path):
     assert len(trials(tmp_path, ["zarr", "blocks"], [*ON_POLICIES, *OF_FILES, LOCK])) >= 300
+
+
+@pytest.mark.slow
+def test_many_reads_of_other_commands_fail(tmp_path):
+    assert len(trials(tmp_path, ["zarr"], OTHERS, most=150)) == 150 * len(OTHERS)
 
 
 def test_a_failure_that_is_taken_for_absence_is_caught():

@@ -1,0 +1,64 @@
+"""Replaces the servers and child processes of commands by calls in this process, for `failing_reads`."""
+
+import json
+from dataclasses import replace
+from http import HTTPStatus
+
+import click
+from machines import train_alone
+from random_policy import policy
+
+from mccfr.cli.progress_display import reporter
+from mccfr.cluster import launch
+from mccfr.config.game_tables import Menu
+from mccfr.matches.match import Contender
+from mccfr.matches.players import OpenedPlayer
+from mccfr.matches.review import review_files
+from mccfr.play.policy_seat import PolicySpec
+from mccfr.policy.strategy_profile import Profile
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.view.application import Application
+from storage.held_directory import HeldDirectory
+
+ASKED = "/api/game", "/api/spot", "/api/play/drills", "/api/game?of=1"
+"""Requests to the page of `view`."""
+
+
+def install() -> None:
+    """Replace them for the rest of this process."""
+    from mccfr import view
+
+    view.serve = _answer_once
+    launch.see_through = _train_here
+    review_files.open_player = _random_player
+
+
+def _answer_once(shelf, port, *, ready):
+    """Print the page's answers to the requests; the first refusal ends the command with status 1."""
+    ready("")
+    page = Application(shelf, port)
+    for asked in ASKED:
+        path, _, query = asked.partition("?")
+        environ = {"REQUEST_METHOD": "GET", "REQUEST_URI": asked, "PATH_INFO": path, "QUERY_STRING": query}
+        status, _, body = page._respond({**environ, "HTTP_HOST": page.names[0]})
+        if status != HTTPStatus.OK:
+            click.echo(f"mccfr: {json.loads(body)['error']}", err=True)
+            raise click.exceptions.Exit(1 if status == HTTPStatus.INTERNAL_SERVER_ERROR else 2)
+        click.echo(body.decode())
+
+
+def _train_here(run, start, left, arguments, machines, tell):
+    """Train on machines of this process."""
+    with HeldDirectory(run.directory) as held, reporter() as report:
+        run = replace(run, directory=held.path)
+        train_alone(run, run.build_game(), machines, report)
+    return 0
+
+
+def _random_player(name, **_):
+    """Return a player whose policy is random and in memory."""
+    menu = Menu(first=("1p",), later=("allin",), max_bets=2)
+    source = policy(menu)
+    table = {"name": "holdem", "menu": {"first": list(menu.first), "later": list(menu.later)}}
+    side = Profile(source.game, uniform_strategy(source.game))
+    return OpenedPlayer(Contender(name, PolicySpec(source), side), table)
