@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.kernels.jit import by_reference
 from mccfr.cards.card_lists import ListedCards, joint_weight
 from mccfr.cards.suit_symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
@@ -51,6 +52,7 @@ class LockedRows(NamedTuple):
     by_hand: bool
 
 
+@by_reference
 class PublicTree(NamedTuple):
     """All kernel inputs of a walk except strategies: H hands, K tasks.
 
@@ -106,7 +108,7 @@ def public_tree(
     if game.rake is not None:
         trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
     trees, locks = _locked(trees, game.tree)
-    weight = _board_weights(cards, some=some)
+    weight = board_weights(cards, some=some)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
@@ -202,7 +204,7 @@ def _board_ranges(
     return child, last
 
 
-def _board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
+def board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
     """Return [S] probability of each board of a street, given the board before and two disjoint hands.
 
     some  see `public_tree`
