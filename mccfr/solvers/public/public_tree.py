@@ -67,7 +67,7 @@ class PublicTree(NamedTuple):
                                 members that contain them
     copies        BoardCopies   walked boards and the boards that they stand for
     joint_weight  float         sum of reach·reach over disjoint hands; expected values are divided by it
-    locks         LockedRows    rows with a fixed strategy
+    locks         LockedRows    rows with a fixed strategy; None: without, and kernels have no code for them
     balances      Balances      precomputed results of run-outs between hands, for some boards: `with_balances`
     """
 
@@ -79,7 +79,7 @@ class PublicTree(NamedTuple):
     tasks: npt.NDArray[np.int64]
     copies: BoardCopies
     joint_weight: float
-    locks: LockedRows
+    locks: LockedRows | None
     balances: Balances
 
     @property
@@ -142,10 +142,10 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
     return public._replace(balances=make_balances(cards, public.ranges, public.boards.last, streets, room))
 
 
-def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows]:
+def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows | None]:
     """Return street trees that know their locked rows, and the table of locked probabilities."""
     if tree.locks is None:
-        return trees, LockedRows(np.zeros((0, 1)), False)
+        return trees, None
     lock, tables, first = np.full(len(trees.kind), -1, np.int32), dict[int, tuple[int, npt.NDArray[np.float64]]](), 0
     node_of = street_members(tree)
     for member in np.flatnonzero(trees.kind == AT_DECISION).tolist():
