@@ -46,8 +46,9 @@ def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool 
     """Return whether a variable is None; None if that is not known from types."""
     types: Any = import_module("numba.core.types")
     kind = _kind(function_ir, arguments, variable)
-    undecided = kind is None or kind == types.unknown or isinstance(kind, types.Optional | types.Omitted)
-    return None if undecided else isinstance(kind, types.NoneType)
+    if kind in (None, types.unknown, types.pyobject) or isinstance(kind, types.Optional | types.Omitted):
+        return None  # pyobject stands for the arguments of a function to be inlined
+    return isinstance(kind, types.NoneType)
 
 
 def _kind(function_ir: Any, arguments: Sequence[Any], variable: Any) -> Any:
