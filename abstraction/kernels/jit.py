@@ -16,6 +16,7 @@ from typing import Any
 
 from abstraction.kernels.kernel_files import KernelFiles, choose_directory
 from abstraction.kernels.numba_settings import KNOWN_VERSIONS, part_compiler, processor_features
+from abstraction.kernels.struct_references import by_reference, kernel_argument
 
 _GARBAGE_AFTER = 50_000  # compiling creates many lasting objects; collecting garbage after 700 takes 7 % of its time
 
@@ -140,7 +141,8 @@ class Kernel:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the compiled function with the same arguments and result as the Python function."""
-        return self.dispatcher(*arguments, **named)
+        passed = {name: kernel_argument(value) for name, value in named.items()}
+        return self.dispatcher(*map(kernel_argument, arguments), **passed)
 
     @cached_property
     def dispatcher(self) -> Any:
@@ -234,6 +236,7 @@ __all__ = [
     "OPTIONS",
     "Kernel",
     "allocating_njit",
+    "by_reference",
     "c_function",
     "carray",
     "decorator",

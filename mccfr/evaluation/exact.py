@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from mccfr.games.game import Game
 from mccfr.solvers.histories import history_values
 from mccfr.solvers.public import best_response
+from mccfr.solvers.public.array_walk import is_small
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.tables.strategy import Strategy
 from storage.threads import available_threads
@@ -31,10 +32,11 @@ class ExactEvaluation:
 def prepared_tree(game: Game) -> PublicTree | None:
     """Return the public tree of a game with cards, for callers that evaluate many strategies for it.
 
-    Return None if boards are still to come and the walk depends on the strategies (`best_response.values`).
+    Return None for small games, which need none.  Return None too if boards are still to come and the walk depends on
+    the strategies (`best_response.values`).
     """
     cards = game.cards
-    if not cards.dealt or cards.listing_bytes:
+    if not cards.dealt or cards.listing_bytes or is_small(game):
         return None
     if any(len(boards) > 1 for boards in cards.listed().board_cards):
         return best_response.measuring_tree(game)

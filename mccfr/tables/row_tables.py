@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import inline_njit, nogil_njit, part_njit
+from abstraction.kernels.jit import by_reference, inline_njit, nogil_njit, part_njit
 from abstraction.kernels.parallel import run_ranges
 from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.tables.strategy import BlockRows
@@ -33,6 +33,7 @@ _FORMS = {
 }
 
 
+@by_reference
 class RowTables(NamedTuple):
     """Rows of all blocks, for kernels. B blocks; the arrays are read-only.
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.solvers.locked_tables import LockedCells
+from mccfr.solvers.public.array_walk import ArrayWalk, HandValues, is_small
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -69,7 +70,7 @@ class Walk:
         # Read-only or foreign layouts would have the kernels compiled once more.
         dtype, self._sums = public.reach.dtype, sums
         own = [np.require(table, dtype, ["C", "W"]) for table in tables]
-        self._public, nothing = public, no_tables(dtype)
+        self._public, nothing, self.joint_weight = public, no_tables(dtype), public.joint_weight
         self._views = tuple(
             Views(
                 nothing if noted is None else street_tables(noted, player),
@@ -114,6 +115,21 @@ class Walk:
         found: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player].astype(np.float64)
         return found
 
+    def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> HandValues:
+        """Return the values of a player's hands and actions, as `ArrayWalk.hand_values`, in the game's weights."""
+        public, total, actions = self._public, self.values(player), []
+        trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
+        weight = reach.max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
+        entries, members = slice(*every.first[player, :2]), street_members(game.tree)[: trees.first[1]].tolist()
+        for place in map(members.index, nodes):
+            out = np.zeros((int(trees.actions[place]), len(reach)))
+            if trees.player[place] == player:
+                top = int(self.root.member_first[0]) + int(trees.child[place])
+                below = self.root.value[FOLLOW, top : top + len(out)]
+                out[:, every.hand[entries]] = weight * below[:, every.column[entries]]
+            actions.append(out)
+        return HandValues(total, weight * self.root.by_hand.value[0, FOLLOW], actions)
+
 
 def values(
     game: Game,
@@ -132,8 +148,8 @@ def values(
     without listed cards.
     """
 
-    public, walk = _walk(game, strategy, public, threads)
-    return np.array([walk.values(player) for player in players]) / public.joint_weight
+    walk = _walk(game, strategy, public, threads)
+    return np.array([walk.values(player) for player in players]) / walk.joint_weight
 
 
 def value_and_responses(
@@ -143,11 +159,11 @@ def value_and_responses(
 
     The value and the rake are for both players following `strategy`.  The arguments are those of `values`.
     """
-    public, walk = _walk(game, strategy, public, threads)
+    walk = _walk(game, strategy, public, threads)
     first = walk.values(0)
     second = (walk.responding() if game.rake is None else walk).values(1)
-    taken = 0.0 if game.rake is None else -float(first[FOLLOW] + second[FOLLOW]) / public.joint_weight
-    value, *best = (float(each) / public.joint_weight for each in (*first, second[-1]))
+    taken = 0.0 if game.rake is None else -float(first[FOLLOW] + second[FOLLOW]) / walk.joint_weight
+    value, *best = (float(each) / walk.joint_weight for each in (*first, second[-1]))
     return value, (best[0], best[1]), taken
 
 
@@ -159,9 +175,9 @@ def gains(
     Such a response follows the strategy before the street.  The mean is over both players; for street 0 it is the
     exploitability.  The other arguments and errors are those of `values`.
     """
-    public, walk = _walk(game, strategy, public, threads)
-    found = [[walk.values(player, street) for player in range(2)] for street in range(first, public.streets)]
-    return [float(sum(each[RESPOND] - each[FOLLOW] for each in both)) / public.joint_weight / 2 for both in found]
+    walk = _walk(game, strategy, public, threads)
+    found = [[walk.values(player, street) for player in range(2)] for street in range(first, game.tree.streets)]
+    return [float(sum(each[RESPOND] - each[FOLLOW] for each in both)) / walk.joint_weight / 2 for both in found]
 
 
 def best_strategy(
@@ -205,24 +221,11 @@ def hand_values(
     each action; and each player's gain in chips a deal.  Values are chips times the weight of the other's hands that
     they meet, with both players following `strategy`.
     """
-    public, walk = _walk(game, strategy, None, threads)
-    trees, members, gains = public.trees, street_members(game.tree), []
-    reach, every = game.cards.listed().reach, public.ranges.every
-    places = [members[: trees.first[1]].tolist().index(node) for node in nodes]
-    value = np.zeros((2, reach.shape[1]))
-    action = [np.zeros((int(trees.actions[place]), reach.shape[1])) for place in places]
-    for player in range(2):
-        found = walk.values(player)
-        gains.append(float(found[RESPOND] - found[FOLLOW]) / public.joint_weight)
-        weight = reach[1 - player].max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
-        value[player] = weight * walk.root.by_hand.value[0, FOLLOW]
-        entries = slice(*every.first[player, :2])
-        for place, out in zip(places, action, strict=True):
-            if trees.player[place] == player:
-                top = int(walk.root.member_first[0]) + int(trees.child[place])
-                below = walk.root.value[FOLLOW, top : top + len(out)]
-                out[:, every.hand[entries]] = weight * below[:, every.column[entries]]
-    return value, action, (gains[0], gains[1])
+    walk = _walk(game, strategy, None, threads)
+    found = [walk.hand_values(game, player, nodes) for player in range(2)]
+    gains = [float(each.total[RESPOND] - each.total[FOLLOW]) / walk.joint_weight for each in found]
+    actions = [found[int(game.tree.arrays.player[node])].actions[place] for place, node in enumerate(nodes)]
+    return np.array([each.hands for each in found]), actions, (gains[0], gains[1])
 
 
 def is_large(game: Game) -> bool:
@@ -272,15 +275,16 @@ def _narrow_walk(
     return Walk(public, [np.zeros((1, 1), np.float32)] * len(blocks), threads, sums=True, narrow=(one, other))
 
 
-def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> tuple[PublicTree, Walk]:
-    """Return the public tree and a walk of the strategy on it."""
+def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: int) -> Walk | ArrayWalk:
+    """Return a walk of the strategy: by arrays in a small game, else by kernels on the public tree."""
+    if is_small(game):
+        return ArrayWalk(game, strategy)
     if strategy.narrow is not None and (by_rows := measuring_tree(game, public)) is not None:
-        return by_rows, _narrow_walk(in_dtype(by_rows, np.float32), strategy.narrow, game, threads)
+        return _narrow_walk(in_dtype(by_rows, np.float32), strategy.narrow, game, threads)
     sums = _sums(strategy)
     by_rows = None if sums is None else measuring_tree(game, public)
     if sums is not None and by_rows is not None:
-        by_rows = in_dtype(by_rows, sums[0].dtype)
-        return by_rows, Walk(by_rows, sums, threads, sums=True)
+        return Walk(in_dtype(by_rows, sums[0].dtype), sums, threads, sums=True)
 
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
@@ -288,7 +292,7 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
         return whole_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
-    return public, Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)
+    return Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)
 
 
 def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:

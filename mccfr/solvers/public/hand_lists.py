@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import njit, part_njit
+from abstraction.kernels.jit import by_reference, njit, part_njit
 
 NO_CARD, EVERYTHING, NOT_READ = 0, 1, 2
 """Rows of sums by card: always 0 (for missing cards), the whole range, and a row that is never read.
@@ -17,6 +17,7 @@ The cards' rows follow.
 """
 
 
+@by_reference
 class HandLists(NamedTuple):
     """Memory for lists of F hands of both players, with fields as in `Ranges`.
 
@@ -36,6 +37,7 @@ class HandLists(NamedTuple):
     group: npt.NDArray[np.int32]
 
 
+@by_reference
 class OnBoard(NamedTuple):
     """Scratch for both players' hands on one board.
 

@@ -66,7 +66,7 @@ def in_dtype(public: PublicTree, dtype: npt.DTypeLike) -> PublicTree:
         reach=(public.reach * scale).astype(dtype),
         row_weight=row_weight.astype(dtype),
         joint_weight=public.joint_weight * float(scale.prod()),
-        locks=public.locks._replace(share=public.locks.share.astype(dtype)),
+        locks=public.locks and public.locks._replace(share=public.locks.share.astype(dtype)),
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.kernels.jit import by_reference
 from mccfr.cards.card_lists import ListedCards, joint_weight
 from mccfr.cards.suit_symmetry import BoardCopies, Strategies, board_copies
 from mccfr.games.game import Game
@@ -51,6 +52,7 @@ class LockedRows(NamedTuple):
     by_hand: bool
 
 
+@by_reference
 class PublicTree(NamedTuple):
     """All kernel inputs of a walk except strategies: H hands, K tasks.
 
@@ -65,7 +67,7 @@ class PublicTree(NamedTuple):
                                 members that contain them
     copies        BoardCopies   walked boards and the boards that they stand for
     joint_weight  float         sum of reach·reach over disjoint hands; expected values are divided by it
-    locks         LockedRows    rows with a fixed strategy
+    locks         LockedRows    rows with a fixed strategy; None: without, and kernels have no code for them
     balances      Balances      precomputed results of run-outs between hands, for some boards: `with_balances`
     """
 
@@ -77,7 +79,7 @@ class PublicTree(NamedTuple):
     tasks: npt.NDArray[np.int64]
     copies: BoardCopies
     joint_weight: float
-    locks: LockedRows
+    locks: LockedRows | None
     balances: Balances
 
     @property
@@ -106,7 +108,7 @@ def public_tree(
     if game.rake is not None:
         trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
     trees, locks = _locked(trees, game.tree)
-    weight = _board_weights(cards, some=some)
+    weight = board_weights(cards, some=some)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
     _check_hands(cards)
@@ -140,10 +142,10 @@ def with_balances(public: PublicTree, game: Game) -> PublicTree:
     return public._replace(balances=make_balances(cards, public.ranges, public.boards.last, streets, room))
 
 
-def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows]:
+def _locked(trees: StreetTrees, tree: CompiledTree) -> tuple[StreetTrees, LockedRows | None]:
     """Return street trees that know their locked rows, and the table of locked probabilities."""
     if tree.locks is None:
-        return trees, LockedRows(np.zeros((0, 1)), False)
+        return trees, None
     lock, tables, first = np.full(len(trees.kind), -1, np.int32), dict[int, tuple[int, npt.NDArray[np.float64]]](), 0
     node_of = street_members(tree)
     for member in np.flatnonzero(trees.kind == AT_DECISION).tolist():
@@ -202,7 +204,7 @@ def _board_ranges(
     return child, last
 
 
-def _board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
+def board_weights(cards: ListedCards, *, some: bool = False) -> npt.NDArray[np.float64]:
     """Return [S] probability of each board of a street, given the board before and two disjoint hands.
 
     some  see `public_tree`

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.kernels.jit import by_reference
 from mccfr.cards.card_lists import ListedCards, live_hands, of_hands
 from mccfr.solvers.public.hand_lists import list_hands, room_for, room_on_board
 
@@ -42,6 +43,7 @@ class EveryHand(NamedTuple):
     card: npt.NDArray[np.uint16]
 
 
+@by_reference
 class Ranges(NamedTuple):
     """Hands by board for kernels: T boards, E columns, G groups of equal strength.
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.kernels.jit import by_reference
 from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.terminals.lane_code import aligned_zeros
@@ -18,6 +19,7 @@ _VECTOR = 16  # float32 cells of a vector register
 _MOST_STREETS = 4
 
 
+@by_reference
 class Views(NamedTuple):
     """A player's tables for a walk, one [slot, bucket] table for each street.
 
@@ -120,6 +122,7 @@ class StreetExchange(NamedTuple):
     task: npt.NDArray[np.floating]
 
 
+@by_reference
 class StreetScratch(NamedTuple):
     """Scratch arrays for one street tree of each street: N members, A cells, W cells a vector, S streets.
 

@@ -124,6 +124,12 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
 
 
 @inline_njit
+def _is_locked(public, lock):
+    """Return whether a decision has locked rows; `lock` is its `MemberRows.lock`."""
+    return public.locks is not None and lock >= 0
+
+
+@inline_njit
 def _matches_at_once(traversal, step):
     """Return whether the opponent's strategy is by regret matching from float tables."""
     return traversal.in_place and traversal.opponent_narrow is None and step.rule == REGRET_MATCHING
@@ -133,7 +139,7 @@ def _matches_at_once(traversal, step):
 def _learns_at_once(public, traversal, step, lock):
     """Return whether a decision's value and its regrets can be computed in one pass."""
     plain = traversal.in_place and traversal.views.narrow is None and step.predicts == NOTHING
-    return plain and lock < 0 and public.row_weight.shape[1] == 0
+    return plain and not _is_locked(public, lock) and public.row_weight.shape[1] == 0
 
 
 @inline_njit
@@ -143,11 +149,11 @@ def _opponent_ranges(public, traversal, step, here, rows, scratch, at):
     at  (place, row of its range before, `MemberRows.lock`)
     """
     (place, row, lock), reach = at, scratch.opponent.reach
-    if step is not None and lock < 0 and _matches_at_once(traversal, step):
+    if step is not None and not _is_locked(public, lock) and _matches_at_once(traversal, step):
         range_rows(traversal.opponent[here.street], rows, reach[row], reach, place)
         return
     _opponent_strategy(public, traversal, step, here, rows, scratch, place)
-    if step is not None and lock >= 0:
+    if step is not None and public.locks is not None and lock >= 0:
         hold(public, 1 - traversal.player, here.board, lock, rows, reach, place)
     times_rows(reach, reach, reach[row], (place, place, rows.actions, rows.count))
 
@@ -157,7 +163,7 @@ def _counted(public, player, board, rows, scratch, at):
     """Put locked probabilities into sigma and return the reach that weights it in the player's average."""
     place, own, lock = at
     counted = scratch.own.reach[own]
-    if lock >= 0:
+    if public.locks is not None and lock >= 0:
         hold(public, player, board, lock, rows, scratch.sigma, place)
         spare = scratch.value[FOLLOW, scratch.value.shape[1] - 1]
         seen(public, player, board, lock, rows, counted, spare)
@@ -369,12 +375,12 @@ def _decision(public, traversal, step, here, member, scratch):
         elif step is None:
             _take_best(values, child, actions, count, value)
             rows = _rows(public, player, base + member, board, False)
-            if trees.rows.lock[base + member] >= 0:
+            if public.locks is not None and trees.rows.lock[base + member] >= 0:
                 respond_locked(public, player, board, trees.rows.lock[base + member], rows, values, child, value)
             _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
     if step is not None and own:
         rows = _rows(public, player, base + member, board, traversal.in_place)
-        if trees.rows.lock[base + member] >= 0:
+        if public.locks is not None and trees.rows.lock[base + member] >= 0:
             gained, mean = scratch.value[FOLLOW], scratch.value[FOLLOW, top + member]
             level(public, player, board, trees.rows.lock[base + member], rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
 
-from abstraction.kernels.jit import inline_njit, intrinsic, part_njit, types
+from abstraction.kernels.jit import by_reference, inline_njit, intrinsic, part_njit, types
 from mccfr.solvers.public.public_tree import PublicTree
 from mccfr.solvers.public.street_arrays import StreetScratch
 from mccfr.trees.street_trees import AT_EXIT
@@ -29,6 +29,7 @@ _NUMBER, _WALK = 0, 1  # indices in `WalkThread.mine`
 _LOOKS = 200  # reads of a counter before the thread yields the processor, some 10 µs
 
 
+@by_reference
 class WalkThread(NamedTuple):
     """One of the threads that share walks; C shares.
 

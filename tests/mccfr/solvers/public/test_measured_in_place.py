@@ -16,6 +16,7 @@ from msgspec import structs
 
 from mccfr.config.spot_table import spot_document
 from mccfr.config.toml_files import config_from
+from mccfr.evaluation import exact
 from mccfr.evaluation.exact import evaluate_exact, prepared_tree
 from mccfr.games.registry import build_game
 from mccfr.runs.results import average_strategies
@@ -48,9 +49,15 @@ SPOTS = {
 RAKED = {"rake": 0.05, "rake_cap": 4, "locks": {"c": "c 22:0.5,A5s"}}
 
 
+def take_as_large(module, monkeypatch):
+    """Have the module evaluate every game by kernels, and read sums of any size directly."""
+    monkeypatch.setattr(module, "IN_PLACE_CELLS", 0)
+    monkeypatch.setattr(module, "is_small", lambda game: False)
+
+
 @pytest.fixture
 def every_sum_large(monkeypatch):
-    monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
+    take_as_large(best_response, monkeypatch)
 
 
 def average(cfr):
@@ -66,16 +73,17 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
     if iterations:
         cfr.iterate(iterations)
     strategy = average(cfr)
-    exact, hands = evaluate_exact(game, strategy), best_response.hand_values(game, strategy)
+    of_arrays, hands = evaluate_exact(game, strategy), best_response.hand_values(game, strategy)
     strategy = average(cfr)
     monkeypatch.setattr(average_strategies, "_sums_outside", None)  # nor floats of cells of 16 bits
-    monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
+    take_as_large(best_response, monkeypatch)
+    monkeypatch.setattr(exact, "is_small", lambda game: False)
     monkeypatch.setattr(best_response, "whole_rows", None)  # no table is made
     for prepared in (None, prepared_tree(game)):
         found = evaluate_exact(game, strategy, prepared)
-        assert found.exploitability_chips == pytest.approx(exact.exploitability_chips, abs=1e-5 * POT)
-        assert found.value_chips == pytest.approx(exact.value_chips, abs=1e-5 * POT)
-        assert found.exploitability_chips != exact.exploitability_chips  # float32 it was
+        assert found.exploitability_chips == pytest.approx(of_arrays.exploitability_chips, abs=1e-5 * POT)
+        assert found.value_chips == pytest.approx(of_arrays.value_chips, abs=1e-5 * POT)
+        assert found.exploitability_chips != of_arrays.exploitability_chips  # float32 it was
     for ours, theirs in zip(best_response.hand_values(game, strategy), hands, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(hands[0]).max())
 
@@ -97,17 +105,17 @@ def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
     assert evaluation_bytes(chosen, game, layout) > layout.nbytes
     trained = structs.replace(chosen, run=structs.replace(chosen.run, workers=1))
     assert planned_memory(trained, game, layout)["copy_bytes"] == layout.nbytes
-    monkeypatch.setattr(best_response, "IN_PLACE_CELLS", 0)
+    take_as_large(best_response, monkeypatch)
     assert evaluation_bytes(chosen, game, layout) == 0
     assert planned_memory(trained, game, layout)["copy_bytes"] == 0  # nobody trains while it is saved
 
 
-def test_planted_error_rows_that_are_read_as_probabilities(every_sum_large):
+def test_planted_error_rows_that_are_read_as_probabilities(every_sum_large, monkeypatch):
     """Sums that are not normalised."""
     game = spot(*SPOTS["paired river"])
     cfr = VectorCfr(game, variant("dcfr"))
     cfr.iterate(3)
-    wrong = mutants.mutant(best_response, ("Walk(by_rows, sums, threads, sums=True)", "Walk(by_rows, sums, threads)"))
-    wrong.IN_PLACE_CELLS = 0
+    wrong = mutants.mutant(best_response, ("sums, threads, sums=True)", "sums, threads)"))
+    take_as_large(wrong, monkeypatch)
     right = best_response.values(game, average(cfr))
     assert np.abs(wrong.values(game, average(cfr)) - right).max() > 1e-2 * POT

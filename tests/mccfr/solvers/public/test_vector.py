@@ -27,6 +27,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.registry import build_game
+from mccfr.solvers.public import best_response
 from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, hand_values, values
 from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
@@ -38,6 +39,14 @@ from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import value
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+
+
+@pytest.fixture(autouse=True, params=["arrays", "kernels"])
+def evaluator(request, monkeypatch):
+    """Evaluate small games both ways."""
+    if request.param == "kernels":
+        monkeypatch.setattr(best_response, "is_small", lambda game: False)
+
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
 

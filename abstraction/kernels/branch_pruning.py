@@ -1,0 +1,85 @@
+"""Prunes branches on `x is None` before numba types a kernel, if the type of `x` is known by then.
+
+numba itself prunes them only where `x` is an argument that is None.  Here `x` may also be an argument of another type,
+an item or attribute of one, or a named tuple that the kernel makes.  The code of pruned branches is neither typed nor
+compiled, so an option that a command does not use costs it nothing.
+"""
+
+import inspect
+import operator
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+_TESTS = {operator.is_: True, operator.is_not: False}
+
+
+def prune_by_type() -> None:
+    """Have numba decide comparisons with None by type, before it prunes branches."""
+    analysis: Any = import_module("numba.core.analysis")
+    passes: Any = import_module("numba.core.untyped_passes")
+    prune = analysis.dead_branch_prune
+
+    def dead_branch_prune(function_ir: Any, arguments: Sequence[Any]) -> Any:
+        _decide(function_ir, arguments)
+        return prune(function_ir, arguments)
+
+    analysis.dead_branch_prune = passes.dead_branch_prune = dead_branch_prune
+
+
+def _decide(function_ir: Any, arguments: Sequence[Any]) -> None:
+    """Replace comparisons with None by constants where the type decides them."""
+    ir: Any = import_module("numba.core.ir")
+    for block in function_ir.blocks.values():
+        for statement in block.body:
+            test = getattr(statement, "value", None)
+            if not isinstance(test, ir.Expr) or test.op != "binop" or test.fn not in _TESTS:
+                continue
+            sides = [_is_none(function_ir, arguments, side) for side in (test.lhs, test.rhs)]
+            if True in sides and None not in sides:
+                decided = ir.Const(all(sides) == _TESTS[test.fn], loc=statement.loc)
+                known = function_ir._definitions[statement.target.name]
+                known[known.index(test)] = statement.value = decided
+
+
+def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool | None:
+    """Return whether a variable is None; None if that is not known from types."""
+    types: Any = import_module("numba.core.types")
+    kind = _kind(function_ir, arguments, variable)
+    if kind in (None, types.unknown, types.pyobject) or isinstance(kind, types.Optional | types.Omitted):
+        return None  # pyobject stands for the arguments of a function to be inlined
+    return isinstance(kind, types.NoneType)
+
+
+def _kind(function_ir: Any, arguments: Sequence[Any], variable: Any) -> Any:
+    """Return a variable's numba type if arguments decide it, else None; a class stands for its instances."""
+    made = _definition(function_ir, variable)
+    operation = getattr(made, "op", type(made).__name__)
+    if operation == "Arg":
+        return arguments[made.index] if made.index < len(arguments) else None
+    if operation == "Const":
+        return import_module("numba").types.none if made.value is None else None
+    if operation == "call":
+        made_by = getattr(_definition(function_ir, made.func), "value", None)
+        return made_by if inspect.isclass(made_by) and hasattr(made_by, "_fields") else None
+    if operation not in ("getattr", "getitem", "static_getitem"):
+        return None
+    owner = _kind(function_ir, arguments, made.value)
+    if inspect.isclass(owner):  # an attribute of a named tuple that is made here: the argument of its class
+        call, fields = _definition(function_ir, made.value), getattr(owner, "_fields", ())
+        given = dict(zip(fields, call.args, strict=False)) | dict(call.kws)
+        wanted = getattr(made, "attr", None)
+        return _kind(function_ir, arguments, given[wanted]) if wanted in given else None
+    items = getattr(owner, "kinds", None) or getattr(owner, "types", None)
+    if not items:
+        return None
+    if operation == "getattr":
+        fields = getattr(owner, "fields", ())
+        return items[fields.index(made.attr)] if made.attr in fields else None
+    return items[0] if len(set(items)) == 1 else None
+
+
+def _definition(function_ir: Any, variable: Any) -> Any:
+    """Return the only definition of a variable, or None if there are several."""
+    tools: Any = import_module("numba.core.ir_utils")
+    return tools.guard(tools.get_definition, function_ir, variable)

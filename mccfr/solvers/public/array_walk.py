@@ -1,0 +1,176 @@
+"""Exact values and best responses in small public trees, by NumPy operations on all boards and hands of a node at once.
+
+The result is that of `best_response.Walk`, which needs kernels that take longer to compile than a small game to
+evaluate.  Terminals take a matrix of all pairs of hands for each board, so this suits few boards and hands only.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_lists import joint_weight
+from mccfr.games.game import Game
+from mccfr.solvers.public.public_tree import board_weights
+from mccfr.tables.strategy import Strategy
+from mccfr.trees.compiled import TERMINAL
+
+_MOST_PAIRS = 1 << 21  # pairs of hands over all last boards: 16 MB for a matrix
+_MOST_PRODUCTS = 1 << 27  # pairs at all nodes: about 0.2 s
+Floats = npt.NDArray[np.float64]
+
+
+def is_small(game: Game) -> bool:
+    """Return whether a game with listed cards is evaluated by `ArrayWalk`."""
+    if not game.cards.dealt or game.cards.listing_bytes:
+        return False
+    cards = game.cards.listed()
+    pairs = len(cards.board_cards[-1]) * int((cards.reach > 0).sum(axis=1).prod())
+    return pairs <= _MOST_PAIRS and pairs * game.tree.nodes <= _MOST_PRODUCTS
+
+
+class HandValues(NamedTuple):
+    """Values of one player's hands, in chips times the weight of the opponent's hands that they meet; H hands.
+
+    total    [2] summed with the player's own weights: of the strategy, and of a best response
+    hands    [H] with both players' strategies; 0 for hands outside of the range
+    actions  [A, H] of each requested decision's actions; 0 at the opponent's
+    """
+
+    total: Floats
+    hands: Floats
+    actions: Sequence[Floats]
+
+
+class ArrayWalk:
+    """A strategy in a small game with listed cards.
+
+    H hands; N of them are in the traverser's range and M in the opponent's.  B boards of a street.
+
+    joint_weight  sum of the weights of all pairs of hands; values divided by it are chips a deal
+    """
+
+    def __init__(self, game: Game, strategy: Strategy) -> None:
+        self._game, self._cards = game, game.cards.listed()
+        self.joint_weight = joint_weight(self._cards)
+        self._hands = [np.flatnonzero(reach > 0) for reach in self._cards.reach]
+        masks = self._cards.hand_masks()
+        disjoint = ((masks[self._hands[0]][:, None] & masks[self._hands[1]]) == 0).astype(np.float64)
+        self._disjoint = disjoint, disjoint.T
+        self._live = [
+            [(boards[:, None] & masks[hands]) == 0 for hands in self._hands] for boards in self._cards.board_masks
+        ]
+        self._weight = np.cumprod(board_weights(self._cards))
+        self._probability = [strategy.probability[block].T for block in range(len(strategy.probability))]
+
+    def responding(self) -> "ArrayWalk":
+        """Return this walk, which always computes both values."""
+        return self
+
+    def values(self, player: int, respond_from: int = 0) -> Floats:
+        """Return [2] values of a player's strategy and best response, as `Walk.values`."""
+        return self._root(player, respond_from, {}) @ self._cards.reach[player][self._hands[player]]
+
+    def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> HandValues:
+        """Return the values of a player's hands and actions; `nodes` are decisions of the first street."""
+        hands, first, actions = self._hands[player], dict[int, Floats](), []
+        found = self._root(player, 0, first)
+        value = np.zeros(self._cards.reach.shape[1])
+        value[hands] = found[0]
+        for node in nodes:
+            children = game.tree.children(node)
+            out = np.zeros((len(children), len(value)))
+            if game.tree.arrays.player[node] == player:
+                out[:, hands] = [first[child][0].sum(axis=0) for child in children]
+            actions.append(out)
+        return HandValues(found @ self._cards.reach[player][hands], value, actions)
+
+    def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
+        """Return [2, N] values at the root."""
+        reach = self._live[0][1 - player] * self._cards.reach[1 - player][self._hands[1 - player]]
+        return np.asarray(self._node(0, 0, (player, respond_from), reach, first).sum(axis=1))
+
+    def _node(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
+        """Return [2, B, N] values below a node, and note those of the first street in `first`.
+
+        of     the traverser, and the street from which it responds
+        reach  [B, M] the opponent's range on each board of the street
+        """
+        arrays, player = self._game.tree.arrays, of[0]
+        if arrays.kind[node] == TERMINAL:
+            values = self._terminal(node, street, player, reach)
+            found = np.stack([values, values])
+        elif int(arrays.block[node]) // 2 > street:
+            parent = self._cards.board_parent[street + 1]
+            later = reach[parent] * self._live[street + 1][1 - player]
+            found = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
+        else:
+            found = self._decision(node, street, of, reach, first)
+        if street == 0:
+            first[node] = found
+        return found
+
+    @staticmethod
+    def _by_board(board: npt.NDArray[np.integer], values: Floats, boards: int) -> Floats:
+        """Return [2, boards, N] sums of values [2, B, N] over the boards with the same number in `board` [B]."""
+        found = np.zeros((len(values), boards, values.shape[2]))
+        for kind, out in enumerate(found):
+            np.add.at(out, board, values[kind])
+        return found
+
+    def _decision(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
+        arrays, children = self._game.tree.arrays, self._game.tree.children(node)
+        block, slot, (player, respond_from) = int(arrays.block[node]), int(arrays.slot[node]), of
+        acting = block % 2
+        bucket = np.maximum(self._cards.bucket[street][acting][:, self._hands[acting]], 0)
+        sigma = self._probability[block][slot : slot + len(children)][:, bucket]
+        shares = [reach] * len(children) if acting == player else list(reach * sigma)
+        pairs = zip(children, shares, strict=True)
+        below = np.array([self._node(child, street, of, share, first) for child, share in pairs])
+        if acting != player:
+            return np.asarray(below.sum(axis=0))
+        found: Floats = (sigma[:, None] * below).sum(axis=0)
+        if street >= respond_from:
+            found[1] = self._best(node, bucket, below[:, 1])
+        return found
+
+    def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
+        """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locked actions stay."""
+        locks = self._game.tree.locks
+        if locks is None or node not in locks.shares:
+            return np.asarray(below.max(axis=0))
+        player = int(self._game.tree.arrays.player[node])
+        shares = locks.shares[node][:, self._hands[player]][:, None] if locks.by_hand else locks.shares[node][:, bucket]
+        given = np.broadcast_to(shares >= 0, below.shape)
+        fixed = np.where(given, shares, 0)
+        left = np.where(given.all(axis=0), 0, 1 - fixed.sum(axis=0))
+        best = np.where(given, -np.inf, below).max(axis=0)
+        return np.asarray((fixed * below).sum(axis=0) + left * np.where(given.all(axis=0), 0, best))
+
+    def _terminal(self, node: int, street: int, player: int, reach: Floats) -> Floats:
+        """Return [B, N] values of a terminal on all boards of its street."""
+        arrays, last = self._game.tree.arrays, len(self._live) - 1
+        fixed, showdown = float(arrays.fixed[node]), float(arrays.showdown[node])
+        if showdown == 0:
+            chips = self._game.won_chips(fixed, 0.0)[player] * self._weight[street]
+            return np.asarray(chips * (reach @ self._disjoint[1 - player]) * self._live[street][player])
+        board: npt.NDArray[np.integer] = np.arange(len(self._live[last][0]))
+        for later in range(last, street, -1):
+            board = self._cards.board_parent[later][board]
+        reach = (reach[board] * self._live[last][1 - player])[:, :, None]
+        won, tied, lost = (self._game.won_chips(fixed, showdown, result)[player] for result in (1, 0, -1))
+        found = np.zeros((len(board), len(self._hands[player])))
+        for chips, pairs in zip((won, tied, lost), self._pairs, strict=True):
+            found += chips * (pairs @ reach if player == 0 else pairs.transpose(0, 2, 1) @ reach)[:, :, 0]
+        found *= self._weight[last]
+        return self._by_board(board, found[None], len(self._live[street][0]))[0]
+
+    @cached_property
+    def _pairs(self) -> tuple[Floats, Floats, Floats]:
+        """[B, N, M] whether player 0's hand wins, ties and loses against player 1's on each last board; else 0."""
+        order = [self._cards.strength[:, hands] for hands in self._hands]
+        pairs = self._disjoint[0] * (self._live[-1][0][:, :, None] & self._live[-1][1][:, None])
+        mine, theirs = order[0][:, :, None], order[1][:, None]
+        return pairs * (mine > theirs), pairs * (mine == theirs), pairs * (mine < theirs)
