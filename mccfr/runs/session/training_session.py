@@ -436,6 +436,7 @@ class Session:
                 self._pause(pool)
             if self._must_end(pool):
                 self._end_late(pool)
+        return job.result()
 
     def _tick(self, pool: Pool) -> None:
         """Check the workers, and report progress."""

@@ -33,6 +33,7 @@ Shows:
 
 import errno
 import json
+import os
 import shutil
 import socket
 import subprocess
