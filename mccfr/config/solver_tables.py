@@ -83,7 +83,7 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
-    """Public chance sampling: one board, all hands; discount "none" is CFR+, sums weighted by the squared period."""
+    """Public chance sampling: one board, all hands; discount "none" is CFR+ with quadratic weights."""
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
@@ -97,8 +97,7 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     updates: Literal["alternating", "simultaneous"] = "alternating"
     dtype: Literal["float32", "float64", "int16"] = "float64"
     pruning: Literal["none", "partial", "regret-based"] = "none"
-    # "player-0", "player-1": this player plays a best response (CFR-BR); "zero-reach": both do where own reach is 0
-    best_response: Literal["none", "player-0", "player-1", "zero-reach"] = "none"
+    best_response: Literal["none", "zero-reach"] = "none"  # zero-reach: players respond best where own reach is 0
     prune_threshold: int = 25  # regret-based: shortest interval worth skipping, in iterations
 
     def checks(self) -> list[Check]:

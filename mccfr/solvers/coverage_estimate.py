@@ -47,7 +47,11 @@ def assumed_play(tree: CompiledTree) -> list[float]:
         weights = [1.0] * len(labels)
         if "c" in labels:
             raises = [
-                0.0 if label in ("c", "f") else _ALL_IN if _closes(tree, kind, child) else 1.0
+                0.0
+                if label in ("c", "f")
+                else _ALL_IN
+                if all(kind[c] == TERMINAL for c in tree.children(child))
+                else 1.0
                 for label, child in zip(labels, children, strict=True)
             ]
             fixed = {"c": _CALL, "f": _FOLD} if "f" in labels else {"c": _CHECK}
@@ -57,11 +61,6 @@ def assumed_play(tree: CompiledTree) -> list[float]:
         for child, weight in zip(children, weights, strict=True):
             share[child] = weight / total
     return share
-
-
-def _closes(tree: CompiledTree, kind: list[int], node: int) -> bool:
-    """Return whether every action at a node ends the hand."""
-    return all(kind[child] == TERMINAL for child in tree.children(node))
 
 
 def forecast(game: Game, walks_all: bool) -> CoverageEstimate:

@@ -5,24 +5,20 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from mccfr.config import plugins
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import FullWidthConfig
 from mccfr.games.game import Game
-from mccfr.solvers.average_kinds import Averages
-from mccfr.solvers.histories.history_cfr import HistoryCfr, check_best_response, history_tables
+from mccfr.solvers.histories.history_cfr import HistoryCfr, history_tables
 from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.iterative_solver import Iteration, IterationSolver
 from mccfr.solvers.public import vector_cfr
-from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.solvers.solver import Algorithm, Averages, Share, Traits
 from mccfr.solvers.variants import PRESETS, Variant, variant, warnings
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableLayout, TableSet
 from storage.schema import ArraySpec
-
-Tables = Mapping[str, npt.NDArray[Any]]
 
 
 def variant_of(config: FullWidthConfig) -> Variant:
@@ -59,7 +55,11 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     Raises `ValueError` for options that the game does not allow.
     """
     chosen = variant_of(config)
-    _check_best_response(game, config)
+    if config.best_response != "none" and config.pruning == "regret-based":
+        raise ValueError(
+            "solver.best_response = 'zero-reach' with solver.pruning = 'regret-based', which plays best responses of "
+            "its own: choose pruning = 'partial' or 'none'"
+        )
     if config.dtype == vector_cfr.NARROW and (config.pruning != "none" or not game.cards.dealt):
         raise ValueError(
             f"solver.dtype = {config.dtype!r} is for games with cards, all hands at once and without pruning: take "
@@ -72,28 +72,8 @@ def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
     return vector_cfr.table_specs(game, chosen, config.dtype)
 
 
-def _check_best_response(game: Game, config: FullWidthConfig) -> None:
-    """Raise `ValueError` if `best_response` conflicts with the other options or the game."""
-    try:
-        check_best_response(config.best_response, variant_of(config))
-    except ValueError as error:
-        raise ValueError(f"solver.{error}") from None
-    if config.best_response == "none":
-        return
-    if config.pruning == "regret-based":
-        raise ValueError(
-            f"solver.best_response = {config.best_response!r} with solver.pruning = 'regret-based', which plays best "
-            "responses of its own: choose pruning = 'partial' or 'none'"
-        )
-    if game.cards.dealt:
-        raise ValueError(
-            f"solver.best_response = {config.best_response!r} goes over histories, and {game.name} deals cards beside "
-            "its tree: set solver.pruning = 'partial', which puts them into it and changes no result"
-        )
-
-
 def make_full_width(
-    game: Game, config: FullWidthConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
+    game: Game, config: FullWidthConfig, tables: Mapping[str, Any], iteration: int = 0, nodes: int = 0, threads: int = 1
 ) -> Iteration:
     """Return the form of full-width CFR that iterates on `tables`, which are named by `table_specs`.
 
@@ -101,20 +81,15 @@ def make_full_width(
     threads           number of threads; used over public trees
     """
     chosen = variant_of(config)
+    state: dict[str, Any] = {"tables": tables, "iteration": iteration, "nodes_touched": nodes}
     if config.pruning == "regret-based":
-        threshold = float(config.prune_threshold)
-        return PrunedCfr(game, chosen, threshold=threshold, tables=tables, iteration=iteration, nodes_touched=nodes)
+        return PrunedCfr(game, chosen, threshold=float(config.prune_threshold), **state)
     if not game.cards.dealt:
-        return HistoryCfr(
-            game,
-            chosen,
-            config.dtype,
-            partial_pruning=config.pruning == "partial",
-            best_response=config.best_response,
-            tables=tables,
-            iteration=iteration,
-            nodes_touched=nodes,
-        )
+        options: dict[str, Any] = {
+            "partial_pruning": config.pruning == "partial",
+            "zero_reach": config.best_response != "none",
+        }
+        return HistoryCfr(game, chosen, config.dtype, **options, **state)
     return vector_cfr.VectorCfr(game, chosen, config.dtype, threads, tables, iteration)
 
 

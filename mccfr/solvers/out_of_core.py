@@ -1,8 +1,9 @@
-"""Out-of-core schedule of strata: trains one block of strata at a time, with two blocks in memory.
+"""Strata out of core: a schedule that trains one block of strata after the other, two in memory.
 
 Each *cycle* trains every block once, in a *turn*.  The order is drawn from (seed, cycle).  A turn gives each stratum of
 the block its share of the cycle's iterations, split into intervals (`mccfr.solvers.strata_training`).  The changes of
-the first street are added to the totals before the next turn begins.
+the first street are added to the totals before the next turn begins.  `mccfr.runs.session.strata.block_pools` follows
+the schedule, and `StratumWorker` of `mccfr.solvers.strata_training` trains a stratum.
 
 The discount weight is fixed during a cycle, and the first street is discounted at its end.  So the result depends on
 seed, strata, blocks and cycle length, and not on the number of blocks in memory or of workers.

@@ -165,6 +165,20 @@ def add(sums, start, actions, sigma, place, weight, word):
         sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
 
 
+@part_njit
+def add_strategy(tree, tables, hand, node, strategy, weight, word):
+    """Add the current strategy at a decision to its strategy sums, in place, if its block keeps any.
+
+    strategy  (sigma [E], index of the first action's probability)
+    weight    weight of the addition
+    word      uint64 random bits for the stochastic rounding of float32 sums
+    """
+    sigma, place = strategy
+    row = hand.sums[tree.block[node]]
+    if row >= 0:
+        add(tables.strategy_sum, row + tree.slot[node], tree.count[node], sigma, place, weight, word)
+
+
 @njit
 def update(regret, start, actions, value, first, total, weight):
     """Add weight · (value[first : first+actions] - total) to regret[start : start+actions], in place."""

@@ -41,18 +41,6 @@ _BLOCKS = 8  # tables passed to a kernel, which is compiled anew for each number
 _AT_A_TIME = 1 << 16  # buckets
 
 
-class _ExternalResponder(ExternalSolver):
-    """External sampling in which one player traverses."""
-
-    def __init__(self, game: Game, seat: int, tables: TableSet, config: ExternalSamplingConfig, share: Share) -> None:
-        self._seat = seat
-        super().__init__(game, ExternalSampling(Config(game=GameConfig(), solver=config)), tables, share)
-
-    def _choose_kernel(self, game: Game, packed: bool) -> None:
-        super()._choose_kernel(game, packed)
-        self._scratch = self._scratch._replace(seats=np.array([self._seat, self._seat + 1]))
-
-
 def responder(
     sampler: str, game: Game, seat: int, tables: TableSet, seed: int, state: WorkerState | None = None
 ) -> Solver:
@@ -69,7 +57,9 @@ def responder(
         return public_chance_solver(game, public, tables, share, (seat,))
     period = max(_LEAST_PERIOD_NODES, int(game.infosets[seat::2].sum()))
     config = ExternalSamplingConfig(seed=seed, discount="linear", period_nodes=period)
-    return _ExternalResponder(game, seat, tables, config, share)
+    solver = ExternalSolver(game, ExternalSampling(Config(game=GameConfig(), solver=config)), tables, share)
+    solver.traverse_only(seat)
+    return solver
 
 
 def responder_layout(sampler: str, game: Game) -> TableLayout:

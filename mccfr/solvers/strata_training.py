@@ -155,8 +155,12 @@ class StratumWorker:
         """
         begun = {}
         for name in self._parts.names:
-            self._copy(name)
-            begun[name] = self.tables[name].astype(np.float64)
+            copy: npt.NDArray[Any] = self.tables[name]
+            if name.startswith("strategy_sum/"):
+                copy[...] = 0
+            else:  # the totals keep what rounding to the copy's dtype drops
+                np.copyto(copy, self._totals[name], casting="same_kind")
+            begun[name] = copy.astype(np.float64)
         self.solver.run_stratum(stratum, state, interval.nodes, quota)
         fits = True
         for name in self._parts.names:
@@ -167,17 +171,6 @@ class StratumWorker:
             part = self._parts.of(self.changes, name)
             part += change.astype(np.int64).reshape(-1)
         return fits
-
-    def _copy(self, name: str) -> None:
-        """Overwrite a copy: regrets with the totals rounded to the copy's dtype, strategy sums with 0.
-
-        The totals keep what rounding drops.
-        """
-        copy: npt.NDArray[Any] = self.tables[name]
-        if name.startswith("strategy_sum/"):
-            copy[...] = 0
-        else:
-            np.copyto(copy, self._totals[name], casting="same_kind")
 
 
 @dataclass

@@ -205,21 +205,16 @@ def variant(
 
     Raises `ValueError` for an unknown name, and for parts that are invalid alone or together.
     """
-    made = name if isinstance(name, Variant) else PRESETS.get(name)
-    if made is None:
+    chosen = name if isinstance(name, Variant) else PRESETS.get(name)
+    if chosen is None:
         raise ValueError(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
         )
-    given = {
-        "alpha": alpha,
-        "beta": beta,
-        "averaging_power": averaging_power,
-        "updates": updates,
-        "horizon": horizon,
-    }
-    made = replace(made, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
-    _check(made)
-    return made
+    parts = {"alpha": alpha, "beta": beta, "averaging_power": averaging_power}
+    given = {**parts, "updates": updates, "horizon": horizon}
+    chosen = replace(chosen, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    _check(chosen)
+    return chosen
 
 
 def _ends(power: Power) -> tuple[float, float]:
@@ -227,49 +222,49 @@ def _ends(power: Power) -> tuple[float, float]:
     return (power.first, power.last) if isinstance(power, Ramp) else (power, power)
 
 
-def _check(made: Variant) -> None:
+def _check(chosen: Variant) -> None:
     """Raise `ValueError` for parts that are invalid alone or together."""
-    if made.regret_minimiser not in MINIMISERS and not isinstance(made.regret_minimiser, RegretRule):
-        raise ValueError(f"regret_minimiser = {made.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
-    if made.updates not in UPDATES:
-        raise ValueError(f"updates = {made.updates!r}: one of {', '.join(UPDATES)} is needed")
-    if any(isnan(alpha) or alpha == -inf for alpha in _ends(made.alpha)):
+    if chosen.regret_minimiser not in MINIMISERS and not isinstance(chosen.regret_minimiser, RegretRule):
+        raise ValueError(f"regret_minimiser = {chosen.regret_minimiser!r}: one of {', '.join(MINIMISERS)} is needed")
+    if chosen.updates not in UPDATES:
+        raise ValueError(f"updates = {chosen.updates!r}: one of {', '.join(UPDATES)} is needed")
+    if any(isnan(alpha) or alpha == -inf for alpha in _ends(chosen.alpha)):
         raise ValueError(
-            f"alpha = {made.alpha}: a number or inf is needed (-inf would forget every positive regret at once)"
+            f"alpha = {chosen.alpha}: a number or inf is needed (-inf would forget every positive regret at once)"
         )
-    if any(map(isnan, _ends(made.beta))):
-        raise ValueError(f"beta = {made.beta}: a number, inf or -inf is needed")
-    if not all(isfinite(power) and power >= 0 for power in _ends(made.averaging_power)):
+    if any(map(isnan, _ends(chosen.beta))):
+        raise ValueError(f"beta = {chosen.beta}: a number, inf or -inf is needed")
+    if not all(isfinite(power) and power >= 0 for power in _ends(chosen.averaging_power)):
         raise ValueError(
-            f"averaging_power = {made.averaging_power}: a finite number of at least 0 is needed (0 averages evenly)"
+            f"averaging_power = {chosen.averaging_power}: a finite number of at least 0 is needed (0 averages evenly)"
         )
-    if made.regret_minimiser in _FLOORED and made.beta != -inf:
+    if chosen.regret_minimiser in _FLOORED and chosen.beta != -inf:
         raise ValueError(
-            f"beta = {made.beta} with regret_minimiser = {made.regret_minimiser!r}: it floors regrets at 0, which is "
-            "beta = -inf; leave beta out or choose regret-matching"
+            f"beta = {chosen.beta} with regret_minimiser = {chosen.regret_minimiser!r}: it floors regrets at 0, which "
+            "is beta = -inf; leave beta out or choose regret-matching"
         )
-    if made.regret_minimiser == "predictive" and not made.optimistic:
+    if chosen.regret_minimiser == "predictive" and not chosen.optimistic:
         raise ValueError(
             "optimistic = false with regret_minimiser = 'predictive': it predicts the last regret to come again; "
             "choose regret-matching-plus to do without"
         )
-    if made.horizon is not None and not made.scheduled:
-        raise ValueError(f"horizon = {made.horizon:,}, and nothing of this variant follows a schedule: leave it out")
-    if made.horizon is not None and made.horizon < 1:
-        raise ValueError(f"horizon = {made.horizon}: at least 1 iteration is needed")
+    if chosen.horizon is not None and not chosen.scheduled:
+        raise ValueError(f"horizon = {chosen.horizon:,}, and nothing of this variant follows a schedule: leave it out")
+    if chosen.horizon is not None and chosen.horizon < 1:
+        raise ValueError(f"horizon = {chosen.horizon}: at least 1 iteration is needed")
 
 
-def warnings(made: Variant) -> list[str]:
+def warnings(chosen: Variant) -> list[str]:
     """Return sentences about settings that are allowed but rarely intended; none for the presets."""
     found = []
-    (first_alpha, last_alpha), (first_beta, last_beta) = _ends(made.alpha), _ends(made.beta)
+    (first_alpha, last_alpha), (first_beta, last_beta) = _ends(chosen.alpha), _ends(chosen.beta)
     if first_beta > first_alpha or last_beta > last_alpha:
         found.append(
-            f"beta = {made.beta} is above alpha = {made.alpha}: negative regrets are kept longer than positive ones"
+            f"beta = {chosen.beta} is above alpha = {chosen.alpha}: negative regrets are kept longer than positive ones"
         )
     if min(first_alpha, last_alpha) <= 0:
         found.append(
-            f"alpha = {made.alpha}: half or more of every positive regret is forgotten in each iteration; the papers "
+            f"alpha = {chosen.alpha}: half or more of every positive regret is forgotten in each iteration; the papers "
             "use 1 and more"
         )
     return found

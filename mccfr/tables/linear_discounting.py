@@ -1,9 +1,12 @@
-"""Discounting of sampled runs, driven by nodes touched (Brown & Sandholm 2019, sections 3 and 5).
+"""Linear discounting and other discounts of sampled runs, by nodes touched.
+
+Source: Brown & Sandholm 2019, sections 3 and 5.
 
 A period is `period_nodes` nodes over all workers. After period n:
 
 * `linear` (linear discounting) multiplies regrets and strategy sums by n/(n+1). New updates get the weight n instead,
-  which gives the same strategies without a pass over the tables.
+  which gives the same strategies without a pass over the tables.  `run` of `mccfr.solvers.sampling.sampled` passes the
+  weight to the kernels.  By iterations it is the variant `lcfr` of `mccfr.solvers.variants`.
 * `initial` gives updates the weight 1 in period 1, and 10 afterwards.
 * `dcfr` (discounted CFR) multiplies positive regrets by n^α/(n^α+1), negative ones by n^β/(n^β+1), and strategy sums by
   (n/(n+1))^γ. The multiplication is a pass over all tables (`mccfr.solvers.dcfr_discount`).

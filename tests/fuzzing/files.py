@@ -22,7 +22,7 @@ from mccfr.matches.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import read_networks, write_networks
 from mccfr.policy.query import query
-from mccfr.solvers.deep.network_strategy import Networks, asked_tables
+from mccfr.solvers.deep.network_strategy import Networks, network_tables
 
 
 @cache
@@ -66,8 +66,8 @@ def _policy():
 def _networks():
     game = build_game(LeducGame(merge_suits=True), None, None)
     options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
-    learned = deep.record(game, options, 2, dtype="float32").cfr.learned
-    asked, out = Networks(learned.game, learned.config, asked_tables(learned.tables)), _folder() / "networks"
+    learned = deep.record(game, options, 2, dtype="float32").cfr.state
+    asked, out = Networks(learned.game, learned.config, network_tables(learned.tables)), _folder() / "networks"
     config = Config(game=LeducGame(merge_suits=True), solver=asked.config)
     write_networks(out, asked, to_document(config), {"checkpoint": 1})
     return out, {path.name: path.read_bytes() for path in sorted(out.iterdir())}

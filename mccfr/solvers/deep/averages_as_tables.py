@@ -5,7 +5,7 @@ networks of an average are evaluated on a part, so that only the strategy is kep
 table, each deal is a class of its own (`deal_classes`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,11 +20,12 @@ from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.network import Array
 from mccfr.solvers.deep.sampled_cards import NO_CARD, CardView, SampledHands, card_values
 from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsState
-from mccfr.solvers.deep.training_state import LEAST_WEIGHT, match_regrets
+from mccfr.solvers.deep.training_state import match_regrets
 from mccfr.tables.strategy import Strategy, normalise
 from mccfr.trees.betting_lines import own_actions
 from mccfr.trees.compiled import DECISION, CompiledTree
 
+Floats = npt.NDArray[np.float64]
 _CLASSES = 2048  # classes of hands in one evaluation
 HERE, BEFORE, NOWHERE = range(3)
 """Values of `Own.where`: the player's last decision was on this street, on the one before, or none."""
@@ -132,11 +133,11 @@ def meet_all(hands, lines, out):
 
 
 @njit
-def _go_on(own, sigma, before, gone_before, gone):
-    """Set gone [n, R, A] to own reach times sigma [n, R, A], in place.
+def _multiply_by_reach(own, before, reach_before, sigma):
+    """Multiply strategies sigma [n, R, A] by own reach, in place.
 
-    before       [n] class on the street before
-    gone_before  [classes, R', A] the same on the street before
+    before        [n] class on the street before
+    reach_before  [classes, R', A] own reach times strategy on the street before
 
     The player's decision before one on the same street has a lower row.
     """
@@ -144,102 +145,75 @@ def _go_on(own, sigma, before, gone_before, gone):
         for row in range(sigma.shape[1]):
             reach = 1.0
             if own.where[row] == HERE:
-                reach = gone[hand, own.row[row], own.action[row]]
+                reach = sigma[hand, own.row[row], own.action[row]]
             elif own.where[row] == BEFORE:
-                reach = gone_before[before[hand], own.row[row], own.action[row]]
+                reach = reach_before[before[hand], own.row[row], own.action[row]]
             for k in range(own.actions[row]):
-                gone[hand, row, k] = reach * sigma[hand, row, k]
+                sigma[hand, row, k] *= reach
 
 
 @njit
-def _add(own, weight, gone, sums):
-    """Add weight · gone [n, R, A] to sums [n, slots], in place."""
-    for hand in range(gone.shape[0]):
-        for row in range(gone.shape[1]):
+def _add(own, weight, shares, sums):
+    """Add weight · shares [n, R, A] to sums [n, slots], in place."""
+    for hand in range(shares.shape[0]):
+        for row in range(shares.shape[1]):
             for k in range(own.actions[row]):
-                sums[hand, own.start[row] + k] += weight * gone[hand, row, k]
+                sums[hand, own.start[row] + k] += weight * shares[hand, row, k]
 
 
 class Tabulation:
     """Strategies of networks on classes of hands, as a table with a row for each."""
 
-    def __init__(self, dealt: SampledCardsState, classes: Sequence[Sequence[Classes]]) -> None:
+    def __init__(self, state: SampledCardsState, classes: Sequence[Sequence[Classes]]) -> None:
         """Prepare `classes` by player and street, from `hand_classes` (for both players) or `deal_classes`."""
-        self._dealt, self._classes = dealt, classes
-        self._width = dealt.view.legal.shape[1]
+        self._state, self._classes = state, classes
+        self._width = state.view.legal.shape[1]
 
-    def explicit(self, networks: Sequence[Sequence[tuple[float, Array]]]) -> Strategy:
+    def strategy(self, networks: Sequence[Sequence[tuple[float, Array]]], *, shares: bool = False) -> Strategy:
         """Return the average of both players' networks, by weight and own reach (equation 5).
 
         networks  (weight, parameters) of each network, by player
+        shares    whether outputs are probabilities of an average strategy; then there is one network of each player,
+                  and own reach does not count
         """
-        return self._strategy(lambda player: self._averaged(player, networks[player]))
+        tables = [self._table(player, networks[player], shares) for player in range(2)]
+        probability, weight = zip(*(pair for street in zip(*tables, strict=True) for pair in street), strict=True)
+        return Strategy(probability, weight)
 
-    def shares(self, parameters: Sequence[Array]) -> Strategy:
-        """Return the strategy given by both players' networks of average strategies."""
-        return self._strategy(lambda player: self._said(player, parameters[player]))
-
-    def _strategy(self, of: Callable[[int], list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]]) -> Strategy:
-        made = [of(player) for player in range(2)]
-        pairs = [made[player][street] for street in range(len(self._classes[0])) for player in range(2)]
-        return Strategy(tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs))
-
-    def rows(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> Array:
-        """Return [n·R, A] network outputs for cards [n, card columns] at all decisions of a block."""
-        apart, lines = self._dealt.apart, self._dealt.view.lines[own.node]
-        joined = np.empty((len(values) * len(own.node), apart.width), np.float32)
-        meet_all(apart.cards(parameters, values), apart.bets(parameters, lines), joined)
-        return apart.rest(parameters, joined)
-
-    def played(self, own: Own, parameters: Array, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
-        """Return [n, R, A] the network's strategy there, by regret matching."""
-        advantage = self.rows(own, parameters, values).astype(np.float64)
-        sigma = np.zeros_like(advantage)
-        match_regrets(advantage, np.tile(own.actions, len(values)), 0, sigma)
+    def _outputs(self, own: Own, parameters: Array, values: npt.NDArray[np.float32], shares: bool) -> Floats:
+        """Return [n, R, A] a network's strategy for cards [n, card columns] at all decisions of a block."""
+        parts, lines = self._state.apart, self._state.view.lines[own.node]
+        joined = np.empty((len(values) * len(own.node), parts.width), np.float32)
+        meet_all(parts.cards(parameters, values), parts.bets(parameters, lines), joined)
+        output = parts.rest(parameters, joined)
+        if shares:
+            sigma = softmax(output, np.tile(self._state.view.legal[own.node], (len(values), 1))).astype(np.float64)
+        else:
+            sigma = np.zeros(output.shape)
+            match_regrets(output.astype(np.float64), np.tile(own.actions, len(values)), 0, sigma)
         return sigma.reshape(len(values), len(own.node), self._width)
 
-    def _averaged(
-        self, player: int, networks: Sequence[tuple[float, Array]]
-    ) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
-        game, made = self._dealt.game, []
-        gone_before = [np.zeros((1, 1, self._width)) for _ in networks]
-        for street, classes in enumerate(self._classes[player]):
-            own, last = own_decisions(game.tree, 2 * street + player), street == len(self._classes[player]) - 1
-            sums, weights = self._room(own, classes)
-            kept: list[list[npt.NDArray[np.float64]]] = [[] for _ in networks]
-            for first in range(0, len(classes.before), _CLASSES):
-                part = slice(first, first + _CLASSES)
-                values = card_values(self._dealt.view, classes.cards[part])
-                for number, (weight, parameters) in enumerate(networks):
-                    sigma = self.played(own, parameters, values)
-                    gone = np.zeros_like(sigma)
-                    _go_on(own, sigma, classes.before[part], gone_before[number], gone)
-                    _add(own, weight, gone, sums[part])
-                    if not last:
-                        kept[number].append(gone)
-                normalise(sums[part], own.start, sums[part], weights[part])
-            if not last:
-                gone_before = [np.concatenate(pieces) for pieces in kept]
-            made.append((sums, weights))
-        return made
-
-    def _said(self, player: int, parameters: Array) -> list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    def _table(self, player: int, networks: Sequence[tuple[float, Array]], shares: bool) -> list[tuple[Floats, Floats]]:
+        """Return (probabilities [classes, slots], weights [classes, rows]) of a player's blocks by street."""
         made = []
+        reach_before = [np.zeros((1, 1, self._width)) for _ in networks]
         for street, classes in enumerate(self._classes[player]):
-            own = own_decisions(self._dealt.game.tree, 2 * street + player)
-            sums, weights = self._room(own, classes)
-            legal = self._dealt.view.legal[own.node]
-            for first in range(0, len(classes.before), _CLASSES):
+            own, count = own_decisions(self._state.game.tree, 2 * street + player), len(classes.before)
+            is_last = street == len(self._classes[player]) - 1
+            sums, weights = np.zeros((count, int(own.start[-1]))), np.zeros((count, len(own.node)))
+            reaches: list[list[Floats]] = [[] for _ in networks]
+            for first in range(0, count, _CLASSES):
                 part = slice(first, first + _CLASSES)
-                values = card_values(self._dealt.view, classes.cards[part])
-                found = softmax(self.rows(own, parameters, values), np.tile(legal, (len(values), 1)))
-                gone = found.reshape(len(values), len(own.node), self._width).astype(np.float64)
-                _add(own, LEAST_WEIGHT, gone, sums[part])
+                values = card_values(self._state.view, classes.cards[part])
+                for number, (weight, parameters) in enumerate(networks):
+                    sigma = self._outputs(own, parameters, values, shares)
+                    if not shares:
+                        _multiply_by_reach(own, classes.before[part], reach_before[number], sigma)
+                    _add(own, weight, sigma, sums[part])
+                    if not is_last and not shares:
+                        reaches[number].append(sigma)
                 normalise(sums[part], own.start, sums[part], weights[part])
+            if not is_last and not shares:
+                reach_before = [np.concatenate(pieces) for pieces in reaches]
             made.append((sums, weights))
         return made
-
-    @staticmethod
-    def _room(own: Own, classes: Classes) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        count = len(classes.before)
-        return np.zeros((count, int(own.start[-1]))), np.zeros((count, len(own.node)))

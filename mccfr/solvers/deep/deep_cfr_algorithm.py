@@ -9,10 +9,8 @@ from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.solvers.average_kinds import Averages
 from mccfr.solvers.deep.averages_as_tables import check_tabulated
-from mccfr.solvers.deep.deep_averages import ListedAverages, fit_figures
-from mccfr.solvers.deep.network_strategy import Networks, asked_tables, average_tables
+from mccfr.solvers.deep.network_strategy import Networks, average_tables, network_tables
 from mccfr.solvers.deep.sampled_cards_cfr import (
     SampledCardsCfr,
     SampledCardsState,
@@ -20,10 +18,19 @@ from mccfr.solvers.deep.sampled_cards_cfr import (
     dealt_specs,
     is_dealt,
 )
-from mccfr.solvers.deep.single_deep_cfr import DeepIterations, SingleDeepCfr
-from mccfr.solvers.deep.training_state import fit_average, keeps_sums, listed_specs
+from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
+from mccfr.solvers.deep.training_state import (
+    EXPLAINED,
+    LOSS,
+    NETWORKS,
+    SAMPLES,
+    FitState,
+    TrainingState,
+    keeps_sums,
+    listed_specs,
+)
 from mccfr.solvers.iterative_solver import IterationSolver
-from mccfr.solvers.solver import Algorithm, Share, Traits
+from mccfr.solvers.solver import Algorithm, Averages, Share, Traits
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableLayout, TableSet
 
@@ -101,7 +108,7 @@ class DeepCfr(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """Return the solver that iterates on the tables."""
         share = share or Share()
-        kind: type[DeepIterations] = SampledCardsCfr if is_dealt(game) else SingleDeepCfr
+        kind: Any = SampledCardsCfr if is_dealt(game) else SingleDeepCfr
         given = share.state.iterations, share.state.nodes, share.workers
         return IterationSolver(kind(game, self.options_on(game), tables, *given), share)
 
@@ -152,8 +159,8 @@ class DeepAverages(Averages):
         if is_dealt(game):
             check_tabulated(game)
             return self.networks(game, tables, iterations, name).strategy()
-        options = self._algorithm.options_on(game)
-        return ListedAverages(game, options, tables, iterations).average(self._named(name))
+        state = TrainingState(game, self._algorithm.options_on(game), tables)
+        return state.average(self._named(name), iterations)
 
     def networks(self, game: Game, tables: TableSet, iterations: int, name: str | None = None) -> Networks:
         """Return the networks of one average; Deep CFR's network of the average strategy is fitted here."""
@@ -161,18 +168,23 @@ class DeepAverages(Averages):
             super().networks(game, tables, iterations, name)
         options, name = self._algorithm.options_on(game), self._named(name)
         if name == "sd":
-            return Networks(game, options, asked_tables(tables))
-        if is_dealt(game):
-            dealt = SampledCardsState.of(game, options, tables)
-            made = [fit_average(dealt, player, iterations) for player in range(2)]
-        else:
-            averages = ListedAverages(game, options, tables, iterations)
-            made = [averages.average_network(player) for player in range(2)]
-        return Networks(game, options, average_tables(made, iterations), shares=True)
+            return Networks(game, options, network_tables(tables))
+        kind: type[FitState] = SampledCardsState if is_dealt(game) else TrainingState
+        state = kind(game, options, tables)
+        fitted = [state.fit_average(player, iterations) for player in range(2)]
+        return Networks(game, options, average_tables(fitted, iterations), shares=True)
 
     def figures(self, tables: TableSet) -> dict[str, Any]:
-        """Return figures of each player's newest fit, and the numbers of samples and networks so far."""
-        return fit_figures(tables)
+        """Return loss and share explained of each player's newest fit, and the samples and networks so far."""
+        figures, counters = (
+            [tables[f"{kind}/player{player}"] for player in range(2)] for kind in ("figures", "counters")
+        )
+        return {
+            "loss": [float(found[LOSS]) for found in figures],
+            "explained": [float(found[EXPLAINED]) for found in figures],
+            "samples": [int(found[SAMPLES]) for found in counters],
+            "networks": [int(found[NETWORKS]) for found in counters],
+        }
 
     def _named(self, name: str | None) -> str:
         """Return `name`, or the first average for None.

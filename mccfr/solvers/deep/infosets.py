@@ -5,6 +5,7 @@ bucket are adjacent.  Each infoset has as many cells as the game's widest decisi
 actions stay 0.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.games.perfect_recall import parent_buckets
-from mccfr.tables.strategy import row_starts
+from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.betting_lines import own_actions
 
 MOST_INFOSETS = 20_000_000
@@ -169,7 +170,7 @@ class Averaging:
         self._reach = np.zeros(len(infosets))
 
     def add(
-        self, player: int, sigma: npt.NDArray[np.float64], weight: float, sums: "list[npt.NDArray[np.float64] | None]"
+        self, player: int, sigma: npt.NDArray[np.float64], weight: float, sums: Sequence[npt.NDArray[np.float64] | None]
     ) -> None:
         """Add weight · reach · sigma of a player's infosets to the sums of the player's blocks, in place.
 
@@ -184,14 +185,18 @@ class Averaging:
                 base, rows = int(places.base[block]), int(places.rows[block])
                 _add_reached(base, rows, self._starts[block], sigma, self._reach, weight, table)
 
-    def weights(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def strategy(self, shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> Strategy:
+        """Return the strategy with probabilities [I, A] and weights [I] by infoset."""
+        probability, weight = [], []
+        for block, starts in enumerate(self._starts):
+            legal = np.arange(shares.shape[1]) < np.diff(starts)[:, None]
+            cells = [self._rows(block, shares[:, action]) for action in range(shares.shape[1])]
+            probability.append(np.stack(cells, axis=2)[:, legal])
+            weight.append(self._rows(block, weights))
+        return Strategy(tuple(probability), tuple(weight))
+
+    def _rows(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return [buckets, rows] of a block from values [I] by infoset."""
         places = self._infosets.numbering
         base, rows, buckets = int(places.base[block]), int(places.rows[block]), int(places.buckets[block])
         return values[base : base + buckets * rows].reshape(buckets, rows)
-
-    def rows(self, block: int, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return [buckets, slots] of a block from values [I, A] by infoset."""
-        legal = np.arange(values.shape[1]) < np.diff(self._starts[block])[:, None]
-        cells = [self.weights(block, values[:, action]) for action in range(values.shape[1])]
-        return np.stack(cells, axis=2)[:, legal]

@@ -168,11 +168,7 @@ class Strategies:
 
 
 def traverse(
-    tree: TreeArrays,
-    strategies: Strategies,
-    hands: SampledHands,
-    words: npt.NDArray[np.uint64],
-    traverser: int,
+    tree: TreeArrays, strategies: Strategies, hands: SampledHands, words: npt.NDArray[np.uint64], traverser: int
 ) -> tuple[LockstepSamples, LockstepSamples, int]:
     """Run traversals; return the traverser's samples, the opponent's strategies, and nodes touched.
 

@@ -4,7 +4,10 @@ Matrix products are numpy's.  A network of 10,000 to 100,000 parameters needs no
 compute in the dtype of their parameters: float32 in training, float64 in tests of gradients.
 """
 
+import ctypes
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -15,6 +18,23 @@ from mccfr.common.rng import uniform
 
 Array = npt.NDArray[np.floating]
 _LEAST_VARIANCE = 1e-6
+_SET_THREADS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64_", "openblas_set_num_threads")
+
+
+@cache
+def one_thread() -> bool:
+    """Make this process compute matrix products in one thread; return False for an unknown library.
+
+    The number of threads changes their last bits.
+    """
+    root = Path(np.__file__).parent
+    for path in sorted([*root.parent.glob("numpy.libs/*openblas*"), *root.glob(".dylibs/*openblas*")]):
+        library = ctypes.CDLL(str(path))
+        for name in _SET_THREADS:
+            if hasattr(library, name):
+                getattr(library, name)(1)
+                return True
+    return False
 
 
 class Columns(NamedTuple):
@@ -58,42 +78,24 @@ Layer = Columns | Dense | Join | Normalise
 
 
 class LayerBuilder:
-    """Builds a network; every method adds a layer and returns its index."""
+    """Builds a network; both methods add a layer and return its index."""
 
     def __init__(self) -> None:
         self.layers: list[Layer] = []
         self.size = 0
 
-    def _add(self, layer: Layer) -> int:
+    def add(self, layer: Columns | Join | Normalise) -> int:
+        """Add a layer without parameters."""
         self.layers.append(layer)
         return len(self.layers) - 1
 
-    def columns(self, first: int, stop: int) -> int:
-        """Add a layer with part of the input."""
-        return self._add(Columns(first, stop))
-
     def dense(
-        self,
-        source: int,
-        inputs: int,
-        outputs: int,
-        *,
-        rectified: bool = True,
-        skip: bool = False,
-        biased: bool = True,
+        self, source: int, inputs: int, outputs: int, *, rectified: bool = True, skip: bool = False, biased: bool = True
     ) -> int:
         """Add a full layer; see `Dense`."""
-        place = self._add(Dense(source, inputs, outputs, self.size, rectified, skip, biased))
+        self.layers.append(Dense(source, inputs, outputs, self.size, rectified, skip, biased))
         self.size += inputs * outputs + outputs * biased
-        return place
-
-    def join(self, sources: Sequence[int]) -> int:
-        """Add a layer that joins others."""
-        return self._add(Join(tuple(sources)))
-
-    def normalise(self, source: int) -> int:
-        """Add a normalised layer."""
-        return self._add(Normalise(source))
+        return len(self.layers) - 1
 
 
 class Network:
@@ -101,10 +103,11 @@ class Network:
 
     layers  the last is the output
     size    P
+    join    index of the layer that joins all that depends on cards with all that depends on bets; None: there is none
     """
 
-    def __init__(self, layers: Sequence[Layer], size: int) -> None:
-        self.layers, self.size = tuple(layers), size
+    def __init__(self, layers: Sequence[Layer], size: int, join: int | None = None) -> None:
+        self.layers, self.size, self.join = tuple(layers), size, join
         self._learns: list[bool] = []  # whether a layer's result depends on parameters; else it needs no gradient
         for layer in self.layers:
             joins = isinstance(layer, Join) and any(self._learns[source] for source in layer.sources)
@@ -126,7 +129,7 @@ class Network:
         """
         found: list[Array] = []
         for layer in self.layers:
-            found.append(_made(layer, parameters, given, found))
+            found.append(_result(layer, parameters, given, found))
         return found
 
     def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
@@ -179,11 +182,8 @@ class Network:
                 _add(slopes, layer.source, flat / scale)
 
 
-def _made(
-    layer: Layer,
-    parameters: Array,
-    given: Array | npt.NDArray[np.int64],
-    found: Sequence[Array] | Mapping[int, Array],
+def _result(
+    layer: Layer, parameters: Array, given: Array | npt.NDArray[np.int64], found: Sequence[Array] | Mapping[int, Array]
 ) -> Array:
     """Return a layer's result from the input and the results `found` of the layers before."""
     if isinstance(layer, Dense):
@@ -213,29 +213,12 @@ class SplitNetwork:
     """
 
     def __init__(self, network: Network, card_columns: int) -> None:
-        """Prepare a network whose first `card_columns` inputs are cards.
-
-        Raises `ValueError` unless cards and bets first meet in a join.
-        """
-        self._layers, self._columns = network.layers, card_columns
-        sees: list[frozenset[str]] = []
-        for layer in self._layers:
-            if isinstance(layer, Columns):
-                parts = ["cards"] * (layer.first < card_columns) + ["bets"] * (layer.stop > card_columns)
-                sees.append(frozenset(parts))
-            elif isinstance(layer, Join):
-                sees.append(frozenset().union(*(sees[source] for source in layer.sources)))
-            else:
-                sees.append(sees[layer.source] if layer.source >= 0 else frozenset(("cards", "bets")))
-        both = [place for place, seen in enumerate(sees) if len(seen) == 2]
-        join, first = self._layers[both[0]], self._layers[both[1]]
-        if not isinstance(join, Join) or not isinstance(first, Dense) or first.skip or not first.rectified:
-            raise ValueError("cards and bets of this network do not meet in a join and a rectified layer")
-        self._first, self._place, self._sees = first, both[1], sees
-        self._cards = tuple(source for source in join.sources if "cards" in sees[source])
-        self._bets = tuple(source for source in join.sources if "bets" in sees[source])
-        if (*self._cards, *self._bets) != join.sources:
-            raise ValueError("this network joins bets before cards")
+        """Prepare a network with a join, whose first `card_columns` inputs are cards."""
+        assert network.join is not None
+        join, first = network.layers[network.join : network.join + 2]
+        assert isinstance(join, Join) and isinstance(first, Dense)
+        self._layers, self._columns, self._first, self._place = network.layers, card_columns, first, network.join + 1
+        self._cards, self._bets = join.sources
 
     @property
     def width(self) -> int:
@@ -244,30 +227,30 @@ class SplitNetwork:
 
     def cards(self, parameters: Array, values: Array) -> Array:
         """Return [n, U] the cards' part of the first layer that needs both, from cards [n, card columns]."""
-        joined = self._part("cards", self._cards, parameters, values)
-        return joined @ _weights(self._first, parameters)[0][: joined.shape[1]]
+        seen = np.ascontiguousarray(self._part(self._cards, parameters, values))
+        return seen @ _weights(self._first, parameters)[0][: seen.shape[1]]
 
     def bets(self, parameters: Array, values: Array) -> Array:
         """Return [n, U] the bets' part of that layer, bias included, from bets [n, bet columns]."""
         wide = np.zeros((len(values), self._columns + values.shape[1]), values.dtype)
         wide[:, self._columns :] = values
-        joined, (weight, bias) = self._part("bets", self._bets, parameters, wide), _weights(self._first, parameters)
-        return joined @ weight[-joined.shape[1] :] + bias
+        seen, (weight, bias) = self._part(self._bets, parameters, wide), _weights(self._first, parameters)
+        seen = np.ascontiguousarray(seen)
+        return seen @ weight[-seen.shape[1] :] + bias
 
     def rest(self, parameters: Array, joined: Array) -> Array:
         """Return [n, A] the output, from the rectified sum [n, U] of both parts."""
         found: dict[int, Array] = {self._place: joined}
         for place in range(self._place + 1, len(self._layers)):
-            found[place] = _made(self._layers[place], parameters, joined, found)
+            found[place] = _result(self._layers[place], parameters, joined, found)
         return found[len(self._layers) - 1]
 
-    def _part(self, what: str, sources: tuple[int, ...], parameters: Array, values: Array) -> Array:
-        """Return the joined results of `sources`, from layers that see only cards or only bets."""
-        found: dict[int, Array] = {}
-        for place, layer in enumerate(self._layers):
-            if self._sees[place] == {what}:
-                found[place] = _made(layer, parameters, values, found)
-        return np.concatenate([found[source] for source in sources], axis=1)
+    def _part(self, place: int, parameters: Array, values: Array) -> Array:
+        """Return the result of a layer that depends only on cards or only on bets."""
+        layer = self._layers[place]
+        sources = layer.sources if isinstance(layer, Join) else () if isinstance(layer, Columns) else (layer.source,)
+        found = {source: self._part(source, parameters, values) for source in sources}
+        return _result(layer, parameters, values, found)
 
 
 def _deviation(centred: Array) -> Array:
@@ -291,22 +274,22 @@ def _weights(layer: Dense, flat: Array) -> tuple[Array, Array]:
 
 
 @njit
-def _finish(made, bias, rectified):
-    """Add a bias [outputs] to every row of made [n, outputs], and rectify it if asked, in place."""
-    for row in range(made.shape[0]):
-        for k in range(made.shape[1]):
-            number = made[row, k] + bias[k]
-            made[row, k] = max(number, number * 0) if rectified else number
+def _finish(result, bias, rectified):
+    """Add a bias [outputs] to every row of result [n, outputs], and rectify it if `rectified`, in place."""
+    for row in range(result.shape[0]):
+        for k in range(result.shape[1]):
+            number = result[row, k] + bias[k]
+            result[row, k] = max(number, number * 0) if rectified else number
 
 
 @njit
-def _cut(slope, made, rectified, steps):
+def _cut(slope, result, rectified, steps):
     """Set slope [n, outputs] to 0 where a rectified layer gave 0, and steps [outputs] to its sums."""
     for k in range(steps.shape[0]):
         steps[k] = 0
     for row in range(slope.shape[0]):
         for k in range(slope.shape[1]):
-            kept = slope[row, k] if made[row, k] > 0 or not rectified else slope[row, k] * 0
+            kept = slope[row, k] if result[row, k] > 0 or not rectified else slope[row, k] * 0
             slope[row, k] = kept
             steps[k] += kept
 
@@ -326,13 +309,13 @@ def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *,
     """
     builder, source, width = LayerBuilder(), -1, inputs
     if cards:
-        source = builder.join((builder.columns(0, cards), builder.columns(cards, inputs)))
-    hidden = []
+        source = builder.add(Join((builder.add(Columns(0, cards)), builder.add(Columns(cards, inputs)))))
+    join, hidden = source if cards else None, []
     for _ in range(layers):
         source, width = builder.dense(source, width, units), units
         hidden.append(source)
     _output(builder, hidden, units, actions, reads_all)
-    return Network(builder.layers, builder.size)
+    return Network(builder.layers, builder.size, join)
 
 
 def branches(
@@ -347,24 +330,25 @@ def branches(
     """
     builder, at, embedded = LayerBuilder(), 0, []
     for columns in groups:
-        part = builder.columns(at, at + columns)
+        part = builder.add(Columns(at, at + columns))
         embedded.append(builder.dense(part, columns, units, rectified=False, biased=False))
         at += columns
-    cards = builder.dense(builder.join(embedded), units * len(groups), card_units)
+    cards = builder.dense(builder.add(Join(tuple(embedded))), units * len(groups), card_units)
     cards = builder.dense(cards, card_units, card_units)
     cards = builder.dense(cards, card_units, units)
-    line = builder.dense(builder.columns(at, at + bets), bets, units)
+    line = builder.dense(builder.add(Columns(at, at + bets)), bets, units)
     line = builder.dense(line, units, units, skip=True)
-    trunk = [builder.dense(builder.join([cards, line]), 2 * units, units)]
+    join = builder.add(Join((cards, line)))
+    trunk = [builder.dense(join, 2 * units, units)]
     for _ in range(2):
         trunk.append(builder.dense(trunk[-1], units, units, skip=True))
-    _output(builder, [*trunk[:-1], builder.normalise(trunk[-1])], units, actions, reads_all)
-    return Network(builder.layers, builder.size)
+    _output(builder, [*trunk[:-1], builder.add(Normalise(trunk[-1]))], units, actions, reads_all)
+    return Network(builder.layers, builder.size, join)
 
 
 def _output(builder: LayerBuilder, hidden: Sequence[int], units: int, actions: int, reads_all: bool) -> None:
     """Add an output after the last of some layers of `units`, or after all of them joined."""
     if reads_all and len(hidden) > 1:
-        builder.dense(builder.join(hidden), units * len(hidden), actions, rectified=False)
+        builder.dense(builder.add(Join(tuple(hidden))), units * len(hidden), actions, rectified=False)
     else:
         builder.dense(hidden[-1], units, actions, rectified=False)

@@ -10,7 +10,6 @@ of the pot before it.  The last column is the pot as a share of the largest pot.
 Games without named cards have one-hot vectors.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -50,7 +49,8 @@ def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
     groups: tuple[int, ...] = ()
     for block in range(player, 2 * game.tree.streets, 2):
         held, groups = _cards(cards.listed(), block // 2, player)
-        rows = np.array([node for _, node in sorted(_row_nodes(game, block))], np.int64)
+        rows = game.tree.decisions[game.tree.arrays.block[game.tree.decisions] == block]
+        rows = rows[np.argsort(game.tree.arrays.row[rows])]
         if not len(rows):
             continue
         wide = np.broadcast_to(held[:, None], (len(held), len(rows), held.shape[1]))
@@ -62,12 +62,9 @@ def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
 def column_names(game: Game) -> list[str]:
     """Return a description of each input column; [] for one-hot vectors."""
     cards = game.cards
-    every = list(cards.card_texts.values())
-    if cards.boards is not None:
-        every.sort()
-    ranks, suits = (list(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
-    if cards.boards is not None:
-        ranks, suits = sorted(ranks), sorted(suits)
+    ordered = list if cards.boards is None else sorted
+    every = ordered(cards.card_texts.values())
+    ranks, suits = (ordered(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
     if not every:
         return []
     known = [0, *(cards.cards_on(street) for street in range(game.tree.streets))]
@@ -79,14 +76,6 @@ def column_names(game: Game) -> list[str]:
             action = f"street {street}, action {place + 1}"
             names += [f"{action}: has happened", f"{action}: its chips as a share of the pot before"]
     return [*names, "pot as a share of the largest"]
-
-
-def _row_nodes(game: Game, block: int) -> Iterator[tuple[int, int]]:
-    """Yield (row, node) of every decision of a block."""
-    arrays = game.tree.arrays
-    for node in game.tree.decisions.tolist():
-        if arrays.block[node] == block:
-            yield int(arrays.row[node]), node
 
 
 def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np.float32], tuple[int, ...]]:

@@ -21,15 +21,15 @@ from mccfr.common.rng import RESERVOIR, new_stream
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.averages_as_tables import Tabulation, check_tabulated, deal_classes, hand_classes, is_tabulated
-from mccfr.solvers.deep.deep_averages import ListedAverages
 from mccfr.solvers.deep.fitting import softmax
+from mccfr.solvers.deep.network import Array
 from mccfr.solvers.deep.sampled_cards import NO_CARD, SampledHands, card_values
 from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsState, is_dealt
-from mccfr.solvers.deep.training_state import HAND_STREAM, Tables, TrainingState, match_regrets
+from mccfr.solvers.deep.training_state import HAND_STREAM, LEAST_WEIGHT, Tables, TrainingState, match_regrets
 from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
-def asked_tables(tables: Tables) -> Tables:
+def network_tables(tables: Tables) -> Tables:
     """Return those of a run's tables that its networks need, without memories."""
     found = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
     return {**found, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
@@ -61,7 +61,7 @@ class Networks:
 
     @cached_property
     def _dealt(self) -> SampledCardsState:
-        return SampledCardsState.of(self.game, self.config, self.tables)
+        return SampledCardsState(self.game, self.config, self.tables)
 
     def count(self, player: int) -> int:
         """Return the number of a player's networks."""
@@ -84,11 +84,15 @@ class Networks:
         Raises `ValueError` if hands have too many classes for a table.
         """
         if is_dealt(self.game):
-            return self._tabulated(seed)
-        if seed is None and not self.shares:
-            made = ListedAverages(self.game, self.config, self.tables, 0)
-            return made.average("sd") if any("strategy_sum" in name for name in self.tables) else made.explicit()
+            networks = [self._dealt.networks(player) for player in range(2)]
+            if seed is not None:
+                places = [self.drawn(player, seed) for player in range(2)]
+                networks = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
+            return self._average(Tabulation(self._dealt, [hand_classes(self.game, self._dealt.view)] * 2), networks)
         learned = TrainingState(self.game, self.config, self.tables)
+        if seed is None and not self.shares:
+            kept = any("strategy_sum" in name for name in self.tables)
+            return learned.average("sd", 0) if kept else learned.average_of_networks()
         sigma, weights = learned.infosets.uniform(), np.zeros(len(learned.infosets))
         for player in range(2):
             place, mine = 0 if seed is None else self.drawn(player, seed), learned.infosets.of(player)
@@ -99,19 +103,7 @@ class Networks:
             else:
                 learned.play(player, output, sigma)
             weights[mine] = self.tables[f"{at}/weight"][place]
-        blocks = range(2 * self.game.tree.streets)
-        return Strategy(
-            tuple(learned.averaging.rows(block, sigma) for block in blocks),
-            tuple(learned.averaging.weights(block, weights) for block in blocks),
-        )
-
-    def _tabulated(self, seed: int | None) -> Strategy:
-        dealt = self._dealt
-        table, kept = Tabulation(dealt, [hand_classes(self.game, dealt.view)] * 2), self._kept()
-        if seed is not None:
-            places = [self.drawn(player, seed) for player in range(2)]
-            kept = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
-        return self._said_by(table, kept)
+        return learned.averaging.strategy(sigma, weights)
 
     def on_deals(self, hands: SampledHands) -> Strategy:
         """Return the average on deals, each as a bucket of its own: row k is for deal k as its player sees it.
@@ -119,7 +111,7 @@ class Networks:
         For games whose cards are dealt from the whole deck.
         """
         classes = [deal_classes(self._dealt.view, hands, player) for player in range(2)]
-        return self._said_by(Tabulation(self._dealt, classes), self._kept())
+        return self._average(Tabulation(self._dealt, classes), [self._dealt.networks(player) for player in range(2)])
 
     def untabled(self) -> Strategy:
         """Return an average without tables, to be evaluated on deals; its tables raise `ValueError`."""
@@ -130,15 +122,10 @@ class Networks:
         check_tabulated(self.game)
         raise AssertionError(f"block {block} of {self.game.name} has a table")
 
-    def _kept(self) -> list[list[tuple[float, npt.NDArray[np.float32]]]]:
-        return [self._dealt.networks(player) for player in range(2)]
-
-    def _said_by(
-        self, table: Tabulation, networks: Sequence[Sequence[tuple[float, npt.NDArray[np.float32]]]]
-    ) -> Strategy:
+    def _average(self, table: Tabulation, networks: Sequence[Sequence[tuple[float, Array]]]) -> Strategy:
         if self.shares:
-            return table.shares([mine[0][1] for mine in networks])
-        return table.explicit(networks)
+            return table.strategy([[(LEAST_WEIGHT, mine[0][1])] for mine in networks], shares=True)
+        return table.strategy(networks)
 
     def rows(
         self, node: int, cards: npt.NDArray[np.uint8], seed: int | None = None
@@ -149,7 +136,6 @@ class Networks:
         seed   number of the hand that one network plays; None: the explicit average, uniform if no network reaches the
                decision
         """
-        dealt = self._dealt
         tree, arrays = self.game.tree, self.game.tree.arrays
         player, count = int(arrays.player[node]), int(arrays.count[node])
         own = [(a, b - int(arrays.first[a])) for a, b in pairwise(tree.path(node)) if arrays.player[a] == player]
@@ -160,19 +146,18 @@ class Networks:
             parameters = self.tables[f"networks/player{player}/parameters"][place]
             reach = np.full(len(cards), float(table[place]))
             for over, action in own:
-                reach *= self._played(dealt, parameters, over, cards)[:, action]
-            here = self._played(dealt, parameters, node, cards)[:, :count]
+                reach *= self._probabilities(parameters, over, cards)[:, action]
+            here = self._probabilities(parameters, node, cards)[:, :count]
             sums += here * (reach[:, None] if seed is None else 1.0)
             weights += reach
         if seed is None:
             sums = np.where(weights[:, None] > 0, sums / np.maximum(weights, 1e-300)[:, None], 1 / count)
         return sums, weights
 
-    def _played(
-        self, dealt: SampledCardsState, parameters: npt.NDArray[np.float32], node: int, cards: npt.NDArray[np.uint8]
-    ) -> npt.NDArray[np.float64]:
+    def _probabilities(self, parameters: Array, node: int, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
         """Return [n, A] a network's strategy at a decision."""
-        block, count = int(self.game.tree.arrays.block[node]), int(self.game.tree.arrays.count[node])
+        dealt, arrays = self._dealt, self.game.tree.arrays
+        block, count = int(arrays.block[node]), int(arrays.count[node])
         seen = np.array(cards)
         seen[:, 2 + dealt.view.known[block // 2] :] = NO_CARD
         line = np.broadcast_to(dealt.view.lines[node], (len(cards), dealt.view.lines.shape[1]))

@@ -9,7 +9,6 @@ not depend on the unit.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,20 @@ import numpy.typing as npt
 from abstraction.kernels.parallel import run_ranges
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.solvers.deep.blas import one_thread
 from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.lockstep import LockstepSamples, Strategies, fill_words, traverse
 from mccfr.solvers.deep.network import Array, Network, SplitNetwork, branches, plain
-from mccfr.solvers.deep.sampled_cards import NO_CARD, CardView, draw_hands, view
-from mccfr.solvers.deep.sampled_cards_memory import SampledCardsBatches, SampledCardsMemory, cards_known
+from mccfr.solvers.deep.sampled_cards import (
+    GROUP,
+    NO_CARD,
+    CardView,
+    SampledCardsBatches,
+    SampledCardsMemory,
+    draw_hands,
+    view,
+)
 from mccfr.solvers.deep.single_deep_cfr import DeepIterations
-from mccfr.solvers.deep.training_state import Tables, fit_specs, memory_columns, memory_specs
+from mccfr.solvers.deep.training_state import FitState, Tables, fit_specs, memory_specs
 from storage.schema import ArraySpec
 
 _PART = 1024  # traversals that go down the tree together
@@ -54,7 +59,7 @@ def make_dealt_network(seen: CardView, config: DeepCfrConfig) -> Network:
     """Return the network of either player."""
     actions, bets, reads_all = seen.legal.shape[1], seen.lines.shape[1], config.readout == "all"
     if config.network == "branches":
-        return branches(seen.groups, bets, actions, config.units, config.card_units, reads_all=reads_all)
+        return branches((GROUP,) * len(seen.ends), bets, actions, config.units, config.card_units, reads_all=reads_all)
     cards, columns = seen.card_columns, seen.card_columns + bets
     return plain(columns, actions, config.layers, config.units, cards, reads_all=reads_all)
 
@@ -71,52 +76,32 @@ def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tu
     return tuple(specs)
 
 
-@dataclass(frozen=True)
-class SampledCardsState:
-    """Typed access to the tables of a run; network and `apart` are the same for both players."""
+class SampledCardsState(FitState):
+    """Access to the tables of a run; network and `apart` are the same for both players."""
 
-    game: Game
-    config: DeepCfrConfig
-    tables: Tables
-    view: CardView
-    network: Network
-    apart: SplitNetwork
+    columns = ("node", "cards", "weight")
+    memory_of = SampledCardsMemory
 
-    @classmethod
-    def of(cls, game: Game, config: DeepCfrConfig, tables: Tables) -> "SampledCardsState":
-        """Return the access to a run's tables; raise `ValueError` for tables that no run can write."""
-        one_thread()
-        seen = view(game)
-        network = make_dealt_network(seen, config)
-        made = cls(game, config, tables, seen, network, SplitNetwork(network, seen.card_columns))
-        for player in range(2):
-            made._check(player)
-        return made
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
+        super().__init__(game, config, tables)
+        self.view = view(game)
+        self.network = make_dealt_network(self.view, config)
+        self.apart = SplitNetwork(self.network, self.view.card_columns)
+        self.check()
 
-    def _check(self, player: int) -> None:
-        """Raise `ValueError` if a memory names an invalid decision or card, or a counter is negative."""
-        if (self.tables[f"counters/player{player}"] < 0).any():
-            raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
-        for kind in ("memory", "strategy_memory"):
-            if f"{kind}/player{player}/node" in self.tables:
-                memory, held = self.memory(player, kind)
-                acting = self.game.tree.arrays.player
-                node, cards = memory.node[:held], memory.cards[:held]
-                if held and not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
-                    raise ValueError(f"{kind}/player{player}/node names nodes that {self.game.name} has not")
-                if held and not (acting[node] == player).all():
-                    raise ValueError(f"{kind}/player{player}/node names decisions of the other player")
-                if held and not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
-                    raise ValueError(f"{kind}/player{player}/cards names cards that there are not")
+    def check_samples(self, player: int, place: str, memory: SampledCardsMemory) -> None:
+        """Raise `ValueError` for decisions and cards that the game does not have, or of the other player."""
+        acting, node, cards = self.game.tree.arrays.player, memory.node, memory.cards
+        if not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
+            raise ValueError(f"{place}/node names nodes that {self.game.name} has not")
+        if not (acting[node] == player).all():
+            raise ValueError(f"{place}/node names decisions of the other player")
+        if not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
+            raise ValueError(f"{place}/cards names cards that there are not")
 
     def network_of(self, player: int) -> Network:
         """Return the network of either player."""
         return self.network
-
-    def memory(self, player: int, kind: str = "memory") -> tuple[SampledCardsMemory, int]:
-        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
-        columns, held = memory_columns(self.tables, player, kind, ("node", "cards", "weight"))
-        return SampledCardsMemory(*columns), held
 
     def batches(self, player: int, start: int, kind: str = "memory") -> SampledCardsBatches:
         """Return minibatches of a player's memory in the order given by `start`."""
@@ -157,30 +142,27 @@ class SampledCardsState:
 
 
 class SampledCardsCfr(DeepIterations):
-    """Runs iterations over deals from the whole deck.
+    """Runs iterations over deals from the whole deck."""
 
-    dealt  Dealt  access to the tables
-    """
-
-    columns = ("node", "cards", "weight")
+    state: SampledCardsState
 
     def __init__(
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
     ) -> None:
-        super().__init__(game, config, tables, iteration, nodes, threads)
-        self.dealt = SampledCardsState.of(game, config, tables)
-        self._known = cards_known(self.dealt.view, game.tree.arrays.block)
+        super().__init__(SampledCardsState(game, config, tables), iteration, nodes, threads)
+        board = np.array(self.state.view.known, np.int64)[np.maximum(game.tree.arrays.block, 0) // 2]
+        self._known = int(self.state.view.ends[0]) + board  # [N] cards that the player at each node sees
 
     def warm_up(self) -> None:
         """Compile the kernels of traversals, or load them from the cache, without changing anything."""
-        self._part(self.dealt.strategies(self._parameters()), 0, 0, 0, 1)
+        self._part(self.state.strategies(self._parameters()), 0, 0, 0, 1)
 
     def _parameters(self) -> tuple[Array, Array]:
         return self._tables["network/player0"], self._tables["network/player1"]
 
     def _traverse(self, player: int, t: int) -> None:
         count = self._config.traversals
-        first, strategies = ((t - 1) * 2 + player) * count, self.dealt.strategies(self._parameters())
+        first, strategies = ((t - 1) * 2 + player) * count, self.state.strategies(self._parameters())
         parts = run_ranges(lambda a, b: self._part(strategies, player, first, a, b), 0, count, _PART, self._threads)
         for gained, played, cards, nodes in parts:
             self._offer(player, "memory", self._samples(t, gained, cards[player]))
@@ -191,7 +173,7 @@ class SampledCardsCfr(DeepIterations):
         self, strategies: Strategies, player: int, number: int, first: int, stop: int
     ) -> tuple[LockstepSamples, LockstepSamples, list[npt.NDArray[np.uint8]], int]:
         """Run the traversals first to stop-1, counted from the one with number `number` in the run."""
-        config, seen = self._config, self.dealt.view
+        config, seen = self._config, self.state.view
         hands = draw_hands(config.seed, number + first, stop - first, seen.known[-1])
         words = np.zeros(stop - first, np.uint64)
         fill_words(config.seed, player, number + first, np.zeros(4, np.uint64), words)
@@ -208,5 +190,5 @@ class SampledCardsCfr(DeepIterations):
         return found.node, seen, np.full(len(found.node), t), found.value
 
     def _fit(self, player: int, t: int) -> None:
-        self._fit_network(self.dealt, player, t)
-        self._tables[f"figures/player{player}"][:] = self.dealt.error(player)
+        self.state.fit_advantages(player, t)
+        self._tables[f"figures/player{player}"][:] = self.state.error(player)

@@ -18,29 +18,24 @@ All random numbers are functions of seed, player, purpose and number, so the tab
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from abstraction.kernels.parallel import run_ranges
 from mccfr.cards.deals import new_deals
-from mccfr.common.rng import MINIBATCH, PARAMETERS, RESERVOIR, new_stream
+from mccfr.common.rng import RESERVOIR, new_stream
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep import traversals
-from mccfr.solvers.deep.fitting import fit
-from mccfr.solvers.deep.output_layer import RIDGES, solve_output
 from mccfr.solvers.deep.sample_memory import Array, insert, reservoir_place, squared_error
 from mccfr.solvers.deep.training_state import (
     MEMORIES,
     NETWORK_STREAM,
     NETWORKS,
-    FitData,
+    FitState,
     Tables,
     TrainingState,
-    descent,
     keeps_sums,
-    memory_columns,
 )
 from mccfr.solvers.deep.traversals import Samples, new_samples, new_work
 from mccfr.tables.table_layout import table_name
@@ -49,31 +44,20 @@ _PART = 256  # traversals in one task of a thread
 _SAMPLES_EACH = 16  # memory for samples of each traversal, besides that for one traversal of the whole tree
 
 
-class _Piece(NamedTuple):
-    """Samples of some traversals, their numbers, and nodes touched."""
-
-    samples: Samples
-    taken: int
-    plays: Samples
-    played: int
-    nodes: int
-
-
 class DeepIterations(ABC):
     """Runs iterations on tables, changed in place; these and the number of iterations are the whole state.
 
-    columns        names of a memory's columns, except the values
+    state          access to the tables
     iteration      iterations done so far
     nodes_touched  nodes touched so far
     """
 
-    columns: ClassVar[tuple[str, ...]]
+    state: FitState
 
-    def __init__(
-        self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
-    ) -> None:
+    def __init__(self, state: FitState, iteration: int, nodes: int, threads: int) -> None:
         self.iteration, self.nodes_touched = iteration, nodes
-        self._game, self._config, self._tables, self._threads = game, config, tables, max(1, threads)
+        self.state, self._threads = state, max(1, threads)
+        self._game, self._config, self._tables = state.game, state.config, state.tables
 
     @abstractmethod
     def warm_up(self) -> None:
@@ -92,7 +76,7 @@ class DeepIterations(ABC):
         if kind == "strategy_memory" and "network" not in self._config.averages:
             return
         counters, (_, counter, stream) = self._tables[f"counters/player{player}"], MEMORIES[kind]
-        memory, _ = memory_columns(self._tables, player, kind, self.columns)
+        memory, _ = self.state.memory(player, kind)
         counters[counter] = insert(memory, samples, int(counters[counter]), self._config.seed, player + stream)
 
     def iterate(self, count: int = 1) -> None:
@@ -129,38 +113,26 @@ class DeepIterations(ABC):
             self._tables[f"{at}/weight"][place] = weight
             self._tables[f"{at}/iteration"][place] = fitted
 
-    def _fit_network(self, learnt: FitData, player: int, t: int) -> None:
-        """Fit a player's network in the tables to its memory."""
-        config, parameters, network = self._config, self._tables[f"network/player{player}"], learnt.network_of(player)
-        if t == 1:
-            parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
-        start, passed = map(int, new_stream(config.seed, player, MINIBATCH, t)[:2])
-        fit(network, parameters, learnt.batches(player, start), descent(config, config.steps))
-        if config.last_layer == "solved":
-            solve_output(network, parameters, learnt.whole(player, passed), RIDGES[config.readout])
-
 
 class SingleDeepCfr(DeepIterations):
     """Runs iterations over listed infosets.
 
-    learned  Learned         access to the tables
-    sigma    [I, A] float64  current strategies of both players
+    sigma  [I, A] float64  current strategies of both players
     """
 
-    columns = ("infoset", "weight")
+    state: TrainingState
 
     def __init__(
         self, game: Game, config: DeepCfrConfig, tables: Tables, iteration: int = 0, nodes: int = 0, threads: int = 1
     ) -> None:
-        super().__init__(game, config, tables, iteration, nodes, threads)
-        self.learned = TrainingState(game, config, tables)
+        super().__init__(TrainingState(game, config, tables), iteration, nodes, threads)
         self._sums = [tables.get(table_name("strategy_sum", block)) for block in range(2 * game.tree.streets)]
         self._dealer = game.cards.dealer(config.seed, 0)
         self._deals = new_deals(config.traversals, game.tree.streets)
-        self.sigma = self.learned.infosets.uniform()
+        self.sigma = self.state.infosets.uniform()
         if iteration:
             for player in range(2):
-                self.learned.play(player, self.learned.advantages(player), self.sigma)
+                self.state.play(player, self.state.advantages(player), self.sigma)
 
     def warm_up(self) -> None:
         """Compile the kernels of traversals, or load them from the cache, without changing anything."""
@@ -170,7 +142,7 @@ class SingleDeepCfr(DeepIterations):
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
         """Add a player's current strategy, fitted in iteration `fitted`, to the player's average and to B^M."""
         if keeps_sums(self._config):
-            self.learned.averaging.add(player, self.sigma, float(weight), self._sums)
+            self.state.averaging.add(player, self.sigma, float(weight), self._sums)
         super()._note_strategy(player, weight, fitted)
 
     def _traverse(self, player: int, t: int) -> None:
@@ -179,18 +151,17 @@ class SingleDeepCfr(DeepIterations):
         first = ((t - 1) * 2 + player) * count
         self._dealer.draw(first, count, self._deals)
         parts = run_ranges(lambda a, b: self._part(player, first, a, b), 0, count, _PART, self._threads)
-        for pieces in parts:
-            for piece in pieces:
-                self._offer(player, "memory", self._samples(player, t, piece.samples, piece.taken))
-                self._offer(1 - player, "strategy_memory", self._samples(1 - player, t, piece.plays, piece.played))
-                self.nodes_touched += piece.nodes
+        for samples, plays, nodes in (piece for part in parts for piece in part):
+            self._offer(player, "memory", self._samples(player, t, samples))
+            self._offer(1 - player, "strategy_memory", self._samples(1 - player, t, plays))
+            self.nodes_touched += nodes
 
-    def _part(self, player: int, number: int, first: int, stop: int) -> list[_Piece]:
+    def _part(self, player: int, number: int, first: int, stop: int) -> list[tuple[Samples, Samples, int]]:
         """Run the traversals of deals first to stop-1 of the drawn ones.
 
-        Drawn deal 0 has number `number` in the run.
+        Drawn deal 0 has number `number` in the run.  Returns regrets, strategies and nodes touched of some traversals.
         """
-        tree, infosets, made = self._game.tree.arrays, self.learned.infosets, []
+        tree, infosets, made = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
         while True:
             samples, plays = new_samples(room, infosets.width), new_samples(room, infosets.width)
@@ -198,22 +169,23 @@ class SingleDeepCfr(DeepIterations):
             done, taken, played, nodes = traversals.external(
                 tree, infosets.numbering, self.sigma.ravel(), self._deals, span, samples, plays, work
             )
-            made.append(_Piece(samples, taken, plays, played, nodes))
+            regrets = Samples(samples.infoset[:taken], samples.value[:taken])
+            made.append((regrets, Samples(plays.infoset[:played], plays.value[:played]), nodes))
             first += done
             if first >= stop:
                 return made
 
-    def _samples(self, player: int, t: int, found: Samples, count: int) -> tuple[Array, Array, Array]:
-        """Return the first `count` samples of a player in the form of its memories."""
-        first = self.learned.infosets.of(player).start
-        return found.infoset[:count] - first, np.full(count, float(t)), found.value[:count]
+    def _samples(self, player: int, t: int, found: Samples) -> tuple[Array, Array, Array]:
+        """Return samples of a player in the form of its memories."""
+        first = self.state.infosets.of(player).start
+        return found.infoset - first, np.full(len(found.infoset), float(t)), found.value
 
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to its memory, and compute its strategy."""
-        learned = self.learned
-        memory, held = learned.memory(player)
+        state = self.state
+        memory, held = state.memory(player)
         if self._config.fit == "network":
-            self._fit_network(learned, player, t)
-        advantages = learned.advantages(player)
-        self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, learned.merged[player])
-        learned.play(player, advantages, self.sigma)
+            state.fit_advantages(player, t)
+        advantages = state.advantages(player)
+        self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, state.merged[player])
+        state.play(player, advantages, self.sigma)

@@ -1,7 +1,11 @@
-"""Typed access to the tables of a run with listed infosets: memories, networks and their strategies."""
+"""Typed access to the tables of a run: memories, networks, and averages over listed infosets.
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+Single Deep CFR averages the strategies themselves; Deep CFR fits a network or table to samples of them.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,19 +14,19 @@ from abstraction.kernels.jit import njit
 from mccfr.common.rng import MINIBATCH, PARAMETERS, new_stream
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
-from mccfr.solvers.deep.blas import one_thread
-from mccfr.solvers.deep.fitting import LONGEST_GRADIENT, Batch, Batches, Descent, Inputs, MergedBatches, fit
+from mccfr.solvers.deep.fitting import RIDGES, Batch, Batches, Inputs, MergedBatches, fit, softmax, solve_output
 from mccfr.solvers.deep.infosets import Averaging, Infosets, list_infosets, numbering
-from mccfr.solvers.deep.network import Network, branches, plain
+from mccfr.solvers.deep.network import Network, branches, one_thread, plain
 from mccfr.solvers.deep.network_inputs import features
 from mccfr.solvers.deep.sample_memory import Memory, means, merge, new_merged
-from mccfr.tables.table_layout import table_name
+from mccfr.tables.strategy import Strategy, average_strategy
+from mccfr.tables.table_layout import TableSet, table_name
 from storage.schema import ArraySpec
 
 SAMPLES, STRATEGIES, NETWORKS = range(3)
 """Cells of `counters`: samples offered to a player's two memories, and networks so far."""
 LOSS, EXPLAINED = range(2)
-"""Cells of `figures`, from `memory.squared_error` of the newest fit."""
+"""Cells of `figures`, from `squared_error` of the newest fit."""
 ADVANTAGE_STREAM, STRATEGY_STREAM, NETWORK_STREAM, HAND_STREAM = 0, 2, 4, 6
 """Numbers of random streams; the player's number is added."""
 LEAST_WEIGHT = 1e-30
@@ -75,11 +79,6 @@ def match_regrets(advantage, actions, first, sigma):
                 sigma[infoset, k] = (1.0 if advantage[row, k] == highest else 0.0) / best
 
 
-def descent(config: DeepCfrConfig, steps: int) -> Descent:
-    """Return the options for fitting networks in `steps` steps."""
-    return Descent(steps, config.learning_rate, config.decay == "linear", LONGEST_GRADIENT)
-
-
 def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrConfig) -> tuple[Network, Inputs]:
     """Return a player's network and its inputs.
 
@@ -126,15 +125,9 @@ def listed_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> t
         size = make_network(game, infosets, player, config)[0].size if config.fit == "network" else None
         specs += fit_specs(player, config, size)
     if keeps_sums(config):
-        specs += [
-            ArraySpec(
-                table_name("strategy_sum", block),
-                (int(places.buckets[block]), int(game.tree.row_slots[block])),
-                "float64",
-                ("bucket", "slot"),
-            )
-            for block in np.flatnonzero(places.rows).tolist()
-        ]
+        for block in np.flatnonzero(places.rows).tolist():
+            shape = int(places.buckets[block]), int(game.tree.row_slots[block])
+            specs.append(ArraySpec(table_name("strategy_sum", block), shape, "float64", ("bucket", "slot")))
     return tuple(specs)
 
 
@@ -173,77 +166,101 @@ def memory_specs(config: DeepCfrConfig, player: int, actions: int, dtype: str, c
     return specs
 
 
-def memory_columns(tables: Tables, player: int, kind: str, names: Sequence[str]) -> tuple[list[npt.NDArray[Any]], int]:
-    """Return a player's memory as its columns `names` and then its values, and its number of samples."""
-    found = MEMORIES[kind]
-    columns = [tables[f"{kind}/player{player}/{name}"] for name in (*names, found.value)]
-    return columns, min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))
+class FitState(ABC):
+    """Access to the tables of a run that players' networks are fitted to."""
 
+    columns: ClassVar[tuple[str, ...]]
+    """Names of a memory's tables, except that of the values."""
+    memory_of: ClassVar[Callable[..., Any]]
+    """Class of a memory with these columns."""
 
-class FitData(Protocol):
-    """Access to the data that a player's networks are fitted to."""
+    def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
+        one_thread()
+        self.game, self.config, self.tables = game, config, tables
 
-    @property
-    def config(self) -> DeepCfrConfig:
-        """Return the `[solver]` table."""
-
+    @abstractmethod
     def network_of(self, player: int) -> Network:
         """Return a player's network."""
 
-    def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
-        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
-
+    @abstractmethod
     def batches(self, player: int, start: int, kind: str = "memory") -> Batches:
         """Return minibatches of a player's memory in the order given by `start`."""
 
+    @abstractmethod
     def whole(self, player: int, start: int) -> Iterator[Batch]:
         """Yield a player's memory once; `start` is the order of minibatches, if it is read by these."""
 
+    @abstractmethod
+    def check_samples(self, player: int, place: str, memory: Any) -> None:
+        """Raise `ValueError` if a player's samples do not suit the game; `place` names the memory."""
 
-def fit_average(learnt: FitData, player: int, iterations: int) -> npt.NDArray[np.float32]:
-    """Return [P] parameters of a player's average strategy, fitted from scratch to the strategy memory.
+    def check(self) -> None:
+        """Raise `ValueError` for counters and samples that no run can write."""
+        for player in range(2):
+            if (self.tables[f"counters/player{player}"] < 0).any():
+                raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
+            for kind in MEMORIES:
+                if f"{kind}/player{player}/{self.columns[0]}" in self.tables:
+                    memory, held = self.memory(player, kind)
+                    if held:
+                        self.check_samples(player, f"{kind}/player{player}", type(memory)(*(c[:held] for c in memory)))
 
-    They are 0 if the memory is empty.
-    """
-    network, config, stream = learnt.network_of(player), learnt.config, player + STRATEGY_STREAM
-    if not learnt.memory(player, "strategy_memory")[1]:
-        return np.zeros(network.size, np.float32)
-    parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, iterations))
-    start = int(new_stream(config.seed, stream, MINIBATCH, iterations)[0])
-    batches = learnt.batches(player, start, "strategy_memory")
-    fit(network, parameters, batches, descent(config, config.strategy_steps), shares=True)
-    return parameters
+    def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
+        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
+        found = MEMORIES[kind]
+        columns = [self.tables[f"{kind}/player{player}/{name}"] for name in (*self.columns, found.value)]
+        held = min(int(self.tables[f"counters/player{player}"][found.counter]), len(columns[-1]))
+        return type(self).memory_of(*columns), held
+
+    def fit_advantages(self, player: int, t: int) -> None:
+        """Fit a player's network in the tables to its memory in iteration t, in place."""
+        config, parameters, network = self.config, self.tables[f"network/player{player}"], self.network_of(player)
+        if t == 1:
+            parameters[:] = network.initial(new_stream(config.seed, player, PARAMETERS, t))
+        start, passed = map(int, new_stream(config.seed, player, MINIBATCH, t)[:2])
+        fit(network, parameters, self.batches(player, start), config, config.steps)
+        if config.last_layer == "solved":
+            solve_output(network, parameters, self.whole(player, passed), RIDGES[config.readout])
+
+    def fit_average(self, player: int, iterations: int) -> npt.NDArray[np.float32]:
+        """Return [P] parameters of a player's average strategy, fitted from scratch to the strategy memory.
+
+        They are 0 if the memory is empty.
+        """
+        network, config, stream = self.network_of(player), self.config, player + STRATEGY_STREAM
+        if not self.memory(player, "strategy_memory")[1]:
+            return np.zeros(network.size, np.float32)
+        parameters = network.initial(new_stream(config.seed, stream, PARAMETERS, iterations))
+        start = int(new_stream(config.seed, stream, MINIBATCH, iterations)[0])
+        batches = self.batches(player, start, "strategy_memory")
+        fit(network, parameters, batches, config, config.strategy_steps, shares=True)
+        return parameters
 
 
-class TrainingState:
-    """Typed access to the tables of a run: I infosets of both players, n of one, A actions.
+class TrainingState(FitState):
+    """Access to the tables of a run with listed infosets: I infosets of both players, n of one, A actions.
 
     averaging  Averaging  adds strategies to sums
     merged     scratch, by player
     networks   network and inputs by player; none if tables are fitted
     """
 
+    columns = ("infoset", "weight")
+    memory_of = Memory
+
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
-        one_thread()
-        self.game, self.config, self.tables = game, config, tables
+        super().__init__(game, config, tables)
         self.infosets = list_infosets(game)
         self.averaging = Averaging(game, self.infosets)
         self.merged = [new_merged(self.infosets.count(player), self.infosets.width) for player in range(2)]
         fits = range(2 if config.fit == "network" else 0)
         self.networks = [make_network(game, self.infosets, player, config) for player in fits]
-        for player in range(2):
-            self._check(player)
+        self.check()
 
-    def _check(self, player: int) -> None:
-        """Raise `ValueError` if a memory names an invalid infoset, or a counter is negative."""
-        if (self.tables[f"counters/player{player}"] < 0).any():
-            raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
-        for kind in ("memory", "strategy_memory"):
-            if f"{kind}/player{player}/infoset" in self.tables:
-                memory, held = self.memory(player, kind)
-                named = memory.infoset[:held]
-                if held and not 0 <= int(named.min()) <= int(named.max()) < self.infosets.count(player):
-                    raise ValueError(f"{kind}/player{player}/infoset names infosets that {self.game.name} has not")
+    def check_samples(self, player: int, place: str, memory: Memory) -> None:
+        """Raise `ValueError` for infosets that the game does not have."""
+        if not 0 <= int(memory.infoset.min()) <= int(memory.infoset.max()) < self.infosets.count(player):
+            raise ValueError(f"{place}/infoset names infosets that {self.game.name} has not")
 
     def network_of(self, player: int) -> Network:
         """Return a player's network."""
@@ -263,11 +280,6 @@ class TrainingState:
             rows = merged.row[part]
             yield Batch(inputs.take(rows), merged.weight[part], merged.total[part], inputs.legal[rows])
 
-    def memory(self, player: int, kind: str = "memory") -> tuple[Memory, int]:
-        """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
-        columns, held = memory_columns(self.tables, player, kind, ("infoset", "weight"))
-        return Memory(*columns), held
-
     def advantages(self, player: int) -> npt.NDArray[np.float64]:
         """Return [n, A] a player's current advantages at the player's infosets."""
         if self.config.fit == "table":
@@ -285,3 +297,51 @@ class TrainingState:
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
         """Fill sigma [I, A] at a player's infosets with the strategy of advantages [n, A], in place."""
         match_regrets(advantages, self.infosets.actions, self.infosets.of(player).start, sigma)
+
+    def average(self, name: str, iterations: int) -> Strategy:
+        """Return the average "sd" (Single Deep CFR) or "network" (Deep CFR) after some iterations."""
+        if name == "network":
+            return self.average_of_samples(iterations)
+        if not keeps_sums(self.config):
+            return self.average_of_networks()
+        sums = {name: self.tables[name] for name in self.tables if name.startswith("strategy_sum")}
+        return average_strategy(self.game, TableSet(sums))
+
+    def average_of_networks(self) -> Strategy:
+        """Return the explicit average over the kept networks, by weight and own reach of each infoset.
+
+        Source: Steinberger 2019, equations 5 and 6.
+        """
+        shapes = zip(self.game.buckets.tolist(), self.game.tree.row_slots.tolist(), strict=True)
+        sums = [np.zeros((buckets, slots)) if slots else None for buckets, slots in shapes]
+        sigma = self.infosets.uniform()
+        for player in range(2):
+            at = f"networks/player{player}"
+            weights = self.tables[f"{at}/weight"]
+            for place in np.flatnonzero(weights).tolist():
+                self.play(player, self.outputs(player, self.tables[f"{at}/parameters"][place]), sigma)
+                self.averaging.add(player, sigma, float(weights[place]), sums)
+        named = {table_name("strategy_sum", block): table for block, table in enumerate(sums) if table is not None}
+        return average_strategy(self.game, TableSet(named))
+
+    def average_of_samples(self, iterations: int) -> Strategy:
+        """Return Deep CFR's average, fitted here to the strategy memories.
+
+        With `fit = "network"` a network is fitted from scratch, else exact means are taken.
+        """
+        infosets = self.infosets
+        shares, weights = infosets.uniform(), np.zeros(len(infosets))
+        for player in range(2):
+            memory, held = self.memory(player, "strategy_memory")
+            if not held:
+                continue
+            mine, merged = infosets.of(player), self.merged[player]
+            if self.config.fit == "network":  # a network also has a strategy at infosets without samples
+                output = self.outputs(player, self.fit_average(player, iterations))
+                shares[mine], weights[mine] = softmax(output, self.networks[player][1].legal), LEAST_WEIGHT
+            else:
+                table = means(memory, held, merged)
+                shares[mine] = np.where(table.any(axis=1, keepdims=True), table, shares[mine])
+            found = merge(memory, held, merged)[0]
+            weights[mine][merged.row[:found]] = merged.weight[:found]
+        return self.averaging.strategy(shares, weights)

@@ -12,8 +12,10 @@ histories of a row, so the average strategy is updated once a row.
 Partial pruning (Brown & Sandholm 2015, sections 1 and 2.2) skips histories that no traverser's opponent reaches.  Their
 counterfactual values are 0, so regrets and average strategies do not change.
 
-With `best_response` a player plays a best response everywhere (CFR-BR) or where its own reach is 0
-(`mccfr.solvers.histories.history_responses`).
+With `zero_reach` the players play best responses where their own reach is 0 (section 3).  A strategy after an action of
+probability 0 changes no other player's regret in that iteration.  There a best response counts as played: no regret
+after the action grows, and the action gets the best response's value.  The paper's condition R <= -Δ(I) is not used,
+because the bound (8) does not need it.  Best responses are exact: one for each infoset, summed over its histories.
 
 Values are float64 throughout; tables are float32 or float64.
 """
@@ -26,7 +28,6 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import inline_njit, njit, part_njit
 from mccfr.games.game import Game
-from mccfr.solvers.histories.history_responses import respond
 from mccfr.solvers.histories.sequences import Sequences, sequence_form
 from mccfr.solvers.minimisers import Rows, Step, Tables, current_strategy, update_average, update_regrets
 from mccfr.solvers.variants import Variant
@@ -37,12 +38,6 @@ from storage.schema import ArraySpec
 
 BOTH = 2
 """Traverser of a simultaneous update; else 0 or 1."""
-
-BEST_RESPONSES = ("none", "player-0", "player-1", "zero-reach")
-"""Players of best responses: none, one player everywhere (CFR-BR), or both where their own reach is 0."""
-
-NOBODY = -1
-"""Responder of CFR without one; else 0 or 1."""
 
 _BATCH = 1024  # iterations of one call, whose steps are computed beforehand
 _DTYPES = ("float32", "float64")
@@ -93,7 +88,7 @@ class HistoryWalk(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """Parameters of a batch of K iterations, as in `Step`, with the responder and flags 0 or 1.
+    """Parameters of a batch of K iterations, as in `Step`, with flags 0 or 1.
 
     The rows of factors [K, 4] are `positive`, `negative`, `keep` and `weight` of each iteration's `Step`.
     """
@@ -103,7 +98,6 @@ class Plan(NamedTuple):
     alternating: int
     prune: int
     zero_reach: int
-    responder: int
     factors: npt.NDArray[np.float64]
 
 
@@ -204,14 +198,33 @@ def _backward(tree, walk, traverser, visited):
                 walk.increment[cell + a, 0] += weight * walk.value[first + a]
 
 
-@njit
-def _best_response(tree, sides, walk, player, prune):
-    """Replace a player's strategy by a best response to the other's; return the number of nodes touched."""
-    side = sides[player]
-    visited, touched = _forward(tree, walk, player, prune)
-    respond(tree, walk, side, player, visited, True)
-    side.increment[:] = 0.0
-    return touched
+@part_njit
+def _respond(tree, walk, side, player, visited):
+    """Write the counterfactual values of a player's actions, with best responses where it does not reach.
+
+    visited  number of inner nodes that a traversal has just visited; it gives the opponent's reach
+
+    The values go to `side.increment`, which must be 0 before.  Best responses go to the rows of `side.sigma` with own
+    reach 0 (`side.row_reach`).  They take the first of equal actions.
+    """
+    increment, sigma, sign = side.increment, side.sigma, 1.0 - 2.0 * player
+    for place in range(visited):
+        node = walk.order[place]
+        for child in range(tree.first[node], tree.first[node] + tree.count[node]):
+            if tree.kind[child] == TERMINAL and side.last[child] != NO_SLOT:
+                increment[side.last[child], 0] += sign * walk.reach[1 - player, child] * walk.value[child]
+    for row in range(side.above.shape[0] - 1, -1, -1):
+        first, stop = side.starts[row], side.starts[row + 1]
+        if side.row_reach[row] == 0.0:
+            best = first
+            for slot in range(first, stop):
+                sigma[slot, 0] = 0.0
+                if increment[slot, 0] > increment[best, 0]:
+                    best = slot
+            sigma[best, 0] = 1.0
+        if side.above[row] != NO_SLOT:
+            for slot in range(first, stop):
+                increment[side.above[row], 0] += sigma[slot, 0] * increment[slot, 0]
 
 
 @part_njit
@@ -224,7 +237,7 @@ def _traverse(tree, sides, walk, plan, step, traverser):
         if traverser in (player, BOTH):
             _averages(step, sides[player])
             if plan.zero_reach:
-                respond(tree, walk, sides[player], player, visited, False)
+                _respond(tree, walk, sides[player], player, visited)
             _regrets(step, sides[player])
     return touched
 
@@ -238,11 +251,6 @@ def _run(tree, sides, walk, plan):
         step = Step(plan.rule, plan.predicts, factors[0], factors[1], factors[2], factors[3])
         _strategies(step, sides[0])
         _strategies(step, sides[1])
-        if plan.responder != NOBODY:
-            touched += _best_response(tree, sides, walk, plan.responder, plan.prune)
-            _averages(step, sides[plan.responder])
-            touched += _traverse(tree, sides, walk, plan, step, 1 - plan.responder)
-            continue
         for turn in range(1 + plan.alternating):
             traverser = turn if plan.alternating else BOTH
             touched += _traverse(tree, sides, walk, plan, step, traverser)
@@ -263,17 +271,6 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
         for player in np.flatnonzero(game.tree.row_slots[:2]).tolist()
         for kind in variant.table_kinds
     )
-
-
-def check_best_response(best_response: str, variant: Variant) -> None:
-    """Raise `ValueError` unless `best_response` is one of `BEST_RESPONSES` and fits the variant's updates."""
-    if best_response not in BEST_RESPONSES:
-        raise ValueError(f"best_response = {best_response!r}: one of {', '.join(BEST_RESPONSES)} is needed")
-    if best_response.startswith("player") and not variant.alternating:
-        raise ValueError(
-            f"best_response = {best_response!r} with updates = 'simultaneous': CFR-BR answers the other player's "
-            "strategy of the same iteration; leave updates out"
-        )
 
 
 def new_tables(specs: tuple[ArraySpec, ...]) -> dict[str, npt.NDArray[Any]]:
@@ -322,22 +319,18 @@ class HistoryCfr:
         dtype: str = "float64",
         *,
         partial_pruning: bool = False,
-        best_response: str = "none",
+        zero_reach: bool = False,
         tables: Mapping[str, npt.NDArray[Any]] | None = None,
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
-        """Prepare a game; `tables` None means fresh ones, and `best_response` is one of `BEST_RESPONSES`.
+        """Prepare a game; `tables` None means fresh ones.
 
-        Raises `ValueError` for an unknown dtype, for tables that do not fit, and for CFR-BR with simultaneous updates.
-        Also raises it for a game without perfect recall, or with cards beside its tree (`mccfr.games.history_tree` puts
-        them into it).
+        Raises `ValueError` for an unknown dtype and for tables that do not fit.  Also raises it for a game without
+        perfect recall, or with cards beside its tree (`mccfr.games.history_tree` puts them into it).
         """
-        check_best_response(best_response, variant)
         specs = history_tables(game, variant, dtype)
-        self.game, self.variant, self.prune = game, variant, partial_pruning
-        self.zero_reach = best_response == "zero-reach"
-        self.responder = NOBODY if best_response in ("none", "zero-reach") else int(best_response[-1])
+        self.game, self.variant, self.prune, self.zero_reach = game, variant, partial_pruning, zero_reach
         self.tables = dict(new_tables(specs) if tables is None else tables)
         check_tables(specs, self.tables)
         self.iteration, self.nodes_touched = iteration, nodes_touched
@@ -375,15 +368,8 @@ class HistoryCfr:
     def _plan(self, batch: int) -> Plan:
         steps = [self.variant.step(self.iteration + 1 + k) for k in range(max(batch, 1))]
         factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps[:batch]], np.float64)
-        return Plan(
-            steps[0].rule,
-            steps[0].predicts,
-            int(self.variant.alternating),
-            int(self.prune),
-            int(self.zero_reach),
-            self.responder,
-            factors.reshape(-1, 4),
-        )
+        flags = int(self.variant.alternating), int(self.prune), int(self.zero_reach)
+        return Plan(steps[0].rule, steps[0].predicts, *flags, factors.reshape(-1, 4))
 
     def average_strategy(self) -> Strategy:
         """Return the average strategy in float64; its weights are the sums of own reach."""
@@ -394,8 +380,6 @@ class HistoryCfr:
         step = self.variant.step(self.iteration + 1)
         for side in self._sides:
             _strategies(step, side)
-        if self.responder != NOBODY:
-            _best_response(self.game.tree.arrays, self._sides, self._walk, self.responder, 0)
         return strategy_of(self.game, [side.sigma for side in self._sides])
 
 

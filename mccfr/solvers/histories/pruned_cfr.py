@@ -3,7 +3,7 @@
 The algorithm is in `mccfr.solvers.histories.regret_based_pruning`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import inf
 from typing import Any
 
@@ -32,9 +32,6 @@ from mccfr.tables.table_layout import table_name
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
-DEFAULT_THRESHOLD = 25.0
-"""Least number of iterations that pruning must be estimated to skip, as in the paper's experiments."""
-
 _SUMS = ("reach_sum", "payoff_sum", "assumed", "pruned_regret")
 _SLOT_TABLES = ("regret", "strategy_sum", *_SUMS, "pruned_since", "bound_sum")
 _ROW_TABLES = ("value_sum",)
@@ -47,19 +44,6 @@ def pruned_tables(game: Game, variant: Variant) -> tuple[ArraySpec, ...]:
     They are [slots, 1], and [rows, 1] for `value_sum`.  Raises `ValueError` for a variant that regret-based pruning is
     not defined for.
     """
-    check_variant(variant)
-    specs = []
-    for player in np.flatnonzero(game.tree.row_slots[:2]).tolist():
-        slots, rows = int(game.tree.row_slots[player]), int(game.tree.row_count[player])
-        for kind in _SLOT_TABLES:
-            dtype = "uint32" if kind == "pruned_since" else "float64"
-            specs.append(ArraySpec(table_name(kind, player), (slots, 1), dtype, ("slot", "column")))
-        specs += [ArraySpec(table_name(kind, player), (rows, 1), "float64", ("row", "column")) for kind in _ROW_TABLES]
-    return tuple(specs)
-
-
-def check_variant(variant: Variant) -> None:
-    """Raise `ValueError` unless the variant is CFR or CFR+, with any averaging power and order of updates."""
     plus = variant.regret_minimiser == "regret-matching-plus"
     plain = variant.regret_minimiser == "regret-matching" and variant.beta == inf
     if not (plus or plain) or variant.optimistic or variant.alpha != inf:
@@ -68,6 +52,14 @@ def check_variant(variant: Variant) -> None:
             f"cfr and cfr+), and the variant has regret_minimiser = {variant.regret_minimiser!r}, optimistic = "
             f"{variant.optimistic}, alpha = {variant.alpha}, beta = {variant.beta}: choose pruning = 'partial'"
         )
+    specs = []
+    for player in np.flatnonzero(game.tree.row_slots[:2]).tolist():
+        slots, rows = int(game.tree.row_slots[player]), int(game.tree.row_count[player])
+        for kind in _SLOT_TABLES:
+            dtype = "uint32" if kind == "pruned_since" else "float64"
+            specs.append(ArraySpec(table_name(kind, player), (slots, 1), dtype, ("slot", "column")))
+        specs += [ArraySpec(table_name(kind, player), (rows, 1), "float64", ("row", "column")) for kind in _ROW_TABLES]
+    return tuple(specs)
 
 
 @njit
@@ -111,6 +103,13 @@ def infosets_of(game: Game) -> PrunedInfosets:
     below_first, below = _groups(above[led], led, slots + len(two.row_of))
     node_first, node = _groups(row[decisions], decisions, len(above))
     joined_last = np.stack([_joined(last[0], 0), _joined(last[1], slots)])
+    parent, upper, ends = game.tree.parent, np.zeros(len(arrays.kind)), np.ones(slots + len(two.row_of), np.uint8)
+    for player in range(2):
+        best = np.zeros(len(upper))
+        _bounds(arrays, best, 1.0 - 2 * player)
+        after = (arrays.player[parent] == player) & (parent != NO_PARENT)
+        upper[after] = best[after]
+        ends[joined_last[player, after & (arrays.kind != TERMINAL)]] = 0
     return PrunedInfosets(
         np.concatenate([one.starts, two.starts[1:] + slots]),
         above,
@@ -120,32 +119,9 @@ def infosets_of(game: Game) -> PrunedInfosets:
         below,
         node_first,
         node,
-        _ends(game, joined_last, slots + len(two.row_of)),
-        NodeFacts(_upper(game), row, joined_last, chance),
+        ends,
+        NodeFacts(upper, row, joined_last, chance),
     )
-
-
-def _upper(game: Game) -> npt.NDArray[np.float64]:
-    """Return [N] upper bounds of nodes' values to the player who acts before.
-
-    0 after chance and at the root.
-    """
-    arrays, parent, upper = game.tree.arrays, game.tree.parent, np.zeros(len(game.tree.parent))
-    for player in range(2):
-        best = np.zeros(len(parent))
-        _bounds(arrays, best, 1.0 - 2 * player)
-        after = np.flatnonzero((arrays.player[parent] == player) & (parent != NO_PARENT))
-        upper[after] = best[after]
-    return upper
-
-
-def _ends(game: Game, last: npt.NDArray[np.int64], cells: int) -> npt.NDArray[np.uint8]:
-    """Return [C] 1 for the actions that end the game in every history."""
-    arrays, parent, ends = game.tree.arrays, game.tree.parent, np.ones(cells, np.uint8)
-    for player in range(2):
-        goes_on = np.flatnonzero((arrays.player[parent] == player) & (parent != NO_PARENT) & (arrays.kind != TERMINAL))
-        ends[last[player, goes_on]] = 0
-    return ends
 
 
 class PrunedCfr:
@@ -163,12 +139,14 @@ class PrunedCfr:
         game: Game,
         variant: Variant,
         *,
-        threshold: float = DEFAULT_THRESHOLD,
+        threshold: float,
         tables: Mapping[str, npt.NDArray[Any]] | None = None,
         iteration: int = 0,
         nodes_touched: int = 0,
     ) -> None:
         """Prepare a game; `tables` None means fresh ones.
+
+        threshold  least number of iterations that pruning must be estimated to skip
 
         Raises `ValueError` for a variant other than CFR and CFR+, a threshold below 1, or tables that do not fit.  Also
         raises it for a game with cards beside its tree, or without perfect recall.
@@ -180,9 +158,7 @@ class PrunedCfr:
         self.tables = dict(new_tables(specs) if tables is None else tables)
         check_tables(specs, self.tables)
         self.iteration, self.nodes_touched = iteration, nodes_touched
-        infosets = infosets_of(game)
-        restarts = int(variant.regret_minimiser == "regret-matching-plus")
-        self._pruning = PruningArrays(infosets, _state(infosets), _scratch(infosets), float(threshold), restarts)
+        self._pruning = _new_arrays(infosets_of(game), threshold, variant.regret_minimiser == "regret-matching-plus")
         self._walk = new_walk(game, "float64")
         self._load()
 
@@ -191,16 +167,9 @@ class PrunedCfr:
         last = self.iteration + count
         for first in range(self.iteration, last + 1, _BATCH):
             batch = min(_BATCH, last - first)
-            weights = self._weights(self.iteration + 1, self.iteration + batch)
-            nodes = run_pruned(
-                self.game.tree.arrays,
-                self._pruning,
-                self._walk,
-                weights,
-                self.iteration + 1,
-                int(self.variant.alternating),
-            )
-            self.nodes_touched += int(nodes)
+            begins = self._weights(self.iteration + 1, self.iteration + batch), self.iteration + 1
+            arrays, alternating = self.game.tree.arrays, int(self.variant.alternating)
+            self.nodes_touched += int(run_pruned(arrays, self._pruning, self._walk, *begins, alternating))
             self.iteration += batch
             self._store()
 
@@ -225,53 +194,41 @@ class PrunedCfr:
         slots = int(self.game.tree.row_slots[0])
         return strategy_of(self.game, [cells[:slots], cells[slots:]])
 
-    def _columns(self) -> list[tuple[str, npt.NDArray[Any]]]:
-        """Return the kernels' arrays by kind of table."""
+    def _parts(self) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+        """Yield (part of the kernels' arrays, table) for each table, both as views of one column."""
         state = self._pruning.state
-        fields = state._asdict()
-        named = [(kind, fields[kind]) for kind in (*_SLOT_TABLES[2:], *_ROW_TABLES)]
-        return [("regret", state.tables.regret[:, 0]), ("strategy_sum", state.tables.strategy_sum[:, 0]), *named]
+        fields = state._asdict() | {kind: getattr(state.tables, kind)[:, 0] for kind in ("regret", "strategy_sum")}
+        for kind in (*_SLOT_TABLES, *_ROW_TABLES):
+            first = 0
+            for player in range(2):
+                table = self.tables.get(table_name(kind, player))
+                if table is not None:
+                    yield fields[kind][first : first + len(table)], table[:, 0]
+                    first += len(table)
 
     def _load(self) -> None:
         """Copy the tables into the kernels' arrays, and set the counters of traversals to the iteration."""
-        for kind, cells in self._columns():
-            parts = [self.tables.get(table_name(kind, player), np.zeros((0, 1))) for player in range(2)]
-            cells[:] = np.concatenate(parts)[:, 0]
+        for cells, table in self._parts():
+            cells[:] = table
         totals = self._pruning.scratch.totals
         totals[:, SUM] = np.cumsum(self._weights(1, self.iteration))[-1:].sum()  # same rounding as adding one by one
         totals[:, REACH] = self.iteration
 
     def _store(self) -> None:
         """Copy the kernels' arrays into the tables."""
-        for kind, cells in self._columns():
-            first = 0
-            for player in range(2):
-                table = self.tables.get(table_name(kind, player))
-                if table is not None:
-                    table[:, 0] = cells[first : first + len(table)]
-                    first += len(table)
+        for cells, table in self._parts():
+            table[:] = cells
 
 
-def _state(infosets: PrunedInfosets) -> Pruned:
-    rows, cells = len(infosets.above), len(infosets.row_of)
-    regret = np.zeros((cells, 1))
-    return Pruned(
-        Tables(regret, regret, np.zeros((cells, 1))),
-        **{kind: np.zeros(cells) for kind in (*_SUMS, "bound_sum")},
-        pruned_since=np.zeros(cells, np.uint32),
-        value_sum=np.zeros(rows),
-    )
-
-
-def _scratch(infosets: PrunedInfosets) -> PruningScratch:
-    rows, cells = len(infosets.above), len(infosets.row_of)
-    by_row: dict[str, Any] = {name: np.zeros(rows, np.int64) for name in ("rows", "after", "path")}
-    by_cell: dict[str, Any] = {name: np.zeros(cells) for name in ("gain", "payoff", "scale")}
-    return PruningScratch(
-        MetRowMarks(np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.zeros(2, np.int64)),
-        **by_row,
-        **by_cell,
-        waiting=np.zeros(cells, np.int64),
-        stack=np.zeros(len(infosets.by_node.row), np.int64),
-        totals=np.zeros((2, 2)),
-    )
+def _new_arrays(infosets: PrunedInfosets, threshold: float, restarts: bool) -> PruningArrays:
+    """Return the state before the first iteration, and scratch."""
+    rows, cells, nodes = len(infosets.above), len(infosets.row_of), len(infosets.by_node.row)
+    regret, strategy_sum = np.zeros((2, cells, 1))
+    sums: dict[str, Any] = {kind: np.zeros(cells) for kind in (*_SUMS, "bound_sum")}
+    since, value_sum = np.zeros(cells, np.uint32), np.zeros(rows)
+    state = Pruned(Tables(regret, regret, strategy_sum), **sums, pruned_since=since, value_sum=value_sum)
+    visited, settled, after, met, path = np.zeros((5, rows), np.int64)
+    marks, by_row = MetRowMarks(visited, settled, np.zeros(2, np.int64)), (met, after, path)
+    waiting, stack, (gain, payoff, scale) = np.zeros(cells, np.int64), np.zeros(nodes, np.int64), np.zeros((3, cells))
+    scratch = PruningScratch(marks, *by_row, waiting, stack, gain, payoff, scale, np.zeros((2, 2)))
+    return PruningArrays(infosets, state, scratch, float(threshold), int(restarts))

@@ -99,7 +99,7 @@ class MetRowMarks(NamedTuple):
 class PruningScratch(NamedTuple):
     """Scratch of `run_pruned`, which keeps no state between calls.
 
-    marks    Marks           rows that were met
+    marks    MetRowMarks     rows that were met
     rows     [R] int64       rows of this traversal
     after    [R] int64       rows after the action to settle, from the top down
     path     [R] int64       rows from one up to the first that is up to date
@@ -138,37 +138,13 @@ class PruningArrays(NamedTuple):
 
 
 @part_njit
-def refresh(step, tables, reach_sum, since, sigma, rows, arrived):
-    """Write a row's strategy to `sigma` and bring its sums up to date, in place.
-
-    arrived  (weight, reach) that has arrived at the row so far
+def meet(step, pruning, sigma, row):
+    """Bring strategy and sums of a row and the rows above it up to this traversal, in place.
 
     If no regret is positive, the strategy is uniform over the actions that are not pruned.
     """
-    current_strategy(step, tables, rows, sigma, rows.slot)
-    weight, reach = arrived
-    total, whole, stop = 0.0, True, rows.slot + rows.actions
-    for cell in range(rows.slot, stop):
-        if since[cell] != 0 and sigma[cell, 0] > 0.0:
-            sigma[cell, 0], whole = 0.0, False
-        total += sigma[cell, 0]
-        weight -= tables.strategy_sum[cell, 0]
-        reach -= reach_sum[cell]
-    if not whole:
-        for cell in range(rows.slot, stop):
-            sigma[cell, 0] /= total
-    if weight > 0.0:
-        for cell in range(rows.slot, stop):
-            tables.strategy_sum[cell, 0] += weight * sigma[cell, 0]
-    if reach > 0.0:
-        for cell in range(rows.slot, stop):
-            reach_sum[cell] += reach * sigma[cell, 0]
-
-
-@part_njit
-def meet(step, pruning, sigma, row):
-    """Bring a row and the rows above it up to date: the strategy, and the sums up to this traversal."""
-    infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
+    infosets, scratch = pruning.infosets, pruning.scratch
+    tables, reach_sum, since = pruning.state.tables, pruning.state.reach_sum, pruning.state.pruned_since
     visited, serial, length = scratch.marks.visited, scratch.marks.serial[0], 0
     while visited[row] != serial:
         visited[row] = serial
@@ -180,11 +156,24 @@ def meet(step, pruning, sigma, row):
     for place in range(length - 1, -1, -1):
         row = scratch.path[place]
         above, owner = infosets.above[row], infosets.owner[row]
-        arrived = (scratch.totals[owner, SUM], scratch.totals[owner, REACH])
+        weight, reach = scratch.totals[owner, SUM], scratch.totals[owner, REACH]  # that have arrived at the row so far
         if above != NO_SLOT:
-            arrived = (state.tables.strategy_sum[above, 0], state.reach_sum[above])
-        rows = Rows(infosets.starts[row], infosets.starts[row + 1] - infosets.starts[row], 0, 1)
-        refresh(step, state.tables, state.reach_sum, state.pruned_since, sigma, rows, arrived)
+            weight, reach = tables.strategy_sum[above, 0], reach_sum[above]
+        first, stop, total, whole = infosets.starts[row], infosets.starts[row + 1], 0.0, True
+        current_strategy(step, tables, Rows(first, stop - first, 0, 1), sigma, first)
+        for cell in range(first, stop):
+            if since[cell] != 0 and sigma[cell, 0] > 0.0:
+                sigma[cell, 0], whole = 0.0, False
+            total += sigma[cell, 0]
+            weight -= tables.strategy_sum[cell, 0]
+            reach -= reach_sum[cell]
+        for cell in range(first, stop):
+            if not whole:
+                sigma[cell, 0] /= total
+            if weight > 0.0:
+                tables.strategy_sum[cell, 0] += weight * sigma[cell, 0]
+            if reach > 0.0:
+                reach_sum[cell] += reach * sigma[cell, 0]
 
 
 @inline_njit

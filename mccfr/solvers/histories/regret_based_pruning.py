@@ -34,8 +34,8 @@ import numpy as np
 from abstraction.kernels.jit import njit, part_njit
 from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.histories.history_cfr import BOTH, node_value
-from mccfr.solvers.histories.pruning_catchup import REACH, SUM, added, meet, refresh, settle, settle_below
-from mccfr.solvers.minimisers import REGRET_MATCHING, Rows, Step, gain
+from mccfr.solvers.histories.pruning_catchup import REACH, SUM, added, meet, settle, settle_below
+from mccfr.solvers.minimisers import REGRET_MATCHING, Step, gain
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 
@@ -49,7 +49,6 @@ def _forward(tree, pruning, walk, step, traverser):
     infosets, state, scratch = pruning.infosets, pruning.state, pruning.scratch
     last, since, payoff_sum = infosets.by_node.last, state.pruned_since, state.payoff_sum
     marked, serial = scratch.marks.visited, scratch.marks.serial[0]
-    starts, tables, reach_sum = infosets.starts, state.tables, state.reach_sum
     reach[0, 0], reach[1, 0] = 1.0, 1.0
     height, visited, touched, rows = 0, 0, 1, 0
     if tree.kind[0] != TERMINAL:
@@ -61,14 +60,10 @@ def _forward(tree, pruning, walk, step, traverser):
         visited += 1
         chance, player, cell = tree.kind[node] == CHANCE, tree.player[node], walk.cell[node]
         row = infosets.by_node.row[node]
-        if not chance and marked[row] != serial:  # as `meet`; rows above are already up to date
-            marked[row], scratch.rows[rows], before = serial, row, infosets.above[row]
+        if not chance and marked[row] != serial:
+            scratch.rows[rows] = row
             rows += 1
-            arrived = (scratch.totals[player, SUM], scratch.totals[player, REACH])
-            if before != NO_SLOT:
-                arrived = (tables.strategy_sum[before, 0], reach_sum[before])
-            here = Rows(starts[row], starts[row + 1] - starts[row], 0, 1)
-            refresh(step, tables, reach_sum, since, sigma, here, arrived)
+            meet(step, pruning, sigma, row)
         for a in range(tree.count[node] - 1, -1, -1):
             child = tree.first[node] + a
             reach_0, reach_1 = reach[0, node], reach[1, node]
@@ -124,17 +119,12 @@ def _update(pruning, walk, traverser, rows):
 
     Returns the number of pruned actions whose bound is now above 0 (in `scratch.waiting`).
     """
-    listed, waiting, owner, starts = (
-        pruning.scratch.rows,
-        pruning.scratch.waiting,
-        pruning.infosets.owner,
-        pruning.infosets.starts,
-    )
+    owner, starts, waiting = pruning.infosets.owner, pruning.infosets.starts, pruning.scratch.waiting
     sigma, increment, regret = walk.sigma, walk.increment, pruning.state.tables.regret
     since, assumed, value_sum = pruning.state.pruned_since, pruning.state.assumed, pruning.state.value_sum
     found, limit = 0, gain_share(regret)
     for place in range(rows):
-        row = listed[place]
+        row = pruning.scratch.rows[place]
         if traverser not in (owner[row], BOTH):
             continue
         value = 0.0

@@ -36,7 +36,7 @@ class SequenceForm(NamedTuple):
 
     players  Sequences of player 0 and of player 1
     last     [2, N] int32  slot of each player's last action before a node, or NO_SLOT
-    chance   [N] float64   product of chance probabilities on the path
+    chance   [N] float64   product of the probabilities of chance on the path
     """
 
     players: tuple[Sequences, Sequences]
@@ -45,14 +45,17 @@ class SequenceForm(NamedTuple):
 
 
 @njit
-def _follow(tree, starts_0, starts_1, above, last, chance):
+def _follow(tree, sigma, checked, starts, above, last, reach):
     """Fill each row's slot above and each node's path; return a node where recall fails, or -1.
 
-    above   ([R_0], [R_1]) int64  must hold _NOT_SEEN
-    last    [2, N] int32          must hold NO_SLOT at the root
-    chance  [N]
+    sigma    [2, S] float64                  strategies by player and slot
+    checked  [2] bool                        whose recall is checked
+    starts   ([R_0+1], [R_1+1]) int64        first slot of each row, and the end of the last
+    above    ([R_0], [R_1]) int64            must hold _NOT_SEEN
+    last     [2, N] int32                    must hold NO_SLOT at the root
+    reach    [N] float64                     receives the probability of each node by chance and `sigma`
     """
-    chance[0] = 1.0
+    reach[0] = 1.0
     for node in range(tree.kind.shape[0]):
         kind, player, first, slot = tree.kind[node], tree.player[node], tree.first[node], tree.slot[node]
         if kind == TERMINAL:
@@ -62,36 +65,46 @@ def _follow(tree, starts_0, starts_1, above, last, chance):
             row, behind = tree.row[node], last[player, node]
             if above[player][row] == _NOT_SEEN:
                 above[player][row] = behind
-            starts = starts_0 if player == 0 else starts_1
-            if above[player][row] != behind or behind >= starts[row]:
+            if checked[player] and (above[player][row] != behind or behind >= starts[player][row]):
                 return node
         for a in range(tree.count[node]):
             child = first + a
             last[0, child], last[1, child] = last[0, node], last[1, node]
-            chance[child] = chance[node] if own else chance[node] * tree.probability[child]
+            reach[child] = reach[node] * (sigma[player, slot + a] if own else tree.probability[child])
             if own:
                 last[player, child] = slot + a
     return _ALL_WELL
 
 
-def sequence_form(game: Game) -> SequenceForm:
-    """Return the sequence form of a game.
-
-    Raises `ValueError` for a game with cards beside its tree, and if a player lacks perfect recall.
-    """
+def check_histories(game: Game) -> None:
+    """Raise `ValueError` for a game with cards beside its tree."""
     if game.cards.dealt:
         raise ValueError(
             f"{game.name} deals cards beside its tree; only games with every history in the tree fit here: expand it"
         )
+
+
+def sequence_form(
+    game: Game, sigma: npt.NDArray[np.float64] | None = None, checked: tuple[bool, bool] = (True, True)
+) -> SequenceForm:
+    """Return the sequence form of a game.
+
+    sigma    [2, S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
+    checked  players whose recall is checked; for the others `players` may be wrong
+
+    Raises `ValueError` for a game with cards beside its tree, and if a checked player lacks perfect recall.
+    """
+    check_histories(game)
     starts = [row_starts(game, player) for player in range(2)]
     above = tuple(np.full(len(first) - 1, _NOT_SEEN, np.int64) for first in starts)
     nodes = len(game.tree.arrays.kind)
     last, chance = np.full((2, nodes), NO_SLOT, np.int32), np.zeros(nodes)
-    failed = _follow(game.tree.arrays, starts[0], starts[1], above, last, chance)
+    played = np.ones((2, int(game.tree.row_slots[:2].max()))) if sigma is None else sigma
+    failed = _follow(game.tree.arrays, played, np.array(checked), tuple(starts), above, last, chance)
     if failed != _ALL_WELL:
         raise ValueError(
-            f"player {game.tree.arrays.player[failed]} lacks perfect recall at node {failed} of {game.name}, or his "
-            "rows are not numbered in order of first appearance"
+            f"player {game.tree.arrays.player[failed]} lacks perfect recall at node {failed} of {game.name}, or its "
+            "rows are not numbered in order of first appearance: no strategy or best response is computed"
         )
     made = [
         Sequences(first, rows, np.repeat(np.arange(len(rows)), np.diff(first)))

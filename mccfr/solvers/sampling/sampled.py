@@ -78,21 +78,17 @@ class SampledAlgorithm(Algorithm):
         return first_refused(self.config, [("solver.discount", whole, _UNSWEPT)])
 
     def layout(self, game: Game) -> TableLayout:
-        """Return the layout of the run's tables; raise `ValueError` for locks that the kernels cannot keep."""
+        """Return the layout of the run's tables; raise `ValueError` for locks that the kernels cannot keep.
+
+        Strategy sums of the dtype "auto" are float32, which stochastic rounding keeps exact enough at any length.
+        """
         check_locks(game)
         return make_layout(
             game,
             regret_dtype=self.config.tables.regret_dtype,
-            sum_dtype=self._sum_dtype(),
+            sum_dtype="float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype,
             first_dtype=None if game.strata is None else "float64",  # totals of changes, which are added up at barriers
         )
-
-    def _sum_dtype(self) -> str:
-        """Return the dtype of strategy sums.
-
-        "auto" is float32, which stochastic rounding keeps exact enough at any length.
-        """
-        return "float32" if self.config.tables.sum_dtype == "auto" else self.config.tables.sum_dtype
 
     @property
     def traits(self) -> Traits:
@@ -189,7 +185,8 @@ class SampledSolver(ABC):
         if not self._drawn[0] <= first < self._drawn[1]:
             self._draw(first)
         start = first - self._drawn[0]
-        stop = min(self._drawn[1], self._group_end(first, first + iteration_limit)) - self._drawn[0]
+        whole_groups = -(-(first + iteration_limit) // self._together) * self._together
+        stop = min(self._drawn[1], whole_groups) - self._drawn[0]
         limit = min(node_limit, self._schedule.period_end(total_nodes) - total_nodes, self._batch_nodes)
         change = self._next_change(total_nodes)
         if change is not None:
@@ -200,15 +197,6 @@ class SampledSolver(ABC):
         self.state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began
         return iterations, nodes
-
-    def _group_end(self, first: int, last: int) -> int:
-        """Return the iteration, `last` or soon after, at which a batch that starts at `first` may end.
-
-        Groups begin at multiples of their length.  A run of an older version may have stopped between two multiples;
-        its first group is then shorter.
-        """
-        whole = -(-last // self._together) * self._together
-        return min(whole, first + -first % self._together) if first % self._together else whole
 
     def train_on(self, tables: TableArrays) -> None:
         """Continue with other tables of the same dtypes."""

@@ -21,9 +21,8 @@ from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.sampled_head_to_head import deal_parts, head_to_head_on_deals
 from mccfr.evaluation.samples import Effort
 from mccfr.policy.strategy_profile import Profile
-from mccfr.solvers.deep.network_strategy import Networks, asked_tables, average_tables
+from mccfr.solvers.deep.network_strategy import Networks, average_tables, network_tables
 from mccfr.solvers.deep.sampled_cards import draw_hands
-from mccfr.solvers.deep.training_state import fit_average
 from mccfr.tables.strategy import pure_strategy, uniform_strategy
 from mccfr.trees.compiled import TERMINAL
 
@@ -33,10 +32,10 @@ DEALS, SEED = 7, 5
 @cache
 def both_averages():
     """The two averages of a short run on 5-flop hold'em: of all networks by reach, and of one network of shares."""
-    dealt = trained("5-flop hold'em").dealt
-    made = average_tables([fit_average(dealt, player, 3) for player in range(2)], 3)
+    dealt = trained("5-flop hold'em").state
+    made = average_tables([dealt.fit_average(player, 3) for player in range(2)], 3)
     return (
-        Networks(dealt.game, dealt.config, asked_tables(dealt.tables)),
+        Networks(dealt.game, dealt.config, network_tables(dealt.tables)),
         Networks(dealt.game, dealt.config, made, shares=True),
     )
 
@@ -97,8 +96,8 @@ def test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in()
 
 
 def of_flop_holdem():
-    dealt = trained("flop hold'em").dealt
-    return side(Networks(dealt.game, dealt.config, asked_tables(dealt.tables)))
+    dealt = trained("flop hold'em").state
+    return side(Networks(dealt.game, dealt.config, network_tables(dealt.tables)))
 
 
 def of_hands():

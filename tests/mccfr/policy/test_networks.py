@@ -26,8 +26,7 @@ from mccfr.policy.export import networks as files
 from mccfr.policy.network_query import query_networks
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.targets import Reference, open_networks, open_target
-from mccfr.solvers.deep.deep_averages import ListedAverages
-from mccfr.solvers.deep.network_strategy import Networks, asked_tables, average_tables
+from mccfr.solvers.deep.network_strategy import Networks, average_tables, network_tables
 from storage import durable
 from storage.manifest import read_manifest, write_manifest
 
@@ -43,8 +42,8 @@ def trained():
 
 
 def asked_of(found):
-    learned = found.cfr.learned
-    return Networks(learned.game, learned.config, asked_tables(learned.tables))
+    learned = found.cfr.state
+    return Networks(learned.game, learned.config, network_tables(learned.tables))
 
 
 @pytest.fixture
@@ -116,8 +115,8 @@ def flat(strategy, learned, player):
 def test_the_reader_of_the_documents_makes_the_explicit_average(written):
     names = {}
     exec((ROOT / "docs/examples/read_networks.py").read_text(encoding="utf-8"), names)
-    learned = trained().cfr.learned
-    wanted = ListedAverages(learned.game, learned.config, learned.tables, 6).average("sd")
+    learned = trained().cfr.state
+    wanted = learned.average("sd", 6)
     for player in range(2):
         made = names["average"](written, player)
         reached = made.sum(axis=1) > 0.5
@@ -152,12 +151,13 @@ def test_an_answer_is_the_mean_of_what_networks_play(written):
 
 
 def test_the_network_of_the_average_strategy_is_asked_as_it_is():
-    learned = trained().cfr.learned
-    made = ListedAverages(learned.game, learned.config, learned.tables, 6)
-    tables = average_tables([made.average_network(player) for player in range(2)], 6)
+    learned = trained().cfr.state
+    tables = average_tables([learned.fit_average(player, 6) for player in range(2)], 6)
     asked = Networks(learned.game, learned.config, tables, shares=True)
     for player in range(2):
-        found, wanted = (flat(strategy, learned, player) for strategy in (asked.strategy(), made.average("network")))
+        found, wanted = (
+            flat(strategy, learned, player) for strategy in (asked.strategy(), learned.average("network", 6))
+        )
         assert np.abs(found - wanted).max() < 1e-6
 
 

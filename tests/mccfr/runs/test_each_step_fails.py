@@ -37,7 +37,7 @@ from mccfr.runs.directory.run import is_run, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.solvers.deep.network_strategy import Networks, asked_tables
+from mccfr.solvers.deep.network_strategy import Networks, network_tables
 from storage import block_tables, checkpoint, checkpoint_writer, durable
 from storage.block_tables import BlockStore, Partition, block_problems
 from storage.schema import ArraySpec
@@ -306,8 +306,8 @@ CRASHED = "crashed"
 def networks():
     game = build_game(LEDUC, None, None)
     options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
-    learned = deep.record(game, options, 2, dtype="float32").cfr.learned
-    return Networks(learned.game, learned.config, asked_tables(learned.tables))
+    learned = deep.record(game, options, 2, dtype="float32").cfr.state
+    return Networks(learned.game, learned.config, network_tables(learned.tables))
 
 
 def alone(folder, *names):

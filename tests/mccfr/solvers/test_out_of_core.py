@@ -17,7 +17,7 @@ from stratified import Stratified
 
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.solvers import out_of_core as module
-from mccfr.solvers.out_of_core import BlockSchedule, block_bounds, cycle_quotas, least_cycle_iterations, turn_order
+from mccfr.solvers.out_of_core import BlockSchedule, cycle_quotas, least_cycle_iterations, turn_order
 
 
 def test_each_cycle_draws_an_order_of_its_own_and_all_are_as_likely():
@@ -35,10 +35,6 @@ def test_quotas_of_cycles_are_exact_in_all_and_even_by_stratum():
         done += quotas
         assert min(quotas) > 0 and sum(done) == (cycle + 1) * (least + 5)
         np.testing.assert_allclose(done, (cycle + 1) * (least + 5) * np.array(shares) / 22, atol=1)
-
-
-def test_blocks_are_neighbours_as_many_strata_each_as_can_be():
-    assert block_bounds(7, 3) == [0, 2, 4, 7]
 
 
 def in_turn(trained, blocks, iterations):

@@ -36,9 +36,9 @@ def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, capsys):
     assert shares == pytest.approx([0.6, 0.4], abs=1e-4)
     experiment = tmp_path / "experiment.toml"
     experiment.write_text(
-        'base = ""\n[compare]\nbase = "toy.toml"\nlast = 4\nat = []\npoints = 2\n'
+        '[compare]\nbase = "toy.toml"\nlast = 4\nat = []\npoints = 2\n'
         '[[compare.variant]]\nname = "even"\nset = ["solver.share=0.5"]\n'
-        '[[compare.variant]]\nname = "cfr"\nset = ["solver.algorithm=cfr"]\n'.replace('base = ""\n', "")
+        '[[compare.variant]]\nname = "cfr"\nset = ["solver.algorithm=cfr"]\n'
     )
     assert command("compare", experiment, tmp_path / "compared") == 0
 

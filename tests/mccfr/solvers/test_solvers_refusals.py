@@ -51,27 +51,19 @@ def in_strata(game, strata):
 test_histories = refusals(
     ("kuhn deals cards beside its tree", expected_value, KUHN, uniform_strategy(KUHN)),
     ("kuhn deals cards beside its tree", HistoryCfr, KUHN, CFR),
-    ("kuhn deals cards beside its tree", PrunedCfr, KUHN, CFR),
+    ("kuhn deals cards beside its tree", lambda: PrunedCfr(KUHN, CFR, threshold=25)),
     ("kuhn deals cards beside its tree", solve_linear_program, KUHN),
     (r"player 0's strategy has the shape \(1, 6\)", best_response_value, BIDS, uniform_strategy(SIX_ACTIONS), 1),
     ("player = 2: it must be 0 or 1", best_response_value, BIDS, uniform_strategy(BIDS), 2),
     ("dtype = 'float16': float32 or float64", HistoryCfr, TREE, CFR, "float16"),
-    ("best_response = 'both': one of none, player-0", lambda: HistoryCfr(TREE, CFR, best_response="both")),
-    (
-        "best_response = 'player-1' with updates = 'simultaneous'",
-        lambda: HistoryCfr(TREE, variant("cfr", updates="simultaneous"), best_response="player-1"),
-    ),
     ("regret/street0/player0 is absent; float64 of the shape (12, 1)", lambda: HistoryCfr(TREE, CFR, tables={})),
-    ("table regret/street0/player0 is absent", lambda: PrunedCfr(TREE, CFR, tables={})),
+    ("table regret/street0/player0 is absent", lambda: PrunedCfr(TREE, CFR, threshold=25, tables={})),
     ("prune_threshold = 0: it must be at least 1", lambda: PrunedCfr(TREE, CFR, threshold=0)),
     *(
         ("pruning = 'regret-based' is for regret-matching without discounts", pruned_tables, TREE, variant(name))
         for name in ("dcfr", "lcfr", "nh-dcfr", "pcfr+", "lcfr+")
     ),
-    (
-        "pruning = 'regret-based' is for regret-matching without discounts",
-        lambda: kuhn_solver(variant="toys:own_dcfr", pruning="regret-based"),
-    ),
+    ("plays best responses of its own", lambda: kuhn_solver(best_response="zero-reach", pruning="regret-based")),
     (
         "variant = 'toys:long_kuhn' is a function: an mccfr.Variant is needed",
         lambda: kuhn_solver(variant="toys:long_kuhn"),

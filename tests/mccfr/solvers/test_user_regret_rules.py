@@ -10,12 +10,10 @@ Shows:
 import numpy as np
 import pytest
 from refusals import refusals
-from same import assert_same_arrays
-from toys import own_dcfr, positive_part
+from toys import positive_part
 
 import mccfr
 from mccfr.solvers.minimisers import Rows, Tables, current_strategy
-from mccfr.solvers.variants import variant
 
 
 @mccfr.regret_rule
@@ -64,18 +62,6 @@ def test_regret_matching_written_by_a_user_learns_what_dcfr_does(game, options):
         solver.run(iterations=8)
     for name, table in ours.tables.items():
         assert theirs.tables[name] == pytest.approx(table, rel=1e-9, abs=1e-9), name
-
-
-def test_threads_change_nothing():
-    one, two = (mccfr.solver(mccfr.game("leduc"), "cfr", variant="toys:own_dcfr", threads=n) for n in (1, 2))
-    for solver in (one, two):
-        solver.run(iterations=5)
-    assert_same_arrays(one.tables, two.tables)
-
-
-def test_parts_beside_a_variant_of_ones_own_override_it():
-    made = variant(own_dcfr, alpha=2.0)
-    assert made.alpha == 2.0 and made.regret_minimiser is positive_part and variant(own_dcfr) == own_dcfr
 
 
 test_rules_that_break_the_contract = refusals(

@@ -17,11 +17,9 @@ from mutants import mutant
 from places import RUNS
 from strategies import partly_reached_strategy
 
-from mccfr.cards.base import Cards
 from mccfr.config.game_tables import Menu, PokerGame
 from mccfr.games.registry import build_game
 from mccfr.solvers import warm_start
-from mccfr.solvers.regret import regret_matching, update
 from mccfr.solvers.responder import matched
 from mccfr.tables.strategy import average_strategy, row_starts
 from mccfr.tables.table_layout import TableSet, make_layout, private_tables, table_name
@@ -93,7 +91,7 @@ def test_play_begins_with_the_strategy():
     ids=["regrets without the strategy", "one player's rows for both"],
 )
 def test_planted_errors_are_caught(edit):
-    """What the test above asserts of the first strategy does not hold: some probability is 0.9 apart."""
+    """Some probability of the first strategy is 0.9 apart."""
     tables = begun(MERGED_LEDUC, MERGED_LEDUC, known().strategy, code=mutant(warm_start, edit))
     assert apart(current(MERGED_LEDUC, tables), known().strategy) > 0.5
 
@@ -130,27 +128,3 @@ def test_sums_are_shared_out_among_buckets_as_hands_are(finer):
         assert (regrets >= 0).all()
         if sums.sum() > 0 and regrets.sum() > 0:
             np.testing.assert_allclose(regrets / regrets.sum(), sums / sums.sum(), rtol=1e-12)
-
-
-def test_what_a_policy_costs_is_bounded_by_the_regrets_it_begins_with():
-    """Regret after n updates is at most √(Σ R² + |A|·Δ²·n), from twenty first rows and whatever the values."""
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        begins = rng.exponential(30.0, 3) * (rng.random(3) < 0.7)
-        cells, sigma, added = begins.copy(), np.zeros(3), np.zeros(3)
-        for count in range(1, 301):
-            regret_matching(cells, 0, 3, sigma, 0)
-            value = rng.uniform(0, 1, 3) if rng.random() < 0.5 else (sigma == sigma.min()).astype(float)
-            update(cells, 0, 3, value, 0, float(sigma @ value), 1.0)
-            added += value - sigma @ value
-            assert added.max() <= np.sqrt((begins**2).sum() + 3 * count) + 1e-9
-
-
-def test_hands_that_are_not_listed_are_those_of_deals():
-    """Shares of buckets among half a million deals are those of the list, to a standard error of 0.0007 at most."""
-    cards, coarse = deck().cards, by_rank(deck()).cards
-    for drawn, again, listed in zip(Cards.held(cards), Cards.held(coarse), cards.held(), strict=True):
-        count = int(listed[0].max()) + 1
-        shares = [np.bincount(found, minlength=count) / len(found) for found, _ in (drawn, listed)]
-        np.testing.assert_allclose(*shares, atol=5 * 0.0007)
-        assert len(set(zip(drawn[0].tolist(), again[0].tolist(), strict=True))) == count  # the same hands

@@ -1,7 +1,9 @@
-"""External-sampling MCCFR as an `Algorithm`; the kernels are in `packed` and `general`."""
+"""External-sampling MCCFR as an `Algorithm`; the algorithm is described in `external_packed`."""
 
 from dataclasses import replace
 from math import inf
+
+import numpy as np
 
 from mccfr.config.solver_tables import ExternalSamplingConfig
 from mccfr.games.game import Game
@@ -22,6 +24,10 @@ class ExternalSolver(SampledSolver):
         new_scratch = new_packed_worklist if packed else new_worklist
         self._floored = self._config.negative_regret_pruning
         self._scratch = new_scratch(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
+
+    def traverse_only(self, seat: int) -> None:
+        """Let one player traverse from now on; the other's regrets stay as they are."""
+        self._scratch = self._scratch._replace(seats=np.array([seat, seat + 1]))
 
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config

@@ -1,4 +1,4 @@
-"""Kernel of external sampling over general records, action by action; see `packed` for the algorithm."""
+"""Kernel of external sampling over general records; `external_packed` describes the algorithm."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,9 @@ import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.common.rng import second_word, uniform
-from mccfr.solvers.regret import choose, regret_matching, total_of, update, update_explored
+from mccfr.solvers.regret import add_strategy, choose, regret_matching, total_of, update, update_explored
 from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, PRUNED_SHARE
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
-from mccfr.solvers.sampling.sums import add_strategy
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 
@@ -37,10 +36,10 @@ class Worklist(NamedTuple):
     seats: npt.NDArray[np.int64]
 
 
-def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)) -> Worklist:
-    """Return scratch arrays for `nodes` general records and regrets of `dtype`."""
+def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike) -> Worklist:
+    """Return scratch arrays for `nodes` general records and regrets of `dtype`; both players traverse."""
     order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
-    shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
+    shared = np.zeros(1, np.int64), new_hand(blocks), np.array([0, 2])
     return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
 
 

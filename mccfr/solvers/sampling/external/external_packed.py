@@ -8,9 +8,9 @@ A traversal is a breadth-first worklist.  The forward pass computes strategies, 
 rows.  The backward pass computes values and updates regrets.  Each pushed node has the index where its value goes.  An
 opponent's node passes this index on to its sampled child, so the backward pass visits only the traverser's decisions.
 
-This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
-both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being negative.
-The kernel branches on draws: a right prediction starts the next prefetches early.
+This kernel handles packed betting trees, with rows as vectors.  `external_general` handles general records, action by
+action; both give the same bits on betting trees.  Indices are unsigned, because numba checks signed ones for being
+negative.  The kernel branches on draws: a right prediction starts the next prefetches early.
 
 With sampled pruning the traverser skips actions of very negative regret on 95 % of its traversals.  It never does so on
 the last street or if the action ends the hand.  An action is skipped only if its probability is 0, so the node's value
@@ -87,14 +87,15 @@ class PackedWorklist(NamedTuple):
     seats: npt.NDArray[np.int64]
 
 
-def new_packed_worklist(
-    decisions: int, blocks: int, dtype: npt.DTypeLike, seats: tuple[int, int] = (0, 2)
-) -> PackedWorklist:
-    """Return scratch arrays for a packed tree of `decisions` decisions and regrets of `dtype`."""
+def new_packed_worklist(decisions: int, blocks: int, dtype: npt.DTypeLike) -> PackedWorklist:
+    """Return scratch arrays for a packed tree of `decisions` decisions; both players traverse.
+
+    dtype  dtype of the regrets
+    """
     start = np.zeros(decisions, np.int64)
     order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
     value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * LANES, dtype)
-    shared = np.zeros(1, np.int64), new_hand(blocks), np.array(seats, np.int64)
+    shared = np.zeros(1, np.int64), new_hand(blocks), np.array([0, 2])
     return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
 
 

@@ -1,4 +1,4 @@
-"""Outcome-sampling MCCFR as an `Algorithm`; the kernels are in `packed` and `general`."""
+"""Outcome-sampling MCCFR as an `Algorithm`; the algorithm is described in `outcome_packed`."""
 
 import numpy as np
 

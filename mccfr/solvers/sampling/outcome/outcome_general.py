@@ -1,13 +1,12 @@
-"""Kernel of outcome sampling over general records, action by action; see `packed` for the algorithm."""
+"""Kernel of outcome sampling over general records; `outcome_packed` describes the algorithm."""
 
 import numpy as np
 
 from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.common.rng import next_word, random_at
-from mccfr.solvers.regret import choose, regret_matching, update_sampled
+from mccfr.solvers.regret import add_strategy, choose, regret_matching, update_sampled
 from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, locate
-from mccfr.solvers.sampling.sums import add_strategy
 from mccfr.trees.compiled import CHANCE, TERMINAL
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)

@@ -6,8 +6,8 @@ own probabilities.  So only the traverser's choices need a correction, by 1 / (p
 weight enters the regrets, with the traverser's own reach behind the node.  It also enters the opponent's strategy sums,
 which are updated on the way down.
 
-This kernel handles packed betting trees, with rows as vectors.  `general` handles general records, action by action;
-both give the same bits on betting trees.
+This kernel handles packed betting trees, with rows as vectors.  `outcome_general` handles general records, action by
+action; both give the same bits on betting trees.
 
 Deals are played in groups of 32, or fewer in the smallest games (`deals_together`).  All paths of a group are drawn
 from the regrets before the group; then all its regret updates are added.  Groups begin at multiples of their length, so

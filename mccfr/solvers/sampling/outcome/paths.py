@@ -19,13 +19,7 @@ Enough to keep many cache misses in flight, and few enough for the first-level c
 _INFOSETS_A_DEAL = 8  # at least: a group that visits the same rows many times learns less for each node
 
 PATH_STEP = np.dtype(
-    [
-        ("row", np.int64),
-        ("taken", np.float64),
-        ("path", np.int32),
-        ("action", np.int16),
-        ("actions", np.int16),
-    ]
+    [("row", np.int64), ("taken", np.float64), ("path", np.int32), ("action", np.int16), ("actions", np.int16)]
 )
 """A decision of the traverser.
 
@@ -36,16 +30,8 @@ action   sampled action
 actions  number of actions
 """
 
-PATH_PLACE = np.dtype(
-    [
-        ("row", np.int64),
-        ("word", np.uint64),
-        ("probability", np.float64),
-        ("value", np.float64),
-        ("node", np.int32),
-        ("action", np.int32),
-    ]
-)
+_PLACE_NAMES = ("row", "word", "probability", "value", "node", "action")
+PATH_PLACE = np.dtype(list(zip(_PLACE_NAMES, ("i8", "u8", "f8", "f8", "i4", "i4"), strict=True)))
 """Position of a path.
 
 row          first regret cell

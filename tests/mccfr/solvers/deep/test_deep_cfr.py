@@ -7,8 +7,6 @@ Shows:
 * The explicit average is the reach-weighted mean of the visited strategies, also over saved networks
   (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
   test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
-* Drawing one network for each hand plays the explicit average (Single Deep CFR, theorem 2)
-  (test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average)
 * Planted errors are detected: shifted weights, averages without reach, best value for mean, wrong player's nodes
   (planted: test_a_weight_that_is_shifted_by_one_is_caught, test_an_average_without_reaches_is_caught,
   test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught)
@@ -29,7 +27,6 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.registry import build_game
 from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import single_deep_cfr, training_state, traversals
-from mccfr.solvers.deep.deep_averages import ListedAverages
 from mccfr.solvers.deep.infosets import list_infosets
 
 GAMES = {
@@ -50,11 +47,6 @@ def recorded(name, **changed):
     return deep.record(game_of(name), deep.options(fit="table", **changed), MET[name])
 
 
-def averages(found):
-    cfr = found.cfr
-    return ListedAverages(cfr.learned.game, cfr.learned.config, cfr.learned.tables, cfr.iteration)
-
-
 def flat(infosets, strategy_rows):
     """[I, A] probabilities by infoset of a strategy's blocks."""
     made = np.zeros((len(infosets), infosets.width))
@@ -69,13 +61,13 @@ def flat(infosets, strategy_rows):
 
 def worst_of_twin(found, name):
     """Largest difference of the strategies met, and of the average in the strategy memories, from the twin's."""
-    infosets, config = found.cfr.learned.infosets, found.cfr.learned.config
+    infosets, config = found.cfr.state.infosets, found.cfr.state.config
     met, sums = deep.twin(game_of(name), infosets, config, found.cfr.iteration)
     assert [(m.player, m.iteration) for m in found.met] == [(m.player, m.iteration) for m in met]
     strategies = max(np.abs(a.sigma - b.sigma).max() for a, b in zip(found.met, met, strict=True))
     totals = sums.sum(axis=1, keepdims=True)
     wanted = np.where(totals > 0, sums / np.where(totals > 0, totals, 1), infosets.uniform())
-    average = flat(infosets, averages(found).network().probability)
+    average = flat(infosets, found.cfr.state.average("network", found.cfr.iteration).probability)
     return strategies, np.abs(average - wanted).max()
 
 
@@ -83,13 +75,13 @@ def worst_of_twin(found, name):
 def test_a_table_in_the_networks_place_is_batched_linear_mccfr(name):
     found = recorded(name)
     assert max(worst_of_twin(found, name)) < 1e-9
-    assert found.cfr.learned.tables["counters/player0"][0] < found.cfr.learned.config.memory  # nothing was evicted
+    assert found.cfr.state.tables["counters/player0"][0] < found.cfr.state.config.memory  # nothing was evicted
 
 
 def worst_of_average(found):
     """Largest difference of `sd` from the mean of the strategies met, weighed by iteration and own reach."""
-    infosets, game = found.cfr.learned.infosets, found.cfr.learned.game
-    made = flat(infosets, averages(found).average("sd").probability)
+    infosets, game = found.cfr.state.infosets, found.cfr.state.game
+    made = flat(infosets, found.cfr.state.average("sd", found.cfr.iteration).probability)
     worst = 0.0
     for player in range(2):
         for infoset, sequence in deep.own_sequences(game, infosets, player).items():
@@ -153,7 +145,7 @@ def wrong_traversals():
 def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_caught(error):
     edits = [(SPAN, SPAN.replace("first]", f"first, {error}]"))]
     if error == 2:
-        stored = 'self._offer({0}, "strategy_memory", self._samples({0}, t, piece.plays'
+        stored = 'self._offer({0}, "strategy_memory", self._samples({0}, t, plays'
         edits.append((stored.format("1 - player"), stored.format("player")))
     module = mutant(single_deep_cfr, *edits)
     module.traversals = wrong_traversals()
@@ -161,21 +153,6 @@ def test_the_best_value_for_the_mean_and_strategies_at_the_traversers_nodes_are_
         deep.record(game_of("leduc"), deep.options(fit="table"), 8, module.SingleDeepCfr), "leduc"
     )
     assert (strategies > 1e-2, average > 1e-2) == ((False, False), (True, True), (False, True))[error]
-
-
-def test_a_trajectory_with_one_network_a_hand_plays_the_explicit_average():
-    """Steinberger 2019, theorem 2, by enumeration: sequences are as likely under either."""
-    found = recorded("leduc")
-    infosets, game = found.cfr.learned.infosets, game_of("leduc")
-    average = flat(infosets, averages(found).average("sd").probability)
-    for player in range(2):
-        mine = [m for m in found.met if m.player == player]
-        total = sum(m.iteration for m in mine)
-        for infoset, sequence in deep.own_sequences(game, infosets, player).items():
-            for action in range(int(infosets.actions[infoset])):
-                line = [*sequence, (infoset, action)]
-                sampled = sum(m.iteration * deep.reach_of(line, m.sigma) for m in mine) / total
-                assert abs(sampled - deep.reach_of(line, average)) < 1e-12
 
 
 def small_networks(**changed):
@@ -187,11 +164,11 @@ def small_networks(**changed):
 def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     config = small_networks(**changed)
     found = deep.record(game_of("leduc"), config, 5, dtype="float32")
-    made = averages(found)
-    for one, other in zip(made.average("sd").probability, made.explicit().probability, strict=True):
+    made = found.cfr.state
+    for one, other in zip(made.average("sd", 5).probability, made.average_of_networks().probability, strict=True):
         assert np.abs(one - other).max() < 1e-12
-    weights = [found.cfr.learned.tables[f"networks/player{player}/weight"][:6].tolist() for player in range(2)]
-    fitted = [found.cfr.learned.tables[f"networks/player{player}/iteration"][:6].tolist() for player in range(2)]
+    weights = [found.cfr.state.tables[f"networks/player{player}/weight"][:6].tolist() for player in range(2)]
+    fitted = [found.cfr.state.tables[f"networks/player{player}/iteration"][:6].tolist() for player in range(2)]
     assert weights == [[1, 2, 3, 4, 5, 0]] * 2
     assert fitted == [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 4, 0]]
 
@@ -199,10 +176,10 @@ def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
 def test_a_sample_of_networks_is_averaged():
     config = small_networks(keep_networks=3, horizon=None)
     found = deep.record(game_of("kuhn"), config, 12, dtype="float32")
-    tables = found.cfr.learned.tables
+    tables = found.cfr.state.tables
     assert tables["counters/player1"][2] == 12
     assert len(set(tables["networks/player0/iteration"].tolist())) == 3
-    for block in averages(found).average("sd").probability:
+    for block in found.cfr.state.average("sd", 12).probability:
         assert np.isfinite(block).all()
 
 
@@ -251,7 +228,7 @@ def beyond_samples(module, fit):
             if name.startswith("memory") and not name.endswith("infoset"):
                 table[:] = poison
         cfr = single_deep_cfr.SingleDeepCfr(game, config, tables)
-        cfr.learned = module.TrainingState(game, config, tables)
+        cfr.state = module.TrainingState(game, config, tables)
         cfr.iterate(2)
         strategies.append(cfr.sigma)
     return bool((strategies[0] == strategies[1]).all())
@@ -263,15 +240,15 @@ def test_fits_see_samples_only(fit):
 
 
 def test_training_on_unfilled_memory_is_caught():
-    edit = ('min(int(tables[f"counters/player{player}"][found.counter]), len(columns[-1]))', "len(columns[-1])")
+    edit = ('min(int(self.tables[f"counters/player{player}"][found.counter]), len(columns[-1]))', "len(columns[-1])")
     assert not beyond_samples(mutant(training_state, edit), "table")
 
 
 def averages_with(name, cell):
     config = deep.options(fit="table")
-    tables = deep.record(game_of("leduc"), config, 1).cfr.learned.tables
+    tables = deep.record(game_of("leduc"), config, 1).cfr.state.tables
     tables[name].flat[0] = cell
-    ListedAverages(game_of("leduc"), config, tables, 1)
+    training_state.TrainingState(game_of("leduc"), config, tables)
 
 
 def forgetting():
@@ -300,10 +277,8 @@ def exploitability(config, iterations):
     """[2] thousandths of an ante of both averages on Leduc; uniform play has 2,374."""
     cfr = single_deep_cfr.SingleDeepCfr(game_of("leduc"), config, deep.new_tables(game_of("leduc"), config, "float32"))
     cfr.iterate(iterations)
-    made = ListedAverages(cfr.learned.game, config, cfr.learned.tables, iterations)
-    return [
-        1000 * evaluate_exact(game_of("leduc"), made.average(name)).exploitability_chips for name in config.averages
-    ]
+    made = [cfr.state.average(name, iterations) for name in config.averages]
+    return [1000 * evaluate_exact(game_of("leduc"), average).exploitability_chips for average in made]
 
 
 def papers(**changed):
@@ -314,12 +289,3 @@ def papers(**changed):
 def test_leduc_is_nearly_solved_by_a_table_in_forty_iterations():
     """Ten iterations later seeds 0 to 4 have 77 to 115."""
     assert max(exploitability(papers(fit="table"), 40)) < 150
-
-
-@pytest.mark.slow
-def test_leduc_with_the_papers_numbers():
-    """Five seeds: tables 50 to 67, mean 59; networks fitted to whole memories 42 to 73, mean 63."""
-    tables = np.array([exploitability(papers(fit="table", seed=seed), 100) for seed in range(5)])
-    fitted = np.array([exploitability(papers(batch="all", steps=250, seed=seed), 100) for seed in range(5)])
-    assert tables.mean(axis=0).max() <= 65
-    assert fitted[:, 0].mean() <= 1.2 * tables[:, 0].mean()

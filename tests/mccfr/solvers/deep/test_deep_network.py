@@ -12,8 +12,6 @@ Shows:
   test_a_reservoir_that_takes_every_sample_is_caught, test_weights_that_a_reload_changes_are_caught)
 """
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from mutants import mutant
@@ -24,7 +22,7 @@ from mccfr.common.rng import new_stream
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.registry import build_game
-from mccfr.solvers.deep import fitting, network, output_layer
+from mccfr.solvers.deep import fitting, network
 from mccfr.solvers.deep.infosets import list_infosets
 from mccfr.solvers.deep.network_inputs import features
 from mccfr.solvers.deep.training_state import make_network, match_regrets
@@ -95,7 +93,7 @@ def test_illegal_actions_in_the_loss_are_caught():
     assert np.abs(gradient - differences).max() > 1e-3
 
 
-def solved(name, module=output_layer):
+def solved(name, module=fitting):
     """Largest difference of a solved last layer from least squares over samples one by one, action by action."""
     net, given = networks()[name]
     random, counts = np.random.default_rng(6), np.array([2, 3, 2, 3, 3])
@@ -128,7 +126,7 @@ def test_a_solved_last_layer_is_least_squares_over_samples_one_by_one(name):
 
 
 def test_a_last_layer_solved_for_illegal_actions_is_caught():
-    assert solved("plain", mutant(output_layer, ("products[: int(count)] +=", "products[:] +="))) > 1e-3
+    assert solved("plain", mutant(fitting, ("products[: int(count)] +=", "products[:] +="))) > 1e-3
 
 
 def test_adam_is_its_formula():
@@ -200,12 +198,3 @@ def test_the_reader_of_the_documents_reads_a_network():
         parameters = net.initial(new_stream(2, 0)).astype(np.float64)
         found = names["advantages"](parameters, given, ACTIONS, units=6, readout=readout)
         assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
-
-
-def test_layers_lie_side_by_side_in_the_parameters():
-    for net, _ in networks().values():
-        dense = [layer for layer in net.layers if isinstance(layer, network.Dense)]
-        ends = [layer.at + layer.inputs * layer.outputs + layer.outputs * layer.biased for layer in dense]
-        assert [0, *ends[:-1]] == [layer.at for layer in dense]
-        assert ends[-1] == net.size
-        assert all(a < b for a, b in pairwise(ends))

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from deep import DEALT_GAMES, DEALT_NETWORKS, trained
-from refusals import refusals, refused
+from refusals import refused
 
 from mccfr.common.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.averages_as_tables import Classes, Tabulation, hand_classes
@@ -42,11 +42,11 @@ def naive_cards(seen, cards):
     return np.concatenate(columns)
 
 
-def played(dealt, parameters, node, cards):
-    """[A] what a network plays, by one pass through the whole of it."""
-    given = np.concatenate([naive_cards(dealt.view, cards), dealt.view.lines[node]])[None].astype(np.float32)
-    output = dealt.network.forward(parameters, given)[-1][0].astype(np.float64)
-    count = int(dealt.game.tree.arrays.count[node])
+def strategy_at(state, parameters, node, cards):
+    """Return [A] a network's strategy, by one pass through the whole network."""
+    given = np.concatenate([naive_cards(state.view, cards), state.view.lines[node]])[None].astype(np.float32)
+    output = state.network.forward(parameters, given)[-1][0].astype(np.float64)
+    count = int(state.game.tree.arrays.count[node])
     positive = np.maximum(output[:count], 0)
     made = np.zeros(len(output))
     best = output[:count] == output[:count].max()
@@ -54,10 +54,10 @@ def played(dealt, parameters, node, cards):
     return made
 
 
-def cards_at(dealt, hands, deal, node):
+def cards_at(state, hands, deal, node):
     """Cards that the player at a node sees."""
-    block = int(dealt.game.tree.arrays.block[node])
-    return hands.seen(block % 2, dealt.view.known[block // 2], dealt.view.cards)[deal]
+    block = int(state.game.tree.arrays.block[node])
+    return hands.seen(block % 2, state.view.known[block // 2], state.view.cards)[deal]
 
 
 def random_at(word, step):
@@ -67,13 +67,13 @@ def random_at(word, step):
     return (product ^ product >> 64) % 2**64
 
 
-def walked(dealt, parameters, hands, deal, word, node, traverser, gained, plays):
+def traversed(state, parameters, hands, deal, word, node, traverser, gained, plays):
     """Value of a node for the traverser by recursion, with samples by (deal, node)."""
-    tree, arrays = dealt.game.tree, dealt.game.tree.arrays
+    tree, arrays = state.game.tree, state.game.tree.arrays
     if arrays.kind[node] == TERMINAL:
         return (1 - 2 * traverser) * (arrays.fixed[node] + arrays.showdown[node] * hands.result[deal])
     player, below = int(arrays.player[node]), list(tree.children(node))
-    sigma = played(dealt, parameters[player], node, cards_at(dealt, hands, deal, node))
+    sigma = strategy_at(state, parameters[player], node, cards_at(state, hands, deal, node))
     if player != traverser:
         plays[deal, node] = sigma
         u, chosen = (random_at(word, node) >> 11) / 2**53, None
@@ -81,8 +81,8 @@ def walked(dealt, parameters, hands, deal, word, node, traverser, gained, plays)
             if chosen is None and u < share:
                 chosen = child
             u -= share
-        return walked(dealt, parameters, hands, deal, word, chosen, traverser, gained, plays)
-    worth = [walked(dealt, parameters, hands, deal, word, child, traverser, gained, plays) for child in below]
+        return traversed(state, parameters, hands, deal, word, chosen, traverser, gained, plays)
+    worth = [traversed(state, parameters, hands, deal, word, child, traverser, gained, plays) for child in below]
     mean = float(np.dot(sigma[: len(worth)], worth))
     gained[deal, node] = np.array([value - mean for value in worth])
     return mean
@@ -92,16 +92,16 @@ def walked(dealt, parameters, hands, deal, word, node, traverser, gained, plays)
 @pytest.mark.parametrize("name", DEALT_GAMES)
 def test_traversals_in_step_are_recursions_one_by_one(name, network):
     """Every sample of both players, with networks evaluated whole at every node, on the same deals and draws."""
-    dealt = trained(name, network).dealt
-    parameters = [dealt.tables[f"network/player{player}"] for player in range(2)]
-    hands, words = draw_hands(3, 100, 12, dealt.view.known[-1]), np.zeros(12, np.uint64)
+    state = trained(name, network).state
+    parameters = [state.tables[f"network/player{player}"] for player in range(2)]
+    hands, words = draw_hands(3, 100, 12, state.view.known[-1]), np.zeros(12, np.uint64)
     for traverser in range(2):
         fill_words(3, traverser, 100, np.zeros(4, np.uint64), words)
         assert words[5] == new_stream(3, traverser, ACTIONS, 105)[0]
-        found = traverse(dealt.game.tree.arrays, dealt.strategies(tuple(parameters)), hands, words, traverser)
+        found = traverse(state.game.tree.arrays, state.strategies(tuple(parameters)), hands, words, traverser)
         gained, plays = {}, {}
         for deal in range(12):
-            walked(dealt, parameters, hands, deal, int(words[deal]), 0, traverser, gained, plays)
+            traversed(state, parameters, hands, deal, int(words[deal]), 0, traverser, gained, plays)
         for seen, wanted, scale in ((found[0], gained, 1000), (found[1], plays, 1)):
             assert sorted(zip(seen.deal.tolist(), seen.node.tolist(), strict=True)) == sorted(wanted)
             for deal, node, value in zip(*seen, strict=True):
@@ -125,63 +125,60 @@ def test_a_network_by_parts_is_the_network(make, reads_all):
     assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12
 
 
-test_no_parts = refusals(("do not meet in a join", lambda: SplitNetwork(plain(13, 3, 3, 6), 8)))
-
-
 @pytest.mark.parametrize("name", DEALT_GAMES)
 def test_minibatches_are_what_memories_hold(name):
-    """Inputs, weights and targets in units of the pot, of samples one by one; nothing of a card before it is dealt."""
-    dealt = trained(name).dealt
-    memory, held = dealt.memory(1)
-    assert held == len(memory.node) == 150 < int(dealt.tables["counters/player1"][0])
-    batch, numbers = dealt.batches(1, 7).next(), SampleOrder(held, 7).take(64)
-    arrays, pot = dealt.game.tree.arrays, dealt.game.pot_chips
+    """Inputs, weights and targets in units of the pot, of samples one by one; nothing of a card before it is state."""
+    state = trained(name).state
+    memory, held = state.memory(1)
+    assert held == len(memory.node) == 150 < int(state.tables["counters/player1"][0])
+    batch, numbers = state.batches(1, 7).next(), SampleOrder(held, 7).take(64)
+    arrays, pot = state.game.tree.arrays, state.game.pot_chips
     assert pot == 150
     for row, sample in enumerate(numbers.tolist()):
         node, cards = int(memory.node[sample]), memory.cards[sample]
-        known = dealt.view.known[int(arrays.block[node]) // 2]
+        known = state.view.known[int(arrays.block[node]) // 2]
         assert (cards[2 + known :] == NO_CARD).all()
         assert len(set(cards[: 2 + known].tolist()) - {NO_CARD}) == 2 + known
         assert (arrays.player[node], memory.weight[sample] in (1, 2, 3)) == (1, True)
-        inputs = np.concatenate([naive_cards(dealt.view, cards), dealt.view.lines[node]])
+        inputs = np.concatenate([naive_cards(state.view, cards), state.view.lines[node]])
         assert np.array_equal(batch.given[row], inputs.astype(np.float32))
         assert np.allclose(batch.total[row], memory.weight[sample] * memory.value[sample] / pot, rtol=1e-6)
         assert batch.legal[row].sum() == arrays.count[node]
     assert (memory.cards.nbytes + memory.node.nbytes + memory.weight.nbytes + memory.value.nbytes) / 150 <= 32
 
 
-def made_classes(dealt, count):
+def made_classes(state, count):
     """A few hands as if each were a class of its own on either street."""
-    hands, (first, last) = draw_hands(9, 0, count, dealt.view.known[-1]), (dealt.view.known[0], dealt.view.known[-1])
+    hands, (first, last) = draw_hands(9, 0, count, state.view.known[-1]), (state.view.known[0], state.view.known[-1])
     return [
-        Classes(hands.seen(0, first, dealt.view.cards), np.zeros(count, np.int64)),
-        Classes(hands.seen(0, last, dealt.view.cards), np.arange(count)),
+        Classes(hands.seen(0, first, state.view.cards), np.zeros(count, np.int64)),
+        Classes(hands.seen(0, last, state.view.cards), np.arange(count)),
     ]
 
 
 def test_classes_of_hands_are_those_of_the_deck():
     """Every class has a deal that is one of it, and hands come from the class that they had before the flop."""
-    dealt = trained("flop hold'em").dealt
-    first, last = hand_classes(dealt.game, dealt.view)
-    cards = dealt.game.cards
+    state = trained("flop hold'em").state
+    first, last = hand_classes(state.game, state.view)
+    cards = state.game.cards
     assert (len(first.cards), len(last.cards)) == (169, 1286792)
     for bucket in np.random.default_rng(0).integers(0, len(last.cards), 8).tolist():
         hand, board = sorted(last.cards[bucket, :2].tolist()), last.cards[bucket, 2:].tolist()
         combo = hand[1] * (hand[1] - 1) // 2 + hand[0]
         assert cards.bucket_row(1, 0, board)[combo] == bucket
         assert cards.bucket_row(0, 0, [])[combo] == last.before[bucket]
-    game = trained("5-flop hold'em").dealt.game
+    game = trained("5-flop hold'em").state.game
     refused(r"with 5 board cards has .* cannot be made a table", hand_classes, game, view(game))
 
 
 def test_the_average_as_a_table_is_weighed_by_reach():
-    """Steinberger 2019, equations 5 and 6, path by path; uniform play, networks of 0, is one of what is averaged."""
-    dealt = trained("flop hold'em").dealt
-    tree, arrays = dealt.game.tree, dealt.game.tree.arrays
-    classes = made_classes(dealt, 5)
-    networks = [dealt.networks(player) for player in range(2)]
+    """Steinberger 2019, equations 5 and 6, path by path; uniform play, networks of 0, is one of the networks."""
+    state = trained("flop hold'em").state
+    tree, arrays = state.game.tree, state.game.tree.arrays
+    classes = made_classes(state, 5)
+    networks = [state.networks(player) for player in range(2)]
     assert [[weight for weight, _ in mine] for mine in networks] == [[1, 2, 3], [1, 2, 3]]
-    strategy = Tabulation(dealt, [classes] * 2).explicit(networks)
+    strategy = Tabulation(state, [classes] * 2).strategy(networks)
     for node in tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
         street, player = divmod(block, 2)
@@ -193,14 +190,14 @@ def test_the_average_as_a_table_is_weighed_by_reach():
                 for over, below in pairwise(tree.path(node)):
                     if arrays.kind[over] == DECISION and arrays.player[over] == player:
                         seen = classes[int(arrays.block[over]) // 2].cards[hand]
-                        reach *= played(dealt, parameters, over, seen)[below - int(arrays.first[over])]
-                sums += reach * played(dealt, parameters, node, classes[street].cards[hand])[:count]
+                        reach *= strategy_at(state, parameters, over, seen)[below - int(arrays.first[over])]
+                sums += reach * strategy_at(state, parameters, node, classes[street].cards[hand])[:count]
             wanted = sums / sums.sum() if sums.sum() > 0 else np.full(count, 1 / count)
             found = strategy.probability[block][hand, slot : slot + count]
             assert np.abs(found - wanted).max() < 1e-4
             assert strategy.weight[block][hand, row] == pytest.approx(sums.sum(), abs=1e-4)
         cards = classes[street].cards
-        found, weight = Networks(dealt.game, dealt.config, dealt.tables).rows(node, cards)
+        found, weight = Networks(state.game, state.config, state.tables).rows(node, cards)
         wanted = strategy.probability[block][:, slot : slot + count]
         assert np.abs(weight - strategy.weight[block][:, row]).max() < 1e-4
         assert np.abs(weight[:, None] * (found - wanted)).max() < 1e-3

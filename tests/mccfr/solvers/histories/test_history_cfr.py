@@ -1,28 +1,22 @@
-"""Full-width CFR over histories: against the gallery and the vector solver; known rankings."""
+"""Full-width CFR over histories against the gallery; known values; pruning and best responses."""
 
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from expansion import original_strategy
-from refusals import refused
 from same import assert_same_arrays
 
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, MatrixGame
-from mccfr.config.solver_tables import FullWidthConfig
 from mccfr.config.toml_files import config_from
 from mccfr.gallery.cfr import Cfr, strategy, update
-from mccfr.gallery.cfr_br import CfrBestResponse
 from mccfr.gallery.history_game import below
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.history_tree import expand
 from mccfr.games.matrix import matrix
 from mccfr.games.poker import kuhn, leduc
-from mccfr.solvers.full_width import make_full_width, table_specs
-from mccfr.solvers.histories.history_cfr import BEST_RESPONSES, HistoryCfr
+from mccfr.solvers.histories.history_cfr import HistoryCfr
 from mccfr.solvers.histories.history_values import best_response_value, expected_value
-from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.table_layout import private_tables, table_name
 from mccfr.trees.compiled import TERMINAL
@@ -54,10 +48,10 @@ def exploitability(game, strategy):
     return sum(best_response_value(game, strategy, player) for player in range(2)) / 2
 
 
-class Twin(CfrBestResponse):
-    """CFR with best responses, history by history: of one player, or at infosets that their player does not reach."""
+class Twin(Cfr):
+    """CFR with best responses at infosets that their player does not reach, history by history."""
 
-    best_response, reached = "none", 0
+    zero_reach, reached = False, 0
 
     def others(self, i):
         """By history: the probability that chance and the other player than i bring it about."""
@@ -86,21 +80,13 @@ class Twin(CfrBestResponse):
 
     def iterate(self, t):
         made = self.given.variant
-        step, responder = made.step(t), self.best_response[len("player-") :]
-        if self.best_response.startswith("player"):
-            self.begin_iteration(step)
-            self.respond([(self.root, 1.0)], int(responder))
-            self.play(lambda infoset: infoset.sigma)
-            self.walk(self.root, 1 - int(responder), 1.0, 1.0)
-            for infoset in self.infosets:
-                update(infoset, step)
-            return
+        step = made.step(t)
         for players in ((0,), (1,)) if made.alternating else ((0, 1),):
             self.begin_iteration(step)
             self.reached += len({h for i in players for h, others in self.others(i).items() if others > 0})
             sigma = [infoset.sigma for infoset in self.infosets]
             for i in players:
-                if self.best_response == "zero-reach":
+                if self.zero_reach:
                     self.respond_out_of_reach(i)
                 self.walk(self.root, i, 1.0, 1.0)
                 for infoset, own in zip(self.infosets, sigma, strict=True):
@@ -110,10 +96,10 @@ class Twin(CfrBestResponse):
                     update(infoset, step)
 
 
-def slow(game, made, kind, best_response="none"):
+def slow(game, made, kind, zero_reach=False):
     """An algorithm of the gallery, about to begin."""
     found = kind(config_from({"game": {"name": "kuhn"}}, "a test"))
-    found.rows, found.best_response = private_tables(found.layout(game)), best_response
+    found.rows, found.zero_reach = private_tables(found.layout(game)), zero_reach
     found.begin(game, found.rows)
     found.given = SimpleNamespace(variant=made, updates=made.updates, horizon=made.horizon)
     return found
@@ -138,61 +124,22 @@ def test_every_variant_equals_the_gallery(game, name, updates):
 
 
 @pytest.mark.parametrize("partial", [False, True])
-@pytest.mark.parametrize("best_response", BEST_RESPONSES[1:])
+@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", ["dcfr", "cfr+", "optimistic-lcfr"])
-def test_best_responses_equal_the_twin(name, best_response, partial):
-    own, made = without_ties(GAMES["goofspiel"]), variant(name)
-    cfr = HistoryCfr(own, made, best_response=best_response, partial_pruning=partial)
-    twin = slow(own, made, Twin, best_response)
-    compare(cfr, twin, 8)
+def test_best_responses_equal_the_twin(name, updates, partial):
+    own, made = without_ties(GAMES["goofspiel"]), variant(name, updates=updates)
+    cfr = HistoryCfr(own, made, zero_reach=True, partial_pruning=partial)
+    compare(cfr, slow(own, made, Twin, True), 8)
     plain = HistoryCfr(own, made)
     plain.iterate(8)
     key = table_name("regret", 0)
     assert not np.allclose(plain.tables[key], cfr.tables[key])
-    if best_response.startswith("player"):
-        twin.begin_iteration(made.step(9))
-        twin.respond([(twin.root, 1.0)], int(best_response[-1]))
-        found = cfr.current_strategy().probability
-        for infoset in twin.infosets:
-            slot = own.tree.arrays.slot[infoset.histories[0].node]
-            np.testing.assert_allclose(found[infoset.player][0, slot : slot + len(infoset.actions)], infoset.sigma)
-
-
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-def test_zero_reach_best_responses_in_both_orders(updates):
-    game, made = without_ties(GAMES["kuhn"]), variant("cfr", updates=updates)
-    compare(HistoryCfr(game, made, best_response="zero-reach"), slow(game, made, Twin, "zero-reach"), 12)
-
-
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_variant_equals_the_vector_solver(name, updates):
-    game = leduc(LeducGame())
-    made, expanded = planned(name, updates=updates), expand(game)
-    histories, vectors = HistoryCfr(expanded.game, made), VectorCfr(game, made, "float64")
-    histories.iterate(8)
-    vectors.iterate(8)
-    for mine, theirs in zip(
-        original_strategy(expanded, histories.average_strategy()).probability,
-        vectors.average_strategy().probability,
-        strict=True,
-    ):
-        np.testing.assert_allclose(mine, theirs, atol=1e-9)
 
 
 def after(game, iterations, name, **options):
     cfr = HistoryCfr(game, variant(name), **options)
     cfr.iterate(iterations)
     return exploitability(game, cfr.average_strategy())
-
-
-def test_orderings_on_small_goofspiel():
-    """The discounting paper has five cards, and river endgames: docs/measured/figures.md."""
-    game = goofspiel(GoofspielGame(cards=4))
-    found = {name: after(game, 1000, name) for name in ("cfr", "cfr+", "lcfr", "dcfr")}
-    assert found["lcfr"] > found["cfr"]
-    assert found["dcfr"] < 1.3 * found["cfr+"]
-    assert found["cfr+"] < 0.01
 
 
 @pytest.mark.parametrize("name", ["cfr", "cfr+", "dcfr", "pcfr+"])
@@ -242,24 +189,11 @@ def test_nodes_touched_are_those_that_an_opponent_of_a_traverser_reaches(updates
     assert cfr.nodes_touched == twin.reached < 20 * len(game.tree.arrays.kind) * (2 if made.alternating else 1)
 
 
-@pytest.mark.parametrize("game", ["goofspiel-4", "leduc"])
-def test_a_best_responder_responds_and_both_averages_converge(game):
-    for player in range(2):
-        cfr = HistoryCfr(GAMES[game], variant("cfr"), best_response=f"player-{player}", partial_pruning=True)
-        for _ in range(6):
-            cfr.iterate(100)
-            strategy = cfr.current_strategy()
-            won = (1 - 2 * player) * expected_value(cfr.game, strategy)
-            assert won == pytest.approx(best_response_value(cfr.game, strategy, player), abs=1e-12)
-        assert exploitability(cfr.game, cfr.average_strategy()) < 0.12
-        assert not np.any(cfr.tables[table_name("regret", player)])
-
-
 def test_zero_reach_best_responses_need_fewer_iterations():
     """And touch more nodes in each: pruning paper, appendix A, CFR on Leduc."""
     made = variant("cfr", updates="simultaneous")
     plain, responding = (
-        HistoryCfr(LEDUC, made, partial_pruning=True, best_response=kind) for kind in ("none", "zero-reach")
+        HistoryCfr(LEDUC, made, partial_pruning=True, zero_reach=responds) for responds in (False, True)
     )
     for cfr in (plain, responding):
         cfr.iterate(1000)
@@ -272,41 +206,24 @@ def test_zero_reach_best_responses_need_fewer_iterations():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("best_response", BEST_RESPONSES)
-def test_tables_and_the_iteration_are_the_whole_state(best_response, dtype):
+@pytest.mark.parametrize("zero_reach", [False, True])
+def test_tables_and_the_iteration_are_the_whole_state(zero_reach, dtype):
     game, made = GAMES["goofspiel-4"], variant("optimistic-dcfr")
-    whole, first = (HistoryCfr(game, made, dtype, best_response=best_response) for _ in range(2))
+    whole, first = (HistoryCfr(game, made, dtype, zero_reach=zero_reach) for _ in range(2))
     whole.iterate(40)
     first.iterate(17)
     first.average_strategy()
     first.current_strategy()
     copies = {key: table.copy() for key, table in first.tables.items()}
-    second = HistoryCfr(
-        game, made, dtype, best_response=best_response, tables=copies, iteration=17, nodes_touched=first.nodes_touched
-    )
+    begins = {"tables": copies, "iteration": 17, "nodes_touched": first.nodes_touched}
+    second = HistoryCfr(game, made, dtype, zero_reach=zero_reach, **begins)
     second.iterate(23)
     assert second.nodes_touched == whole.nodes_touched and second.iteration == 40
-    for key, table in whole.tables.items():
-        assert table.dtype == dtype
-        assert np.array_equal(table, copies[key]), key
+    assert_same_arrays(whole.tables, copies)
+    assert {table.dtype.name for table in copies.values()} == {dtype}
 
 
 def test_float32_is_near_float64():
     found = [after(LEDUC, 100, "cfr+"), after(LEDUC, 100, "cfr+", dtype="float32")]
     assert found[1] == pytest.approx(found[0], rel=1e-2)
     assert found[1] != found[0]
-
-
-def test_configured_best_responses():
-    config = FullWidthConfig(variant="cfr", best_response="player-1", pruning="partial")
-    game = GAMES["kuhn"]
-    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in table_specs(game, config)}
-    cfr = make_full_width(game, config, tables)
-    assert isinstance(cfr, HistoryCfr) and cfr.responder == 1 and cfr.prune and not cfr.zero_reach
-    for other, message in (
-        (FullWidthConfig(best_response="zero-reach", pruning="regret-based"), "responses of its own"),
-        (FullWidthConfig(best_response="player-0", updates="simultaneous"), "solver.best_response = 'p"),
-    ):
-        refused(message, table_specs, game, other)
-    with pytest.raises(ValueError, match="goes over histories, and kuhn deals cards beside its tree"):
-        table_specs(kuhn(KuhnGame()), FullWidthConfig(best_response="zero-reach"))

@@ -10,10 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from abstraction.hand_evaluator import board_strengths
-from mccfr.cards.card_lists import lossless_buckets
 from mccfr.cards.endgame_cards import endgame_cards
-from mccfr.cards.range_columns import RangeColumns
 from mccfr.cards.suit_symmetry import suits_merged
 from mccfr.config.game_tables import LeducGame
 from mccfr.games.registry import build_game
@@ -76,13 +73,3 @@ def test_lists_are_those_made_hand_by_hand(make, merge):
                 assert ranges.group[group].tolist() == [list(map(int, each)) for each in groups]
         start += len(boards)
     assert len(walked) < 5 or ranges.first[0, 5] == ranges.first[0, 4]
-
-
-def test_columns_of_held_hands_are_all_that_is_made():
-    cards = endgame_cards([3, 7, 11, 14], spot().reach, 2)
-    make_ranges(suits_merged(cards), np.ones(49, bool), merge=True)
-    tables = [cards.strength, *cards.bucket]
-    assert all(isinstance(of, RangeColumns) and "whole" not in vars(of) for of in tables)
-    assert np.array_equal(cards.strength, [board_strengths(board.tolist()) for board in cards.board_cards[-1]])
-    for street, boards in enumerate(cards.board_cards):
-        assert np.array_equal(cards.bucket[street], lossless_buckets(cards.hand_masks(), cards.reach, boards))

@@ -88,16 +88,6 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-6 * np.abs(hands[0]).max())
 
 
-def test_sums_of_float64_are_measured_to_the_last_digits(every_sum_large):
-    game = spot(*SPOTS["two-tone turn"])
-    cfr = VectorCfr(game, variant("dcfr"), "float64")
-    cfr.iterate(5)
-    strategy = average(cfr)
-    assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(
-        evaluate_exact(game, cfr.average_strategy()).exploitability_chips, abs=1e-12 * POT
-    )
-
-
 def test_what_is_measured_in_place_takes_no_memory(monkeypatch):
     chosen = config(*SPOTS["paired river"])
     game = build_game(chosen.game, Path())

@@ -15,13 +15,10 @@ import numpy as np
 import pytest
 from places import RUNS
 from refusals import refusals
-from same import assert_same_arrays
 from small_games import shared_buckets
 
-from abstraction.cards import card_mask, parse_cards
-from mccfr.cards.endgame_cards import endgame_cards
-from mccfr.cards.suit_symmetry import alike_hands, lossless
-from mccfr.config.game_tables import HoldemSubgame, LeducGame, Menu, PokerGame
+from mccfr.cards.suit_symmetry import alike_hands
+from mccfr.config.game_tables import LeducGame, PokerGame
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.solvers.public import merged_rows, vector_cfr
@@ -48,20 +45,6 @@ def unequal(game: Game, missing=0.0, seed=2) -> Game:
 
 def leduc(**options) -> Game:
     return unequal(build_game(LeducGame(merge_suits=True, **options), RUNS))
-
-
-def symmetric_turn() -> Game:
-    """An endgame on a turn of two suits, even ranges; clubs and diamonds are alike, and every infoset is apart else."""
-    tree = build_game(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("allin",), later=("allin",))), RUNS)
-    named = tree.cards.listed()
-    turn, rank = parse_cards("AsKs7h2h"), np.sort(named.hand_cards // 4, axis=1)
-    live = (named.hand_masks() & np.uint64(card_mask(turn))) == 0
-    weight = np.random.default_rng(5).random((13, 13))  # by ranks alone, so that no renaming changes it
-    reach = np.where(live & (rank.sum(axis=1) % 3 == 0), weight[rank[:, 0], rank[:, 1]], 0.0)
-    cards = endgame_cards(turn, np.stack([reach, reach]), 2)
-    blind = [np.minimum(numbers, 0) for numbers in cards.bucket]
-    merged = lossless(replace(cards, bucket=blind))
-    return replace(tree, cards=merged)
 
 
 GAMES = {
@@ -105,30 +88,6 @@ def test_tables_are_those_of_increments(name, made, monkeypatch):
         other.iterate()
         assert difference(ours, other) < 1e-12
     assert ours.nodes_touched == other.nodes_touched
-
-
-def test_an_endgame_with_suits_alike_goes_by_rows_too(monkeypatch):
-    game = symmetric_turn()
-    ours, other = (
-        VectorCfr(game, variant("dcfr"), "float64"),
-        by_increments(monkeypatch, game, variant("dcfr"), "float64"),
-    )
-    assert ours.in_place
-    hands, columns = (np.diff(cfr._field.ranges.first).sum() for cfr in (other, ours))
-    assert 0.5 * hands < columns < 0.95 * hands
-    for cfr in (ours, other):
-        cfr.iterate(3)
-    assert difference(ours, other) < 1e-12
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_float32_and_simultaneous_updates(name, monkeypatch):
-    game = GAMES[name]()
-    assert not VectorCfr(game, variant("dcfr", updates="simultaneous")).in_place
-    ours, other = VectorCfr(game, variant("cfr+")), by_increments(monkeypatch, game, variant("cfr+"))
-    for cfr in (ours, other):
-        cfr.iterate(3)
-    assert difference(ours, other) < 1e-4
 
 
 # --- where it is not exact ---
@@ -187,14 +146,6 @@ def test_hands_that_are_not_alike_would_be_played_wrongly(name, monkeypatch):
     assert difference(right, wrong) > 1e-3
 
 
-def test_where_every_hand_has_its_row_nothing_changes():
-    game = poker(4, 2, (0, 1), merge_suits=False)
-    public = public_tree(game)
-    assert tree_by_rows(game, public) is public
-    assert public.ranges.every.card is public.ranges.card
-    assert public.row_weight.shape == (2, 0)
-
-
 @pytest.mark.parametrize(
     ("ranks", "suits", "board_cards", "swaps"),
     [
@@ -230,53 +181,6 @@ def test_hands_alike_are_those_that_some_order_of_renamings_leads_to(ranks, suit
 
 
 # --- threads, resuming, memory ---
-
-
-def test_results_do_not_depend_on_the_number_of_workers():
-    game, made = GAMES["three streets"](), variant("dcfr")
-    alone = VectorCfr(game, made)
-    alone.iterate(3)
-    for workers in (2, 3):
-        several = VectorCfr(game, made, workers=workers)
-        several.iterate(3)
-        assert several.in_place
-        assert_same_arrays(alone.tables, several.tables)
-
-
-@pytest.mark.parametrize("made", ["dcfr", "optimistic-lcfr"])
-def test_tables_and_the_iteration_are_the_whole_state(made):
-    game = GAMES["three streets"]()
-    whole, first = VectorCfr(game, variant(made)), VectorCfr(game, variant(made))
-    whole.iterate(5)
-    first.iterate(2)
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    second = VectorCfr(game, variant(made), tables=copies, iteration=2)
-    second.iterate(3)
-    assert_same_arrays(whole.tables, copies)
-
-
-def test_a_run_of_increments_goes_on_by_rows(monkeypatch):
-    """As runs of versions before do."""
-    game, made = GAMES["three streets"](), variant("dcfr")
-    first = by_increments(monkeypatch, game, made, "float64")
-    first.iterate(2)
-    second = VectorCfr(game, made, "float64", tables=first.tables, iteration=2)
-    whole = VectorCfr(game, made, "float64")
-    whole.iterate(4)
-    second.iterate(2)
-    assert difference(whole, second) < 1e-12
-
-
-def test_no_working_tables_are_needed(monkeypatch):
-    game, made = GAMES["four streets"](), variant("dcfr")
-    needed = memory(game, made)
-    with monkeypatch.context() as patched:
-        patched.setattr(vector_cfr, "tree_by_rows", lambda *_: None)
-        before = memory(game, made)
-    assert needed.working_table_bytes == 0
-    regrets = sum(int(b) * int(s) * 4 for b, s in zip(game.buckets, game.tree.row_slots, strict=True))
-    assert before.working_table_bytes == 3 * regrets
-    assert needed.table_bytes == before.table_bytes == 2 * regrets
 
 
 test_ranges_of_the_callers = refusals(

@@ -202,7 +202,7 @@ def test_it_comes_below_plain_sampling(coarse, leduc):
 
 
 def test_players_and_opponents_begin_with_a_policy(coarse, leduc):
-    """Whose rows are played as the policy has them, a hand of the opponent's as its bucket."""
+    """Rows are played as the policy has them; a hand of the opponent plays as its bucket."""
     run = RespondedSampling(coarse, trunk=leduc)
     run.run(50)
     policy = run.average_strategy()

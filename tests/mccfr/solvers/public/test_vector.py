@@ -36,7 +36,6 @@ from mccfr.solvers.public.public_chance.public_chance_sampling import (
     table_specs,
 )
 from mccfr.solvers.public.public_tree import public_tree
-from mccfr.solvers.public.public_walk import value
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
@@ -293,19 +292,6 @@ def test_noise_of_card_removal_is_cleared():
         regrets = run.tables["regret/street0/player0"][:, game.cards.bucket[0][0, 0, [mine, other]]]
         assert not regrets[:, 0].any() and regrets[:, 1].any()
     assert noisy > 0
-
-
-def test_kernels_are_compiled_once():
-    """Strategies that are read-only or laid out by column cost no second compilation."""
-    game = build_game(LeducGame(), RUNS)
-    strategy = random_strategy(game, 1)
-    expected = expected_value(game, strategy)
-    forms = len(getattr(value, "signatures", ()))  # none where compilation is switched off
-    foreign = tuple(np.asfortranarray(table) for table in strategy.probability)
-    for table in foreign:
-        table.flags.writeable = False
-    assert expected_value(game, Strategy(foreign, strategy.weight)) == expected
-    assert len(getattr(value, "signatures", ())) == forms
 
 
 def test_unfit_games_are_refused():

@@ -24,9 +24,7 @@ from same import assert_same_arrays
 from small_games import shared_buckets
 from strategies import some_locks
 
-from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.cards.card_lists import ListedCards
-from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.cards.suit_symmetry import board_copies
 from mccfr.config.game_tables import HoldemSubgame, KuhnGame, Menu, PokerGame
 from mccfr.games.game import Game, Rake
@@ -34,13 +32,12 @@ from mccfr.games.registry import build_game
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.solvers.public.public_walk import Scope, train, value
 from mccfr.solvers.public.street_arrays import Views, new_scratch, no_tables, street_tables
-from mccfr.solvers.public.vector_cfr import VectorCfr, memory
+from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.public.walk_threads import shares_by_cost, walk_together
 from mccfr.solvers.variants import PRESETS, variant
 from mccfr.tables.strategy import average_strategy
 from mccfr.tables.table_layout import TableSet, table_name
-from mccfr.trees.compiled import DECISION, Locks
-from mccfr.trees.street_trees import AT_EXIT
+from mccfr.trees.compiled import DECISION
 
 
 def build(config) -> Game:
@@ -60,20 +57,6 @@ def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
     reach[generator.random(reach.shape) < missing] = 0
     game = replace(game, cards=replace(cards, reach=reach))
     return game if buckets is None else shared_buckets(game, buckets)
-
-
-def share_hands_by_strength(game: Game, board: str) -> Game:
-    """The tree of another endgame on a turn board, even ranges, hands of one strength on all rivers in one bucket."""
-    turn = parse_cards(board)
-    reach = np.where((combo_masks() & np.uint64(card_mask(turn))) == 0, 1.0, 0.0)
-    cards = endgame_cards(turn, np.stack([reach, reach]), 2)
-    bucket = []
-    for lossless, strength in zip(cards.bucket, (cards.strength.sum(axis=0)[None], cards.strength), strict=True):
-        live = lossless >= 0
-        ranks = np.unique(strength, return_inverse=True)[1].reshape(strength.shape)
-        bucket.append(np.where(live, ranks[None], -1).astype(np.int32))
-    counts = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket])
-    return replace(game, cards=replace(cards, bucket=bucket, buckets=counts))
 
 
 # --- the twin over all deals ---
@@ -169,25 +152,6 @@ def test_training_with_locks_equals_the_twin(buckets):
         np.testing.assert_allclose(rows[:, seen][table[:, seen] >= 0], table[:, seen][table[:, seen] >= 0], atol=1e-12)
 
 
-def test_locks_of_buckets_numbered_anew_have_no_kernels_of_their_own():
-    """Arrays in another order would have them compiled once more, for a quarter of a minute."""
-    game = some_locks(toy((0, 1, 1), buckets=5))
-    locks = game.tree.locks.renumbered(game.tree.arrays.block, [np.arange(int(of))[::-1] for of in game.buckets])
-    assert not all(table.flags.c_contiguous for table in locks.shares.values())
-    assert public_tree(replace(game, tree=replace(game.tree, locks=locks))).locks.share.flags.c_contiguous
-
-
-def test_rows_that_are_all_free_change_no_bit():
-    game = toy((0, 1, 1))
-    free = {node: np.full((int(game.tree.arrays.count[node]), 28), -1.0) for node in game.tree.decisions.tolist()}
-    locked = replace(game, tree=replace(game.tree, locks=Locks(free, by_hand=True)))
-    one, other = (VectorCfr(each, variant("dcfr")) for each in (game, locked))
-    for cfr in (one, other):
-        cfr.iterate(3)
-    for name, table in one.tables.items():
-        np.testing.assert_array_equal(table, other.tables[name])
-
-
 def test_own_deal_weights_matter_only_to_shared_buckets():
     """Planted error: regrets without the own hand's deal weight.  With a row for each hand it is a constant factor."""
     made = variant("dcfr")
@@ -240,29 +204,6 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, b
     cfr, _, worst = run_both(game, variant("dcfr", updates=updates))
     assert worst < 1e-10
     assert cfr.in_place == (in_place and buckets is None and updates == "alternating")
-
-
-def test_boards_are_alike_only_if_ranges_and_buckets_are():
-    game = two_suits((0, 1))
-    reach, bucket = game.cards.reach.copy(), [numbers.copy() for numbers in game.cards.bucket]
-    reach[1, 1] = 0.5
-    assert walked_boards(replace(game, cards=replace(game.cards, reach=reach))) == [1, 8]
-    bucket[1][0, 0, 8] += 1  # a hand of the second and third rank, on a card of the first
-    assert walked_boards(replace(game, cards=replace(game.cards, bucket=bucket))) == [1, 8]
-    assert walked_boards(toy()) == [1, 8]
-
-
-def test_copies_of_a_board_are_what_renamings_of_suits_make_of_it():
-    """A turn of two suits: diamonds and clubs are alike until the river tells them apart."""
-    game = share_hands_by_strength(build(HoldemSubgame(file="games/turn.txt")), "AsKs7h2h")
-    cards, copies = game.cards, board_copies(game.cards)
-    start, rivers = 1, cards.board_cards[1][:, 4]
-    assert walked_boards(game) == [1, 22 + 13]
-    for river in range(48):
-        found = copies.renaming[copies.first[1, start + river] : copies.first[1, start + river + 1]]
-        suit = rivers[river] % 4
-        assert found.tolist() == ([0] if suit in (2, 3) else [0, 1] if suit == 0 else [])
-    assert copies.times.sum() == 1 + 48
 
 
 # --- threads, resuming, counts, refusals ---
@@ -349,35 +290,10 @@ def test_nodes_touched_are_public_nodes(options):
     assert kuhn.nodes_touched == 2 * 9
 
 
-def test_memory_is_known_beforehand():
-    game = toy()
-    for name, updates, kinds in (("dcfr", "alternating", 2), ("optimistic-dcfr", "simultaneous", 3)):
-        made = variant(name, updates=updates)
-        cells = int((game.buckets * game.tree.row_slots).sum())
-        needed = memory(game, made, "float64", 2)
-        assert needed.table_bytes == 8 * cells * kinds
-        assert needed.working_table_bytes == (0 if made.alternating else 8 * cells * 3)
-        assert needed.total_bytes > needed.table_bytes + needed.working_table_bytes
-        assert needed.table_bytes == sum(table.nbytes for table in VectorCfr(game, made, "float64").tables.values())
-
-
 # --- Threads that share walks of a public tree: what they share, and that nobody waits for one that fails ---
 
 
 GAME = build_game(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))), RUNS)
-
-
-@pytest.mark.parametrize("apart", [True, False])
-def test_every_task_is_in_one_share(apart):
-    """By itself, the dearest first; all boards of an exit together where rows are on several of them."""
-    public = public_tree(GAME)
-    shares = shares_by_cost(public, rows_apart=apart).tolist()
-    tasks = [range(first, stop) for first, stop in sorted(shares)]
-    assert [task for share in tasks for task in share] == list(range(len(public.tasks)))
-    exits = [public.tasks[list(share), 0] for share in tasks if public.trees.kind[public.tasks[share[0], 0]] == AT_EXIT]
-    assert exits
-    assert all(len(set(members)) == 1 for members in exits)
-    assert len({int(members[0]) for members in exits}) * (4 if apart else 1) == len(exits)
 
 
 class Together:

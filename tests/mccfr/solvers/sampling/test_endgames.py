@@ -107,11 +107,3 @@ def test_two_workers_follow_the_same_bands(tmp_path, path):
         train(run, endgame(path), Silent())
         found.append([record["exploitability_mbb"] for record in run.read(EVALUATIONS)][: len(POINTS)])
     assert_in_bands(np.mean(found, axis=0), (PUBLIC if path == SUBGAME_3 else OWN)["linear"])
-
-
-@pytest.mark.parametrize("path", [SUBGAME_3, RUNS / "games/river.txt"], ids=["subgame 3", "own"])
-def test_linear_discounting_pays(path):
-    """At 5.6·10^7 nodes by 1.5 times at least."""
-    if not path.exists():
-        pytest.skip("the Libratus endgames are not on this machine")
-    assert mean(path, "none")[2] > 1.5 * mean(path, "linear")[2]

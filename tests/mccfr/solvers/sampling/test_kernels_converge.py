@@ -14,7 +14,6 @@ from harness import (
     KUHN_OUTCOME,
     LEDUC,
     LEDUC_EXTERNAL,
-    LEDUC_OUTCOME,
     LEDUC_OUTCOME_SHORT,
     Trainer,
     strategy_beside,
@@ -68,11 +67,6 @@ def test_leduc_outcome_sampling():
     trainer = Trainer(LEDUC, "outcome").train(LEDUC_OUTCOME_SHORT.iterations)
     assert trainer.exploitability_chips < LEDUC_OUTCOME_SHORT.chips
     assert trainer.train(5_000_000).exploitability_chips < LEDUC_OUTCOME_SHORT.chips / 2
-
-
-@pytest.mark.slow
-def test_leduc_outcome_sampling_to_the_full_length():
-    assert trained_chips(LEDUC_OUTCOME) < LEDUC_OUTCOME.chips
 
 
 @pytest.mark.parametrize("name", SOLVED)

@@ -22,12 +22,7 @@ NO_LIMIT_TOY = poker(PokerGame(antes=(1, 1), stack=5))
 ONE_ROUND_TOY = poker(PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,)))
 GAMES = {"Kuhn": KUHN, "Leduc": LEDUC, "toy": NO_LIMIT_TOY}
 GROUPS = {"external": 1, "outcome": DEALS_TOGETHER}
-SCHEDULES = {
-    "none": Schedule("none", 5_000),
-    "linear": Schedule("linear", 5_000),
-    "initial": Schedule("initial", 5_000),
-    "dcfr": Schedule("dcfr", 5_000),
-}
+SCHEDULES = {kind: Schedule(kind, 5_000) for kind in ("none", "linear", "initial", "dcfr")}
 
 
 @pytest.mark.parametrize("kind", SCHEDULES)

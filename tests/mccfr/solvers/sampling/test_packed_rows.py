@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from abstraction.kernels.jit import intrinsic, njit, types
 from mccfr.common.rng import random_at
 from mccfr.solvers import regret as scalar
-from mccfr.solvers.regret import choose, regret_matching
+from mccfr.solvers.regret import choose
 from mccfr.solvers.sampling import packed_rows
 from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
 
@@ -23,10 +23,6 @@ def vector_matching(regret, start, actions, sigma, place):
 @njit
 def vector_both(regret, start, actions, u, even, sigma, place):
     return packed_rows.match_and_choose_row(regret, start, actions, u, even, sigma, place)
-
-
-def vector_choice(weights, start, actions, u, even):
-    return vector_both(weights, start, actions, u, even, np.zeros(8, weights.dtype), 0)
 
 
 @intrinsic
@@ -96,47 +92,23 @@ def assert_same(one, other):
     np.testing.assert_array_equal(one, other)
 
 
-@settings(max_examples=150, deadline=None)
-@given(rows_of_numbers, dtypes)
-def test_regret_matching(values, dtype):
-    table = framed(values, dtype)
-    vector, plain = (np.full(10, 7.0, dtype) for _ in range(2))
-    vector_matching(table, 1, len(values), vector, 1)
-    scalar.regret_matching(table, 1, len(values), plain, 1)
-    assert_same(vector[: len(values) + 1], plain[: len(values) + 1])
-    assert np.all(vector[len(values) + 1 : 9] == 0) and vector[9] == 7
-    assert_same(table, framed(values, dtype))
-
-
 draws = st.one_of(st.floats(0, 1, exclude_max=True), st.just(1 - 2.0**-53))
 
 
 @settings(max_examples=300, deadline=None)
 @given(rows_of_numbers, draws, st.booleans(), dtypes)
-def test_choice(values, u, even, dtype):
-    weights = framed(values, dtype)
-    action = vector_choice(weights, 1, len(values), u, even)
-    assert action == scalar.choose(weights, 1, len(values), u, even)
-    assert 0 <= action < len(values)
-    assert even or max(values) <= 0 or weights[1 + action] > 0
-
-
-@settings(max_examples=150, deadline=None)
-@given(rows_of_numbers, draws, st.booleans(), dtypes)
-def test_strategy_and_choice_at_once(values, u, even, dtype):
+def test_strategy_and_choice(values, u, even, dtype):
     table, actions = framed(values, dtype), len(values)
-    sigma, expected = (np.full(10, 7.0, dtype) for _ in range(2))
-    assert vector_both(table, 1, actions, u, even, sigma, 1) == scalar.choose(table, 1, actions, u, even)
-    vector_matching(table, 1, actions, expected, 1)
-    assert_same(sigma, expected)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_choice_is_in_proportion(dtype):
-    weights, draws = np.array([0, 2, -5, 3, 0, 1, 0, 4], dtype), (np.arange(1000) + 0.5) / 1000
-    for even, expected in ((False, [0, 0.2, 0, 0.3, 0, 0.1, 0, 0.4]), (True, [0.125] * 8)):
-        chosen = [vector_choice(weights, 0, 8, u, even) for u in draws]
-        np.testing.assert_array_equal(np.bincount(chosen, minlength=8) / 1000, expected)
+    matched, both, plain = (np.full(10, 7.0, dtype) for _ in range(3))
+    vector_matching(table, 1, actions, matched, 1)
+    action = vector_both(table, 1, actions, u, even, both, 1)
+    scalar.regret_matching(table, 1, actions, plain, 1)
+    assert action == scalar.choose(table, 1, actions, u, even)
+    assert even or max(values) <= 0 or table[1 + action] > 0
+    assert_same(matched[: actions + 1], plain[: actions + 1])
+    assert np.all(matched[actions + 1 : 9] == 0) and matched[9] == 7
+    assert_same(both, matched)
+    assert_same(table, framed(values, dtype))
 
 
 @pytest.mark.parametrize("actions", range(1, 9))
@@ -248,46 +220,6 @@ def test_random_words_of_a_path(word, step, epsilon, dtype):
     assert drawn == expected
     assert u == dtype((expected >> 32) / 2**32)
     assert exploring == (expected % 2**32 < int(epsilon * 2**32))
-
-
-def test_path_draws_are_uniform_and_independent():
-    """Correlations and means within 4.5 standard errors, over paths and from one decision to the next."""
-    count, array, share = 40_000, np.zeros(1), exploration(0.3)
-    draws = np.array([path_draws(np.uint64(k // 4), np.uint64(k % 4), array, share)[1:] for k in range(count)], float)
-    bound = 4.5 / np.sqrt(count)
-    assert abs(draws[:, 0].mean() - 0.5) < bound * np.sqrt(1 / 12)
-    assert abs(draws[:, 1].mean() - 0.3) < bound * np.sqrt(0.21)
-    assert abs(np.corrcoef(draws.T)[0, 1]) < bound
-    assert abs(np.corrcoef(draws[:-1, 0], draws[1:, 0])[0, 1]) < bound
-    assert exploration(1.0) == 2**32 and exploration(1e-15) == 0
-
-
-# --- Regret matching and the choice of an action from it ---
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("regrets", "expected"),
-    [
-        ([3, 1, -2], [0.75, 0.25, 0]),
-        ([-1, -2, -3], [1 / 3] * 3),
-        ([0, 0, 0], [1 / 3] * 3),
-        ([0, 5, 0], [0, 1, 0]),
-        ([1e30, 1e30, -1e30], [0.5, 0.5, 0]),
-    ],
-)
-def test_strategy_is_in_proportion_to_positive_regrets(dtype, regrets, expected):
-    table = np.array([99, *regrets, 99], dtype)
-    sigma = np.full(6, 7.0, dtype)
-    regret_matching(table, 1, 3, sigma, 2)
-    assert sigma.tolist() == pytest.approx([7, 7, *expected, 7])
-    assert table.tolist() == np.array([99, *regrets, 99], dtype).tolist()
-
-
-@pytest.mark.parametrize(("u", "action"), [(0.0, 1), (0.249, 1), (0.25, 2), (0.7499, 2), (0.75, 4), (1 - 2**-53, 4)])
-def test_choice_counts_prefix_sums(u, action):
-    sigma = np.array([9.0, 0.0, 0.25, 0.5, 0.0, 0.25, 0.0])
-    assert choose(sigma, 1, 6, u) == action
 
 
 def test_actions_without_probability_are_never_chosen():

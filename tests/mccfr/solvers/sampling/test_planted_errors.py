@@ -1,6 +1,6 @@
 """Errors of published solvers, planted in the kernels: the checks that production passes detect them.
 
-Each test runs one check on production code and on a mutant of it.  The figures in the docstrings are what was measured
+Each test runs one check on production code and on a mutant of it.  The figures in the docstrings were measured
 with these seeds; the assertions demand a wide gap.  Checks: exploitability after a fixed number of iterations; mean
 increments of a cell in single iterations from a fixed strategy against enumeration, in standard errors; discounted
 tables against an eager sweep, relative to a row's largest entry; a resumed run against an undisturbed one;
@@ -20,9 +20,7 @@ from harness import (
     KUHN,
     KUHN_OUTCOME,
     LEDUC,
-    LEDUC_EXTERNAL,
     LEDUC_EXTERNAL_SHORT,
-    LEDUC_OUTCOME,
     LEDUC_OUTCOME_SHORT,
     MERGED_LEDUC,
     Trainer,
@@ -138,19 +136,6 @@ def test_weight_missing_only_in_outcome_sums_is_caught():
     assert trained_chips(KUHN_OUTCOME, **wrong("outcome", UNDIVIDED_SUMS)) < KUHN_OUTCOME.chips
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("error", [OPPONENT_REACH, AT_OWN_NODES])
-def test_external_errors_fail_the_full_bound(error):
-    """Leduc at 5·10^6 iterations, bound 0.013: 0.007 chips, with the errors 0.108 and 0.131."""
-    assert trained_chips(LEDUC_EXTERNAL, **wrong("external", error)) > 5 * LEDUC_EXTERNAL.chips
-
-
-@pytest.mark.slow
-def test_undivided_outcome_sampling_fails_the_full_bound():
-    """Leduc at 2·10^7 iterations, bound 0.035: 0.024 chips, with the error 2.12."""
-    assert trained_chips(LEDUC_OUTCOME, **wrong("outcome", UNDIVIDED)) > 10 * LEDUC_OUTCOME.chips
-
-
 def test_own_reach_missing_in_outcome_regrets_is_caught():
     """Off by 59 standard errors in the regrets; the last decision of each path is right."""
     assert_biased("outcome", WORTH_STAYS, "regret", above=30)
@@ -253,13 +238,6 @@ def test_workers_that_share_a_stream_are_caught(algorithm, reached):
     assert shared_draws(algorithm, deals, actions) == pytest.approx([1, 1], abs=1e-12)
 
 
-def test_no_two_workers_begin_with_the_same_words():
-    tables = private_tables(make_layout(KUHN))
-    algorithm = algorithm_with("external-sampling")
-    words = [word for w in range(8) for word in algorithm.solver(KUHN, tables, Share(w)).state.rng]
-    assert len(set(words)) == 4 * 8
-
-
 WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** self.schedule.gamma"
 
 
@@ -276,14 +254,7 @@ def floored_sums(module, schedule):
 
 
 @pytest.mark.parametrize(
-    "planted",
-    [
-        WEIGHT.removesuffix(" ** self.schedule.gamma"),
-        WEIGHT.replace("self.schedule.gamma", "1.5"),
-        "return 1.0, 1.0",
-        WEIGHT.replace("effective_period", "period"),
-    ],
-    ids=["n", "n^1.5", "1", "after the end of discounting"],
+    "planted", [WEIGHT.removesuffix(" ** self.schedule.gamma"), WEIGHT.replace("effective_period", "period")]
 )
 def test_floored_sums_of_another_weight_are_caught(planted):
     """Sums are those of n^2 in period n, to 1e-13 of the largest; others are off by a tenth of it and more."""

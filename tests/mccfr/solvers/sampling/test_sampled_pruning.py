@@ -124,29 +124,12 @@ def test_kernels_equal_a_naive_one_to_the_last_bit(name, kind):
     assert any(np.any(table == floor) for table in naive.tables.values()), "no regret reached the floor"
 
 
-@pytest.mark.parametrize("kind", ["none", "linear", "initial", "dcfr"])
-@pytest.mark.parametrize("name", GAMES)
-def test_packed_equals_general_to_the_last_bit(name, kind):
-    options = {"schedule": Schedule(kind, 5_000), "seed": 1, **WIDE}
-    packed, general = (
-        trainer(GAMES[name], general=general, **options).train(nodes=100_000) for general in (False, True)
-    )
-    assert same_tables(packed, general)
-    assert packed.updated == general.updated > 0
-
-
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
 def test_pruning_that_is_not_active_changes_nothing(general):
     off = trainer(LEDUC, NO_PRUNING, general=general, **WIDE).train(3_000)
     without = Trainer(LEDUC, **WIDE).train(3_000)  # packed and general are equal: test_kernels_equal.py
     assert same_tables(off, without)
     assert off.updated == without.updated
-
-
-@pytest.mark.parametrize("batch", [4_096, 7])
-def test_batches_of_any_size_give_the_same_run(batch):
-    options = {"schedule": Schedule("linear", 5_000), "seed": 4, **WIDE}
-    assert same_tables(trainer(LEDUC, batch=batch, **options).train(3_000), trainer(LEDUC, **options).train(3_000))
 
 
 @pytest.mark.parametrize("error", [SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY])

@@ -63,11 +63,6 @@ def test_lossless_training_is_below_one_per_cent_of_the_pot():
     assert share_of_pot(game, trained.strategy) < 0.01 < share_of_pot(game, uniform_strategy(game)) / 50
 
 
-def test_outcome_sampling_comes_close():
-    trained = Trainer(lossless(), "outcome", schedule=SCHEDULE).train(3_000_000)
-    assert share_of_pot(lossless(), trained.strategy) < 0.05
-
-
 def test_nested_buckets_solve_the_abstract_game():
     """The abstract figure goes on falling, 0.002 to 0.0004; the real one stays at the 0.04 that the buckets lose."""
     game = on_buckets(nested=True)
