@@ -44,7 +44,7 @@ def kernel_argument(value: Any) -> Any:
     return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
 
 
-class Reference:
+class StructPointer:
     """The struct of a named tuple, as a kernel's argument.
 
     address  of the struct
@@ -59,11 +59,11 @@ class Reference:
         self.address = self._words.ctypes.data
 
 
-def _reference(value: Any) -> Reference:
+def _reference(value: Any) -> StructPointer:
     """Return an instance's struct, made on first use."""
     if "_struct" not in vars(value):
-        vars(value)["_struct"] = Reference(value)
-    found: Reference = vars(value)["_struct"]
+        vars(value)["_struct"] = StructPointer(value)
+    found: StructPointer = vars(value)["_struct"]
     return found
 
 

@@ -20,7 +20,7 @@ from mccfr.games.betting import build_tree
 from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
-from mccfr.games.locks import Ranges, read_locks
+from mccfr.games.locks import LockRanges, read_locks
 
 _UNBUCKETED = (
     "game.name = {!r} needs an [abstraction]: path and recipe, as in runs/hunl-quick.toml; without one there would be "
@@ -41,7 +41,7 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
     deck, tree = _deck((0, 3, 1, 1), abstraction, base), build_tree(rules)
     return Game(
         "holdem",
-        replace(tree, locks=read_locks(config.locks or {}, tree, Ranges(deck))),
+        replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges(deck))),
         deck,
         big_blind_chips=float(config.blinds[1]),
         pot_chips=float(sum(rules.put_in)),

@@ -15,7 +15,7 @@ from mccfr.config.game_tables import HoldemSubgame
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
-from mccfr.games.locks import Ranges, read_locks
+from mccfr.games.locks import LockRanges, read_locks
 from mccfr.games.menu import MenuGame, line_edits, menu_targets
 
 _RIVER = 3
@@ -53,7 +53,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
         **line_edits(config.menu),
     )
     tree = build_tree(rules)
-    tree = replace(tree, locks=read_locks(config.locks or {}, tree, Ranges()))
+    tree = replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges()))
     cards = endgame_cards(endgame.board, endgame.reach, streets)
     return Game(
         "holdem-subgame",

@@ -36,7 +36,7 @@ _POSITIONS = {"oop": 0, "ip": 1, "big_blind": 0, "button": 1}
 Floats = npt.NDArray[np.float64]
 
 
-class Ranges:
+class LockRanges:
     """Parses ranges over K hands of hold'em, on every board, or over the buckets of a block.
 
     Ranges of buckets are written "#3,#5-#7:0.5"; preflop, also as ranges of hands.
@@ -91,7 +91,7 @@ class _Part(NamedTuple):
     is_range: bool
 
 
-def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: Ranges) -> Locks | None:
+def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: LockRanges) -> Locks | None:
     """Return the locks of a betting tree, or None if there are none.
 
     Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
@@ -123,7 +123,7 @@ def with_stated_locks(game: Game, document: Any) -> Game:
         return game
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
         raise ValueError("game.locks are no texts by line")
-    hands = Ranges(None if game.name == "holdem-subgame" else game.cards)
+    hands = LockRanges(None if game.name == "holdem-subgame" else game.cards)
     return replace(game, tree=replace(game.tree, locks=read_locks(given, game.tree, hands)))
 
 
@@ -160,7 +160,7 @@ def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[t
     return parts
 
 
-def _part(named: tuple[int, ...], text: str, block: int, hands: Ranges) -> _Part:
+def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _Part:
     """Parse one part of a lock: a probability for every hand, or a range."""
     match = _SHARE.fullmatch(text)
     if match is None:
@@ -171,7 +171,7 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: Ranges) -> _Part
     return _Part(named, np.full(hands.count(block), share), is_range=False)
 
 
-def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: Ranges) -> Floats:
+def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
     """Return [actions, K] probabilities of a lock, -1 where free."""
     labels, block = [tree.label[child] for child in tree.children(node)], int(tree.arrays.block[node])
     size = hands.count(block)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mccfr.config.toml_files import config_from
-from mccfr.runs.session import huge_pages
+from mccfr.runs.session import run_plan
 from mccfr.runs.session.run_plan import make_plan
 from storage import huge_page_counts
 from storage.mapping import HUGE_PAGE_BYTES, create_cells, map_anonymous, map_cells
@@ -90,10 +90,12 @@ def test_huge_pages_are_counted_of_the_mappings_that_hold_the_arrays(tmp_path, m
 
 @pytest.mark.parametrize("given", [False, True])
 def test_plans_say_what_to_switch_on(monkeypatch, given):
-    monkeypatch.setattr(huge_pages, "gives_huge_pages", lambda: given)
+    monkeypatch.setattr(run_plan, "gives_huge_pages", lambda: given)
     config = config_from({"game": {"name": "leduc", "ranks": 12}}, "test")
     assert make_plan(config, None)["huge_pages"] == {"given": given, "gain": 1.0, "advice": None}
-    monkeypatch.setattr(huge_pages, "_BYTES", tuple(np.array(huge_pages._BYTES) * 1e-6))  # as if tables were large
+    monkeypatch.setattr(
+        run_plan, "_HUGE_PAGE_BYTES", tuple(np.array(run_plan._HUGE_PAGE_BYTES) * 1e-6)
+    )  # as if tables were large
     found = make_plan(config, None)["huge_pages"]
     assert (found["given"], found["gain"] > 1) == (given, True)
     assert ("'echo advise > /sys/" in (found["advice"] or "")) != given

@@ -31,7 +31,7 @@ def is_small(game: Game) -> bool:
     return pairs <= _MOST_PAIRS and pairs * game.tree.nodes <= _MOST_PRODUCTS
 
 
-class HandValues(NamedTuple):
+class WalkValues(NamedTuple):
     """Values of one player's hands, in chips times the weight of the opponent's hands that they meet; H hands.
 
     total    [2] summed with the player's own weights: of the strategy, and of a best response
@@ -73,7 +73,7 @@ class ArrayWalk:
         """Return [2] values of a player's strategy and best response, as `Walk.values`."""
         return self._root(player, respond_from, {}) @ self._cards.reach[player][self._hands[player]]
 
-    def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> HandValues:
+    def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return the values of a player's hands and actions; `nodes` are decisions of the first street."""
         hands, first, actions = self._hands[player], dict[int, Floats](), []
         found = self._root(player, 0, first)
@@ -85,7 +85,7 @@ class ArrayWalk:
             if game.tree.arrays.player[node] == player:
                 out[:, hands] = [first[child][0].sum(axis=0) for child in children]
             actions.append(out)
-        return HandValues(found @ self._cards.reach[player][hands], value, actions)
+        return WalkValues(found @ self._cards.reach[player][hands], value, actions)
 
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
         """Return [2, N] values at the root."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.solvers.locked_tables import LockedCells
-from mccfr.solvers.public.array_walk import ArrayWalk, HandValues, is_small
+from mccfr.solvers.public.array_walk import ArrayWalk, WalkValues, is_small
 from mccfr.solvers.public.merged_rows import in_dtype, tree_by_rows
 from mccfr.solvers.public.narrow_rows import Int16Rows
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -115,7 +115,7 @@ class Walk:
         found: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player].astype(np.float64)
         return found
 
-    def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> HandValues:
+    def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return the values of a player's hands and actions, as `ArrayWalk.hand_values`, in the game's weights."""
         public, total, actions = self._public, self.values(player), []
         trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
@@ -128,7 +128,7 @@ class Walk:
                 below = self.root.value[FOLLOW, top : top + len(out)]
                 out[:, every.hand[entries]] = weight * below[:, every.column[entries]]
             actions.append(out)
-        return HandValues(total, weight * self.root.by_hand.value[0, FOLLOW], actions)
+        return WalkValues(total, weight * self.root.by_hand.value[0, FOLLOW], actions)
 
 
 def values(

@@ -26,7 +26,7 @@ from mccfr.evaluation import samples
 from mccfr.matches import bot_sessions
 from mccfr.matches.review import review_files
 from mccfr.runs.directory import run as run_directory
-from mccfr.runs.directory import run_status, stop
+from mccfr.runs.directory import run_status
 from storage import free_space
 
 SPOT = "--oop AA,QJs --ip KK,T9s --pot 40 --stack 20 --workers 0"
@@ -182,7 +182,7 @@ def at(world, tmp_path, monkeypatch, capsys):
     giving(mccfr.view, "open_shelf", None)
     monkeypatch.setattr(mccfr.view, "serve", lambda shelf, port, ready: told(port) or ready("URL"))
     monkeypatch.setattr(view_command, "_has_screen", lambda: True)
-    giving(stop, "stop_run", None)
+    giving(run_status, "stop_run", None)
     giving(cluster_status, "cluster_status", {"ranks": []})
     monkeypatch.setattr(cluster_commands, "_status_text", str)
     monkeypatch.setattr(launch, "see_through", lambda run, start, left, *given: told(start(1), given))
@@ -193,7 +193,6 @@ def at(world, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("webbrowser.open", told)
     giving(build, "Builder", made)
     giving(buckets, "Abstraction", opened)
-    monkeypatch.setattr("abstraction.comparison.agreement", lambda *_: {"flop": 1.0})
     monkeypatch.setattr(samples, "shared", lambda play, left, count, *_: told(count) or shared(play, left, 1))
 
     def run(line, *, room=True):
