@@ -20,7 +20,7 @@ def preflop(river):
 
 @pytest.fixture(scope="session")
 def shared_descriptions(river):
-    """Compute strengths once, and points once for each kind of features and number of workers, for all builds.
+    """Compute strengths once, and descriptions once for each features and workers, for all builds.
 
     test_strength.py shows that strengths do not depend on the number of workers.
     """

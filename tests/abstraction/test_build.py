@@ -58,7 +58,7 @@ def few_boards(monkeypatch):
 
 @pytest.fixture(scope="module")
 def few_flops(tmp_path_factory, shared_descriptions):
-    """As `flop`, of few boards clustered by histograms."""
+    """Return `flop` with few boards, clustered by histograms."""
     out = tmp_path_factory.mktemp("few")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(street_features, "BOARD_COUNTS", {**BOARD_COUNTS, 3: 120})
@@ -168,7 +168,7 @@ def crowded(few_boards, tmp_path):
 
 
 def short_of_memory(few_boards, tmp_path, monkeypatch):
-    """What the last street lacks is told before the first is built."""
+    """Check that a lack of memory for the last street is reported before the first is built."""
 
     def check(builder, street):
         if street == "river":
@@ -219,7 +219,7 @@ class StoppedError(Exception):
 
 
 def interrupt_inside(out, built, share):
-    """Build until a stage's clustering has come as far as `share` while every step is kept, and stop there."""
+    """Build until a stage's clustering has done the share `share`, with every step saved, and stop."""
 
     def progress(part, done):
         if part == "flop (1 of 1), clustering" and done >= share:
@@ -256,7 +256,7 @@ Builder(load_recipe(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]), sav
 
 @pytest.mark.slow
 def test_killed_at_random_moments_ends_with_the_same_bytes(tmp_path):
-    """All four streets, kill -9 ten times: the bytes of an undisturbed build, and every hand finds its bucket."""
+    """Kill a build of four streets ten times: the bytes are those of an undisturbed build."""
     path = tmp_path / "recipe.toml"
     path.write_text(
         "[flop]\nfeatures = 'histogram'\nbuckets = 600\nlevels = 2\n"

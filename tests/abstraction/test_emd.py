@@ -20,7 +20,7 @@ from abstraction.potential_aware import bucket_axes, bucket_positions, potential
 
 
 def weighted_medians(points, weights):
-    """Lower weighted median [D] of each coordinate of points [N, D], as the centre of one group of them all."""
+    """Return the lower weighted median [D] of each coordinate of points [N, D], one group's centre."""
     members = Members(np.arange(len(points), dtype=np.int32), np.array([0, len(points)]))
     return group_centres(points, weights, members, np.zeros((1, points.shape[1]), np.float32), EMD)[0]
 

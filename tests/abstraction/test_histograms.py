@@ -11,7 +11,10 @@ RUNOUTS = {3: 1081, 4: 46}
 
 
 def naive_histograms(river, board, bins):
-    """Counts per bin of a board's hands, run-out by run-out; ordered run-outs on the flop, halved at the end."""
+    """Return counts per bin of a board's hands, run-out by run-out.
+
+    Run-outs of a flop are ordered, so counts are halved.
+    """
     live = [card for card in range(52) if card not in board]
     counts = np.zeros((1326, bins), np.int64)
     for runout in combinations(live, 5 - len(board)):

@@ -74,7 +74,7 @@ def naive_lloyd(points, weights, centres, distance, steps):
 
 
 def equity_like(count, bins=12, seed=0):
-    """Cumulative histograms that vary in a few ways, as hands do, with many ties, and orbit sizes; no two the same."""
+    """Return distinct cumulative histograms with few directions, many ties, and orbit sizes, as hands have."""
     rng = np.random.default_rng(seed)
     middle, width = rng.beta(1.5, 1.5, (count, 1)), rng.uniform(0.03, 0.2, (count, 1))
     chance = np.exp(-0.5 * (((np.arange(bins) + 0.5) / bins - middle) / width) ** 2) + 1e-9

@@ -10,7 +10,7 @@ def combo(text):
 
 
 def by_definition(accepts):
-    """Weights 1 for the combinations that a predicate of (higher rank, lower rank, suited) accepts, ranks 2..14."""
+    """Return weight 1 for combinations that a predicate of (high rank, low rank, suited) accepts; ranks 2..14."""
     weights = np.zeros(COMBO_COUNT)
     for index in range(COMBO_COUNT):
         low, high = combo_cards(index)

@@ -42,7 +42,7 @@ SHARE = {0: 2, 1: 2, 2: 3}
 
 
 def strength(cards):
-    """[canonical boards, 1326] percentiles by the hand's cards, ties and all, moved a little from board to board."""
+    """Return [canonical boards, 1326] percentiles by the hand's cards, with ties, shifted by board."""
     value = np.array([sum(combo_cards(combo)) for combo in range(COMBO_COUNT)])
     moved = value + 37 * np.arange(BOARD_COUNTS[cards])[:, None] % 11 * cards
     found = moved * PERCENTILES // (moved.max() + 1)
@@ -98,7 +98,7 @@ def by_hand(tables, histories, hand, board):
 
 
 def seen(deck):
-    """[40, 6] what the dealer says of deals, and what is looked up by hand on the cards of the same deals."""
+    """Return [40, 6] buckets from the dealer, and from look-ups by hand for the same cards."""
     bucket, dealer = drawn(deck.with_opponent(replace(deck)), 40)
     hands = [(combo_index(*deal[:2]), combo_index(*deal[2:4])) for deal in dealer.cards.tolist()]
     return bucket, hands, [deal[4:8] for deal in dealer.cards.tolist()]

@@ -36,7 +36,7 @@ def concrete_hands(shape):
 
 
 def canonical(shape, hands):
-    """Least of the 24 relabellings of each hand [H, N], read as a number to base 52, by trying them all: [H] int64."""
+    """Return [H] int64 the least of the 24 relabellings of each hand [H, N], as numbers to base 52."""
     columns, least = np.ascontiguousarray(hands.T), np.full(len(hands), np.iinfo(np.int64).max)
     ends = np.cumsum(shape).tolist()
     exchanges = [  # which sort each round: bubble sort, all hands at once

@@ -160,7 +160,7 @@ def bounded_memory() -> Iterator[None]:
 
 
 def search(name: str, seconds: float, first: int, tell: Callable[[str], None]) -> Outcome:
-    """Feed fresh inputs for so long, from the seed `first` on; each new kind of finding is told and kept in the corpus.
+    """Feed new inputs for some seconds, from the seed `first`; print and keep each new kind of finding.
 
     Only the first finding of a place is kept.
     """

@@ -87,7 +87,7 @@ def _one_file(kept):
 
 
 def _with_file(kept, data, use):
-    """Use an artefact with one file replaced; what its manifest says of it is made true for every other input."""
+    """Use an artefact with one file replaced; every other input gets a matching manifest."""
     out, files = kept()
     name, _, content = data.partition(b"\n")
     path = out / Path(name.decode()).name

@@ -63,7 +63,7 @@ def make(rng):
 
 
 def read(data):
-    """What is said of the decision, or what the real line stands for."""
+    """Return the answer for the decision, or the readings of the real line."""
     game, _, line = data.decode(errors="surrogateescape").partition(" ")
     if game == "holdem":
         _translation().read(line)

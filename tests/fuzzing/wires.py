@@ -86,7 +86,7 @@ class _Wire:
         return 1 << 16  # of bytes that are sent at a time
 
     def _nothing(self, *_):
-        """Nobody waits, and nothing is to be set."""
+        """Do nothing: no thread waits, and no timeout is set."""
 
     settimeout = setblocking = setsockopt = shutdown = close = _nothing
 
@@ -112,7 +112,7 @@ def _server(name):
 
 
 def _values(rng, game):
-    """What pages send, with some in another's place."""
+    """Return values that pages send, some of them exchanged."""
     line = betted(rng, rules()) if game == "holdem" else walked(rng, _leduc().tree)
     cards = rng.sample(range(52 if game == "holdem" else 8), rng.choice((0, 1, 3, 4, 5)))
     board = "".join(card_text(card) for card in cards) if game == "holdem" else rng.choice(("", "2", "3", "A"))
@@ -175,7 +175,7 @@ def _answered(data):
 
 
 def _statuses(came):
-    """(status, what is wrong) of answers; `AssertionError` for what is none."""
+    """Yield (status, problem) of answers; `AssertionError` for an invalid answer."""
     while line := came.readline():
         assert line.startswith(b"HTTP/1."), line
         status, length = int(line.split()[1]), 0
@@ -228,7 +228,7 @@ def _match(name, seed):
 
 
 def _changed(rng, lines):
-    """Lines of a match as bytes: in some an action, a state or an end is another, some are gone or said twice."""
+    """Return a match's lines as bytes, with some actions, states or ends changed, missing or repeated."""
     lines = list(lines)
     for _ in range(rng.choice((0, 0, 1, 1, 2, 5))):
         place, kind = rng.randrange(len(lines)), rng.randrange(6)
@@ -275,7 +275,7 @@ def _bot(data):
 
 
 def _dealt(data):
-    """A match over a real connection, with a player who says what he says, whatever he is told."""
+    """Play a match over a real connection with a player who sends given lines, whatever comes."""
 
     def told(text):
         if "hung up" in text:

@@ -123,7 +123,7 @@ def test_damaged_cells_are_never_taken_for_sound(tmp_path, layout, damage):
 
 @BOTH
 def test_a_changed_bit_beside_the_cells_is_named(tmp_path, layout):
-    """In the head of a file, or in the index that ends it: what plain readers need, and our own do not look at."""
+    """Flip bits in a file's head or final index, which plain readers need and ours do not read."""
     path = written(tmp_path / "all", layout, tables())
     name = "tables.h5" if layout == "hdf5" else f"tables.zarr/{SPECS[0].name}/c/0/0"
     flip(path / name, 0 if layout == "hdf5" else -1)

@@ -109,7 +109,10 @@ def sum_of(content, kind):
 
 
 def check_manifests(state, found):
-    """Beside a whole manifest lies no damaged file, under a temporary name too (where names may still be missing)."""
+    """Check that no damaged file lies beside a whole manifest, under a temporary name too.
+
+    Names may still be missing there.
+    """
     for path, data in state.items():
         folder, _, name = path.rpartition("/")
         if name != "manifest.json" or not data or data[-1:] != b"\n" or "/.tmp-drop-" in path:

@@ -113,7 +113,7 @@ def steps(function, *arguments):
 
 
 def test_a_journal_is_written_anew_after_an_fsync_that_failed(tmp_path, monkeypatch):
-    """What a failed fsync has dropped, no second one brings to the disk: the whole file is written again."""
+    """Write the whole file again after a failed fsync, because a second fsync does not restore lost data."""
     journal, fsync = tmp_path / "journal", os.fsync
     assert steps(durable.append_line, journal, "one") == ["append", "fsync_file", "fsync_dir"]
 
@@ -137,7 +137,7 @@ def test_what_changes_a_file_or_makes_a_folder_waits_for_the_disk(tmp_path):
 
 
 def test_a_sync_reaches_the_system_when_all_of_the_content_has(tmp_path, monkeypatch):
-    """The length that the system knows when a file is synced is that of the whole; folders are synced, too."""
+    """Compare a file's length with its content at each fsync; folders are synced too."""
     synced = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor)))
     durable.write_file(tmp_path / "file", [b"x" * 10, b"y"])
@@ -200,7 +200,7 @@ def steps_of_dropping(folder):
 
 
 def test_trees_are_dropped_under_names_that_the_disk_has(tmp_path, monkeypatch):
-    """A power cut while files go may leave half of a tree: by then its new name must be there, and the old one gone."""
+    """Rename a tree durably before its removal, because a power cut may leave half of it."""
     right = ["rename", "fsync_dir", "remove_file", "remove_dir"]
     assert steps_of_dropping(tmp_path / "right") == right
     monkeypatch.setattr(durable, "fsync_dir", lambda _: None)  # planted: an fsync dropped in drop_trees

@@ -62,7 +62,7 @@ def test_anonymous_memory_goes_with_its_last_array():
 
 
 def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
-    """Where it does, a file that another process has made has them too."""
+    """Check that a file of another process has huge pages too, if shared memory supports them."""
     found = huge_page_counts.gives_huge_pages()
     with contextlib.closing(create_cells(tmp_path / "cells", (HUGE_PAGE_BYTES // 8,))) as block:
         mapped = map_cells(block.path, (HUGE_PAGE_BYTES // 8,))

@@ -74,14 +74,14 @@ def make_old(directory):
 
 @pytest.fixture(autouse=True)
 def places_of_our_own(tmp_path_factory, monkeypatch):
-    """Where sweeps look: not where other tests' runs die meanwhile."""
+    """Provide places for sweeps in which no other test's runs end."""
     monkeypatch.setattr(live_tables, "_SHARED_MEMORY", tmp_path_factory.mktemp("memory"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
 
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])
 def test_killed_at_any_step_nothing_is_left_for_good(tmp_path, layout):
-    """Of creating and closing: the next start finds all that is large, and all the rest when it is old enough."""
+    """Remove all large files at the next start, and the others once they are old enough."""
     done = subprocess.run(
         [sys.executable, str(STEPS), layout, str(tmp_path)], check=True, stdout=subprocess.PIPE, text=True
     )
@@ -153,7 +153,7 @@ def test_a_reused_process_id_does_not_keep_tables(tmp_path):
 
 
 def test_when_a_process_began_does_not_change_and_one_that_has_ended_never_did():
-    """As the system tells it, whatever the process does meanwhile; also while nobody has waited for its end."""
+    """Read a process's start time while it works, and after its end as a zombie."""
     began, held = stale_live_tables._start_ticks(os.getpid()), bytearray(64 << 20)
     assert began == stale_live_tables._start_ticks(os.getpid()) and held
     with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:

@@ -119,9 +119,9 @@ def test_twenty_thousand_hands_at_our_dealer(program):
 
 
 def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
-    """Two commands: the dealer with a program in one seat, and the bot; then the match is over, and stays so.
+    """Run a dealer with a program in one seat, and a bot, to the end of the match.
 
-    Of duplicate deals both tell the same interval, of pairs.
+    For duplicate deals both print the same interval over pairs.
     """
     log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
     of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
@@ -169,7 +169,7 @@ def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
 
 
 def test_a_signal_ends_a_dealer_and_its_match_goes_on(capsys, holdem, tmp_path):
-    """Status 143, one sentence, the hands in the log; the same command plays the others, as if nothing had been."""
+    """End with status 143 and one sentence; the same command plays the other hands."""
     log = tmp_path / "match.log"
     of = ("--hands", 30, "--seed", 4, "--with", "odd-size", "--json", "--log")
     seen = []
@@ -208,7 +208,7 @@ def free_port():
 
 
 def test_a_player_whose_line_is_cut_comes_back():
-    """The connection is shut in the middle of a hand, several times; nobody loses a hand by it."""
+    """Shut the connection during a hand, several times; no player loses a hand by it."""
     of, seen = plan(hands=12), []
     one = session("policy", finished=seen.append)
     with dealing(of, [guest(PROGRAMS["min-raise"], of)], ports=[0]) as (port, came, said):
@@ -365,7 +365,7 @@ def test_the_slumbot_command(capsys, holdem, tmp_path):
 
 
 def test_the_gtowizard_command(capsys, holdem, tmp_path):
-    """Hands, log and a verdict on the server's AIVAT; a key that others may read is told of, a wrong one refused."""
+    """Play hands and print the server's AIVAT; warn of a readable key, and refuse a wrong one."""
     key, log, said = tmp_path / "key", tmp_path / "hands.log", tmp_path / "declared"
     key.write_text("k3y")
     key.chmod(0o644)

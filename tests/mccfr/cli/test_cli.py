@@ -159,7 +159,7 @@ def test_a_name_that_no_file_can_have_is_bad_input(capsys, tmp_path, verb):
 
 @contextmanager
 def files_of_at_most(length):
-    """As on a full disk, what is written beyond so many bytes fails without a file's name."""
+    """Let writes beyond a number of bytes fail without a file's name, as on a full disk."""
     _, most = before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (length, most))
     try:

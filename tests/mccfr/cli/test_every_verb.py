@@ -48,7 +48,7 @@ class Command:
         self._capsys = capsys
 
     def __call__(self, *arguments):
-        """Exit status and standard output; a refusal is one sentence on standard error, whatever else is not 0."""
+        """Return exit status and standard output; a status other than 0 needs one sentence on standard error."""
         self._capsys.readouterr()
         status, out, err = call(self._capsys, *arguments)
         assert status in (0, 2), (arguments, status, err)
@@ -63,7 +63,10 @@ def command(capsys):
 
 
 def allowed(algorithm, game):
-    """Public chance sampling needs cards beside the tree, as CFR-BR; full width and deep CFR all boards in a list."""
+    """Return True if the algorithm suits the game.
+
+    Public chance sampling and CFR-BR need cards beside the tree; full width and deep CFR need listed boards.
+    """
     listed = ("whole deck",)
     refused = {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed, "cfr-br": CARDLESS}
     return game not in refused.get(algorithm, ())

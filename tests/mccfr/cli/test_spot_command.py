@@ -124,7 +124,7 @@ def test_without_bets_a_hand_is_worth_its_equity(capsys, board, equity):
 
 @pytest.mark.parametrize(("cap", "folded", "called"), [(None, 10, 30), (20, 10, 20)])
 def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
-    """Quads or nothing bet the pot into aces.  Nothing is worth as much betting as checking, and a call as a fold."""
+    """Bet the pot with quads or nothing into aces: nothing gains by bets, and a call equals a fold."""
     given = ["8d8c,7d6d", "--ip", "AhAd", "--pot", "100", "--stack", "100", "--bets", "1p", "--workers", "0"]
     limit = [] if cap is None else ["--rake-cap", str(cap)]
     found = answer(capsys, "Ks8s8h3d2c", "--oop", *given, "--rake", "10%", *limit, "--to", "0.02%")
@@ -209,7 +209,7 @@ POLAR = [
 
 @pytest.mark.parametrize(("calls", "bets", "worth", "free"), [(30, 1.0, 85, 35), (60, 0.5, 80, 30)])
 def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets, worth, free):
-    """Who calls too seldom is bluffed always, who calls too often never; what better answers would gain is told."""
+    """Bluff always against a caller who folds too often, and never against one who calls too often."""
     found = answer(capsys, *POLAR, "--lock", f"r150=c {calls}%", "--to", "0.02%")
     assert found["actions"][1]["frequency"] == pytest.approx(bets, abs=0.01)
     assert found["ev_chips"] == pytest.approx([worth, 100 - worth], abs=0.05)
@@ -220,7 +220,7 @@ def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets,
 
 
 def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
-    """It wins what `exact` says, of the policy and of what is written; the caller's part stays beside it, locked."""
+    """Compare the best response's gain with `exact`; the policy keeps the caller's locked part."""
     mccfr.Run(answer(capsys, *POLAR, "--lock", "r150=c 30%", "--to", "5%")["run"]).export("policy")
     best = mccfr.evaluate("policy", "exact").best_response_chips
     told = json.loads(call(capsys, "exploit", "policy", "kept", "--player", 0, "--json").out)
@@ -244,7 +244,7 @@ TURN = "--oop QQ+,AQs --ip QQ-99,ATs --pot 180 --stack 300 --bets 50%,1p/50% --r
 
 
 def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
-    """A share, ranges, and a pattern, on every board, in rows that nobody reaches as in others."""
+    """Lock a share, ranges and a pattern on every board, in reached and unreached rows."""
     locks = ["r180=c 25%; f 75%; r 0", "c=r270 QQ,AcTc:0.5; r180 AcTc:0.25", "oop:*/*=r 0"]
     found = answer(capsys, "QsJh2h7c", *TURN.split(), *(word for lock in locks for word in ("--lock", lock)))
     policy = mccfr.load_policy(mccfr.Run(found["run"]).export("policy"))

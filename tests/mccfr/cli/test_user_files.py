@@ -36,7 +36,7 @@ def run(tmp_path_factory):
 
 
 def writers(run, path):
-    """Command lines that write to a path, by what it is called."""
+    """Return command lines that write to a path, by name."""
     return {
         "dealer --log": (*DEALT, "--log", path),
         "dealer --phhs": (*DEALT, "--phhs", path),

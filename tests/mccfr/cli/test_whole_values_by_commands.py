@@ -83,7 +83,7 @@ def place(sound, tmp_path, monkeypatch):
 
 
 def replaced(document):
-    """The document, and each of its values and of those in its tables, replaced by `VALUES`: lists by place."""
+    """Yield the document, and each of its nested values, replaced by `VALUES`: lists by place."""
     yield [*VALUES]
     for key, old in document.items():
         yield [{**document, key: value} for value in VALUES]
@@ -92,7 +92,7 @@ def replaced(document):
 
 
 def difference(document, changed):
-    """What has changed of a document, for messages."""
+    """Return the change of a document, for messages."""
     if not isinstance(changed, dict):
         return changed
     return {key: value for key, value in changed.items() if value != document[key] or value is True}
@@ -106,7 +106,7 @@ def chosen(random, places, some):
 
 
 def problem(capsys, arguments):
-    """What is wrong with the end of a command: None, or a text."""
+    """Return the problem with a command's end, or None."""
     capsys.readouterr()
     try:
         status = command(*arguments)

@@ -251,7 +251,7 @@ def test_the_list_is_the_users_alone(own, tmp_path):
 
 
 def test_modules_imported_later_and_before_are_listed_too(tmp_path, monkeypatch):
-    """By a function of the module, by the user's program in Python, and below another folder on Python's path."""
+    """List modules imported by a function, by the user's program, and from another folder of the path."""
     (tmp_path / "late_games.py").write_text(
         "import sys\nsys.path.insert(0, "
         + repr(str(tmp_path / "lib"))

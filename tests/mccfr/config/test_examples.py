@@ -18,7 +18,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 
 def test_every_file_of_the_examples_is_shipped():
-    """What git knows below runs/ is what is copied out; what runs have made there is not."""
+    """Compare copied examples with git's files below runs/, without the output of runs."""
     folders = (RUNS, *(RUNS / name for name in ("abstractions", "experiments", "games")))
     kinds = {path.suffix for path in example_files()}  # a user may have put others beside them
     there = {path.relative_to(RUNS) for folder in folders for path in folder.glob("*.*") if path.suffix in kinds}

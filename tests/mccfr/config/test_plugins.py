@@ -65,7 +65,7 @@ def solved(folder, module, run="run"):
 
 
 def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_path):
-    """A file named like a module of Python's own is found by its configuration, and by nobody else."""
+    """Find a file with the name of a standard module from its configuration only."""
     (tmp_path / "colorsys.py").write_text(GAME)
     (tmp_path / "run.toml").write_text(CONFIG.format(module="colorsys", workers=0))
     sys.modules.pop("colorsys", None)
@@ -156,7 +156,7 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
 
 
 def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
-    """A module that leaves a mark where it is imported, on Python's own path, in every artefact that can name one."""
+    """Name a module, which records its import, in every artefact that can name one."""
     module, mark, run = tmp_path / "games_m.py", tmp_path / "mark", solved(tmp_path, "games_m", "runs/run")
     networks, policy = tmp_path / "networks", tmp_path / "policy"
     assert command("export", run, policy) == 0

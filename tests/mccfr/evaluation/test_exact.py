@@ -26,7 +26,7 @@ from mccfr.tables.strategy import tabulate, uniform_strategy
 
 
 def evaluate(config, choose=None):
-    """Evaluate uniform play, or what `choose` (of hand name and history) says: the chance of betting or calling."""
+    """Evaluate uniform play, or the chance of betting or calling by `choose` (hand name, history)."""
     game = build_game(config, RUNS)
     if choose is None:
         return evaluate_exact(game, uniform_strategy(game))
@@ -113,7 +113,7 @@ def test_akq_equilibrium():
     [(2, 1, 0.2, 0.45), (3, 1, 0.2, 0.675), (3, 0.5, 0.3, 0.7111111)],
 )
 def test_clairvoyance_equilibrium(streets, bet, probability, share):
-    """The bettor keeps the ratio of bluffs to nuts that makes calling worth nothing; 1/(1+b) of bets are called."""
+    """Bluff in the ratio at which a call is worth 0; 1/(1+b) of the bets are called."""
     ratio = (1 + 2 * bet) / (1 + bet)
     betting = [1, *(probability * ratio ** (streets - street) for street in range(streets))]  # mass up to each street
 

@@ -61,7 +61,7 @@ def test_a_flop_is_as_the_page_shows_it(source, found):
 
 
 def test_values_are_those_of_head_to_head(source, found):
-    """The strategy against itself on each run-out, whole hands with what is won behind the line alone: chip by chip."""
+    """Compare with the strategy against itself on each run-out, in chips won after the line."""
     units, tree = LineOnFlops(source, LINE, FLOPS, DRAWN, 0), source.game.tree
     inside = np.zeros(len(tree.parent), bool)
     inside[nodes_below(tree, find_node(tree, LINE))] = True

@@ -67,7 +67,10 @@ def test_boards_that_let_more_pairs_meet_weigh_more(monkeypatch):
 
 
 def pairs_value(games, strategy, board):
-    """Chips of player 0 summed over all pairs of hands that a board leaves, pair by pair; `games` are the players'."""
+    """Return the chips of player 0 summed over all pairs of hands that a board leaves.
+
+    `games` are the players' games.
+    """
     game, masks = games[0], games[0].cards.hand_masks()
     hands = np.flatnonzero((masks & card_masks(np.array([board], np.int16))) == 0)
     buckets = [game.cards.board_buckets(board)[:, hands] for game in games]
@@ -131,7 +134,10 @@ def boards_played(monkeypatch, game, **options):
 
 @pytest.mark.parametrize("game", [deck_game(), game_of("turn")], ids=["whole deck", "listed"])
 def test_strategies_are_not_measured_on_the_boards_they_were_trained_on(monkeypatch, game):
-    """Public chance sampling and evaluation with one seed: other boards off the deck, or listed ones in other order."""
+    """Draw other boards in evaluation than in public chance sampling of the same seed.
+
+    Listed boards come in another order.
+    """
     measured = boards_played(monkeypatch, game, boards=12, seed=5)
     assert measured == boards_played(monkeypatch, game, boards=12, seed=5) and len(set(measured)) == 12
     training = PublicChanceSampling(game, seed=5)._source

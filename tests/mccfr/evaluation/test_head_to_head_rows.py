@@ -48,7 +48,7 @@ FORMS = ("uint8", "uint16", "float32 sums", "float64 sums", "float32 sums, slot 
 
 
 def stored(game, form, seed):
-    """A strategy with rows in a form, and the same as dense arrays; a fifth of the buckets was never reached."""
+    """Return a strategy with rows in a form, and as dense arrays; a fifth of the buckets is unreached."""
     rng, rows, dense = np.random.default_rng(seed), [], []
     for block, (buckets, slots) in enumerate(zip(game.buckets.tolist(), game.tree.row_slots.tolist(), strict=True)):
         sums = rng.random((buckets, slots)) ** 4 * (rng.random((buckets, slots)) < 0.7)
@@ -92,7 +92,7 @@ def test_rows_in_any_form_are_read_as_dense_ones(form):
 @pytest.mark.parametrize("near", [True, False], ids=["near", "where they lie"])
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_in_any_form_win_what_dense_ones_win(monkeypatch, form, near):
-    """To the last bit, hands with rows of their own and hands that share them, listed boards and the whole deck."""
+    """Compare bits for own and shared rows, listed boards and the whole deck."""
     if not near:
         monkeypatch.setattr(module, "NEAR_BYTES", -1)
     for game in (game_of("leduc"), game_of("leduc, suits merged"), game_of("turn"), deck_game()):
@@ -136,7 +136,7 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards", "turn"])
 def test_street_trees_have_their_rows_side_by_side(name):
-    """Each row of a block belongs to one street tree; so what is gathered for it is no more than it needs."""
+    """Check that each row of a block belongs to one street tree, which gathers no other rows."""
     game = game_of(name)
     trees = street_trees(game.tree)
     (first, stop, _slots), width = _row_spans(
@@ -236,7 +236,7 @@ def test_arrays_outside_of_memory_have_no_name_and_say_where_there_is_no_room(tm
 
 
 def large_game(sizes, buckets):
-    """Two streets, two bets of many sizes on each, and many buckets: far more rows than are walked at a time."""
+    """Return a game of two streets with many bet sizes and buckets, and more rows than one walk takes."""
 
     def targets(state):
         steps = [state.to_call + 10 * (1 + k) for k in range(sizes)]

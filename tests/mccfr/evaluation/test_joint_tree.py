@@ -92,9 +92,9 @@ class Player:
 
 
 def chips_of_deal(players, result, redrawn):
-    """What player 0 gets on average with one deal: every action and every draw.
+    """Return the mean chips of player 0 with one deal, over all actions and draws.
 
-    redrawn  a planted error: a side draws anew at each of its decisions what the line stands for
+    redrawn  a planted error: a side draws its reading of the line again at each decision
     """
     rules = players[0].translation
 
@@ -305,7 +305,7 @@ def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
 
 
 def test_trees_without_real_bets_must_be_the_same():
-    """A menu beside a game whose every bet is in its tree: which bets are legal is said by one of the two alone."""
+    """Refuse a game with a menu beside a game whose tree has all bets: only one states the legal bets."""
     short = msgspec.structs.replace(DEEP, stack=6)
     every = build_game(short, None)
     with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):

@@ -52,7 +52,7 @@ def other_bets():
 
 
 def own_buckets(game):
-    """The same game; player 1's buckets are numbered backwards, so that each player has a map of his own."""
+    """Return the same game with player 1's buckets numbered backwards, so that maps differ."""
     cards = game.cards
     bucket = []
     for both, counts in zip(cards.bucket, cards.buckets, strict=True):

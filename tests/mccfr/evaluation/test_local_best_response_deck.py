@@ -95,7 +95,7 @@ def test_units_are_deals_of_nine_cards():
 
 
 def test_weights_are_probabilities_on_every_street():
-    """Where nothing has been played, the hands beside any board weigh 1 together, and each as much as it may."""
+    """Check that hands on any board have equal weights of total 1 before any action."""
     board, hands, _ = table().deal(3)
     dealt = DeckHand(board, hands[0])
     weight = dealt.prior()
@@ -172,7 +172,7 @@ def test_a_responder_who_sees_the_river_early_is_caught(monkeypatch):
 
 
 def played_out(lines, rows, seat, unit, policy_seat):
-    """Chips of one hand in which the policy holds the other hand of the unit, and sits at the table itself."""
+    """Return the chips of a hand in which the policy holds the other hand and sits at the table."""
     board, hands, _ = table().deal(unit)
     responder, dealt = Responder(lines, rows, seat, all_of_them), DeckHand(board, hands[seat])
     policy_seat.deal(1 - seat, combo_text(hands[1 - seat]), unit)
@@ -205,7 +205,7 @@ def played_out(lines, rows, seat, unit, policy_seat):
 @pytest.mark.slow
 @pytest.mark.parametrize(("setting", "hands"), [("2", 3000), ("fcpa", 800)])
 def test_it_is_what_hands_played_out_win(setting, hands):
-    """Nothing is averaged in the second: the policy has a hand, draws what it takes bets for, and sits at the table."""
+    """Compare with hands in which the policy draws its hand, readings and actions."""
     side = random_side()
     lines, rows = ResponderBetting(real_betting(GAME), setting), PolicyRows(side)
     units, seat_of_policy = _DeckSamples(side, lines, 0), Seat(random_policy.policy(), seed=9)

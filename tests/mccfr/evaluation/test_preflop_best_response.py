@@ -99,7 +99,10 @@ def test_each_unit_is_scored_by_a_choice_of_the_others():
 
 
 def population(first, boards, spread):
-    """Boards whose ways out differ by `spread` on average, and by 1 from board to board, those alike together."""
+    """Return boards whose alternatives differ by `spread` on average, sorted by similarity.
+
+    Single boards differ by 1.
+    """
     random = np.random.default_rng(1)
     shape = (boards, *first._shape)
     slope = np.linspace(-1, 1, boards)[:, None, None, None]
@@ -144,7 +147,7 @@ def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(un
 
 
 def test_the_width_of_the_estimate_is_of_what_differs_within_strata():
-    """Two strata of ten boards, of which two are drawn each: how they differ from each other leaves nothing open."""
+    """Draw two of ten boards from each of two strata: differences between strata add no width."""
     strata = BoardStrata(np.array([0, 0, 1, 1]), np.array([10.0, 10.0]), listed=True)
     assert preflop_best_response._jackknife(0.0, np.array([1.0, 1.0, 5.0, 5.0]), strata)[1] == 0
     width = preflop_best_response._jackknife(0.0, np.array([0.0, 2.0, 5.0, 5.0]), strata)[1]

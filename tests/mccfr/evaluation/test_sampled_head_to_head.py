@@ -31,7 +31,7 @@ DEALS, SEED = 7, 5
 
 @cache
 def both_averages():
-    """The two averages of a short run on 5-flop hold'em: of all networks by reach, and of one network of shares."""
+    """Return both averages of a short run on 5-flop hold'em: of all networks, and of one network."""
     dealt = trained("5-flop hold'em").state
     made = average_tables([dealt.fit_average(player, 3) for player in range(2)], 3)
     return (
@@ -45,7 +45,7 @@ def side(asked):
 
 
 def walked(first, second, hands, node=0):
-    """[K] chips of player 0 where `first` plays for him and `second` against him, by asking at every decision."""
+    """Return [K] chips of player 0, who plays `first` against `second`, asked at every decision."""
     game = first.game
     arrays, tree = game.tree.arrays, game.tree
     if arrays.kind[node] == TERMINAL:
@@ -58,7 +58,7 @@ def walked(first, second, hands, node=0):
 
 
 def test_what_averages_win_on_deals_is_what_asking_at_every_decision_says(monkeypatch):
-    """Deals in parts of three, so that what is met does not depend on how many go together."""
+    """Play deals in groups of three, so that results do not depend on the group size."""
     monkeypatch.setattr(sampled_head_to_head, "_TOGETHER", 3)
     explicit, shares = both_averages()
     found = head_to_head_on_deals(side(explicit), side(shares), DEALS, SEED)

@@ -120,7 +120,7 @@ def test_a_signal_for_all_processes_is_for_the_first_one_to_heed(tmp_path, numbe
 
 
 def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch):
-    """A worker that nobody knows of keeps the program from ending, for it waits for work and the program for it."""
+    """Leave no unknown worker: the program would wait for it, and it for work."""
     fork, signalled = os.fork, []
 
     def fork_and_be_stopped():

@@ -37,7 +37,7 @@ def game(name):
 
 
 def defined(game, strategy):
-    """[2, S] by street what is lost, and what the best action of a bucket would save: means over both seats."""
+    """Return [2, S] by street the loss, and the gain of a bucket's best action: means over seats."""
     deals, (_, hands, chains, *_) = all_deals(game), dealt_hands(game)
     arrays, losses = game.tree.arrays, np.zeros((2, game.tree.streets))
 
@@ -92,7 +92,7 @@ def solved(game):
 
 
 def test_who_always_checks_and_folds_loses_a_chip_by_training():
-    """A bet would win the pot: a jack 2 chips more than a check, a queen 1, a king nothing; from either seat."""
+    """Compare a bet, which wins the pot, with a check: a jack gains 2 chips, a queen 1, a king 0."""
     for made in (game_of("kuhn"), by_twos(game_of("kuhn"))):
         found = self_consistency(Profile(made, tabulate(made, lambda node, bucket: [1, 0])))
         assert found.lost[0] == pytest.approx(1) and found.training == found.streets
@@ -138,7 +138,7 @@ class Flops(DeckOfClasses):
     """Buckets of boards of any street."""
 
     def board_row(self, street, board):
-        """As `WholeDeck.board_row`."""
+        """Return the row of `WholeDeck.board_row`."""
         return self.board_buckets(board)[street]
 
 

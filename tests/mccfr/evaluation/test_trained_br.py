@@ -92,7 +92,7 @@ def test_no_seed_is_above_the_exact_figure():
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_the_policy_stands_still(sampler):
-    """Its rows are what they were to the last bit, and it plays by its own buckets."""
+    """Compare the policy's rows bit by bit after training; it plays by its own buckets."""
     side = side_of("blind")
     training = Training(responder_game(side.game, None).game, side, 3, sampler)
     training.train(5_000, 1, lambda: False)
@@ -123,9 +123,10 @@ def another():
 
 
 def luck(seeds, *, nodes, planted=None):
-    """[seeds, 2] by how much the figure of each seat is above what the responder that was chosen wins on all boards.
+    """Return [seeds, 2] the excess of each seat's figure over the chosen responder's gain on all boards.
 
-    Two boards are played.  What they are worth to another responder, more than all boards, is taken off: its mean is 0.
+    Two boards are played. The value of these boards to another responder, beyond that of all boards, is subtracted; its
+    mean is 0.
     """
     side, found = side_of("blind"), []
     known = responder_game(side.game, None)
@@ -183,7 +184,7 @@ def test_planted_training_boards_in_the_score_are_caught():
 
 
 def found_by(side, **options):
-    """What is found, without the words."""
+    """Return the result without its texts."""
     return trained_best_response(side, nodes=9_600, boards=4, seed=2, **options)
 
 

@@ -238,7 +238,7 @@ def test_a_longer_experiment_goes_on_with_the_same_runs(finished, tmp_path):
 
 
 def test_variants_meet_only_at_points_at_which_both_were_measured(tmp_path, capsys):
-    """Six points, then three, of which one is new, and one more variant: the same algorithm by another name."""
+    """Compare six points, then three of which one is new, with one more variant of the same algorithm."""
     path, out = tmp_path / "kuhn.toml", tmp_path / "out"
     path.write_text(measured_at([1, 3, 10, 40, 120, 400], FIRST))
     assert call(capsys, "compare", path, out).status == 0

@@ -30,7 +30,7 @@ TRANSCRIPT = (DATA / "acpc_transcript.txt").read_text().splitlines()
 
 
 def matches():
-    """The two matches of the transcript: their logs' hands, and messages as (whether to the player, seat, line)."""
+    """Return the two matches of the transcript: logged hands, and messages as (to player, seat, line)."""
     found = []
     for line in TRANSCRIPT:
         if line.startswith(("# PART 1", "# PART 3")):
@@ -80,7 +80,7 @@ def test_states_are_written_as_they_are_read():
 
 
 def test_our_dealer_says_what_the_real_one_did():
-    """The hands of the transcript, by the cards and players that they had: every message of both players, in order."""
+    """Deal the transcript's hands again: every message to both players is the same, in order."""
     for logged, messages in matches():
         for number, line in enumerate(logged):
             hand = read_hand(line)
@@ -160,7 +160,7 @@ test_refusals = refusals(
 
 @pytest.mark.parametrize("name", ["always-call", "min-raise", "odd-size", "always-all-in", "random", "policy"])
 def test_hands_against_our_dealer_are_legal(name):
-    """A local twin of the long match: nothing illegal, nothing passed over, and players see what the log says."""
+    """Play a local twin of the long match: all actions are legal, and players see the log's hands."""
     warned, seen = [], []
     of = plan(hands=40)
     at = dealer(of, warned=warned.append)
@@ -184,7 +184,7 @@ def test_deals_are_duplicate_where_they_should_be():
 
 
 class Rude(Program):
-    """Says what is not legal."""
+    """A player who sends illegal actions."""
 
     said = ("f", "r1", "r123456", "r", "b300", "x", "r-5", "", "r1e3")
 

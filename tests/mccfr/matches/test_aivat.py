@@ -213,7 +213,7 @@ def test_of_a_player_who_does_not_heed_his_hand_every_hand_counts(name):
 
 
 class SolvedAgain(Table):
-    """Leduc, whose second street is solved again: the seats know the strategy before it, and public states."""
+    """Leduc with a re-solved second street: seats know the strategy before it, and public states."""
 
     range_of = resolving_seat.ResolvedRange
 
@@ -225,7 +225,7 @@ class SolvedAgain(Table):
         self.seat.resolver = SimpleNamespace(street=1, at=self.public_state)
 
     def public_state(self, position, line, state, board):
-        """As `Resolver.at`."""
+        """Return the state of `Resolver.at`."""
         at, boards = self.betting.start()[0], self.dealing.path(state.street, board)
         for each, action, lies in line:
             assert each == at and lies == boards[each.street]

@@ -30,7 +30,7 @@ def connected(port, said=b"", address="127.0.0.1"):
 
 
 def ended(connection):
-    """Whether the other side hangs up."""
+    """Return True if the other side closes the connection."""
     with connection, suppress(ConnectionError):
         while connection.recv(1 << 16):
             pass
@@ -112,7 +112,7 @@ def test_only_so_many_wait_at_a_door():
 
 
 def test_a_flood_takes_no_longer_than_an_answer_may():
-    """Comments, and lines that answer nothing, for as long as they are taken: time and what is told are bounded."""
+    """Send comments and wrong lines while the dealer reads: time and messages are bounded."""
     of = plan(hands=2)
     for data in (b"# hello\r\n", b"nonsense\r\n", b"\n", b"nonsense" + 4_000 * b"x" + b"\r\n"):
         clock = Clock(response=0.3)
@@ -197,7 +197,7 @@ def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
 
 
 def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
-    """He would have the next that is cut."""
+    """Refuse a client at a full table, who would get the next free seat."""
     of = plan(hands=8)
     with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, said):
         sitting = Raw(port)
@@ -222,7 +222,7 @@ def seated(said, players):
 
 
 def play(port, name="always-call", *, one=None):
-    """A player in a thread of his own."""
+    """Run a player in a thread."""
 
     def run():
         with suppress(TableError, ConnectionError):
@@ -245,7 +245,7 @@ def test_with_a_port_each_both_may_be_cut_at_once():
 
 
 def test_players_who_cannot_be_told_apart_end_a_match():
-    """Both from one address and at one port: the seats could be exchanged, and nobody would know."""
+    """End a match of two clients from one address and port, whose seats could be exchanged."""
     with dealing(plan(hands=6), ports=[0]) as (port, came, said):
         seated(said, [connected(port, VERSION), connected(port, VERSION)])
         play(port).join()
@@ -253,7 +253,7 @@ def test_players_who_cannot_be_told_apart_end_a_match():
 
 
 def test_who_leaves_before_the_match_has_no_seat():
-    """His seat is the next one's, and the second player's remains."""
+    """Give the seat of a client who leaves to the next one; the second player's seat stays."""
     with dealing(plan(hands=2), ports=[0]) as (port, came, said):
         connected(port, VERSION).close()
         for thread in [play(port), play(port)]:

@@ -67,7 +67,7 @@ def found(path, game=GAME):
 
 
 def slumbots(hand):
-    """A hand as Slumbot's server tells it to who sits at the big blind; its own cards where they were shown."""
+    """Return a hand as Slumbot's server sends it to the big blind, with shown cards."""
     played, text, street = follow_actions(rules(), actions_of(hand.betting)), "", 0
     for state, action in zip(played.states, played.actions, strict=True):
         text += "/" * (state.street - street)
@@ -188,7 +188,7 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
 
 
 def test_slumbots_hands_are_those_that_a_client_kept(tmp_path):
-    """Answers of the double's, the last of each hand; whoever sits where, chips are those of cards and betting."""
+    """Read the double's last answer to each hand: chips follow from cards and betting in both seats."""
     double, kept = Double(player("random"), seed=2), []
     for _ in range(30):
         answer = double.post("new_hand", {"token": double.token})

@@ -185,7 +185,7 @@ class Redrawing(Seat):
 
 
 def after_an_odd_raise(board):
-    """What follows r250 and a call, for all hands: {second action: [H]}, and the same for a seat that draws again."""
+    """Return the strategy after r250 and a call: {second action: [H]}, and for a seat that draws again."""
     seen, seat = ObservedRange(Seat(policy()), 0), Seat(policy())
     state, _ = seat.betting.start()
     seen.see(state, "r250")
@@ -254,7 +254,7 @@ def hand_strengths(hand):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_sessions_are_legal_and_keep_step(name, tmp_path):
-    """`play_hand` raises where a player is elsewhere; PokerKit reads all that is written, and pays out the same."""
+    """Play hands, in which `play_hand` checks both players; PokerKit reads them and pays the same."""
     check_with_pokerkit(session(name, 40), tmp_path)
 
 
@@ -370,7 +370,7 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
 
 
 def test_the_log_holds_the_hands_that_were_scored(monkeypatch, tmp_path):
-    """Of a policy that says it is of whole hold'em: what PokerKit pays out has the mean of the chips, by name."""
+    """Compare PokerKit's payments of a log with the mean of the chips, by name, for whole hold'em."""
     monkeypatch.setattr(
         match_series,
         "open_player",
@@ -417,7 +417,7 @@ def test_everybody_meets_everybody_on_the_same_deals(names, capsys):
 
 
 def test_the_interval_of_a_mean_is_over_deals_that_all_matches_share(names):
-    """Shares of the same deals are one unit: intervals of matches put together as if they were independent differ."""
+    """Count shares of one deal as one sample; independent matches would give another interval."""
     opened = [open_player(name).contender for name in names]
     units = np.array([match((opened[0], other), 200, 1).pairs[:, 2] for other in opened[1:]]).mean(axis=0)
     mean, interval = ratio95(units, np.ones(len(units)))

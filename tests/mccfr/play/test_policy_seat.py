@@ -63,7 +63,7 @@ def test_a_seed_and_a_hand_decide_everything():
 
 
 def test_a_bet_is_read_once():
-    """What was drawn on the flop holds on the turn; over many hands, readings have the mapping's frequencies."""
+    """Keep the flop's reading on the turn; over many hands readings have the mapping's frequencies."""
     found, seat = Counter(), Seat(policy(), seed=5)
     for number in range(1_000):
         seat.deal(1, "AsKd", number)
@@ -128,7 +128,7 @@ def test_what_cannot_be_is_refused():
 
 @pytest.mark.parametrize("config", [KuhnGame(), LeducGame(), TOY], ids=["kuhn", "leduc", "two hole cards"])
 def test_seats_play_every_game_of_the_poker_family(tmp_path, config):
-    """From files, against a player who does anything; a choice is of positive probability, its range row the same."""
+    """Play policies from files against random actions; each choice has positive probability."""
     seat = Seat(Policy.open(write_random(tmp_path / "policy", config)), seed=1)
     other, lines = PROGRAMS["random"](seat.betting, seed=2), set()
     for number in range(100):

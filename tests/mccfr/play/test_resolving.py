@@ -91,7 +91,7 @@ def exploitability(game, strategy):
 
 
 def within_bound(game, strategy, found):
-    """Whether re-solving has given away no more than its gaps say."""
+    """Return True if re-solving gives away no more than its gaps."""
     before, after = (exploitability(game, each) for each in (strategy, found.strategy))
     return (
         after <= before + found.bound_chips.sum() / 2 + ROUNDING
@@ -103,18 +103,18 @@ def within_bound(game, strategy, found):
 
 
 def player_0_wins(method, reach=False):
-    """What player 0 wins of Coin Toss by a best response, once player 1's guess was solved again."""
+    """Return player 0's best-response value of Coin Toss after player 1's guess is re-solved."""
     game, strategy = coin_toss()
     found = resolve_street(game, strategy, 1, method, Effort(500), players=(1,), reach=reach).strategy
     return evaluate_exact(game, found).best_response_chips[0], found.probability[3][0]
 
 
 def test_coin_toss_by_its_numbers():
-    """An equilibrium gives player 0 nothing and guesses heads with 1/4, by the paper; the rest follows from it.
+    """Compare with the paper: an equilibrium gives player 0 nothing and guesses heads with 1/4.
 
-    Of what is played, 3/5 are heads, so unsafely all guesses are: he sells heads for 1/2 and plays tails for 1.  With
-    both hands worth 0 to him in play, guesses of one half are all that is safe.  But he gives away 1/2 whenever he
-    plays heads, and with that gift the smaller of 2q - 1/2 and 1 - 2q is largest at q = 3/8.
+    Of the played coins 3/5 are heads, so unsafe re-solving always guesses heads. Player 0 then sells heads for 1/2 and
+    plays tails for 1. If both hands are worth 0 in play, only guesses of one half are safe. But player 0 gives away 1/2
+    by playing heads. With this gift the smaller of 2q - 1/2 and 1 - 2q is largest at q = 3/8.
     """
     game, strategy = coin_toss()
     assert evaluate_exact(game, strategy).best_response_chips[0] == pytest.approx(0.25)
@@ -157,14 +157,14 @@ def test_safe_resolving_of_fifty_blueprints():
 
 
 def test_gifts_keep_within_the_bound():
-    """Sums of gifts are used up along the path, and never twice: of a strategy that gives much away."""
+    """Use sums of gifts along the path once, for a strategy that gives much away."""
     game = game_of(LEDUC)
     strategy = random_strategy(game, 3)
     assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(40), reach=True))
 
 
 def shared_out(module):
-    """By line, all that spots may add to alternatives over four times what hands give away before: checks and calls."""
+    """Return, by line, the spots' additions to alternatives over four times the gifts of hands before."""
     game, found = game_of(LEDUC), []
     strategy, cards = random_strategy(game, 3), game.cards.listed()
     for node in all_spots.roots(game, 1):
@@ -180,7 +180,7 @@ def shared_out(module):
 
 
 def test_spots_share_a_gift():
-    """A pair of hands leaves four boards, and on each the gift of what is met there; planted: all of it on each."""
+    """Divide a gift among the four boards that a pair of hands leaves; planted: all of it on each."""
     assert shared_out(all_spots) == pytest.approx([1, 1])
     wrong = mutant(all_spots, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
     assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
@@ -215,7 +215,7 @@ def test_nested_resolving_keeps_within_its_bound():
 
 
 def loses_behind(kind, module=all_spots):
-    """What the good strategy with the random second street loses once that and the third are solved again."""
+    """Return the good strategy's loss with a random second street after both later streets are re-solved."""
     game, _, strategy = three_streets()
     found = module.resolve_street(game, strategy, 1, kind, Effort(60))
     assert within_bound(game, strategy, found)
@@ -224,7 +224,7 @@ def loses_behind(kind, module=all_spots):
 
 @pytest.mark.parametrize(("kind", "most"), [("resolving", 0.1), ("maxmargin", 0.12)])
 def test_hands_that_stay_out_are_answered(kind, most):
-    """Before and after it an equilibrium is played, so that one is left to be found; planted: nobody errs."""
+    """Play an equilibrium before and after, so that one can be found; planted: no mistakes."""
     assert loses_behind(kind) < most
     assert loses_behind(kind, mutant_whole(("0.5 / (cfr.iteration + 1)", "0.0"))) > most
 
@@ -236,7 +236,7 @@ LOOSE = ("MOST_GIVEN = 0.005", "MOST_GIVEN = 1e9")
 
 
 def sampled(strategy, *edits):
-    """A strategy of three streets, solved again from the second on sampled boards; whatever it gives away is played."""
+    """Return a three-street strategy, re-solved from the second on sampled boards, whatever it gives away."""
     module = mutant_whole(LOOSE, *edits)
     return module.resolve_street(three_streets()[0], strategy, 1, "resolving", Effort(25), players=(0,), merged=True)
 
@@ -266,7 +266,7 @@ def test_errors_of_sampled_solving_are_caught(edit):
 
 
 def answered_values(module=sampled_board_responses):
-    """What an opponent's hands win on all boards, by what he knows before the last street and responses on it."""
+    """Return the opponent's values on all boards, with responses on the last street."""
     game, good, strategy = three_streets()
     here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=True)
     ranges, tables = here.ranges(strategy), here.tables(good)
@@ -295,7 +295,7 @@ def test_a_response_to_another_range_is_caught():
 
 
 def begun(iterations, share, module=solve, monkeypatch=None, merged=True):
-    """Chips that are given away of an equilibrium, begun with nothing and with it, as a share of the pot may be."""
+    """Return the chips given away from an equilibrium, with and without its start, by allowed share."""
     game, good, _ = three_streets()
     here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=merged)
     ranges, tables = here.ranges(good), here.tables(good)
@@ -315,7 +315,7 @@ def test_what_is_solved_begins_with_the_strategy_in_force(monkeypatch, merged, i
 
 
 def test_what_gives_away_too_much_is_not_played(monkeypatch):
-    """But the strategy in force; planted: nobody looks."""
+    """Play the strategy in force instead; planted: no check."""
     assert begun(1, 1e-6, monkeypatch=monkeypatch)[1] < 1e-6
     wrong = mutant(solve, ("not found.excess_chips > MOST_GIVEN", "not found.excess_chips > 1e9 * MOST_GIVEN"))
     assert begun(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
@@ -376,7 +376,7 @@ TWO_CARDS = msgspec.structs.replace(THREE_STREETS, ranks=3, hole_cards=2, max_ra
 
 
 def test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound():
-    """Merged by suits; solved apart they differ by what rounding makes of several best strategies, and by more."""
+    """Merge hands by suits; solved apart, rounding selects among several best strategies."""
     game = poker(TWO_CARDS)
     strategy = random_strategy(game, 4)
     found = resolve_street(game, strategy, 1, "maxmargin", Effort(30))
@@ -414,7 +414,7 @@ def beyond_bound(wrong, strategy, method="resolving"):
 
 
 def self_play(here, player, other, tables):
-    """Values of a player's hands as he plays, not as he might."""
+    """Return the values of a player's hands under the player's own strategy."""
     reach = here.weights.copy()
     reach[1 - player] = other
     walk = Walk(here.public._replace(reach=reach), tables)
@@ -449,7 +449,7 @@ def test_errors_of_the_gadget_are_caught(make_wrong, make_strategy):
 
 
 def learned_short(module, kind):
-    """What the opponent's average range, learned against fixed values of his hands, wins less than his best."""
+    """Return the loss of the opponent's average range, learned against fixed values, to the best one."""
     rng, values = np.random.default_rng(3), np.array([-2.0, 5.0, 1.0, 4.0, 0.5, 3.0])
     dealt, alternatives, met = rng.uniform(0.5, 1, 6), rng.normal(size=6), np.array([1.0, 9.0, 2.0, 0.0, 5.0, 3.0])
     gadget = getattr(module, kind)(*([dealt, alternatives, met] if kind == "Maxmargin" else [dealt, alternatives]))
@@ -470,7 +470,7 @@ def test_gains_of_hands_that_do_not_weigh_what_they_meet_are_caught():
 
 
 def test_an_own_range_not_updated_after_a_re_solve_is_caught():
-    """The last street is solved with the range that the second street's blueprint made, and not its re-solve."""
+    """Plant the error: solve the last street with the range of the second street's blueprint."""
     game, solved, strategy = three_streets()
     wrong = mutant(all_spots, ("ranges, before = spot.ranges(strategy)", "ranges, before = spot.ranges(BLUEPRINT)"))
     wrong.BLUEPRINT = strategy

@@ -110,9 +110,9 @@ def test_a_bet_that_the_endgame_has_not_is_solved_again():
 @pytest.mark.parametrize("method", ["maxmargin", "resolving", "unsafe"])
 @pytest.mark.parametrize("street", ["river", "turn"])
 def test_a_hand_is_taken_over_whatever_was_bet_at_this_seat(street, method):
-    """Own bets that the tree lacks, before the street that is solved again and on it, are translated as the opponent's.
+    """Translate own bets that the tree lacks, before and on the re-solved street, as the opponent's.
 
-    So a seat goes on after a restart, or where another program has played before it.
+    So a seat can continue after a restart, or after another program.
     """
     settings = replace(SMALL, street=street, method=method, turn_menu=SMALL.menu)
     seat = ResolvingSeat(policy(), settings)
@@ -166,7 +166,7 @@ def test_a_flop_is_solved_and_carried_on():
 
 
 def test_a_flop_begins_with_the_policy():
-    """What his alternatives are values against is the policy on all streets, where every bet is its tree's."""
+    """Compute alternatives against the policy on all streets, with the bets of its tree."""
     seat = on_the_flop(policy(SMALL.menu), "cc")
     here, tree = seat.public_state(), seat.policy.game.tree
     spot, twins = here._spot, nodes_below(tree, seat.betting.read("cc/")[1][0].node)
@@ -188,7 +188,7 @@ def whole_side():
 
 
 def ranges_follow(module):
-    """Whether each player's range follows what was solved, after an action of his."""
+    """Return True if each player's range follows the solution after an own action."""
     found = module.Resolver(Seat(policy()), SMALL)
     seat = on_the_river(ResolvingSeat(policy(), SMALL))
     line, start = seat._acted[:-1], seat._acted[-1]
@@ -211,7 +211,7 @@ def test_an_own_range_that_is_not_updated_is_caught():
 
 
 def test_what_is_known_of_a_seat_is_what_its_solutions_say():
-    """AIVAT's range of it: that of the public state, times what every hand plays there; nothing is solved anew."""
+    """Compare AIVAT's range of a seat with the public state's range times its strategy, without solving."""
     found = on_the_river(ResolvingSeat(policy(), SMALL))
     known, state = ResolvedRange(found, 0), found.betting.start()[0]
     for cards, *actions in ODD_LINE:
@@ -238,7 +238,7 @@ CHECKED_TO = (("", "r300", "c"), (CARDS[:6], "c"))
 
 
 def supposed(position, *actions):
-    """(places before the last action, after it, [H, A] what the policy plays at its node) of a range believed."""
+    """Return (places before the last action, places after it, [H, A] policy at its node) of a range."""
     seat = Seat(policy())
     state, theirs = seat.betting.start()[0], observer_ranges.AssumedRange(seat, position)
     for cards, *done in (*CHECKED_TO, (CARDS[:6], *actions)):
@@ -254,7 +254,7 @@ def supposed(position, *actions):
 
 
 def test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check():
-    """Of who makes it, that he would have checked; of who calls it, that he would have called the smallest bet."""
+    """Assume a check of the bettor, and a call of the smallest bet for the caller."""
     children = policy().game.tree.children
     before, bets, rows = supposed(1, "r400")
     (((node, _), reach),) = before.items()
@@ -268,7 +268,7 @@ def test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_chec
 
 
 def follows_every_reading(module):
-    """Whether our range after an odd bet is the mean over what it is taken for."""
+    """Return True if our range after an odd bet is the mean over its readings."""
     seat, hands = Seat(policy()), []
     betting = seat.betting
     state, _ = betting.start()
@@ -313,7 +313,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
 
 
 def all_at_once(module, setting, monkeypatch):
-    """What one hand wins, [seats], of those that are played at once, and what it wins alone; all-ins by the equity."""
+    """Return [seats] chips of a hand among those played at once, and alone; all-ins by equity."""
     monkeypatch.setattr(module.OpponentRanges, "settled", module.OpponentRanges.won)
     monkeypatch.setattr(DeckHand, "settlement", DeckHand.equity)
     side = small_side()
@@ -395,7 +395,7 @@ def unsolved(module, drawn=2, **settings):
 
 
 def taken_unsolved(module):
-    """What a best response on the river wins less, by seat, where nothing is solved."""
+    """Return the drop of a river best response's gain, by seat, without re-solving."""
     return unsolved(module).gained(0, list(parse_cards(CARDS)))
 
 
@@ -421,7 +421,7 @@ def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monke
 
 
 class Worthless(PublicState):
-    """A river, solved again, where he wins nothing."""
+    """A re-solved river on which the opponent wins nothing."""
 
     def __init__(self, *_):
         pass
@@ -431,7 +431,7 @@ class Worthless(PublicState):
 
 
 def taken_from_worthless_rivers(module):
-    """What he wins less on a turn without bets where rivers are worth nothing, over what he wins by its solution."""
+    """Return the opponent's loss on a turn without bets if rivers are worth 0, over the turn's value."""
     boards = unsolved(module, street="turn", turn_menu=Menu(first=("1p",), later=("1p",), max_bets=0))
     board = list(parse_cards(CARDS[:8]))
     root = boards._reached(boards._game.cards.after(boards.street, board))[0]
@@ -441,7 +441,7 @@ def taken_from_worthless_rivers(module):
 
 
 def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
-    """Without bets on the turn, all that he wins is won on rivers."""
+    """Use a turn without bets, where all chips are won on rivers."""
     monkeypatch.setattr(PublicState, "_again", Worthless)
     monkeypatch.setattr(resolved_best_response, "RIVERS", 100_000)
     assert taken_from_worthless_rivers(resolved_best_response) == pytest.approx(1, rel=1e-3)

@@ -312,7 +312,7 @@ def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):
     "solver", [OUTCOME, {"algorithm": "public-chance-sampling"}], ids=["bucket first", "slot first"]
 )
 def test_exports_and_reports_read_rows_and_make_nothing_dense(tmp_path, monkeypatch, solver):
-    """Byte for byte what is written from the dense average."""
+    """Compare the written bytes with those from the dense average."""
     run = trained(make(tmp_path / "run", solver), iterations=300)
     game, checkpoint = run.build_game(), find_checkpoint(run, None)
     dense, table = checkpoint_average(game, run.config, checkpoint), document(run.config.game)

@@ -67,7 +67,7 @@ def test_networks_are_verified_to_the_last_byte(written):
 
 
 def is_synced_before_its_name(operations):
-    """Whether all files, and then the folder that has their names, are on the disk when it gets its own."""
+    """Return True if all files, then their folder, are synced before the folder is renamed."""
     (renamed,) = [place for place, operation in enumerate(operations) if operation.kind == "rename"]
     before = operations[:renamed]
     written = {operation.path for operation in before if operation.kind == "write_file"}
@@ -130,7 +130,10 @@ def test_the_reader_of_the_documents_makes_the_explicit_average(written):
 
 
 def test_an_answer_is_the_mean_of_what_networks_play(written):
-    """At a player's first decision every reach is 1: the average is the mean by weight, and so are draws by seed."""
+    """Compare the average with the weighted mean of networks at a first decision, where all reaches are 1.
+
+    Networks drawn by seed have the same mean.
+    """
     asked, _ = files.read_networks(written)
     answer = query_networks(asked, "", "K")
     table = asked.tables["networks/player0/weight"]

@@ -42,7 +42,10 @@ FLOP = FlopHoldemGame(max_raises=1)
 
 
 def chips_by_rules(labels, parent, player, start):
-    """Chips put in at each node, from the labels alone: a call brings up to the other, rN to N, a fold adds nothing."""
+    """Return the chips put in at each node from the labels alone.
+
+    A call matches the opponent, rN raises to N, and a fold adds nothing.
+    """
     put_in = [list(start)]
     for node in range(1, len(labels)):
         chips, actor = list(put_in[parent[node]]), player[parent[node]]

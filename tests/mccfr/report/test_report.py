@@ -258,7 +258,7 @@ test_no_cards = refusals(("matrix has no cards beside its tree", lambda: shown_c
 
 
 def test_curves_have_one_opponent():
-    """What is won from uniform play and from a checkpoint is not drawn as one line."""
+    """Draw figures against uniform play and against a checkpoint as separate lines."""
     nothing = {"exploitability_mbb": None, "exploitability_chips": None}
     records = [
         {**nothing, "nodes_touched": nodes, "value_chips": value, "against": against}
@@ -298,7 +298,7 @@ def test_what_is_won_from_another_strategy_is_named_and_not_called_convergence()
 
 
 def test_of_networks_that_no_table_holds_all_but_their_strategy_is_shown(tmp_path, monkeypatch):
-    """Leduc's could be listed: said to be too many they are passed over, and no script is left without its data."""
+    """Skip Leduc's strategy if it is declared too large, and leave no script without its data."""
     options = {"traversals": 5, "steps": 2, "batch": 8, "horizon": 3, "averages": ["sd", "network"]}
     solver, game = {"algorithm": "deep-cfr", **options}, {"name": "leduc", "merge_suits": True}
     run = solved(tmp_path / "run", game, solver=solver, run={"workers": 0, "iterations": 3})

@@ -38,7 +38,7 @@ OFTEN = {"checkpoint_seconds": 0.2, "keep_checkpoints": 1}
 
 
 def trained_often(path, layout, workers):
-    """A run that keeps one checkpoint and writes one every 0.2 s; in blocks on a disk, whenever a cycle ends."""
+    """Return a run that keeps one checkpoint and writes one every 0.2 s, or at the end of each cycle."""
     if layout == "blocks":
         strata = {"strata": 6, "blocks": 4, "cycle_iterations": 400}
         return make(
@@ -62,7 +62,7 @@ def training(run):
 
 
 def reading(capsys, run, out):
-    """What reads a run, by name: each is called again and again, and raises where it fails."""
+    """Return the readers of a run by name; each is called repeatedly and raises if it fails."""
     directory = run.directory
 
     def succeeds(*arguments):

@@ -194,12 +194,12 @@ def others_tree(folder):
 
 
 def answer(trial: Trial) -> str:
-    """What a command has written, without the time that it took."""
+    """Return a command's output without its times."""
     return re.sub(r'"\w*seconds": [0-9.e-]+', "", trial.out)
 
 
 def assert_right(case: Case, swept: Swept) -> None:
-    """What must hold of the trials of a case."""
+    """Check what must hold after the trials of a case."""
     assert swept.sound.status == 0 and not swept.sound.lost and swept.calls > 3, described(swept.sound)
     for trial in swept.trials:
         assert not trial.lost and "Traceback" not in trial.err, described(trial)
@@ -212,7 +212,7 @@ def assert_right(case: Case, swept: Swept) -> None:
 
 
 def assert_told(trial: Trial, case: Case) -> None:
-    """The last line names a file, the error, and what to do; after training no more can be said than what failed."""
+    """Check that the last line names a file, the error and what to do; after training, only the failure."""
     last = trial.err.strip().split("\n")[-1]
     assert last.startswith("mccfr: ") and " /" in last and os.strerror(trial.number) in last, described(trial)
     trained = case.run is not None and any(text in last for text in AFTER_TRAINING)

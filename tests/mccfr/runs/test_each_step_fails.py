@@ -1,6 +1,6 @@
-"""Each durable write fails once: acknowledged data stays, and the files verify.
+"""Fails each durable write once: acknowledged data stays, and the files verify.
 
-A writer is a row of `WRITERS`: what lies there before, what is written then, what must hold whatever has failed.
+A row of `WRITERS` is a writer, with the files before it, its writes, and what must hold after any failure.
 """
 
 import errno
@@ -191,7 +191,7 @@ class ASession:
 
 
 class Machines:
-    """Two machines of this process train on and save: rows of strata, second copies, the coordinator's checkpoint."""
+    """Two machines of this process that continue and save: rows, second copies, and a checkpoint."""
 
     def before(self, folder):
         stratified_run(folder / "run")
@@ -231,7 +231,7 @@ class AnAbstraction:
 
 
 def unlink_what_nobody_wrote(path, head):
-    """Less than a head, or zeros, and nothing acknowledged: refused with a sentence, as anybody's file is."""
+    """Refuse less than a head, or zeros, with one sentence, if nothing was acknowledged."""
     if path.exists() and head.startswith(path.read_bytes().strip(b"\0")):
         path.unlink()
 
@@ -311,7 +311,7 @@ def networks():
 
 
 def alone(folder, *names):
-    """Whether nothing else is there; what a power cut has left under a temporary name is swept when it is a day old."""
+    """Return True if no other file exists; temporary names are removed after a day."""
     left = {path.name for path in folder.iterdir() if folder.name != CRASHED or path.name[:5] != ".tmp-"}
     return left <= set(names)
 
@@ -436,7 +436,7 @@ def test_what_has_its_final_name_is_on_the_disk_with_all_that_it_holds(name, tmp
 
 
 def test_every_step_of_the_layer_can_fail():
-    """... and nobody brings anything to the disk but by them; a disk's speed is measured without."""
+    """Check that all durable writes use these steps, except the measurement of a disk's speed."""
     callers = {
         path.relative_to(ROOT).as_posix()
         for package in ("mccfr", "abstraction", "storage")
@@ -448,14 +448,14 @@ def test_every_step_of_the_layer_can_fail():
 
 
 def test_a_version_removed_that_is_named_is_caught(tmp_path, monkeypatch):
-    """The planted error: whoever removes a version does not look what checkpoints name."""
+    """Plant the error: remove a version without reading which versions checkpoints name."""
     monkeypatch.setattr(block_tables, "versions_named", lambda *_: set())
     with pytest.raises(AssertionError):
         Blocks().write(tmp_path)
 
 
 class AtOnce:
-    """In the place of the thread that removes: later, it finds the next checkpoint, and removes what that let go."""
+    """Replaces the removing thread, which would act later and remove the next checkpoint's versions too."""
 
     def __init__(self, *_):
         self.shutdown = lambda *, wait: None

@@ -243,7 +243,7 @@ def is_running(pid):
 
 
 def check(sent, numbers, kind="new"):
-    """What the page says of it; the state of the run, "none" where there is none, "read" for other commands."""
+    """Check what the page states; return the run's state, or "none" without a run."""
     text = f"{sent.status}: {sent.errors}"
     assert "Traceback" not in sent.errors and "Exception ignored" not in sent.errors, text
     assert not any(Path(path).exists() for path in sent.tables), text
@@ -345,7 +345,7 @@ def running(folder, reached, *, workers=1, **how):
 
 
 def test_signals_to_workers_and_an_ignored_hangup_end_nothing(tmp_path):
-    """Slurm and systemd may signal all processes of a job, also while workers start; `nohup` has SIGHUP ignored."""
+    """Signal all processes, as Slurm and systemd may, also while workers start; `nohup` ignores SIGHUP."""
     ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
     process, run = running(tmp_path, phase("starting"), **ignoring)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -469,9 +469,9 @@ def test_what_a_signal_left_incomplete_is_not_reported(capsys):
 
 @pytest.mark.parametrize("threads", ["2", pytest.param("1", marks=pytest.mark.slow)])
 def test_no_threads_is_status_1(tmp_path, threads):
-    """OpenBLAS raises SIGINT then, while numpy is imported: status 75 would start the command again for ever.
+    """Exit with 1 if OpenBLAS raises SIGINT during numpy's import; status 75 would repeat the command.
 
-    Where numpy needs no threads, the command's own are the first that cannot be started.
+    If numpy needs no threads, the command's own are the first to fail.
     """
     able = ["--inh-caps=+dac_read_search,+dac_override", "--ambient-caps=+dac_read_search,+dac_override"]
     other_user = ["setpriv", "--reuid=65534", "--clear-groups", *able] if os.geteuid() == 0 else []

@@ -62,7 +62,7 @@ def dealt_by_game(cards):
 
 
 def dealt_by_strata(cards, strata, quotas):
-    """[B, H, H] the same, by strata in proportion to their quotas: a board by weight, then hands that it leaves."""
+    """Return [B, H, H] the same by strata, in proportion to quotas: a board by weight, then hands."""
     mixed = np.zeros(free(cards).shape)
     for stratum, dealer in enumerate(stratum_dealers(cards, strata, 0)):
         chances = dict(zip(strata.boards[stratum].tolist(), drawn_chances(dealer._drawn), strict=True))
@@ -73,7 +73,7 @@ def dealt_by_strata(cards, strata, quotas):
 
 
 def first_street_changes(game, chances, strategy):
-    """Expected regrets of the first street's actions, [2, rows' buckets, nodes], where strategies are frozen."""
+    """Return expected regrets of the first street, [2, rows' buckets, nodes], with frozen strategies."""
     tree, cards = game.tree.arrays, game.cards
     found = np.zeros((2, int(game.buckets[:2].max()), len(tree.kind)))
     for board, one, other in np.argwhere(chances > 0).tolist():
@@ -181,9 +181,9 @@ def test_boards_alike_but_for_suits_share_a_stratum_and_no_table_grows():
 
 
 def check_interval(trained):
-    """One interval: totals become what they were and what each stratum changes of that; then floors and discounts.
+    """Check one interval: totals add each stratum's changes, then floors and discounts apply.
 
-    Strata are trained again for this by themselves, the last first, each from the barrier's tables.
+    Each stratum is trained again by itself, the last first, from the barrier's tables.
     """
     game, algorithm, nodes = trained.game, trained.algorithm, trained.nodes
     before = {name: table.copy() for name, table in trained.totals.items()}

@@ -116,7 +116,7 @@ def naive_sums(game, source, strategy, iterations):
 
 @pytest.mark.parametrize("finer", [True, False])
 def test_sums_are_shared_out_among_buckets_as_hands_are(finer):
-    """From coarse buckets to single hands and back, cell by cell, against loops over hands; rows not reached are 0."""
+    """Convert coarse buckets to hands and back, compared with loops; unreached rows are 0."""
     game, source = (deck(), by_rank(deck())) if finer else (by_rank(deck()), deck())
     strategy = partly_reached_strategy(source, 1)
     tables, arrays = begun(game, source, strategy), game.tree.arrays

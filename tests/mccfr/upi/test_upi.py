@@ -142,7 +142,7 @@ def test_nodes_have_six_lines(river):
 
 
 def test_values_of_nodes_are_means_of_what_follows(turn):
-    """EV of a range, and how often nodes are reached, add up over actions and over cards; a fold gives the pot."""
+    """Check that EVs and frequencies of nodes add up over actions and cards; a fold gives the pot."""
 
     def worth(name, player):
         value, met = (np.array(row) for row in turn.numbers(f"calc_ev {('OOP', 'IP')[player]} {name}"))
@@ -171,7 +171,7 @@ def test_values_of_nodes_are_means_of_what_follows(turn):
 
 
 def test_ranges_are_what_is_played(turn):
-    """A player's range behind an action is his range times what he plays, and 0 where a card is his own."""
+    """Multiply a player's range by the strategy after each action; hands that hold a card are 0."""
     before, played = turn.numbers("show_range OOP r:0")[0], turn.numbers("show_strategy r:0")
     after = np.array(turn.numbers("show_range OOP r:0:b20")[0])
     assert after == pytest.approx(np.array(before) * played[1], abs=1e-7)
@@ -184,7 +184,7 @@ def test_ranges_are_what_is_played(turn):
 
 
 def test_another_strategy_counts_until_the_next_solve():
-    """Who always folds to a bet wins nothing there; a solve forgets it."""
+    """Fold always to a bet, which gives EV 0 there, until the next solve."""
     client = spot(RIVER, *LINES)
     client.ask(*SOLVE)
     before = client.ask("show_strategy r:0:b90")

@@ -123,7 +123,7 @@ def test_a_connection_carries_one_request(served):
 
 
 def test_pages_of_others_are_refused_before_anything_is_done(served, monkeypatch):
-    """What changes nothing as well; a link to the page is followed."""
+    """Refuse requests from other pages, reads too; follow links to the page."""
     own, port = f"http://127.0.0.1:{served.server_port}", served.server_port
     with monkeypatch.context() as patched:
         patched.setattr(served.application, "shelf", None)
@@ -160,9 +160,9 @@ HALF = {
 
 @pytest.mark.parametrize("half", HALF)
 def test_slow_connections_keep_nobody_off_the_page(served, half, monkeypatch):
-    """A request among more half-sent ones than connections are taken is answered within a second, the best of three.
+    """Answer a request within a second among more half-sent ones than connections, best of three.
 
-    Other programs may be at work on this machine.  None of the connections is closed for its time.
+    Other programs may work on this machine. No connection is closed for its time.
     """
     monkeypatch.setattr("mccfr.view.server.SECONDS", 600.0)
     seconds = []

@@ -53,7 +53,7 @@ def test_what_is_solved_is_what_the_command_solves(capsys, tmp_path, monkeypatch
 
 
 def test_what_is_solved_at_a_time_is_counted_with_all_else():
-    """Where others are being solved nothing begins, and nothing is told of."""
+    """Start nothing and announce nothing while other spots are solved."""
     desk = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)
     with pytest.raises(BusyError, match="spots of other strategies are being solved"):
         desk.start(RIVER)
@@ -62,7 +62,7 @@ def test_what_is_solved_at_a_time_is_counted_with_all_else():
 
 @pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
 def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
-    """Typed, painted, solved until stopped; locks painted and of every hand, solved again; a phone's width; a link."""
+    """Type, paint, solve and stop; lock painted and all hands and solve again; phone width and link."""
     monkeypatch.chdir(tmp_path)
     with served_shelf(open_shelf(None)) as served, browsing(tmp_path / "browser") as page:
 
@@ -141,7 +141,7 @@ def look(page, number):
 
 @pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
 def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
-    """One button fills the form: its ranges, pot and stack.  Solved, it is worth what the strategy says of the line."""
+    """Fill the form with ranges, pot and stack by one button; the EV is that of the strategy's line."""
     monkeypatch.chdir(tmp_path)
     told, turn = (
         [],

@@ -168,7 +168,7 @@ def test_bad_orders_end_in_a_sentence(holdem, path, body, text):
 
 
 def test_the_command_serves_until_it_is_stopped(tmp_path, capsys, monkeypatch):
-    """A port in use, and a directory that is nothing, are said in a sentence; Ctrl-C ends it without a word."""
+    """Report a port in use, or a wrong directory, in one sentence; Ctrl-C prints nothing."""
     target = write_random(tmp_path / "kuhn", KuhnGame())
     with socket.create_server(("127.0.0.1", 0)) as other:
         status, _, err = call(capsys, "view", target, "--port", other.getsockname()[1], "--no-browser")
@@ -216,7 +216,7 @@ def compare_with(page, which):
 
 
 def check_the_list_of_hands(page, there, worth):
-    """By itself hands that mix come first, then by weight; each column sorts; actions have frequency, combos and EV."""
+    """Check order, sorting by columns, and each action's frequency, combos and EV."""
     compare_with(page, "")
     page.press("a")
     page.wait("!!document.querySelector('#hands td small')")
@@ -244,7 +244,7 @@ def check_the_list_of_hands(page, there, worth):
 
 
 def check_the_filters(page, hands, player):
-    """Made hands and draws that are there can be chosen; the list then has these alone, and says what they weigh."""
+    """Filter by existing made hands and draws; the list states their weight."""
     choices = "[...document.querySelectorAll('#only-made option')].map((one) => one.value)"
     assert set(page[choices]) == {"", *hands["made"]} and page["document.getElementById('only-draws').hidden"]
     choose = "document.getElementById('only-made').value = '{}', drawn = new Event('change')"
@@ -278,7 +278,7 @@ def check_the_phone(page):
 
 @needs_browser
 def test_the_page_in_a_browser(holdem, tmp_path):
-    """Grid, line, links, back and forward, board picker, keys, review, both themes; nothing is asked for elsewhere."""
+    """Use grid, line, links, history, boards, keys, review and themes, without external requests."""
     with browsing(tmp_path) as page:
 
         def at(fragment):
@@ -420,7 +420,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
 
 
 def check_the_trainer(page):
-    """The hand that is over is judged, decision by decision; its costliest is tried again; a spot is drilled."""
+    """Judge each decision of the last hand, replay the costliest, and drill a spot."""
     told, session = "[...document.querySelectorAll('#train-told p')].map((one) => one.textContent)", "play-session"
     page["document.getElementById('train-on').click()"]
     judged = page.wait(f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")

@@ -60,7 +60,7 @@ def flat(infosets, strategy_rows):
 
 
 def worst_of_twin(found, name):
-    """Largest difference of the strategies met, and of the average in the strategy memories, from the twin's."""
+    """Return the largest difference of strategies, and of the memories' average, from the twin's."""
     infosets, config = found.cfr.state.infosets, found.cfr.state.config
     met, sums = deep.twin(game_of(name), infosets, config, found.cfr.iteration)
     assert [(m.player, m.iteration) for m in found.met] == [(m.player, m.iteration) for m in met]

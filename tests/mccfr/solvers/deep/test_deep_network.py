@@ -94,7 +94,7 @@ def test_illegal_actions_in_the_loss_are_caught():
 
 
 def solved(name, module=fitting):
-    """Largest difference of a solved last layer from least squares over samples one by one, action by action."""
+    """Return the largest difference of a solved last layer from least squares by sample and action."""
     net, given = networks()[name]
     random, counts = np.random.default_rng(6), np.array([2, 3, 2, 3, 3])
     legal = (np.arange(ACTIONS) < counts[:, None]).astype(np.float64)
@@ -161,7 +161,7 @@ def test_no_two_infosets_look_alike(game):
 
 
 def test_the_features_of_one_infoset():
-    """Leduc, king of clubs against a bet of 2 after a check: two cards on no board, then check and bet of the pot."""
+    """Compute inputs of Leduc's king of clubs against a bet of 2 after a check, by hand."""
     infosets = list_infosets(LEDUC)
     found = features(LEDUC, infosets, 0)
     tree = LEDUC.tree

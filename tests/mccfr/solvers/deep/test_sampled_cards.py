@@ -91,7 +91,7 @@ def traversed(state, parameters, hands, deal, word, node, traverser, gained, pla
 @pytest.mark.parametrize("network", DEALT_NETWORKS)
 @pytest.mark.parametrize("name", DEALT_GAMES)
 def test_traversals_in_step_are_recursions_one_by_one(name, network):
-    """Every sample of both players, with networks evaluated whole at every node, on the same deals and draws."""
+    """Compare every sample of both players with recursions on the same deals and draws."""
     state = trained(name, network).state
     parameters = [state.tables[f"network/player{player}"] for player in range(2)]
     hands, words = draw_hands(3, 100, 12, state.view.known[-1]), np.zeros(12, np.uint64)
@@ -127,7 +127,10 @@ def test_a_network_by_parts_is_the_network(make, reads_all):
 
 @pytest.mark.parametrize("name", DEALT_GAMES)
 def test_minibatches_are_what_memories_hold(name):
-    """Inputs, weights and targets in units of the pot, of samples one by one; nothing of a card before it is state."""
+    """Compare inputs, weights and targets, in units of the pot, sample by sample.
+
+    No input depends on a card before it is dealt.
+    """
     state = trained(name).state
     memory, held = state.memory(1)
     assert held == len(memory.node) == 150 < int(state.tables["counters/player1"][0])
@@ -157,7 +160,7 @@ def made_classes(state, count):
 
 
 def test_classes_of_hands_are_those_of_the_deck():
-    """Every class has a deal that is one of it, and hands come from the class that they had before the flop."""
+    """Check that every class has a deal, and that hands keep their preflop class."""
     state = trained("flop hold'em").state
     first, last = hand_classes(state.game, state.view)
     cards = state.game.cards
@@ -172,7 +175,7 @@ def test_classes_of_hands_are_those_of_the_deck():
 
 
 def test_the_average_as_a_table_is_weighed_by_reach():
-    """Steinberger 2019, equations 5 and 6, path by path; uniform play, networks of 0, is one of the networks."""
+    """Compare with Steinberger 2019, equations 5 and 6, path by path; networks of 0 play uniformly."""
     state = trained("flop hold'em").state
     tree, arrays = state.game.tree, state.game.tree.arrays
     classes = made_classes(state, 5)

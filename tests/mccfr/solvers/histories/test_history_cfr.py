@@ -157,7 +157,7 @@ def test_matrix_game_of_the_discounting_paper(name):
 
 @pytest.mark.parametrize(("name", "iterations"), [("lcfr", 970), ("cfr", 471_405), ("cfr+", 471_405)])
 def test_example_of_a_large_loss(name, iterations):
-    """Payoffs 0, 1, -1,000,000 (discounting paper, section 3): LCFR plays the second action alone from t = 972 on."""
+    """Solve payoffs 0, 1, -1,000,000 (discounting paper, section 3); LCFR is pure from t = 972 on."""
     cfr = HistoryCfr(matrix(MatrixGame(payoffs=[[0], [1], [-1_000_000]])), variant(name))
     cfr.iterate(iterations)
     assert cfr.current_strategy().probability[0][0, 1] < 1

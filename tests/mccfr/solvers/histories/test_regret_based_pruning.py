@@ -129,7 +129,7 @@ class Replay:
         return [row for row in range(len(form.above)) if slot in self.above[player][form.starts[row]]]
 
     def declare(self, interval):
-        """A best response to what the opponent played in the interval, after the action, in all of its iterations."""
+        """Return a best response after the action, in all iterations, to the opponent's play of the interval."""
         player, first, last, form = interval.player, interval.first, interval.last, self.forms[interval.player]
         if (player, first) not in self.others:  # what the player is declared to do does not change it
             self.others[player, first] = self.reach(player, first, last)[0][1 - player].sum(axis=1)
@@ -311,7 +311,7 @@ ONCE = {
 @pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
 @pytest.mark.parametrize("name", ONCE)
 def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, updates):
-    """Nothing is ever played after a pruned action: other regrets, and the average strategy, are CFR's for good."""
+    """Compare with CFR if no player acts after a pruned action: other regrets and averages are equal."""
     game, made = ONCE[name], variant("cfr", updates=updates)
     whole, pruned = HistoryCfr(game, made), PrunedCfr(game, made, threshold=1)
     for _ in range(10):

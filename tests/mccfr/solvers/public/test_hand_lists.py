@@ -25,7 +25,7 @@ def spot():
 
 
 def by_hand(cards, street, board, player, merge):
-    """Columns (hand, bucket), hands (hand, column) and, by strength, places, cards, same and groups, on a board."""
+    """Return columns (hand, bucket), hands (hand, column), and places, cards, same and groups by strength."""
     live = [[h for h in np.flatnonzero(cards.reach[p]).tolist() if cards.live(street, board)[h]] for p in range(2)]
     strength = cards.strength[board] if street + 1 == cards.streets else np.zeros(len(cards.hand_names))
     bucket, orders, columns = cards.bucket[street][:, board], [], []

@@ -35,7 +35,7 @@ def poker(ranks, suits, board_cards, merge_suits=True) -> Game:
 
 
 def unequal(game: Game, missing=0.0, seed=2) -> Game:
-    """The game with ranges that differ, but not between hands alike before the first board; some may be missing."""
+    """Return the game with different ranges, equal for isomorphic hands; some may be missing."""
     cards, generator = game.cards, np.random.default_rng(seed)
     ranges = 0.1 + generator.random((2, int(cards.buckets[0].max())))
     ranges[1, generator.random(ranges.shape[1]) < missing] = 0
@@ -100,7 +100,7 @@ def one_hand_differs(game: Game) -> Game:
 
 
 def some_hands_share(game: Game) -> Game:
-    """Every third hand of a board in one bucket, no bucket on two boards: side by side, but hands are unlike."""
+    """Return buckets of every third hand of a board, none on two boards; the hands are not isomorphic."""
     cards, bucket = game.cards, []
     for numbers in cards.bucket:
         count = numbers.shape[1]

@@ -56,7 +56,7 @@ AS_IT_IS = rounding(narrow_rows)
 
 
 def there_and_back(values, iteration=1, kernel=AS_IT_IS):
-    """Values [actions, n] rounded into the second of two rows and read again; cells and scales beside them."""
+    """Return values [actions, n] written to the second of two rows and read again, with cells and scales."""
     actions, count = values.shape
     cells, scales = np.zeros((2 + actions, 3 + count), np.int16), np.zeros((2, 3 + count), np.uint8)
     found, spare = np.zeros((actions, count), np.float32), np.zeros(count, np.float32)

@@ -33,7 +33,7 @@ from mccfr.trees.compiled import TERMINAL
 
 
 class Naive:
-    """One iteration on a board in float64, as the module says it, with hands as vectors over the whole deck.
+    """One iteration on a board in float64, as the module describes it, with vectors over the whole deck.
 
     blind  the planted error: on the last street the opponent's hands of one of the player's buckets respond as one
     """
@@ -181,7 +181,7 @@ def test_tables_of_both_seats_mixed_are_caught(coarse):
 
 @pytest.mark.parametrize("own", [True, False])
 def test_regrets_fade_by_whose_they_are(coarse, leduc, own):
-    """After two periods: learners' below 0 to a third, those of opponents to a quarter, of finer ones to 0.29."""
+    """Discount learners' negative regrets to a third in two periods, opponents' to 1/4, finer ones to 0.29."""
     swept, by_hand = (sampler(coarse, None if own else leduc) for _ in range(2))
     for name, table in by_hand.tables.items():
         below = (1 / 4 if own else 0.5 * 2**0.5 / (2**0.5 + 1)) if name.startswith(TRUNK) else 1 / 3
@@ -193,7 +193,7 @@ def test_regrets_fade_by_whose_they_are(coarse, leduc, own):
 
 
 def test_it_comes_below_plain_sampling(coarse, leduc):
-    """And as low as a best response of the real game in the opponent's place: 0.379 chips after 100 of cfr+."""
+    """Reach the level of CFR against a real best response: 0.379 chips after 100 iterations of cfr+."""
     ours, plain = RespondedSampling(coarse, trunk=leduc), PublicChanceSampling(coarse, OPTIONS)
     for each in (ours, plain):
         each.run(2000)

@@ -129,7 +129,7 @@ def test_a_responder_keeps_his_locked_rows(name, by_hand):
 
 @pytest.mark.parametrize("name", list(SMALL_GAMES)[:3])
 def test_values_with_rake_equal_the_twin_over_all_pairs(name):
-    """Folds, showdowns, ties and run-outs, of pots below and above the cap; the two lose the same rake together."""
+    """Compare folds, showdowns, ties and run-outs below and above the cap; both players pay the rake."""
     game = replace(SMALL_GAMES[name](), rake=Rake(0.1, 0.7))
     strategy = random_strategy(game)
     assert_equals_twin(game, strategy)
@@ -251,7 +251,7 @@ def test_values_and_best_responses_equal_openspiel(name):
 
 
 def test_a_best_responder_that_sees_the_other_hand_is_caught():
-    """Planted error: one best response against each hand of the opponent.  It fails the comparison with OpenSpiel."""
+    """Plant a best response to each hand of the opponent, which differs from OpenSpiel's value."""
     config, load, _, _ = OPENSPIEL_GAMES["leduc"]
     game, other = build_game(config, RUNS), load()
     strategy, public = uniform_strategy(game), public_tree(game)
@@ -271,9 +271,9 @@ def test_a_best_responder_that_sees_the_other_hand_is_caught():
 
 
 def test_noise_of_card_removal_is_cleared():
-    """Every hand of the opponent shares a card with ours: the sums leave noise, the values must be 0 exactly.
+    """Return exactly 0 if every hand of the opponent shares a card with ours, in spite of rounding.
 
-    In the walk of full width, and on sampled boards, which value many ranges at a time.
+    This holds in full width and on sampled boards, where one walk values many ranges.
     """
     cards, mine, noisy = small_deck(6, 2, 2, [0]), 0, 0
     hits = [bool(set(hand) & set(cards.hand_cards[mine])) for hand in cards.hand_cards.tolist()]

@@ -46,9 +46,10 @@ def build(config) -> Game:
 
 @cache
 def toy(board_cards=(0, 1), seed=3, missing=0.0, buckets=None) -> Game:
-    """Eight cards in two suits, two in a hand, unequal ranges; part of the hands may be missing, rows may be shared.
+    """Return a game of eight cards in two suits, two in a hand, with unequal ranges.
 
-    On a smaller deck some hand meets one hand only, which always folds: a tie that rounding decides.
+    Hands may be missing and rows shared. On a smaller deck some hand meets one hand only, which always folds: a tie
+    that rounding decides.
     """
     bets = (1,) * len(board_cards)
     game = build(PokerGame(ranks=4, hole_cards=2, board_cards=board_cards, antes=(1, 1), stack=3, max_raises=bets))
@@ -153,7 +154,7 @@ def test_training_with_locks_equals_the_twin(buckets):
 
 
 def test_own_deal_weights_matter_only_to_shared_buckets():
-    """Planted error: regrets without the own hand's deal weight.  With a row for each hand it is a constant factor."""
+    """Leave out the own hand's deal weight, a constant factor if each hand has a row."""
     made = variant("dcfr")
     assert run_both(toy(), made, weigh=False)[2] < 1e-10
     assert run_both(toy(buckets=5), made, weigh=False)[2] > 1e-3
@@ -210,7 +211,7 @@ def test_boards_alike_but_for_suits_are_walked_once(options, walked, in_place, b
 
 
 def small_turn() -> Game:
-    """The checked-in turn with few bets and forty hands a player: bucket numbers as in a file of such ranges."""
+    """Return the checked-in turn with few bets and forty hands a player, numbered as in such a file."""
     game = build(HoldemSubgame(file="games/turn.txt", menu=Menu(first=("1p", "allin"), later=("allin",))))
     cards, generator = game.cards, np.random.default_rng(8)
     reach = np.zeros_like(cards.reach)

@@ -102,7 +102,10 @@ def test_known_values(config, value, at_most, name):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_dcfrs_average_gets_worse_for_a_while(dtype):
-    """Without rounding's help: regrets that are moved by a millionth change nothing (docs/measured/full-width.md)."""
+    """Change regrets by a millionth, which changes nothing: rounding is no cause.
+
+    See docs/measured/full-width.md.
+    """
     oop = "AQo,55,JJ,KJo,22,65s,KQo,T9s,76s,AA,87s,AJs,AQs,JTs,KTs,QTs"
     ip = "33,KTs,65s,TT,QQ,88,98s,AKo,AKs,AQs,QJs,99,QTs,JTo,T9s,QJo,A4s,44,66"
     spot = {"board": "AsKd3d3c9h", "ranges": {"oop": oop, "ip": ip}, "pot": 20, "effective_stack": 200}

@@ -28,9 +28,9 @@ PUBLIC = {**EXTERNAL, "algorithm": "public-chance-sampling"}
 
 
 def late_nodes(solver, workers):
-    """(nodes that `workers` trained in a period after its end, of the worst of three; most nodes of an iteration).
+    """Return (nodes that `workers` trained after a period's end, worst of three; most of an iteration).
 
-    All workers begin a batch at the same moment and publish together: none can know less of the others.
+    All workers begin a batch together and publish together, so no worker can know less of the others.
     """
     config = config_from({"game": {"name": "leduc"}, "solver": solver}, "test")
     game = build_game(config.game, Path())

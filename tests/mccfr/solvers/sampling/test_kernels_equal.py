@@ -51,7 +51,7 @@ def test_batches_of_any_size_give_the_same_run(algorithm, kind):
 
 @pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
 def test_deals_of_a_group_do_not_see_what_the_others_learn(general):
-    """The regret updates of a group are those of its deals one by one, each from the tables before the group."""
+    """Compare a group's updates with those of single deals, each from the tables before the group."""
     trainer = Trainer(LEDUC, "outcome", general=general).train(10 * DEALS_TOGETHER)
     before = {name: table.copy() for name, table in trainer.tables.items()}
     learnt = {name: np.zeros_like(table) for name, table in before.items()}

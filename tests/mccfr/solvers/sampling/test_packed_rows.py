@@ -211,7 +211,7 @@ def test_scalar_rows_of_any_length(actions):
 @settings(max_examples=150, deadline=None)
 @given(words, st.integers(0, 100), st.floats(0, 1), dtypes)
 def test_random_words_of_a_path(word, step, epsilon, dtype):
-    """wyrand in plain integers: the state is the seed and `step`+1 increments, halves of its product are folded."""
+    """Compare with wyrand in plain integers: seed and `step`+1 increments, with a folded product."""
     state = (word + (step + 1) * 0xA0761D6478BD642F) % 2**64
     product = state * (state ^ 0xE7037ED1A0B428DB)
     expected = product % 2**64 ^ product >> 64
@@ -223,7 +223,7 @@ def test_random_words_of_a_path(word, step, epsilon, dtype):
 
 
 def test_actions_without_probability_are_never_chosen():
-    """Three thirds add up to a hair below 1; a draw above the sum takes the last action that can be played."""
+    """Take the last possible action for a draw above three thirds, whose sum is just below 1."""
     sigma = np.array([0.0, 0.3, 0.3, 0.3, 0.0])
     assert choose(sigma, 0, 5, 0.95) == 3
     assert choose(sigma, 0, 5, 0.0) == 1

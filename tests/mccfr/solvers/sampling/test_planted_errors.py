@@ -83,7 +83,10 @@ def assert_caught(name, error, times):
 
 
 def assert_biased(algorithm, error, kind, above=100):
-    """With the error mean increments of one kind are off by 100 standard errors on Leduc; the other kind is right."""
+    """Check that an error shifts mean increments of one kind by 100 standard errors on Leduc.
+
+    The other kind stays right.
+    """
     for name, score in increment_scores(MERGED_LEDUC, algorithm, **wrong(algorithm, error)).items():
         if name == kind:
             assert score > above, f"{name}: a planted error stays within {score:.1f} standard errors"
@@ -102,26 +105,38 @@ def test_mutants_without_an_error_are_right_to_the_last_bit(algorithm):
 @pytest.mark.parametrize("game", [KUHN, MERGED_LEDUC], ids=["Kuhn", "Leduc"])
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 def test_production_increments_are_unbiased(algorithm, game):
-    """Largest deviation in standard errors, regrets and sums: external 3.8 and 4.3, outcome 3.1 and 3.2 on Leduc."""
+    """Compare increments with enumeration on Leduc, in standard errors of regrets and sums.
+
+    The largest deviations are 3.8 and 4.3 in external sampling, 3.1 and 3.2 in outcome sampling.
+    """
     scores = increment_scores(game, algorithm)
     assert max(scores.values()) < STANDARD_ERRORS, scores
 
 
 def test_extra_opponent_reach_in_regrets_is_caught():
-    """Leduc at 10^6 iterations: 0.017 chips, with the error 0.145; its regrets are off by 1,457 standard errors."""
+    """Leave 0.145 chips with the error on Leduc at 10^6 iterations, and 0.017 without it.
+
+    Regrets are off by 1,457 standard errors.
+    """
     assert_caught("Leduc, external", OPPONENT_REACH, 4)
     assert_biased("external", OPPONENT_REACH, "regret")
 
 
 def test_averaging_at_own_nodes_is_caught():
-    """Leduc at 10^6 iterations: 0.017 chips, with the error 0.136 (Kuhn hides it); sums that should stay 0 fill up."""
+    """Leave 0.136 chips with the error on Leduc at 10^6 iterations, and 0.017 without it.
+
+    Kuhn does not show it. Sums that should stay 0 grow.
+    """
     assert_caught("Leduc, external", AT_OWN_NODES, 4)
     assert_biased("external", AT_OWN_NODES, "strategy_sum")
 
 
 @pytest.mark.parametrize("name", ["Kuhn, outcome", "Leduc, outcome"])
 def test_no_division_by_the_sampling_probability_is_caught(name):
-    """Kuhn at 10^6 iterations: 0.002 chips, with the error 0.116.  Leduc at 2·10^6: 0.08, with the error 2.04."""
+    """Leave 0.116 chips with the error on Kuhn at 10^6 iterations, and 0.002 without it.
+
+    Leduc at 2·10^6: 0.08, with the error 2.04.
+    """
     assert_caught(name, UNDIVIDED, 10)
 
 
@@ -148,7 +163,7 @@ def right_gaps(kind):
 
 
 def assert_discounts(right_schedule, *, wrong, **options):
-    """Tables equal an eager sweep with production code; with `options`, a planted error, both kinds miss by `wrong`."""
+    """Compare tables with an eager sweep; with `options`, a planted error, both kinds differ by `wrong`."""
     assert max(right_gaps(right_schedule.kind).values()) < 1e-9, right_gaps(right_schedule.kind)
     errors = against_eager(LEDUC, right_schedule, 300_000, **options)
     assert min(errors.values()) > wrong, f"a planted error is off by only {errors} of a row's largest entry"
@@ -162,7 +177,7 @@ def assert_discounts(right_schedule, *, wrong, **options):
     ],
 )
 def test_weight_that_never_comes_or_comes_twice_is_caught(kind, old, never, twice):
-    """Equal to a sweep within 1e-13 of a row's largest entry; weighted not at all or twice, off by 160 times it."""
+    """Compare with a sweep to 1e-13 of a row's largest entry; no weight or two differ by 160 times it."""
     for new in (never, twice):
         planted = mutant(linear_discounting, (old, new)).Schedule(kind, 10_000)
         assert_discounts(Schedule(kind, 10_000), wrong=0.5, schedule=planted)
@@ -177,7 +192,7 @@ def test_dcfr_discount_that_never_comes_or_comes_again_is_caught(error):
 @pytest.mark.parametrize("kind", ["linear", "initial", "dcfr"])
 @pytest.mark.parametrize("algorithm", ["external", "outcome"])
 def test_position_inside_a_period_not_saved_is_caught(algorithm, kind):
-    """Resumed bit for bit; from the start of the period instead, sums differ by 0.47 to 0.77 of the largest."""
+    """Resume bit for bit; from the start of the period, sums differ by 0.47 to 0.77 of the largest."""
     options = {"schedule": Schedule(kind, 10_000), "seed": 3}
     whole = Trainer(LEDUC, algorithm, **options).train(nodes=35_000)
     stopped = Trainer(LEDUC, algorithm, **options).train(nodes=7_000)
@@ -204,10 +219,10 @@ def algorithm_with(name, *edits):
 
 
 def shared_draws(name, *edits, iterations=2_000):
-    """(deals, actions): shares of the iterations in which workers 0 and 1 of a seed draw the same, from uniform play.
+    """Return (deals, actions): shares of iterations in which workers 0 and 1 draw the same, on Kuhn.
 
-    Kuhn.  A deal shows by the card of player 0; an action by whether player 0's own traversal, the first of an
-    iteration and so from uniform play, gets to his second decision: player 1 bets after his check, whatever the cards.
+    A deal is identified by player 0's card. An action is identified by player 0's own traversal, the first of an
+    iteration and so from uniform play. It reaches the second decision if player 1 bets after a check.
     """
     drawn = np.zeros((2, 2, iterations), np.int64)
     for worker in range(2):
@@ -224,10 +239,10 @@ def shared_draws(name, *edits, iterations=2_000):
 
 @pytest.mark.parametrize(("algorithm", "reached"), [("external-sampling", 0.5), ("outcome-sampling", 0.25)])
 def test_workers_that_share_a_stream_are_caught(algorithm, reached):
-    """Independent: the same card in 1/3 and the same choice in p² + (1 - p)² of 2,000 iterations, ± 0.01; else in all.
+    """Share the card in 1/3 and the choice in p² + (1 - p)² of 2,000 iterations if independent, ± 0.01.
 
-    Streams of actions are compared on the same deals: other cards make other strategies and soon another number of
-    draws, after which workers differ although they share a stream.
+    Streams of actions are compared on the same deals. Other cards lead to other strategies and numbers of draws, so
+    workers differ although they share a stream.
     """
     card, choice = 1 / 3, reached**2 + (1 - reached) ** 2
     deals = ("game.cards.dealer(seed, share.worker)", "game.cards.dealer(0, 0)")
@@ -242,7 +257,7 @@ WEIGHT = "return 1.0, float(self.schedule.effective_period(nodes)) ** self.sched
 
 
 def floored_sums(module, schedule):
-    """[iterations + 1] tables of a floored run on Leduc, iteration by iteration, and the nodes before each."""
+    """Return [iterations + 1] tables of a floored Leduc run by iteration, and the nodes before each."""
     tables = module.new_tables(module.table_specs(LEDUC, "float64", "float64"))
     run = module.PublicChanceSampling(LEDUC, module.PublicChanceOptions(schedule), tables, seed=2)
     nodes, found = [], [{name: table.copy() for name, table in tables.items()}]
@@ -257,7 +272,7 @@ def floored_sums(module, schedule):
     "planted", [WEIGHT.removesuffix(" ** self.schedule.gamma"), WEIGHT.replace("effective_period", "period")]
 )
 def test_floored_sums_of_another_weight_are_caught(planted):
-    """Sums are those of n^2 in period n, to 1e-13 of the largest; others are off by a tenth of it and more."""
+    """Compare sums with weight n^2 in period n, to 1e-13 of the largest; others differ by a tenth of it."""
     schedule = Schedule("none", 2_000, until_nodes=9_000)
     once = Schedule("none", 2_000, until_nodes=0)  # all weigh 1: sums do not act on regrets
     nodes, even = floored_sums(public_chance, once)

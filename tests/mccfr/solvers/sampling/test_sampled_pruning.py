@@ -134,7 +134,7 @@ def test_pruning_that_is_not_active_changes_nothing(general):
 
 @pytest.mark.parametrize("error", [SKIPS_ON_THE_LAST_STREET, NO_FLOOR, THRESHOLD_WITHOUT_WEIGHT, SKIPS_IN_UNIFORM_PLAY])
 def test_planted_errors_are_caught(error):
-    """Each of them parts from production within 600 iterations of Leduc, and so from the slow twin, its equal."""
+    """Find each error within 600 iterations of Leduc by comparison with the slow twin."""
     options = {"schedule": Schedule("linear", 4_000), "seed": 2, "negative": True, **WIDE}
     production = trainer(LEDUC, **options).train(600)
     right, wrong = (trainer(LEDUC, kernels=wrong_external(), planted=p, **options).train(600) for p in (0, error))

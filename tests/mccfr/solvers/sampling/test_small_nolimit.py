@@ -32,7 +32,7 @@ def lossless() -> Game:
 
 
 def on_buckets(*, nested: bool) -> Game:
-    """The game with 3 buckets before the board and 4 by strength on each board; nested: the first is remembered."""
+    """Return the game with 3 buckets before the board and 4 by strength on each board, nested if wanted."""
     game = lossless()
     cards = game.cards
     first = np.where(cards.bucket[0] == NO_BUCKET, NO_BUCKET, cards.bucket[0] // 2)
@@ -64,7 +64,7 @@ def test_lossless_training_is_below_one_per_cent_of_the_pot():
 
 
 def test_nested_buckets_solve_the_abstract_game():
-    """The abstract figure goes on falling, 0.002 to 0.0004; the real one stays at the 0.04 that the buckets lose."""
+    """Reduce the abstract figure from 0.002 to 0.0004; the buckets keep the real one at 0.04."""
     game = on_buckets(nested=True)
     trainer = Trainer(game, schedule=SCHEDULE)
     short = trainer.train(300_000).strategy
