@@ -41,6 +41,7 @@ _PROBE_SECONDS = 20
 _FOLDER, _LOCK = "mccfr-cluster-", "lock"
 _LEFT_SECONDS = 86_400.0
 _PROBES = 8  # in parallel
+_PORTS = 47_000, 47_999  # first and last port on which machines listen
 _NETWORKS = Path("/sys/class/net")
 _SHARED_MEMORY = Path("/dev/shm")
 _RANK_BYTES = 2 << 20  # MPICH writes this per rank (1.06 MB) without checking for room
@@ -101,7 +102,7 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
         known = ", ".join(sorted(path.name for path in _NETWORKS.iterdir()))
         raise ValueError(f"cluster.network = {settings.network!r} is no interface of this machine, which has {known}")
     each = max(1, workers)
-    first, last = settings.ports
+    first, last = _PORTS
     check_ports(first, last, 2 + each)
     ranks = [f"{hosts[0]}:{1 + each}", *(f"{host}:{each}" for host in hosts[1:])]
     command = [_launcher("mpiexec.hydra"), "-launcher", "ssh", "-iface", settings.network, "-hosts", ",".join(ranks)]
@@ -123,8 +124,8 @@ def check_ports(first: int, last: int, needed: int) -> None:
         if free >= needed:
             return
     raise ValueError(
-        f"cluster.ports = [{first}, {last}]: {free} of these ports are free here and {needed} are needed, the others "
-        "are taken: name other ones"
+        f"of the ports {first} to {last}, {free} are free here and {needed} are needed: end the programs that listen "
+        "on them"
     )
 
 

@@ -53,7 +53,7 @@ def goofspiel(config: GoofspielGame) -> Game:
             f"game.cards = {cards}: {histories:,} histories need about {needed / 1e9:.1f} GB of memory, more than "
             f"{_MEMORY_SHARE:.0%} of the {available / 1e9:.1f} GB available; take fewer cards"
         )
-    prizes = range(1, cards + 1) if config.order == "ascending" else range(cards, 0, -1)
+    prizes = range(1, cards + 1)
     labels = [str(card) for card in range(cards + 1)]
     shown = config.reveal == "bids"
 

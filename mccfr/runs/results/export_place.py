@@ -10,12 +10,12 @@ from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:
-    """Return `out`, relative to the current directory, or by default `RUN-policy` or `RUN.FORMAT`."""
+    """Return `out`, relative to the current directory, or by default `RUN-policy`."""
     if export.out is not None:
         return Path(export.out)
     if directory.name in ("", ".."):
         directory = directory.resolve()
-    return directory.with_name(directory.name + ("-policy" if export.format == "policy" else f".{export.format}"))
+    return directory.with_name(f"{directory.name}-policy")
 
 
 def check_export(
@@ -26,18 +26,11 @@ def check_export(
     run_id   id of the run; None: it does not exist yet
     replace  allow to replace another run's export
 
-    `ValueError`: a format that the game lacks, or a `best` of checkpoints that are not measured and kept.
-    `FileExistsError`: the path is taken.
+    `ValueError`: the game has no policies.  `FileExistsError`: the path is taken.
     """
-    export, points = config.export, config.evaluation
+    export = config.export
     if export is None:
         return
-    kept = points.keep and (points.at_nodes or points.at_iterations)
-    if export.best is not None and not (kept and export.best in points.chosen):
-        raise ValueError(
-            f"export.best = {export.best!r} chooses among checkpoints that are measured by it and kept: name it in "
-            "evaluation.method, with evaluation.keep = true and points in at_nodes or at_iterations"
-        )
-    check_format(game, export.format)
+    check_format(game, "policy")
     out = export_path(export, directory)
-    check_output(out, replaceable(PROVENANCE[export.format], run_id, replace=replace))
+    check_output(out, replaceable(PROVENANCE["policy"], run_id, replace=replace))

@@ -8,13 +8,18 @@ Shows:
 """
 
 import json
+import sys
 
 import pytest
 from commands import answer, call, command, refusal, refusing
+from places import ROOT
 from refusals import refusals
 from sessions import assert_same, go, make, trained
 
-from mccfr.report.average_differences import averages_section
+sys.path.insert(0, str(ROOT / "tools"))
+
+from figures_averages import averages_lines
+
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
@@ -93,7 +98,7 @@ test_exports_that_a_run_of_tables_cannot_make = refusals(
 
 
 def test_averages_on_dealt_cards_meet_on_deals(tmp_path, capsys):
-    """Of a run and of its networks as files; and the page of the run says how far its averages are apart."""
+    """Of a run and of its networks as files, with the distance between them."""
     solver = {**NETWORK, "traversals": 40, "averages": ["sd", "network"], "horizon": 2}
     run = trained(make(tmp_path / "run", solver, FIVE, evaluation=UNMEASURED, iterations=2, workers=0))
     assert command("export", run.directory, tmp_path / "shares", "--average", "network") == 0
@@ -110,9 +115,9 @@ def test_averages_on_dealt_cards_meet_on_deals(tmp_path, capsys):
         ([*asked, "--workers", "2"], "leave workers, budget and keep out"),
     ):
         assert told in refusal(capsys, "evaluate", run.directory, *wrong)
-    section = averages_section(run, run.build_game(), find_checkpoint(run, None))
-    assert "How far network is from sd" in section
-    assert section.count("<tr><td>") == 6  # streets and depths of its eight decisions
+    lines = averages_lines(run.directory)
+    assert all(line.startswith("network from sd, ") for line in lines)
+    assert len(lines) == 6  # streets and depths of its eight decisions
 
 
 def test_a_damaged_checkpoint_is_passed_over(tmp_path):
@@ -162,11 +167,6 @@ def test_every_verb(tmp_path, capsys):
     assert found["exploitability_chips"] == pytest.approx(network, abs=1e-3)
     assert "sd, network" in refusal(capsys, "export", run, tmp_path / "none", "--average", "median")
     assert command("export", run, tmp_path / "raw", "--format", "zarr") == 0
-    assert command("report", run, tmp_path / "page.html") == 0
-    page = (tmp_path / "page.html").read_text()
-    assert "How far network is from sd" in page
-    assert "explained share" in page
-    capsys.readouterr()
     options = ["--method", "head-to-head", "--against", run, "--json", "--average"]
     ahead = answer(capsys, "evaluate", run, *options, "sd", "--against-average", "network")
     behind = answer(capsys, "evaluate", run, *options, "network", "--against-average", "sd")

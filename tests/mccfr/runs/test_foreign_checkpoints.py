@@ -79,7 +79,6 @@ def test_a_checkpoint_of_another_run_is_named_and_refused(runs, tmp_path, capsys
         ("resume",),
         ("export", tmp_path / "policy"),
         ("query", "", "--hand", "K0"),
-        ("report", tmp_path / "page.html"),
     ):
         ended = call(capsys, verb, run.directory, *options)
         assert (ended.status, ended.out) == (2, "") and f"{foreign}: {WORDS}" in ended.err, (verb, ended)

@@ -18,13 +18,12 @@ from mccfr.common.intervals import ratio95
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.samples import Effort
 from mccfr.policy.strategy_profile import Profile
-from mccfr.report.document import _evaluations
 from mccfr.runs.directory.run import EVALUATIONS, with_settings
 from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.previous_samples import LAST_UNITS
 
-POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
+POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4}
 NO_MORE = {"every_checkpoint": False, "at_end": False}
 
 
@@ -37,7 +36,7 @@ def boards_won(run, number, against):
     """[boards, 2] of a checkpoint against another one."""
     game, seen = run.build_game(), []
     sides = [Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, n))) for n in (number, against)]
-    head_to_head(*sides, boards=4, seed=3, effort=Effort(note=seen.append))
+    head_to_head(*sides, boards=4, effort=Effort(note=seen.append))
     return seen[0]
 
 
@@ -60,8 +59,6 @@ def test_a_gain_is_the_difference_on_the_same_boards_in_one_session_and_the_next
         assert np.diff(record["gain_ci95_chips"]) < 0.8 * apart  # what pairing is for
     text = evaluation_text(records[-1])
     assert f"{records[-1]['gain_chips']:+.4g} since {records[-2]['nodes_touched']:,} nodes, on the same boards" in text
-    assert "gained on the same boards" in _evaluations(records) and "95 % of that" in _evaluations(records)
-    assert "gained" not in _evaluations(records[:2])
 
 
 @pytest.mark.parametrize("damage", ["gone", "of another evaluation", "no JSON", "other boards", "not finite"])
