@@ -237,8 +237,8 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
     """Export a policy in another format; `ValueError` for an option that is for runs."""
     from mccfr.policy import Policy
 
-    params = click.get_current_context().params
-    refuse_given(f"on {directory}, which is a policy", *params.keys() - {"format_name", "by", "board", "replace"})
+    names = click.get_current_context().params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}
+    refuse_given(f"on {directory}, which is a policy", *names)
     _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 

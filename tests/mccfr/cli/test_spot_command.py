@@ -19,7 +19,7 @@ from mccfr.runs.session.spot_run import SpotOptions, start_spot
 from mccfr.runs.session.start import Terms
 from mccfr.trees.betting_lines import all_lines
 
-RIVER = (
+RIVER = [
     "QsJh2h7c3d",
     "--oop",
     "TT+,AQs+",
@@ -31,7 +31,7 @@ RIVER = (
     "910",
     "--workers",
     "0",
-)
+]
 """What the tests ask: a spot of the river, solved in a second."""
 
 
