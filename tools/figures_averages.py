@@ -1,4 +1,4 @@
-"""Distance between the average strategies of one deep CFR run, by street and number of earlier actions.
+"""Distance between the average strategies of a deep CFR run, by street and number of earlier actions.
 
 It covers all infosets if they can be listed.  For cards dealt from the whole deck it covers sampled deals, at all
 decisions of either player.
@@ -22,9 +22,9 @@ _DEALS = 1000  # sampled deals of a game whose cards are dealt from the whole de
 
 
 def distances(game: Game, pairs: Iterable[tuple[Strategy, Strategy]]) -> dict[tuple[int, int], tuple[int, float]]:
-    """Return {(street, number of actions before): (number of infosets, mean distance)} of pairs of strategies.
+    """Return the mean distance of pairs of strategies by street and number of actions before.
 
-    A distance is half the sum of absolute differences, weighted by the weights of a pair's first strategy. Infosets
+    The values are (number of infosets, mean distance). A distance is half the sum of absolute differences, weighted by the weights of a pair's first strategy. Infosets
     that the first never reaches are left out.
 
     pairs  each covers a part of the infosets, such as some deals

@@ -274,8 +274,8 @@ def workers_text(workers: int) -> str:
 def table_lines(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Return rows of cells as aligned lines; `right` are the columns aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    pads = [str.rjust if column in right else str.ljust for column in range(len(widths))]
-    return ["  ".join(pad(*cell) for pad, *cell in zip(pads, row, widths, strict=True)).rstrip() for row in rows]
+    signs = [">" if column in right else "<" for column in range(len(widths))]
+    return ["  ".join(f"{t:{s}{w}}" for t, s, w in zip(row, signs, widths, strict=True)).rstrip() for row in rows]
 
 
 def say(text: str) -> None:

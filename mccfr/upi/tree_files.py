@@ -26,7 +26,6 @@ class _HeadFields(msgspec.Struct, frozen=True):
     locked: list[str]
 
 
-_HEAD = "head"
 Tables = dict[str, npt.NDArray[Any]]
 
 
@@ -34,9 +33,10 @@ def write_tree(path: Path, engine: SpotEngine, locked: Sequence[str]) -> None:
     """Write a tree, its tables and the names of locked nodes durably; `OSError` if writing fails."""
     head = json.dumps({"game": engine.spot.document, "iterations": engine.iterations, "locked": list(locked)})
     arrays: dict[str, Any] = {spec.name: engine.tables[spec.name] for spec in engine.spot.layout.specs}
+    arrays["head"] = np.frombuffer(head.encode(), np.uint8)
     with output(path, lambda _: True) as temporary:
         with temporary.open("wb") as file:
-            np.savez(file, **arrays, **{_HEAD: np.frombuffer(head.encode(), np.uint8)})
+            np.savez(file, **arrays)
         adopt_file(temporary)
 
 
@@ -48,7 +48,7 @@ def read_tree(path: Path, threads: int) -> tuple[SpotProblem, Tables, int, list[
     with reading(path):
         try:
             with np.load(path, allow_pickle=False) as archive:
-                head = typed(parse_json(archive[_HEAD].tobytes(), "it"), _HeadFields, "it")
+                head = typed(parse_json(archive["head"].tobytes(), "it"), _HeadFields, "it")
                 spot = SpotProblem(head.game, threads)
                 tables: Tables = {spec.name: archive[spec.name] for spec in spot.layout.specs}
         except (AttributeError, BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:

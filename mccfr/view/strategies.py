@@ -115,9 +115,9 @@ def open_spots(
 
     Raises as `open_source`, and `ValueError` for a game without cards.
     """
-    fields = Reference(target, checkpoint, abstraction)
+    reference = Reference(target, checkpoint, abstraction)
     # Look-ups verify the pieces that they read.
-    source, config = read_unchanged(target, lambda: (open_source(fields, check=False), game_config(target)))
+    source, config = read_unchanged(target, lambda: (open_source(reference, check=False), game_config(target)))
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if (newest or checkpoint is None) and abstraction is None else None
     stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
