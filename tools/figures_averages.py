@@ -24,8 +24,8 @@ _DEALS = 1000  # sampled deals of a game whose cards are dealt from the whole de
 def distances(game: Game, pairs: Iterable[tuple[Strategy, Strategy]]) -> dict[tuple[int, int], tuple[int, float]]:
     """Return the mean distance of pairs of strategies by street and number of actions before.
 
-    The values are (number of infosets, mean distance). A distance is half the sum of absolute differences, weighted by the weights of a pair's first strategy. Infosets
-    that the first never reaches are left out.
+    The values are (number of infosets, mean distance). A distance is half the sum of absolute differences, weighted by
+    the weights of a pair's first strategy. Infosets that the first never reaches are left out.
 
     pairs  each covers a part of the infosets, such as some deals
     """
