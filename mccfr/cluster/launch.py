@@ -41,7 +41,6 @@ _PROBE_SECONDS = 20
 _FOLDER, _LOCK = "mccfr-cluster-", "lock"
 _LEFT_SECONDS = 86_400.0
 _PROBES = 8  # in parallel
-_PORTS = 47_000, 47_999  # first and last port on which machines listen
 _NETWORKS = Path("/sys/class/net")
 _SHARED_MEMORY = Path("/dev/shm")
 _RANK_BYTES = 2 << 20  # MPICH writes this per rank (1.06 MB) without checking for room
@@ -102,7 +101,7 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
         known = ", ".join(sorted(path.name for path in _NETWORKS.iterdir()))
         raise ValueError(f"cluster.network = {settings.network!r} is no interface of this machine, which has {known}")
     each = max(1, workers)
-    first, last = _PORTS
+    first, last = 47_000, 47_999  # ports on which machines listen
     check_ports(first, last, 2 + each)
     ranks = [f"{hosts[0]}:{1 + each}", *(f"{host}:{each}" for host in hosts[1:])]
     command = [_launcher("mpiexec.hydra"), "-launcher", "ssh", "-iface", settings.network, "-hosts", ",".join(ranks)]

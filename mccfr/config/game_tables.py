@@ -124,7 +124,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     file: str | None = None
     stack: float | None = None  # with file: chips of each player in the whole hand, half the pot included; None: 20000
     board: str | None = None  # "QsJh2h": three to five cards
-    ranges: Mapping[Literal["oop", "ip"], str | Sequence[float]] | None = None
+    ranges: Mapping[str, str | Sequence[float]] | None = None
     """Ranges out of and in position: texts such as "QQ+,AKs:0.5", "@FILE", or 169 or 1,326 numbers."""
     pot: Above0 | None = None  # chips, half of them from each player
     effective_stack: Above0 | None = None  # chips that each player has left to bet
@@ -142,7 +142,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
             ("file", not (known and typed), "left out where game.board, ranges, pot or effective_stack is given"),
             ("stack", self.stack is None or not typed, behind),
             *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
-            ("ranges", self.ranges is None or len(self.ranges) == 2, "the ranges of oop and ip"),
+            ("ranges", self.ranges is None or {*self.ranges} == {"oop", "ip"}, "the ranges of oop and ip"),
             ("rake_cap", self.rake_cap is None or self.rake > 0, "left out without game.rake, which it limits"),
         ]
 

@@ -231,7 +231,7 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
     name   its key in the document
     kind   its struct
     """
-    text, _, where = message.replace("at `key` in `$", "at `$").partition(" - at `$")
+    text, _, where = message.partition(" - at `$")
     inside = [step for step in where.rstrip("`").replace("[...]", "").replace("[", ".[").split(".") if step]
     value = table
     for step in inside:
@@ -241,8 +241,6 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
             value = value.get(step) if isinstance(value, Mapping) else None
             kind = _fields(kind).get(step)
     key = ".".join([name, *inside]).replace(".[", "[")
-    if "at `key` in" in message:
-        return f"unknown key {text.partition(' value ')[2]} in {key}"
     if "unknown field" in text:
         unknown, known = text.split("`")[1], sorted(_fields(kind))
         near = did_you_mean(unknown, known)

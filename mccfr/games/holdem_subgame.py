@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf, isfinite
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
@@ -22,7 +21,6 @@ from mccfr.games.menu import MenuGame, line_edits, menu_targets
 _RIVER = 3
 FILE_BIG_BLIND, FILE_STACK = 100.0, 20_000.0
 """Chips: big blind and stack of all LibratusEndgames files."""
-_POSITIONS: Sequence[Literal["oop", "ip"]] = ("oop", "ip")
 SPOT_BIG_BLIND = 1.0
 """Chips: default minimum bet of a spot, small enough that bet sizes are used as written."""
 
@@ -80,7 +78,7 @@ def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
         raise ValueError(f"game.board = {config.board!r} is not allowed: it must be three to five different cards")
     hits = (combo_masks() & np.uint64(card_mask(board))) != 0
     reach, dropped = np.zeros((2, len(hits))), {}
-    for player, name in enumerate(_POSITIONS):
+    for player, name in enumerate(("oop", "ip")):
         try:
             weights = read_range((config.ranges or {})[name])
         except ValueError as error:
