@@ -29,7 +29,7 @@ _TAGGED: dict[str, tuple[Mapping[str, Any], str, str | None]] = {
 }
 """Tables whose struct depends on a key: structs by name, the key, and its default."""
 _OPAQUE = {"game": OpaqueGame, "solver": OpaqueSolver}
-_BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "of length >=": "a text of at least"}
+_BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "of length >=": "of length at least"}
 
 
 def parse_override(text: str) -> tuple[str, Any]:

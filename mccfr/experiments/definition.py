@@ -27,7 +27,7 @@ from msgspec import Meta
 
 from mccfr.config import plugins
 from mccfr.config.run_tables import Config, EvaluationConfig
-from mccfr.config.table_base import Natural, Table
+from mccfr.config.table_base import Table
 from mccfr.config.toml_files import (
     config_from,
     converted,
@@ -98,7 +98,7 @@ class _CompareTable(Table, frozen=True):
     last: float | None = None
     points: Annotated[int, Meta(ge=1, le=1000)] = 30
     at: Sequence[float] = ()
-    seeds: Annotated[Sequence[Natural], Meta(min_length=1)] = (0,)
+    seeds: Annotated[Sequence[Annotated[int, Meta(ge=0, le=2**63 - 1)]], Meta(min_length=1)] = (0,)
     variant: Sequence[_VariantTable] = ()
 
 

@@ -393,7 +393,7 @@ def experiment(folder, **compare):
 
 test_experiments = refusals(
     (
-        r"^mine.toml: compare.seeds = \[0, -1\] is not allowed: seeds are",
+        r"^mine.toml: compare.seeds\[1\] = -1 is not allowed: it must be at least 0",
         lambda tmp_path: experiment(tmp_path, seeds=[0, -1]),
     ),
     ("^mine.toml: variant 'a' is there twice", lambda tmp_path: experiment(tmp_path, variant=[{"name": "a"}] * 2)),

@@ -44,7 +44,7 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
     ("^run.seconds = -1 .* at least 0", {"game": KUHN, "run": {"seconds": -1}}),
     ("^run.checkpoint_seconds = 0 .* above 0", {"game": KUHN, "run": {"checkpoint_seconds": 0}}),
     ("^run.keep_checkpoints = 0 .* at least 1", {"game": KUHN, "run": {"keep_checkpoints": 0}}),
-    ("^tables.live_dir = '' .* a text of at least 1", {"game": KUHN, "tables": {"live_dir": ""}}),
+    ("^tables.live_dir = '' .* of length at least 1", {"game": KUHN, "tables": {"live_dir": ""}}),
     (
         "^tables.memory_budget = '16 bananas' .* TiB, such as '16GB'",
         {"game": KUHN, "tables": {"memory_budget": "16 bananas"}},

@@ -97,7 +97,7 @@ test_configurations_that_are_no_spots = refusals(
     ("game.pot = 0.*above 0", {"pot": 0}),
     ("game.effective_stack = -5.*above 0", {"effective_stack": -5}),
     ("game.big_blind = 0.*above 0", {"big_blind": 0}),
-    ("game.ranges needs the key 'ip'", {"ranges": {"oop": "AA"}}),
+    ("it must be the ranges of oop and ip", {"ranges": {"oop": "AA"}}),
     ("game.ranges.oop = '@nowhere': nowhere cannot be read", {"ranges": {"oop": "@nowhere", "ip": "AA"}}),
     ("flop.oop and big_blind are the same position", {"menu": {"flop": {"oop": {}, "big_blind": {}}}}),
     call=lambda keys: config(**keys),
