@@ -64,9 +64,9 @@ def evaluate_target(
             return opponent(found, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
-        asked = {name for name, value in options.items() if value is not None}
-        method = _decided(found.game, given is not None, asked) if method == AUTO else method
-        unused = {"boards", "seed"} & asked - check_method(found.game, method).draws_by(found.game)
+        given_names = {name for name, value in options.items() if value is not None}
+        method = _decided(found.game, given is not None, given_names) if method == AUTO else method
+        unused = {"boards", "seed"} & given_names - check_method(found.game, method).draws_by(found.game)
         if unused:
             raise ValueError(
                 f"--{min(unused)} has no effect on {method} of {found.game.name}, which draws nothing by it: "
@@ -101,15 +101,15 @@ def evaluate_found(
         )
     other, name = _opponent_of(found, check_method(found.game, method), against)
     given = {key: value for key, value in options.items() if value is not None}
-    said = None if declare is None else _declared(declare, method, (side, other), name, given)
-    if said is not None:
-        reporter.message(f"declared {said.digest}")
-        options["seed"] = said.seed
+    declaration = None if declare is None else _declared(declare, method, (side, other), name, given)
+    if declaration is not None:
+        reporter.message(f"declared {declaration.digest}")
+        options["seed"] = declaration.seed
     reporter.phase(EVALUATING)
-    with naming_steps(reporter), nullcontext() if said is None else said.ended():
+    with naming_steps(reporter), nullcontext() if declaration is None else declaration.ended():
         record = measure(method, side, other, name, **options) | found.counts
-    if said is not None:
-        record |= said.judged(_figures(record, found.game.big_blind_chips))
+    if declaration is not None:
+        record |= declaration.judged(_figures(record, found.game.big_blind_chips))
     return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
 
 

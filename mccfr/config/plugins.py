@@ -7,30 +7,31 @@ or a journal.
 A module is searched beside the configuration first, then on `sys.path`. It is imported once a process, so a process
 cannot use two modules of one name.
 
-Names in an artefact (a run, networks) come from its author, who need not be trusted. Such a module is imported only in
-two cases: from a directory that the user gives with --code (`allow`), or if the user's list of code has exactly this
-content (`mccfr.config.code_list`). Modules that the user's own commands import are added to the list.
+Names in an artefact (a run, networks) come from its author, who need not be trusted. Such a module is imported only
+from a directory that the user gives with --code (`allow`) or in the environment variable `MCCFR_CODE`.
 """
 
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
-from importlib.util import find_spec, module_from_spec
+from importlib.util import module_from_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
-from mccfr.config import code_list
-from mccfr.config.code_import import OURS, Watched, importer
 from mccfr.config.value_limits import shown
 from storage.damage import reading
 
+OURS = ("mccfr", "abstraction", "storage")
+"""Packages of this program, which may always be imported, from where the program is installed."""
+ENVIRONMENT = "MCCFR_CODE"
+"""Environment variable with further directories for --code, separated as those of PATH."""
 GAMES, ALGORITHMS, VARIANTS, METHODS = "mccfr.games", "mccfr.algorithms", "mccfr.variants", "mccfr.methods"
 PROGRAMS = "mccfr.programs"
 """Groups of entry points."""
@@ -48,19 +49,7 @@ _HERE = "here:"  # prefix of names of objects that only this process has
 _ALLOWED: list[Path] = []  # directories that the user permits for code of artefacts
 
 
-class Permitted(NamedTuple):
-    """Permission to import a module.
-
-    folder  absolute path of the module's folder
-    listed  {absolute path: content} of the only files that may be imported from there; None: any file
-    """
-
-    folder: str
-    listed: Mapping[str, bytes] | None = None
-
-
-_GRANTED: dict[str, Permitted] = {}  # by module, from the coordinator of this worker
-_IMPORTED: dict[str, Permitted] = {}  # by module
+_FOLDERS: dict[str, str] = {}  # absolute path of the folder of each imported or permitted module
 
 
 @dataclass(frozen=True)
@@ -77,59 +66,33 @@ class Source:
             return sha256(self.file.read_bytes()).hexdigest()
 
 
-@dataclass(frozen=True)
-class NamedCode:
-    """Code named by an artefact; it gives no permission to import the code.
-
-    where   the artefact, for errors
-    sha256  {name: hash of the file that defined it}, to look it up in the user's list of code
-    """
-
-    where: Path
-    sha256: Mapping[str, str] = field(default_factory=dict)
-
-    def permitted(self, name: str) -> Permitted:
-        """Return the permission to import the module of a name; `ValueError` if there is none."""
-        module = name.partition(":")[0]
-        if module in _GRANTED:
-            return _GRANTED[module]
-        for folder in _ALLOWED:
-            if _file_in(folder, module) is not None:
-                return Permitted(str(folder))
-        why = None
-        for entry in code_list.find(module, str(self.sha256.get(name, ""))):
-            try:
-                return Permitted(entry.folder, entry.content())
-            except ValueError as error:
-                why = str(error)
-        why = why or code_list.problem() or "it is not in your list of code"
-        raise ValueError(
-            f"{self.where} names code of a user's, {shown(name)}, which is not run for being named ({why}): if you "
-            "trust it, give the directory of its module with --code DIR"
-        )
-
-
 def allow(folders: Iterable[Path]) -> None:
     """Permit imports, from these directories, of modules that artefacts name."""
     _ALLOWED[:] = [folder.resolve() for folder in folders]
 
 
-def permissions() -> dict[str, Any]:
-    """Return this process's imports as JSON for `grant`: {module: [folder, {file: SHA-256} or None]}.
-
-    None means that any file of the folder may be imported.
-    """
-    return {
-        module: [folder, None if listed is None else code_list.hashes(listed, folder)]
-        for module, (folder, listed) in _IMPORTED.items()
-    }
+def permissions() -> dict[str, str]:
+    """Return the folder of each module that this process has imported, for `grant` in its workers."""
+    return dict(_FOLDERS)
 
 
-def grant(permitted: Mapping[str, Any]) -> None:
-    """Permit what the coordinator's `permissions` returned; `ValueError` if a listed file has changed."""
-    for module, (folder, files) in permitted.items():
-        listed = None if files is None else code_list.CodeEntry(module, folder, files).content()
-        _GRANTED[module] = Permitted(folder, listed)
+def grant(permitted: Mapping[str, str]) -> None:
+    """Permit imports from the folders that the coordinator's `permissions` returned."""
+    _FOLDERS.update(permitted)
+
+
+def _permitted(artefact: Path, name: str) -> Path:
+    """Return the folder from which the module of a name may be imported; `ValueError` if there is none."""
+    module = name.partition(":")[0]
+    if module in _FOLDERS:
+        return Path(_FOLDERS[module])
+    for folder in (*_ALLOWED, *map(Path, filter(None, os.environ.get(ENVIRONMENT, "").split(os.pathsep)))):
+        if _file_in(folder, module) is not None:
+            return folder
+    raise ValueError(
+        f"{artefact} names code of a user's, {shown(name)}, which is not run for being named: if you trust it, give "
+        f"the directory of its module with --code DIR or in the environment variable {ENVIRONMENT}"
+    )
 
 
 def _file_in(folder: Path, module: str) -> Path | None:
@@ -166,13 +129,11 @@ def is_reference(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and ":" in name
 
 
-def load_named(
-    document: Mapping[str, Any], beside: Sequence[Path] | None = None, kept: NamedCode | None = None
-) -> None:
+def load_named(document: Mapping[str, Any], beside: Sequence[Path] | None = None, kept: Path | None = None) -> None:
     """Import what a document names as `module:object`; `ValueError` of one sentence if that fails.
 
     beside  for the user's own document: directories searched for modules before `sys.path`
-    kept    for an artefact's document: what it says of its code
+    kept    for an artefact's document: path of the artefact
 
     With neither, only modules of this program are imported.
     """
@@ -184,8 +145,7 @@ def load_named(
         elif beside is not None:
             load(group, name, f"{table}.{key}", beside)
         elif kept is not None and not is_loaded(group, name):
-            permitted = kept.permitted(name)
-            load(group, name, f"{table}.{key}", [Path(permitted.folder)], permitted.listed)
+            load(group, name, f"{table}.{key}", [_permitted(kept, name)])
 
 
 def given(group: str, thing: Any) -> str:
@@ -205,15 +165,11 @@ def given(group: str, thing: Any) -> str:
     return name
 
 
-def load(
-    group: str, name: str, key: str, beside: Sequence[Path] = (), listed: Mapping[str, bytes] | None = None
-) -> Any:
+def load(group: str, name: str, key: str, beside: Sequence[Path] = ()) -> Any:
     """Return the object that `module:object` names, importing it if necessary.
 
     key     the key that names it, for errors
-    beside  directories searched first for its module
-    listed  {absolute path: content} of the only files that may be imported from its folder; None: any file may be, and
-            imported files are added to the user's list of code
+    beside  directories searched first for its module; they join `sys.path` at its end for the modules that it imports
     """
     if name.startswith(_HERE) and (group, name) in _OBJECTS:
         return _OBJECTS[group, name]
@@ -224,11 +180,11 @@ def load(
     places = [place.resolve() for place in beside]
     top = module.partition(".")[0]
     try:
-        spec = _spec_beside(top, places, where)
-        folder = None if _is_ours(name) else _folder_of(top, spec)
-        watched = None if folder is None else importer.watch(folder, top, listed)
-        if spec is not None and spec.origin is not None and top not in sys.modules:
-            _execute(importer.guarded(spec))
+        if not _is_ours(name):
+            spec = _spec_beside(top, places, where)
+            sys.path.extend(str(place) for place in places if str(place) not in sys.path)
+            if spec is not None and spec.origin is not None and top not in sys.modules:
+                _execute(spec)
         found = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
@@ -242,26 +198,10 @@ def load(
         raise ValueError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
     if not hasattr(found, attribute):
         raise ValueError(f"{where}: {found.__file__ or module} has no {attribute!r}")
-    if watched is not None and folder is not None:
-        _IMPORTED[module] = Permitted(folder, listed)
-        if listed is None:
-            _remember(module, folder, watched)
+    if not _is_ours(name) and (folder := _folder_of(top)) is not None:
+        _FOLDERS[module] = folder
     _OBJECTS[group, name] = getattr(found, attribute)
     return _OBJECTS[group, name]
-
-
-def _remember(module: str, folder: str, watched: Watched) -> None:
-    """Add an imported module to the user's list, again after each further file that it imports."""
-
-    def write() -> None:
-        file = getattr(sys.modules[module], "__file__", None) or ""
-        files = {os.path.relpath(path, folder): digest for path, digest in watched.with_imported().items()}
-        main = watched.run.get(importer.watched_of(file, module)[1])
-        if main is not None and watched.strange is None:
-            code_list.add(code_list.CodeEntry(module, folder, files), main)
-
-    write()
-    watched.added[module] = write
 
 
 def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | None:
@@ -281,10 +221,9 @@ def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | N
     return spec
 
 
-def _folder_of(top: str, spec: ModuleSpec | None) -> str | None:
-    """Return the absolute path of a top-level module's folder; None for a built-in part of Python."""
-    if spec is None:
-        spec = sys.modules[top].__spec__ if top in sys.modules else find_spec(top)
+def _folder_of(top: str) -> str | None:
+    """Return the absolute path of an imported top-level module's folder; None for built-in modules."""
+    spec = sys.modules[top].__spec__
     if spec is None:
         return None
     found = next(iter(spec.submodule_search_locations or ()), spec.origin if spec.has_location else None)
@@ -341,23 +280,14 @@ def installed(group: str) -> list[str]:
 
 
 def _points(group: str) -> Iterable[EntryPoint]:
-    """Return the entry points of a group; searched again if a directory of `sys.path` has changed."""
-    return _points_in(group, tuple(map(_state, sys.path)))
+    """Return the entry points of a group."""
+    return _points_in(group, tuple(sys.path))
 
 
 @cache
-def _points_in(group: str, _: tuple[tuple[str, int, int], ...]) -> tuple[EntryPoint, ...]:
+def _points_in(group: str, _: tuple[str, ...]) -> tuple[EntryPoint, ...]:
     """Return the entry points of a group, cached, because reading every package's metadata is slow."""
     return tuple(entry_points(group=group))
-
-
-def _state(place: str) -> tuple[str, int, int]:
-    """Return a path with its inode and modification time, (path, 0, 0) if it does not exist."""
-    try:
-        status = Path(place).stat()
-    except OSError:
-        return place, 0, 0
-    return place, status.st_ino, status.st_mtime_ns
 
 
 def _package(point: EntryPoint) -> str:

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.plugins import NamedCode, guests, sources
+from mccfr.config.plugins import guests
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.config.toml_files import config_from
 from mccfr.games.game import Game
@@ -64,7 +64,6 @@ class _NetworkFields(msgspec.Struct, frozen=True):
     features: _FeatureFields
     provenance: Provenance
     files: dict[str, Any]
-    code_sha256: dict[str, str] = {}
 
 
 _PARTS = ("parameters", "weight", "iteration")
@@ -105,7 +104,6 @@ def write_networks(
     if not np.isfinite(arrays["networks"]).all():
         raise ValueError("the run's networks have parameters that are not finite numbers")
     fields = {
-        "code_sha256": {source.name: source.sha256 for source in sources(documents).values()},
         **{table: parse_json(canonical_json(documents[table]), table) for table in ("game", "solver")},
         "outputs": "probabilities" if asked.shares else "advantages",
         "actions": int(game.tree.arrays.count[game.tree.decisions].max()),
@@ -148,7 +146,7 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
     config = config_from(
         {"game": meta["game"], "solver": meta["solver"]},
         str(path / MANIFEST),
-        kept=NamedCode(path, meta.get("code_sha256", {})),
+        kept=path,
     )
     if not isinstance(config.solver, DeepCfrConfig):
         raise ValueError(f"{path / MANIFEST} names an algorithm that makes no networks: export them again")

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -39,6 +40,21 @@ _RECENT_LINES = 2000  # most lines of metrics read for it: 600 seconds with long
 def named(table: GameConfig | SolverConfig) -> str:
     """Return the name that chooses a `[game]` or `[solver]` table."""
     return str(getattr(table, "named", table.__struct_config__.tag))
+
+
+def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
+    """Return the runs in a folder, and in its experiments, that use an abstraction for any player."""
+    found = []
+    for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
+        try:
+            document = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue  # unreadable configurations are reported by other commands
+        named = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
+        places = [(file.parent / name).resolve() for name in named if isinstance(name, str)]
+        if abstraction.resolve() in places and is_run(file.parent):
+            found.append(file.parent)
+    return found
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:

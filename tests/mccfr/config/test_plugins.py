@@ -4,22 +4,23 @@ Shows:
 
 * A run finds the user's module again, also in workers, and refuses another module of that name
   (test_a_run_finds_its_module_again_also_in_workers_and_not_another_one)
-* Opening a policy imports no user code (test_a_policy_needs_no_code_and_imports_none)
+* Opening another person's run, networks or policy runs no code from it
+  (test_no_command_runs_a_strangers_module, test_a_policy_needs_no_code_and_imports_none)
 """
 
 import csv
 import json
 import shutil
+import socket
 import sys
 
 import pytest
-from commands import answer, command
+from commands import answer, call, command
 from guests import forget, forgetting
 from refusals import refusals, refused
 
 import mccfr
 from mccfr.config import plugins
-from mccfr.config.code_import import importer
 from mccfr.config.toml_files import config_from, load_config
 from mccfr.games.registry import build_game, catalogue
 from mccfr.runs.directory.run import open_run
@@ -50,10 +51,8 @@ CONFIG = '[game]\nname = "{module}:mine"\n[solver]\nalgorithm = "cfr"\n[run]\nwo
 @pytest.fixture(autouse=True)
 def forgotten(tmp_path, monkeypatch):
     """Modules imported from the test's folder are forgotten after it."""
-    path = list(sys.path)
     with forgetting(tmp_path, monkeypatch):
         yield
-    sys.path[:] = path
 
 
 def solved(folder, module, run="run"):
@@ -70,7 +69,7 @@ def test_modules_beside_the_configuration_come_first_and_hide_nothing_else(tmp_p
     (tmp_path / "run.toml").write_text(CONFIG.format(module="colorsys", workers=0))
     sys.modules.pop("colorsys", None)
     assert build_game(load_config(tmp_path / "run.toml").game, tmp_path).name == "kuhn"
-    assert importer.searched == [str(tmp_path)] and str(tmp_path) not in sys.path
+    assert sys.path[-1] == str(tmp_path)
     other = tmp_path / "other"
     other.mkdir()
     (other / "colorsys.py").write_text(GAME)
@@ -128,60 +127,75 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     (folder / "run.toml").write_text(CONFIG.format(module="games_w", workers=1))
     assert command("solve", folder / "run.toml", "--run", directory) == 0
     manifest = json.loads((directory / "manifest.json").read_text())
-    assert manifest["identity_document"]["code"] == manifest["code_sha256"]
-    assert manifest["code_sha256"] == {"games_w:mine": plugins.Source("", module).sha256}
+    assert manifest["identity_document"]["code"] == {"games_w:mine": plugins.Source("", module).sha256}
     assert (directory / "inputs/code-name-games_w.py").read_text() == GAME
     forget("games_w")
-    assert command("resume", directory, "--iterations", 30, "--workers", 0) == 0
+    assert command("resume", directory, "--iterations", 30, "--code", folder) == 0
     module.write_text(GAME + "# changed\n")
     capsys.readouterr()
-    assert command("resume", directory, "--iterations", 40) == 2
+    assert command("resume", directory, "--iterations", 40, "--code", folder) == 2
     assert f"{module} has changed since {directory} was made: restore it" in capsys.readouterr().err
     assert command("solve", folder / "run.toml", "--run", directory) == 2
-    forget("games_w")
-    capsys.readouterr()
-    for verb in (("resume", directory, "--iterations", 40), ("evaluate", directory), ("query", directory, "")):
-        assert command(*verb) == 2 and "games_w" not in sys.modules
-        assert "--code DIR" in capsys.readouterr().err, verb
     shutil.copy(directory / "inputs/code-name-games_w.py", module)
-    assert command("resume", directory, "--iterations", 40) == 0
-    forget("games_w")
-    module.rename(tmp_path / "games_w.py")  # gone from where it was
-    monkeypatch.syspath_prepend(tmp_path)  # where Python would find it, which nobody has said
-    assert command("evaluate", directory) == 2
+    monkeypatch.setenv("MCCFR_CODE", f":{tmp_path}:{folder}")
     for verb in (("evaluate", directory), ("query", directory, "c"), ("resume", directory, "--iterations", 50)):
         forget("games_w")
-        assert command(*verb, "--code", tmp_path) == 0, verb
-    plugins.allow(())
+        assert command(*verb) == 0, verb
 
 
-def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_told_to(tmp_path, capsys, monkeypatch):
-    """A module that leaves a mark where it is imported, on Python's own path, in every artefact that can name one."""
-    module, mark, run = tmp_path / "games_m.py", tmp_path / "mark", solved(tmp_path, "games_m", "runs/run")
+@pytest.fixture
+def taken():
+    """A port at which nothing can be served."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def test_no_command_runs_a_strangers_module(tmp_path, taken, capsys, monkeypatch):
+    """A module that makes a folder where it is imported: the current directory, Python's path and the run have it."""
+    mark, run, out = tmp_path / "mark", solved(tmp_path, "games_m", "runs/run"), tmp_path / "out"
     networks, policy = tmp_path / "networks", tmp_path / "policy"
     assert command("export", run, policy) == 0
     deep = CONFIG.format(module="games_m", workers=0).partition("[solver]")[0] + DEEP
     (tmp_path / "deep.toml").write_text(deep)
     assert command("solve", tmp_path / "deep.toml", "--run", tmp_path / "runs/deep") == 0
     assert command("export", tmp_path / "runs/deep", networks) == 0
-    module.write_text(f"import os\nos.mkdir({str(mark)!r})\n{GAME}")
+    (tmp_path / "games_m.py").write_text(f"import os\nos.mkdir({str(mark)!r})\n{GAME}")
+    shutil.copy(tmp_path / "games_m.py", run / "games_m.py")
+    (tmp_path / "empty.log").touch()
     forget("games_m")
+    sys.path[:] = [place for place in sys.path if place != str(tmp_path)]
+    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     capsys.readouterr()
     for verb in ("verify", run), ("status", run), ("status", run.parent), ("verify", networks), ("verify", policy):
         assert command(*verb) == 0, verb
-    out, _ = capsys.readouterr()
-    assert "games_m:mine" in out
-    out = tmp_path / "out"
-    refused = ("query", run, ""), ("report", run, out), ("evaluate", run), ("export", run, out), ("resume", run)
-    for verb in (*refused, ("query", networks, ""), ("evaluate", networks)):
-        assert command(*verb) == 2, verb
-        assert "--code DIR" in capsys.readouterr().err, verb
+    assert "games_m:mine" in capsys.readouterr().out
+    for verb in (
+        ("evaluate", run),
+        ("evaluate", run, "--method", "head-to-head"),
+        ("export", run, out),
+        ("resume", run, "--iterations", 40),
+        ("exploit", run, out),
+        ("tensorboard", run, out),
+        ("query", run, ""),
+        ("match", run, "always-call", "--hands", 200),
+        ("rank", run, "always-call", "--hands", 200),
+        ("view", run, "--no-browser", "--port", taken),
+        ("play", run, "--hands", 1),
+        ("review", tmp_path / "empty.log", "--policy", run),
+        ("bot", "acpc", run, "127.0.0.1", 1, "--patience", "0"),
+        ("cluster", "resume", run),
+        ("cluster", "status", run),
+        ("dealer", "--with", run, "--hands", 1, "--port", taken),
+        ("query", networks, ""),
+        ("evaluate", networks),
+    ):
+        ended = call(capsys, *verb)
+        assert ended.status == 2 and "--code DIR" in ended.err and ended.err.count("\n") == 1, (verb, ended)
         assert "games_m" not in sys.modules and not mark.exists(), verb
     assert command("query", policy, "", "--hand", "K") == 0 and not mark.exists()
     assert command("verify", run.parent / "run/checkpoints/000001") == 0 and not mark.exists()
-    assert command("query", networks, "", "--code", tmp_path) == 0 and mark.exists()
-    plugins.allow(())
+    assert command("query", networks, "", "--code", tmp_path) == 0 and mark.exists()  # the mark works
 
 
 def test_an_import_in_verify_is_caught(tmp_path, monkeypatch):

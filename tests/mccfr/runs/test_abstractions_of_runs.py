@@ -34,12 +34,12 @@ def test_buckets_of_another_recipe_are_replaced_only_with_replace(folder, capsys
     ended = call(capsys, "abstraction", "build", "small.toml")
     assert ended.status == 2
     assert (
-        "small holds buckets of another recipe (flop.buckets = 3 there and 2 here); runs trained on it need them: "
+        "small holds buckets of another recipe (flop.buckets = 3 there and 2 here), on which runs/trained was trained: "
         "choose another directory with --out, or replace them with --replace" in ended.err
     )
     assert (folder / "small/flop/000000/manifest.json").read_bytes() == before
     ended = call(capsys, "abstraction", "build", "small.toml", "--replace")
-    assert ended.status == 0 and "need them: replacing them" in ended.err
+    assert ended.status == 0 and "runs/trained was trained: replacing them" in ended.err
     assert call(capsys, "abstraction", "build", "small.toml").err.endswith("everything was there already\n")
     assert "runs/trained was trained on" in call(capsys, "verify", "runs/trained").out
 

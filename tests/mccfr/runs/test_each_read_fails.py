@@ -34,7 +34,6 @@ ON_RUNS = {
     "tensorboard": ["tensorboard", "{}/run", "{}/curves"],
     "evaluate": ["evaluate", "{}/run", "--json"],
     "export": ["export", "{}/run", "{}/exported"],
-    "report": ["report", "{}/run", "{}/report.html"],
     "exploit": ["exploit", "{}/run", "{}/answer"],
     "play": ["play", "{}/run", "--hands", "1", "--seed", "1"],
     "match": ["match", "{}/run", "always-call", "--hands", "200"],
@@ -48,7 +47,6 @@ EXACT = ("verify", "query", "evaluate")
 ON_POLICIES = [
     Case("verify a policy", ["verify", "{}/policy"], "policy"),
     Case("query a policy", ["query", "{}/policy", ""], "policy"),
-    Case("report of a policy", ["report", "{}/policy", "{}/report.html"], "policy", exact=False),
     Case("exploit a policy", ["exploit", "{}/policy", "{}/answer"], "policy", exact=False),
     Case("play a policy", ["play", "{}/policy", "--hands", "1", "--seed", "1"], "policy", exact=False),
     Case("match of policies", ["match", "{}/policy", "{}/policy", "--hands", "200"], "policy", exact=False),
