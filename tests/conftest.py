@@ -3,8 +3,6 @@
 import fcntl
 import gc
 import os
-import shutil
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -26,9 +24,6 @@ from storage.schema import ArraySpec
 
 def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
-    # The user's list of code: the tests have one of their own, shared by the processes of a run of tests.
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="mccfr-tests-")
     gc.disable()
 
 
@@ -38,11 +33,6 @@ def pytest_collection():
     with Path(__file__).open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         return (yield)
-
-
-def pytest_unconfigure():
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        shutil.rmtree(os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 
 def pytest_collection_finish():

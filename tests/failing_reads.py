@@ -150,7 +150,6 @@ MODULES = (
     "mccfr.runs.results.run_export",
     "mccfr.runs.results.tensorboard",
     "mccfr.runs.directory.verification",
-    "mccfr.report.document",
     "mccfr.experiments.experiment_runs",
     "storage.zarr_format",
     "storage.hdf5_format",

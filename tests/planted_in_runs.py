@@ -259,7 +259,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.results.export_place",
-        "    check_output(out, replaceable(PROVENANCE[export.format], run_id, replace=replace))",
+        '    check_output(out, replaceable(PROVENANCE["policy"], run_id, replace=replace))',
         "",
         "That an export has no place is said after training.",
         f"{RUNS}/test_export_place.py::test_something_else_at_the_place_is_found_before_training",

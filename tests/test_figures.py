@@ -1,4 +1,10 @@
-"""The catalogue of figures: every entry is a valid experiment; one small figure is drawn."""
+"""The catalogue of figures: every entry is a valid experiment; one small figure is drawn.
+
+Shows:
+
+* Distances between averages, by street and depth, equal those of a loop over infosets
+  (test_distances_are_means_by_weight_of_each_street_and_depth)
+"""
 
 import csv
 import sys
@@ -14,13 +20,15 @@ import figures
 import figures_bounds
 import figures_catalogue as catalogue
 import figures_clock
+from figures_averages import distances
 from figures_example import first_pure
 
 from mccfr.api.api_types import evaluation_of
-from mccfr.config.game_tables import KuhnGame
-from mccfr.experiments import Curve, experiment_from
-from mccfr.experiments.definition import AXES
-from mccfr.games.poker import kuhn
+from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.experiments.definition import AXES, experiment_from
+from mccfr.experiments.result_table import Curve
+from mccfr.games.poker import kuhn, leduc
+from mccfr.tables.strategy import Strategy, uniform_strategy
 
 KUHN = {
     "game": {"name": "kuhn"},
@@ -153,30 +161,6 @@ def test_algorithms_are_chosen_and_pruning_begins_where_a_game_s_stack_says(tmp_
         figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="nothing")
 
 
-def test_games_against_the_clock_become_one_table(tmp_path, monkeypatch):
-    """Tabulate means over seeds at the first and last point, with the smallest of each column bold.
-
-    Cells of runs that do not exist are empty.
-    """
-    monkeypatch.setattr(figures_clock, "SOLVERS", dict.fromkeys(("CFR+", "external sampling, linear", "DCFR+")))
-    head = "algorithm,seed,processor_seconds,iterations,nodes_touched,exploitability_chips\n"
-    rows = "CFR+,0,1.2,3,9,{}\nCFR+,0,2,4,9,5\nCFR+,0,4.01,5,9,0.25\n"
-    rows += "".join(f'"external sampling, linear",{seed},{s},9,9,{4**seed}\n' for seed in (0, 1) for s in (1, 2, 4))
-    for name, first in (("leduc-12", 1.26), ("twin", 99.6)):
-        (tmp_path / f"{name}.csv").write_text(head + rows.format(first))
-    shown = CliRunner().invoke(figures.main, ["clock-table", "--out", str(tmp_path)])
-    assert shown.output.splitlines() == [
-        "| chips | twin, 1 s | twin, 4 s | leduc-12, 1 s | leduc-12, 4 s |",
-        "|---|---|---|---|---|",
-        "| CFR+ | 100 | **0.25** | **1.3** | **0.25** |",
-        "| external sampling, linear | **2** | 2 | 2 | 2 |",
-        "| DCFR+ |  |  |  |  |",
-    ]
-    for options in ([], ["--out", str(tmp_path / "none")]):
-        refused = CliRunner().invoke(figures.main, ["clock-table", *options])
-        assert refused.exit_code == 2 and "clock-table takes --out" in refused.output
-
-
 def test_the_example_with_a_payoff_of_minus_a_million():
     assert first_pure("lcfr")[0] == 972  # the paper prints 970
     assert first_pure("cfr", 1000)[0] is None
@@ -224,3 +208,26 @@ def test_bounds_of_runs_are_drawn_and_told(tmp_path, monkeypatch):
         done = CliRunner().invoke(figures.main, ["bounds", *arguments, "--out", str(tmp_path / "out")])
         assert done.exit_code == 2, done.output
         assert said in " ".join(done.output.replace("│", " ").split())
+
+
+def test_distances_are_means_by_weight_of_each_street_and_depth():
+    game = leduc(LeducGame(merge_suits=True))
+    tree, random, even = game.tree, np.random.default_rng(0), uniform_strategy(game)
+    weights = tuple(random.uniform(size=weight.shape) for weight in even.weight)
+    moved = [np.array(table) for table in even.probability]
+    for node in tree.decisions.tolist():
+        block, slot = int(tree.arrays.block[node]), int(tree.arrays.slot[node])
+        step = random.uniform(0, 0.3, len(moved[block]))
+        moved[block][:, slot] += step
+        moved[block][:, slot + 1] -= step
+    found = distances(game, [(Strategy(even.probability, weights), Strategy(tuple(moved), even.weight))])
+    sums = {}
+    for node in tree.decisions.tolist():
+        block, slot, row = (int(column[node]) for column in (tree.arrays.block, tree.arrays.slot, tree.arrays.row))
+        for bucket, weight in enumerate(weights[block][:, row]):
+            gap = abs(moved[block][bucket, slot] - even.probability[block][bucket, slot])
+            sums.setdefault((block // 2, len(tree.path(node)) - 1), []).append((weight, weight * gap))
+    assert sorted(found) == sorted(sums)
+    for where, (infosets, mean) in found.items():
+        mass, gaps = np.sum(sums[where], axis=0)
+        assert infosets == len(sums[where]) and mean == pytest.approx(gaps / mass, rel=1e-12)

@@ -13,6 +13,7 @@ import json
 import shutil
 from random import Random
 
+import numpy as np
 import pytest
 from fuzzing import is_sentence
 from manifests import forge, forge_document
@@ -60,7 +61,6 @@ def sound(tmp_path_factory):
         "features": {"version": 1},
         "provenance": {"checkpoint": 1},
         "files": {},
-        "code_sha256": {},
         "content_hash": "",
     }
     (root / "networks/networks.json").write_text(json.dumps(networks))
@@ -222,8 +222,9 @@ def test_kept_reviews_and_trees_of_another_type_are_refused(sound, tmp_path):
         review.write_text(_HEAD + json.dumps(first) + "\n" + json.dumps([0, hand]) + "\n")
         wrong += [f"{first}: {error!r}" for error in unexpected([lambda: read_review(review, source)])]
     game = {"board": "AsKsQs7h2d", "pot": 10, "effective_stack": 20}
-    known = {"game": game, "iterations": 1, "locked": [], "tables": [{"name": "x", "dtype": "x", "shape": []}]}
+    known = {"game": game, "iterations": 1, "locked": []}
     for text in [*VALUES, *(changed for _, _, changed in replaced(known))]:
-        tree.write_bytes(b"MCCFR-TREE 1\n" + json.dumps(text).encode() + b"\n")
+        with tree.open("wb") as file:
+            np.savez(file, head=np.frombuffer(json.dumps(text).encode(), np.uint8))
         wrong += [f"{text}: {error!r}" for error in unexpected([lambda: read_tree(tree, 1)])]
     assert not wrong, "\n".join(wrong)

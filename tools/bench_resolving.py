@@ -103,12 +103,12 @@ def _flops(resolver: Resolver, line: str, boards: int, seed: int) -> None:
             )
 
 
-def _lost(here: PublicState, met: npt.NDArray[np.float64]) -> tuple[float, float]:
+def _lost(here: PublicState, possible: npt.NDArray[np.float64]) -> tuple[float, float]:
     """Return chips per hand that best responses win from the policy, and from the solution.
 
-    met  [H] total weight of the policy's hands that are possible beside each of the opponent's hands
+    possible  [H] total weight of the policy's hands that are possible beside each of the opponent's hands
     """
     found, theirs = here.found, here.ranges[1 - here.position]
     assert found is not None and found.alternatives is not None
-    together = float(theirs @ met)
+    together = float(theirs @ possible)
     return float(theirs @ found.alternatives) / together, float(theirs @ found.values) / together

@@ -9,20 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import rich_click as click
+from figures_averages import AVERAGES, averages_lines
 from figures_bounds import BOUNDS, make_bounds
 from figures_catalogue import CATALOGUE, CLOCK, EXAMPLE, SIZES, Comparison, PaperFigure, Request, clock_game
-from figures_clock import POINTS, SECONDS, clock_table, make_clock
+from figures_clock import POINTS, SECONDS, make_clock
 from figures_example import make_example
 
 from mccfr.cli.progress_display import reporter
-from mccfr.experiments import Curve, Experiment, experiment_from, publish, run_experiment
-from mccfr.experiments.definition import directory_name
+from mccfr.experiments.definition import Experiment, directory_name, experiment_from
+from mccfr.experiments.experiment_runs import run_experiment
 from mccfr.experiments.plot import ABSENT, Panel, can_plot, draw
-from mccfr.experiments.result_table import write_csv
+from mccfr.experiments.result_table import Curve, publish, write_csv
 
 ROOT = Path(__file__).resolve().parent.parent
 RATIOS = "ratios.csv"
-TABLE = "clock-table"
 _CLOSE = 1.001  # tolerance, because points in nodes may differ by one iteration between runs
 
 
@@ -98,8 +98,8 @@ def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
     lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
     lines.append(f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time")
-    lines.append(f"  {TABLE}: one table of those of them that lie in --out")
-    return "\n".join([*lines, f"  {BOUNDS:16}what opponents take from the runs named by --run, over nodes touched"])
+    lines.append(f"  {BOUNDS:16}what opponents take from the runs named by --run, over nodes touched")
+    return "\n".join([*lines, f"  {AVERAGES:16}distances between the averages of deep CFR runs named by --run"])
 
 
 @click.command()
@@ -134,14 +134,8 @@ def main(
     if name == "list":
         click.echo(_names())
         return
-    if name not in CATALOGUE and name not in (EXAMPLE, BOUNDS, TABLE, *CLOCK):
+    if name not in CATALOGUE and name not in (EXAMPLE, BOUNDS, AVERAGES, *CLOCK):
         raise click.UsageError(f"there is no figure {name!r}; there are:\n{_names()}")
-    if name == TABLE:
-        files = [out / f"{game}.csv" for game in CLOCK if (out / f"{game}.csv").exists()] if out else []
-        if not files:
-            raise click.UsageError(f"{TABLE} takes --out with the CSV of one of {', '.join(CLOCK)}")
-        click.echo("\n".join(clock_table(files)))
-        return
     out = out or ROOT / "runs" / "figures" / f"{name}-{size}"
     if not can_plot():
         click.echo(ABSENT, err=True)
@@ -149,6 +143,8 @@ def main(
         if name == EXAMPLE:
             for variant, first in make_example(out):
                 click.echo(f"{variant}: {'not yet' if first is None else f'{first:,}'}")
+        elif name == AVERAGES:
+            click.echo("\n".join(line for run in runs for line in averages_lines(run)))
         elif name == BOUNDS:
             for line in make_bounds(runs, out):
                 click.echo(line)

@@ -113,6 +113,24 @@ SAMPLED = tuple(
 )
 
 
+def _document(
+    game: Document,
+    solver: Document,
+    request: Request,
+    variants: Sequence[Document],
+    compare: Document,
+    workers: int = 0,
+) -> Document:
+    """Return an experiment.
+
+    compare  keys of `[compare]` besides the variants
+    workers  default number of threads or processes
+    """
+    workers = workers if request.workers is None else request.workers
+    compare = {**compare, "variant": list(variants)}
+    return {"game": game, "solver": solver, "run": {"workers": workers}, "compare": compare}
+
+
 def powers(last: int) -> list[int]:
     """Return the rounded powers of √2 up to `last`: 1, 2, 3, 4, 6, 8, 11, 16, ..."""
     points = sorted({round(2 ** (k / 2)) for k in range(2 * last.bit_length())})
@@ -151,12 +169,9 @@ def _endgame_variants(
     game, name = _endgame(number, request)
     turn = number in _TURN_SUBGAMES
     last = {"small": _SMALL_ITERATIONS.get(number, river_last), "paper": 32768}[request.size]
-    document = {
-        "game": game,
-        "solver": {"algorithm": "cfr", "dtype": "float32" if turn else "float64"},
-        "run": {"workers": (2 if turn else 0) if request.workers is None else request.workers},
-        "compare": {"title": name, "x": "iterations", "at": powers(last), "variant": list(variants)},
-    }
+    solver = {"algorithm": "cfr", "dtype": "float32" if turn else "float64"}
+    compare = {"title": name, "at": powers(last)}
+    document = _document(game, solver, request, variants, compare, workers=2 if turn else 0)
     ranges = [(256, 2048) if last > 256 else (last // 4, last)]
     if last > 4096:
         ranges.append((last // 2, last))
@@ -183,12 +198,7 @@ def _discounts(
     title: str, game: Document, last: int, request: Request, comparisons: Sequence[tuple[str, str]]
 ) -> PaperFigure:
     """Return the figure of discounts, and CFR without any, on a game without big blind."""
-    document = {
-        "game": game,
-        "solver": {"algorithm": "cfr"},
-        "run": {"workers": request.workers or 0},
-        "compare": {"x": "iterations", "at": powers(last), "variant": [*DISCOUNTS, CFR]},
-    }
+    document = _document(game, {"algorithm": "cfr"}, request, [*DISCOUNTS, CFR], {"at": powers(last)})
     return PaperFigure(
         title,
         {"curves": document},
@@ -211,23 +221,12 @@ def _sampled(number: int, request: Request) -> PaperFigure:
     """Return the figure of external sampling with and without discounts, over nodes touched."""
     game, name = _endgame(number, request)
     last, seeds = {"small": (1e8, 5), "paper": (1e9, 100)}[request.size]
-    document = {
-        "game": game,
-        "solver": {"algorithm": "external-sampling", "period_nodes": 10_000_000},
-        "run": {"workers": request.workers or 0},
-        "compare": {
-            "title": f"{name}: external sampling",
-            "x": "nodes",
-            "first": 1e6,
-            "last": last,
-            "points": 25,
-            "seeds": list(range(seeds)),
-            "variant": list(SAMPLED),
-        },
-    }
+    title, solver = f"{name}: external sampling", {"algorithm": "external-sampling", "period_nodes": 10_000_000}
+    compare = {"title": title, "x": "nodes", "first": 1e6, "last": last, "points": 25, "seeds": list(range(seeds))}
+    document = _document(game, solver, request, SAMPLED, compare)
     comparisons = [("linear", "no discount"), ("initial", "no discount"), ("initial", "linear")]
     return PaperFigure(
-        f"{name}: external sampling",
+        title,
         {"curves": document},
         [FigureView("curves", "nodes", "exploitability_mbb")],
         [Comparison(better, worse, last / 2, last) for better, worse in comparisons],
@@ -248,20 +247,8 @@ def _leduc(game: str, last: float, request: Request, variants: Sequence[Document
 
     last  nodes touched at the end
     """
-    return {
-        "game": _LEDUC[game],
-        "solver": {"algorithm": "cfr", "updates": "simultaneous"},
-        "run": {"workers": request.workers or 0},
-        "compare": {
-            "title": game,
-            "x": "nodes",
-            "y": _MEASURES,
-            "first": last / 1000,
-            "last": last,
-            "points": 40,
-            "variant": list(variants),
-        },
-    }
+    compare = {"title": game, "x": "nodes", "y": _MEASURES, "first": last / 1000, "last": last, "points": 40}
+    return _document(_LEDUC[game], {"algorithm": "cfr", "updates": "simultaneous"}, request, variants, compare)
 
 
 def _pruning(request: Request) -> PaperFigure:
@@ -292,12 +279,9 @@ def _zero_reach(request: Request) -> PaperFigure:
         for name, preset in (("CFR", "cfr"), ("CFR+", "cfr+"))
         for text, key in (("", "none"), (", zero-reach best response", "zero-reach"))
     ]
-    document = {
-        "game": _LEDUC["Leduc"],
-        "solver": {"algorithm": "cfr", "updates": "simultaneous", "pruning": "partial"},  # all count histories as nodes
-        "run": {"workers": request.workers or 0},
-        "compare": {"title": "Leduc", "x": "iterations", "y": _MEASURES, "at": powers(last), "variant": variants},
-    }
+    solver = {"algorithm": "cfr", "updates": "simultaneous", "pruning": "partial"}  # all count histories as nodes
+    compare = {"title": "Leduc", "y": _MEASURES, "at": powers(last)}
+    document = _document(_LEDUC["Leduc"], solver, request, variants, compare)
     return PaperFigure(
         "A best response where own reach is zero, on Leduc",
         {"Leduc": document},
@@ -351,13 +335,10 @@ def _newer(request: Request) -> PaperFigure:
         games[key] = ({"game": game}, _NEWER_LAST[request.size], "exploitability_mbb")
     experiments = {}
     for name, (document, last, _) in games.items():
-        compare = {"title": f"{name}, {last:,} iterations", "x": "iterations", "at": sorted({*powers(last), last})}
-        experiments[name] = {
-            "solver": {"algorithm": "cfr"},
-            "run": {"workers": request.workers or 0},
-            **document,
-            "compare": {**document.get("compare", {}), **compare, "variant": list(NEWER)},
-        }
+        compare = {"title": f"{name}, {last:,} iterations", "at": sorted({*powers(last), last})}
+        compare |= document.get("compare", {})
+        made = _document(document.get("game", {}), {"algorithm": "cfr"}, request, NEWER, compare)
+        experiments[name] = {key: table for key, table in made.items() if table}
     return PaperFigure(
         "Full-width variants after 2019",
         experiments,

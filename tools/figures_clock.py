@@ -5,7 +5,6 @@ wall time only, so this tool calls solvers and evaluation directly.  Schedules w
 that DCFR does in the same time.
 """
 
-import csv
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -165,41 +164,3 @@ def _line(solver: str, runs: list[list[Point]], curve: Curve) -> str:
         shown.append(f"{curve.mean[point]:.3g} chips{spread} after {curve.point[point]:.2g} s")
     _, iterations, nodes, _ = runs[0][-1]
     return f"{solver}: {', '.join(shown)}; {iterations:,} iterations, {nodes:,} nodes"
-
-
-def _ends(file: Path) -> dict[str, dict[str, float]]:
-    """Return chips by algorithm at the first and the last point of a NAME.csv, as means over seeds.
-
-    The keys are the headings of the columns.
-    """
-    with file.open(newline="") as opened:
-        rows = list(csv.DictReader(opened))
-    runs: dict[str, list[list[dict[str, str]]]] = {}
-    for row in rows:
-        seeds, seed = runs.setdefault(row["algorithm"], []), int(row["seed"])
-        seeds += [[] for _ in range(seed + 1 - len(seeds))]
-        seeds[seed].append(row)
-    found = {}
-    for end in (0, -1):
-        soonest = min(float(seeds[0][end]["processor_seconds"]) for seeds in runs.values())
-        found[f"{file.stem}, {soonest:.2g} s"] = {
-            name: geometric_mean([float(points[end]["exploitability_chips"]) for points in seeds])[0]
-            for name, seeds in runs.items()
-        }
-    return found
-
-
-def _shown(chips: float, least: float) -> str:
-    """Return chips with two significant digits; the smallest is bold."""
-    text = f"{chips:.0f}" if chips >= 99.5 else f"{chips:.2g}"
-    return f"**{text}**" if chips == least else text
-
-
-def clock_table(files: Sequence[Path]) -> list[str]:
-    """Return one Markdown table of files by `make_clock`: a row for each algorithm, two columns a game."""
-    columns = {heading: chips for file in files for heading, chips in _ends(file).items()}
-    lines = [f"| chips | {' | '.join(columns)} |", "|---" * (1 + len(columns)) + "|"]
-    for name in SOLVERS:
-        cells = ["" if name not in chips else _shown(chips[name], min(chips.values())) for chips in columns.values()]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return lines

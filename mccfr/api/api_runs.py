@@ -192,9 +192,9 @@ def require_main_thread() -> None:
         raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
 
 
-def trained(opened: rundir.Run, made: Game, terms: Terms) -> Run:
+def trained(opened: rundir.Run, game: Game, terms: Terms) -> Run:
     """Train a run to its limits and export it; raises as `solve`."""
-    outcome, exported = train_and_export(opened, made, terms.reporter, force=terms.force)
+    outcome, exported = train_and_export(opened, game, terms.reporter, force=terms.force)
     if exported is not None:
         terms.reporter.message(f"exported to {exported}")
     if outcome.signal == signal.SIGINT:

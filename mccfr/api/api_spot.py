@@ -37,9 +37,9 @@ def spot(
     """Solve a spot as `mccfr spot`, and return its JSON answer.
 
     board         three to five cards: "QsJh2h"
-    oop, ip       ranges of the players out of and in position: a text, "@FILE", 169 or 1,326 numbers
+    oop, ip       ranges out of and in position: a text, "@FILE", 169 or 1,326 numbers
     pot, stack    chips in the pot, and chips behind of each player
-    policy, line  in place of these four: a policy or run, and its line to the start of a street: "r300c/"
+    policy, line  instead: a policy or run, and its line to the start of a street: "r300c/"
     bets, raises  bet sizes, streets separated by "/": "0.33p,0.75p/0.5p"; None: "0.5p", or those of the policy
     menu          further keys of `[game.menu]`
     rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
@@ -53,12 +53,11 @@ def spot(
     docs/files.md lists the fields of the result.  Raises and ends at signals as `mccfr.solve`.
     """
     require_main_thread()
-    reporter = CallbackReporter(progress)
     typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
     given, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
     others = {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
     given |= {key: value for key, value in others.items() if value is not None}
     asked = SpotOptions(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
-    terms = Terms(reporter, force=force)
+    terms = Terms(CallbackReporter(progress), force=force)
     started = start_spot(given, asked, terms)
     return started.answer(trained(started.run, started.game, terms).directory)

@@ -97,15 +97,15 @@ def evaluate_found(
         option = min(unused).removesuffix("_street")
         raise ValueError(f"--{option} has no effect on {method} of {found.game.name}: leave it out")
     other, name = _opponent_of(found, chosen, against)
-    said = None if declare is None else _declared(declare, method, (side, other), name, given)
-    if said is not None:
-        reporter.message(f"declared {said.digest}")
-        options["seed"] = said.seed
+    declaration = None if declare is None else _declared(declare, method, (side, other), name, given)
+    if declaration is not None:
+        reporter.message(f"declared {declaration.digest}")
+        options["seed"] = declaration.seed
     reporter.phase(EVALUATING)
-    with naming_steps(reporter), nullcontext() if said is None else said.ended():
+    with naming_steps(reporter), nullcontext() if declaration is None else declaration.ended():
         record = measure(method, side, other, name, **options) | found.counts
-    if said is not None:
-        record |= said.judged(_figures(record, found.game.big_blind_chips))
+    if declaration is not None:
+        record |= declaration.judged(_figures(record, found.game.big_blind_chips))
     return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
 
 

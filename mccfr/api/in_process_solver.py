@@ -123,11 +123,11 @@ def solver(
     return Solver(made, msgspec.structs.replace(config, game=table or GameConfig()), threads)
 
 
-def _as_variant(made: Variant | RegretRule | Callable[..., Any]) -> Variant:
+def _as_variant(given: Variant | RegretRule | Callable[..., Any]) -> Variant:
     """Return a variant unchanged, and a regret rule as a variant."""
-    if isinstance(made, Variant):
-        return made
-    return Variant(made if isinstance(made, RegretRule) else regret_rule(made))
+    if isinstance(given, Variant):
+        return given
+    return Variant(given if isinstance(given, RegretRule) else regret_rule(given))
 
 
 class Solver:

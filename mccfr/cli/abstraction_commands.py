@@ -44,14 +44,14 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with reporter() as report, naming_stages(report) as progress:
-        made = Builder(loaded, target, workers, progress)
-        if others := made.replaced():
+        builder = Builder(loaded, target, workers, progress)
+        if others := builder.replaced():
             trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
-            told = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
+            problem = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
             if not replace:
-                raise FileExistsError(f"{told}: choose another directory with --out, or replace them with --replace")
-            report.message(f"{told}: replacing them")
-        built = made.build(replace=replace)
+                raise FileExistsError(f"{problem}: choose another directory with --out, or replace them with --replace")
+            report.message(f"{problem}: replacing them")
+        built = builder.build(replace=replace)
     click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
 
 
@@ -106,6 +106,3 @@ def strength(hand: str, board: str, as_json: bool) -> None:
     found = hand_strength(hand, board)
     text = "{0[street]}: E[HS] {0[ehs]:.6f}, E[HS²] {0[ehs2]:.6f}, {0[runouts]:,} run-outs"
     answer(found, as_json, text.format)
-
-
-COMMANDS = (abstraction,)

@@ -1,6 +1,5 @@
 """Commands in which policies play outside of matches: bot, dealer, play."""
 
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from mccfr.cli.shared_options import (
     manner_options,
     path_type,
     refuse_given,
+    say,
 )
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _have_play(
     from mccfr.matches.preregistration import declare_of
 
     said = declare_of(options["declare"], options["expect"], options["seed"])
-    player = guest(policy, _manner(options), options["seed"], declare=said is not None, say=_say)
+    player = guest(policy, _manner(options), options["seed"], declare=said is not None, say=say)
     with declared_bot(said, player, what, names) as record:
         record.update(play(player))
     answer(record, options["as_json"], record_text)
@@ -112,7 +112,7 @@ def acpc(policy: str, host: str, port: int, **options: Any) -> None:
 
     how = {name: options[name] for name in ("log", "patience", "silence")}
     what = {"command": "bot acpc", "host": host, "port": port}
-    _have_play(policy, options, what, lambda player: run_acpc_bot(player, host, port, say=_say, **how))
+    _have_play(policy, options, what, lambda player: run_acpc_bot(player, host, port, say=say, **how))
 
 
 @bot.command("slumbot")
@@ -149,7 +149,7 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
     """
     from mccfr.matches.bot_sessions import run_gtowizard
 
-    how = {"log": options["log"], "silence": options["silence"], "say": _say, "progress": _progress(hands)}
+    how = {"log": options["log"], "silence": options["silence"], "say": say, "progress": _progress(hands)}
     what = {"command": "bot gtowizard", "url": url, "hands": hands}
     _have_play(
         policy, options, what, lambda player: run_gtowizard(player, url, key_file, hands, **how), ("chips", "aivat")
@@ -161,7 +161,7 @@ def _progress(hands: int) -> Callable[[int], None]:
 
     def progress(done: int) -> None:
         if done % _REPORT_HANDS == 0:
-            _say(f"{done:,} of {hands:,} hands")
+            say(f"{done:,} of {hands:,} hands")
 
     return progress
 
@@ -235,7 +235,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     players, table = [], given
     for which, name in enumerate(names):
         players.append(
-            guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table, say=_say)
+            guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table, say=say)
         )
         table = players[-1].game
     table = table or HoldemGame()
@@ -256,8 +256,8 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
         wait=options["wait"],
         log=options["log"],
         phhs=options["phhs"],
-        say=_say,
-        warn=_say,
+        say=say,
+        warn=say,
     )
     answer(record, as_json, record_text)
 
@@ -316,11 +316,3 @@ def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
     if len(found) != 2:
         raise click.BadParameter(f"--names {given}: write two names with a comma between them")
     return distinct_names(found[0], found[1])
-
-
-def _say(text: str) -> None:
-    print(f"mccfr: {text}", file=sys.stderr, flush=True)
-
-
-COMMANDS = (bot, dealer, play)
-"""Commands that the group adds."""

@@ -10,8 +10,8 @@ import rich_click as click
 from mccfr.cli.progress_display import reporter
 from mccfr.cli.run_commands import reopened, report_beginning, report_end, run_place, started
 from mccfr.cli.shared_options import (
-    Amount,
-    Amounts,
+    Bits,
+    MemorySizes,
     abstraction_option,
     answer,
     code_option,
@@ -20,6 +20,7 @@ from mccfr.cli.shared_options import (
     limit_options,
     path_type,
     replace_option,
+    say,
 )
 from mccfr.cli.stopping import goes_on, is_begun
 from mccfr.common.signals import EXIT_RESUMABLE
@@ -57,8 +58,8 @@ def cluster() -> None:
 @cluster.command()
 @click.argument("config", type=path_type)
 @click.option("--machines", type=click.IntRange(1, 1024), required=True, help="Number of machines.")
-@click.option("--memory", type=Amounts("B"), default=(), help="Memory of each machine: 256GB, or 256GB,128GB.")
-@click.option("--network", type=Amount("bit"), default="1Gbit", show_default=True, help="Network speed.")
+@click.option("--memory", type=MemorySizes(), default=(), help="Memory of each machine: 256GB, or 256GB,128GB.")
+@click.option("--network", type=Bits(), default="1Gbit", show_default=True, help="Network speed.")
 @_set_option
 @json_option
 def plan(
@@ -313,13 +314,6 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
         start(machines)
         if hosts is not None:
             check_answering(hosts)
-    status = see_through(run, start, left, ["cluster", *arguments], machines, _say)
+    status = see_through(run, start, left, ["cluster", *arguments], machines, say)
     if status:
         raise click.exceptions.Exit(status)
-
-
-def _say(text: str) -> None:
-    click.echo(f"mccfr: {text}", err=True)
-
-
-COMMANDS = (cluster,)

@@ -6,37 +6,37 @@ from typing import Any
 import rich_click as click
 
 from mccfr import __version__
-from mccfr.cli import (
-    abstraction_commands,
-    bot_commands,
-    cluster_commands,
-    experiment_commands,
-    exploit_command,
-    match_commands,
-    planning_commands,
-    result_commands,
-    review_command,
-    run_commands,
-    spot_command,
-    status_commands,
-    upi_command,
-    view_command,
-)
+from mccfr.cli.abstraction_commands import abstraction
+from mccfr.cli.bot_commands import bot, dealer, play
+from mccfr.cli.cluster_commands import cluster
+from mccfr.cli.experiment_commands import compare, report
+from mccfr.cli.exploit_command import exploit
+from mccfr.cli.match_commands import match, rank
+from mccfr.cli.planning_commands import games, init, plan
 from mccfr.cli.progress_display import HistoryCounts
+from mccfr.cli.result_commands import evaluate, export, query
+from mccfr.cli.review_command import review
+from mccfr.cli.run_commands import resume, solve, verify
+from mccfr.cli.spot_command import spot
+from mccfr.cli.status_commands import status, stop, tensorboard
 from mccfr.cli.stopping import stoppable
+from mccfr.cli.upi_command import upi
+from mccfr.cli.view_command import view
 from mccfr.trees.history_progress import counts_reported
 
 click.rich_click.TEXT_MARKUP = "rich"
+_COMMANDS: dict[str, tuple[click.Command, ...]] = {
+    "Before a run": (init, games, plan),
+    "Runs": (solve, spot, upi, resume, status, stop, verify, cluster),
+    "Results": (evaluate, exploit, export, query, view, report, compare, tensorboard),
+    "At the table": (play, match, rank, bot, dealer, review),
+    "Cards": (abstraction,),
+}
+"""Commands of each section of the help."""
 click.rich_click.COMMAND_GROUPS = {
     "mccfr": [
-        {"name": "Before a run", "commands": ["init", "games", "plan"]},
-        {"name": "Runs", "commands": ["solve", "spot", "upi", "resume", "status", "stop", "verify", "cluster"]},
-        {
-            "name": "Results",
-            "commands": ["evaluate", "exploit", "export", "query", "view", "report", "compare", "tensorboard"],
-        },
-        {"name": "At the table", "commands": ["play", "match", "rank", "bot", "dealer", "review"]},
-        {"name": "Cards", "commands": ["abstraction"]},
+        {"name": title, "commands": [str(command.name) for command in commands]}
+        for title, commands in _COMMANDS.items()
     ]
 }
 
@@ -86,22 +86,6 @@ def _heeding(command: click.Command) -> None:
     command.callback = stoppable(command.callback)
 
 
-_ROOMS = (
-    planning_commands,
-    run_commands,
-    spot_command,
-    status_commands,
-    cluster_commands,
-    result_commands,
-    exploit_command,
-    match_commands,
-    bot_commands,
-    review_command,
-    view_command,
-    upi_command,
-    experiment_commands,
-    abstraction_commands,
-)
-for command in [each for room in _ROOMS for each in room.COMMANDS]:
+for command in (each for section in _COMMANDS.values() for each in section):
     _heeding(command)
     cli.add_command(command)

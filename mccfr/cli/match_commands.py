@@ -95,7 +95,3 @@ def rank(
     with reporter() as report:
         record = play_round_robin(names, hands, seed, manner=how, workers=workers, keep=keep, reporter=report)
     answer(record, as_json, round_robin_text)
-
-
-COMMANDS = (match, rank)
-"""Commands that the group adds."""

@@ -162,6 +162,3 @@ def _turn_lines(plan: dict[str, Any]) -> list[str]:
     if plan["cycles"] is not None:
         lines.append(f"cycles       {plan['cycles']:,.1f}, which write {bytes_text(plan['written_bytes'])}")
     return [*lines, *(f"warning      {sentence}" for sentence in plan["turn_warnings"])]
-
-
-COMMANDS = (init, games, plan)

@@ -231,15 +231,11 @@ def _tell_written(path: Path, format_name: str) -> None:
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:
-    """Export a policy in another format; `click.BadParameter` for an option that is for runs."""
+    """Export a policy in another format; `ValueError` for an option that is for runs."""
     from mccfr.policy import Policy
 
-    context = click.get_current_context()
-    for name in sorted(context.params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = name.replace("_", "-")
-            raise click.BadParameter(f"--{option} is for runs, and {directory} is a policy: leave it out")
+    names = click.get_current_context().params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}
+    refuse_given(f"on {directory}, which is a policy", *names)
     _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 
@@ -323,6 +319,3 @@ def _query_text(found: dict[str, Any]) -> str:
 
 def _locked_text(actions: Sequence[str]) -> str:
     return f"  (locked: {', '.join(actions)})" if actions else ""
-
-
-COMMANDS = (evaluate, export, query)

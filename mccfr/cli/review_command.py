@@ -45,7 +45,3 @@ def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> N
     with reporter() as report:
         record = review_hands(hands, policy, reporter=report, **how)
     answer(record, as_json, review_text)
-
-
-COMMANDS = (review,)
-"""Commands that the group adds."""

@@ -268,6 +268,3 @@ def verify(path: Path, abstraction: Path | None) -> None:
     if problems:
         raise click.exceptions.Exit(1)
     click.echo(f"{path}: sound")
-
-
-COMMANDS = (solve, resume, verify)

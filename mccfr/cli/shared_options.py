@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -71,38 +72,34 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
-class Amount(click.ParamType[float]):
-    """Number of bytes or bits with a decimal prefix: 256GB, 10Gbit."""
+class Bits(click.ParamType[float]):
+    """Number of bits with a decimal prefix: 10Gbit."""
 
     name = "amount"
 
-    def __init__(self, unit: str) -> None:
-        self._unit = unit
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return bytes or bits; the error names valid forms."""
+        """Return bits; the error names valid forms."""
         from mccfr.config.value_limits import shown
 
-        found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*([kMGT]?){self._unit}(?:/s)?", str(value).strip())
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)bit(?:/s)?", str(value).strip())
         if found is None or float(found[1]) == 0:
-            text = f"{shown(value)} is not an amount above 0, such as 100M{self._unit} or 1.5G{self._unit}"
-            raise click.BadParameter(text, ctx, param)
+            raise click.BadParameter(f"{shown(value)} is not an amount above 0, such as 100Mbit or 1.5Gbit", ctx, param)
         return float(found[1]) * 1000.0 ** " kMGT".index(found[2] or " ")
 
 
-class Amounts(click.ParamType[tuple[float, ...]]):
-    """One or several amounts, separated by commas."""
+class MemorySizes(click.ParamType[tuple[float, ...]]):
+    """One or several numbers of bytes, separated by commas: 256GB,128GB."""
 
     name = "amounts"
 
-    def __init__(self, unit: str) -> None:
-        self._one = Amount(unit)
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
-        """Return the amounts; the error names valid forms."""
-        if isinstance(value, tuple):
-            return value
-        return tuple(self._one.convert(part, param, ctx) for part in str(value).split(","))
+        """Return bytes; the error names valid forms."""
+        from mccfr.config.memory_sizes import bytes_of
+
+        try:
+            return value if isinstance(value, tuple) else tuple(map(bytes_of, str(value).split(",")))
+        except ValueError as error:
+            raise click.BadParameter(f"{str(value)!r}: a memory size must be {error}", ctx, param) from None
 
 
 class Share(click.ParamType[float]):
@@ -271,3 +268,15 @@ def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
 def workers_text(workers: int) -> str:
     """Return a number of workers as text."""
     return "in its own process" if workers == 0 else "1 worker" if workers == 1 else f"{workers} workers"
+
+
+def table_lines(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
+    """Return rows of cells as aligned lines; `right` are the columns aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    signs = [">" if column in right else "<" for column in range(len(widths))]
+    return ["  ".join(f"{t:{s}{w}}" for t, s, w in zip(row, signs, widths, strict=True)).rstrip() for row in rows]
+
+
+def say(text: str) -> None:
+    """Print a message on stderr."""
+    print(f"mccfr: {text}", file=sys.stderr, flush=True)

@@ -42,12 +42,12 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 @click.option("--raises", metavar="SIZES", help="Raise sizes: 0.45p, 3x, 2e, allin; default: as --bets.")
 @click.option("--donk", metavar="SIZES", help="Donk bet sizes; default: as --bets.")
 @click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="Bet all-in if at most X pots would be left.")
-@click.option("--add-line", multiple=True, metavar="LINE", help="Add the last bet of this line: cr20c/r25.")
-@click.option("--remove-line", multiple=True, metavar="LINE", help="Remove the last bet of this line.")
+@click.option("--add-line", "add", multiple=True, metavar="LINE", help="Add the last bet of this line: cr20c/r25.")
+@click.option("--remove-line", "remove", multiple=True, metavar="LINE", help="Remove the last bet of this line.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="Smallest bet, and the unit of bb; default: 1.")
 @click.option("--rake", type=Share(), help="Rake, as a share of every pot: 5%.")
 @click.option("--rake-cap", metavar="CHIPS", type=float, help="Largest rake of a pot; default: no limit.")
-@click.option("--lock", multiple=True, metavar="LINE=ACTIONS", help='Fix the strategy after LINE: "cr184=c 60%".')
+@click.option("--lock", "locks", multiple=True, metavar="LINE=ACTIONS", help='Fix the strategy there: "cr184=c 60%".')
 @click.option("--to", type=Share(), default="0.3%", show_default=True, help="Exploitability to reach, of the pot.")
 @click.option("--time", "seconds", type=Duration(), help="Longest time to train: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Number of threads; default: one for each processor.")
@@ -65,19 +65,15 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
     """
-    from mccfr.runs.results.line_spot import TYPED, requested_spot
-    from mccfr.runs.session.spot_run import SpotOptions, start_spot
+    from mccfr.runs.session.spot_run import start_typed_spot
     from mccfr.runs.session.start import Terms
 
-    board = _one_board(board, options.pop("other_board"))
-    typed = {name: options.pop(name) for name in TYPED}
-    game, own = requested_spot(board, typed, options.pop("policy"), options.pop("line"))
-    others = {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap")}
-    others["locks"] = _locks(options.pop("lock")) or None
-    game |= {key: value for key, value in others.items() if value is not None}
-    menu = _menu(options)
+    other = options.pop("other_board")
+    if board is not None and other is not None:
+        raise ValueError(f"BOARD = {board} and --board = {other} are both given: give the board once")
+    board = other if board is None else board
     with reporter() as report:
-        started = start_spot(game, SpotOptions(menu=menu, own=own, **options), Terms(report, force=force))
+        started = start_typed_spot({"board": board, **options}, Terms(report, force=force))
         try:
             found = _solved(started, report, options["to"], force=force)
         except SignalInterrupt as stop:
@@ -98,34 +94,6 @@ def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -
         raise SignalInterrupt(outcome.signal, directory=outcome.directory)
     report.phase("computing the EV of every hand")
     return started.answer(outcome.directory)
-
-
-def _locks(given: Sequence[str]) -> dict[str, str]:
-    """Return the locks by line; several of one line are joined."""
-    found: dict[str, str] = {}
-    for text in given:
-        line, equals, what = text.partition("=")
-        if not equals:
-            raise click.BadParameter(
-                f"--lock {text!r} has no =: write a betting line, =, and the actions there, as in 'cr184=c 60%'"
-            )
-        found[line.strip()] = "; ".join(filter(None, (found.get(line.strip()), what.strip())))
-    return found
-
-
-def _one_board(board: str | None, other: str | None) -> str | None:
-    if board is not None and other is not None:
-        raise ValueError(f"BOARD = {board} and --board = {other} are both given: give the board once")
-    return other if board is None else board
-
-
-def _menu(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the keys of `[game.menu]` from the options and return them."""
-    found = {"add": list(options.pop("add_line")), "remove": list(options.pop("remove_line"))}
-    menu = {"allin_spr": options.pop("allin_spr"), **{key: value for key, value in found.items() if value}}
-    if (donk := options.pop("donk")) is not None:
-        menu["donk"] = [size.strip() for size in donk.split(",") if size.strip()]
-    return {key: value for key, value in menu.items() if value is not None}
 
 
 def _beginning(started: Any, to: float) -> str:
@@ -198,7 +166,3 @@ def _name(action: Mapping[str, Any]) -> str:
 def _action(action: Mapping[str, Any]) -> str:
     ev = "" if action["ev_chips"] is None else f" (EV {action['ev_chips']:.2f})"
     return f"{_name(action)} {_number(action['frequency'], '.1%').strip()}{ev}"
-
-
-COMMANDS = (spot,)
-"""Commands that the group adds."""

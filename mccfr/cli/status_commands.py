@@ -2,10 +2,10 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import rich_click as click
 
@@ -17,6 +17,7 @@ from mccfr.cli.shared_options import (
     path_type,
     print_json,
     refuse_given,
+    table_lines,
     workers_text,
 )
 from mccfr.runs.reporter import duration_text
@@ -115,13 +116,12 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
         raise ValueError(
             f"{directory} is not a run directory, and contains none: give the directory of a run, or a folder of runs"
         )
-    with _shown(watch=False):
-        while True:
-            running = any(map(is_locked, runs))
-            events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
-            if not (watch and running):
-                break
-            time.sleep(max(1.0, every))
+    while True:
+        running = any(map(is_locked, runs))
+        events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
+        if not (watch and running):
+            break
+        time.sleep(max(1.0, every))
     count = f"{events:,} events of {len(runs)} run{'s' * (len(runs) != 1)}"
     click.echo(f"wrote {out}: {count}; next: tensorboard --logdir {out}", err=True)
 
@@ -144,32 +144,19 @@ def _of_one_run(directory: Path) -> ValueError:
     )
 
 
-class _Show(Protocol):
-    def __call__(self, text: str) -> None: ...
-
-
 @contextmanager
-def _shown(watch: bool) -> Iterator[_Show]:
+def _shown(watch: bool) -> Iterator[Callable[[str], None]]:
     """Yield a function that prints texts; on a watched terminal each replaces the previous one."""
-    if not (watch and sys.stdout.isatty()):
-        yield _Below()
-        return
-    from rich.live import Live
-    from rich.text import Text
+    if not watch:
+        yield click.echo
+    elif not sys.stdout.isatty():
+        yield lambda text: click.echo(f"{text}\n")
+    else:
+        from rich.live import Live
+        from rich.text import Text
 
-    with Live(auto_refresh=False) as live:
-        yield lambda text: live.update(Text(text), refresh=True)
-
-
-class _Below:
-    """Prints texts below each other, separated by a blank line."""
-
-    def __init__(self) -> None:
-        self._first = True
-
-    def __call__(self, text: str) -> None:
-        click.echo(text if self._first else f"\n{text}")
-        self._first = False
+        with Live(auto_refresh=False) as live:
+            yield lambda text: live.update(Text(text), refresh=True)
 
 
 def _list_text(rows: Sequence[dict[str, Any]]) -> str:
@@ -194,15 +181,7 @@ def _list_text(rows: Sequence[dict[str, Any]]) -> str:
                 "" if last is None else method_named(last["method"]).short(last),
             )
         )
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    right = (4, 5, 6)
-    table = [
-        "  ".join(
-            text.rjust(width) if column in right else text.ljust(width)
-            for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
+    table = table_lines(lines, right=(4, 5, 6))
     for row in rows:
         table += [f"{row['run']}: {row[key]}" for key in ("failure", "abstraction_problem") if row.get(key)]
     return "\n".join(table)
@@ -220,7 +199,7 @@ def _run_text(found: dict[str, Any]) -> str:
         f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
         + (f"; over the last minutes {recent:,.0f}" if (recent := found["nodes_per_second_recent"]) else ""),
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
-        f"tables       {_bytes_text(found['tables_bytes'])}{_memory_text(found)}",
+        f"tables       {_memory_text(found)}",
         *([f"abstraction  {found['abstraction_problem']}"] if found["abstraction_problem"] else []),
         f"trained      {duration_text(found['training_seconds'])}",
         *(
@@ -236,14 +215,11 @@ def _run_text(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _bytes_text(count: int | None) -> str:
-    return "unknown" if count is None else bytes_text(count)
-
-
 def _memory_text(found: dict[str, Any]) -> str:
-    """Return the folder of a running run's tables, and their size in huge pages; else ""."""
+    """Return the size of a run's tables, their folder while it is running, and their size in huge pages."""
+    size = "unknown" if found["tables_bytes"] is None else bytes_text(found["tables_bytes"])
     where = f" in {found['live_dir']}" if found["live_dir"] else ""
-    return where + (f", {bytes_text(found['huge_bytes'])} of it in huge pages" if found["huge_bytes"] else "")
+    return size + where + (f", {bytes_text(found['huge_bytes'])} of it in huge pages" if found["huge_bytes"] else "")
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
@@ -284,19 +260,6 @@ def _trend_lines(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def share_text(share: float, error: float) -> str:
-    """Return a small share as text: "about 1 in 31,000", or "less than 1 in 5,000" if it is uncertain."""
-    doubt = 2 * error
-    if share > doubt:
-        return f"about 1 in {_two_digits(1 / share):,}"
-    most = max(share, 0.0) + doubt
-    return "none" if most == 0 else f"less than 1 in {_two_digits(1 / most):,}"
-
-
-def _two_digits(number: float) -> int:
-    """Return a number rounded to two significant digits, at least 1."""
-    size = 10 ** max(0, len(str(int(number))) - 2)
-    return max(1, round(number / size) * size)
-
-
-COMMANDS = (status, stop, tensorboard)
+def share_text(share: float | None, error: float | None) -> str:
+    """Return a small share as text with its 95 % interval."""
+    return "unknown" if share is None else f"{share:.2g} ± {2 * (error or 0.0):.2g}"

@@ -16,7 +16,3 @@ def upi() -> None:
     from mccfr.upi import serve
 
     serve(sys.stdin, sys.stdout)
-
-
-COMMANDS = (upi,)
-"""Commands that the group adds."""

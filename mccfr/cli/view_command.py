@@ -57,7 +57,3 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
 def _has_screen() -> bool:
     """Return whether a browser opens in a window instead of this terminal."""
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
-COMMANDS = (view,)
-"""Commands that the group adds."""

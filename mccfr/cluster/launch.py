@@ -95,7 +95,7 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
             f"share, one of {', '.join(networks)}"
         )
     each = max(1, workers)
-    first, last = settings.ports
+    first, last = 47_000, 47_999  # ports on which machines listen
     check_ports(first, last, 2 + each)
     ranks = [f"{hosts[0]}:{1 + each}", *(f"{host}:{each}" for host in hosts[1:])]
     command = [_launcher("mpiexec.hydra"), "-launcher", "ssh", "-iface", settings.network, "-hosts", ",".join(ranks)]
@@ -117,8 +117,8 @@ def check_ports(first: int, last: int, needed: int) -> None:
         if free >= needed:
             return
     raise ValueError(
-        f"cluster.ports = [{first}, {last}]: {free} of these ports are free here and {needed} are needed, the others "
-        "are taken: name other ones"
+        f"of the ports {first} to {last}, {free} are free here and {needed} are needed: end the programs that listen "
+        "on them"
     )
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mccfr.config.spelling import did_you_mean
+from mccfr.config.value_limits import did_you_mean
 from storage import durable
 from storage.damage import reading
 

@@ -1,9 +1,11 @@
 """The `[game]` table of each game, as frozen structs with the defaults of all keys."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from mccfr.config.table_base import Check, Table
+from msgspec import Meta
+
+from mccfr.config.table_base import Above0, Check, Table
 
 
 class GameConfig(Table, frozen=True, tag_field="name"):
@@ -34,10 +36,9 @@ class LeducGame(GameConfig, frozen=True, tag="leduc"):
 
 
 class GoofspielGame(GameConfig, frozen=True, tag="goofspiel"):
-    """Goofspiel: prizes in known order, equal bids split the prize, payoff = difference of the totals."""
+    """Goofspiel: prizes in ascending order, equal bids split the prize, payoff = difference of the totals."""
 
     cards: int = 5
-    order: Literal["ascending", "descending"] = "ascending"
     reveal: Literal["bids", "result"] = "bids"  # shown after a round: both bids, or only the winner
 
 
@@ -109,13 +110,6 @@ class ClairvoyanceGame(GameConfig, frozen=True, tag="clairvoyance"):
     probability: float = 0.5  # probability that the bettor holds the nuts
 
 
-class SpotRanges(Table, frozen=True):
-    """Ranges of both players: texts such as "QQ+,AKs:0.5", "@FILE", or 169 or 1,326 numbers."""
-
-    oop: str | Sequence[float]  # out of position, first to act
-    ip: str | Sequence[float]
-
-
 class HoldemTable(GameConfig, frozen=True):
     """Keys shared by the hold'em games with a menu."""
 
@@ -130,12 +124,13 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     file: str | None = None
     stack: float | None = None  # with file: chips of each player in the whole hand, half the pot included; None: 20000
     board: str | None = None  # "QsJh2h": three to five cards
-    ranges: SpotRanges | None = None
-    pot: float | None = None  # chips, half of them from each player
-    effective_stack: float | None = None  # chips that each player has left to bet
-    big_blind: float | None = None  # chips; the minimum bet; None: 1, with a file 100
-    rake: float = 0.0  # share of the pot taken from its winner
-    rake_cap: float | None = None  # chips; the most taken from one pot; None: unlimited
+    ranges: Mapping[str, str | Sequence[float]] | None = None
+    """Ranges out of and in position: texts such as "QQ+,AKs:0.5", "@FILE", or 169 or 1,326 numbers."""
+    pot: Above0 | None = None  # chips, half of them from each player
+    effective_stack: Above0 | None = None  # chips that each player has left to bet
+    big_blind: Above0 | None = None  # chips; the minimum bet; None: 1, with a file 100
+    rake: Annotated[float, Meta(ge=0, lt=1)] = 0.0  # share of the pot taken from its winner
+    rake_cap: Above0 | None = None  # chips; the most taken from one pot; None: unlimited
     menu: Menu = Menu()  # sizes of the discounting paper, any number of bets
 
     def checks(self) -> list[Check]:
@@ -147,10 +142,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
             ("file", not (known and typed), "left out where game.board, ranges, pot or effective_stack is given"),
             ("stack", self.stack is None or not typed, behind),
             *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
-            *((key, (getattr(self, key) or 1) > 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
-            *((key, getattr(self, key) != 0, "above 0") for key in ("pot", "effective_stack", "big_blind")),
-            ("rake", 0 <= self.rake < 1, "at least 0, and below 1"),
-            ("rake_cap", self.rake_cap is None or self.rake_cap > 0, "above 0"),
+            ("ranges", self.ranges is None or {*self.ranges} == {"oop", "ip"}, "the ranges of oop and ip"),
             ("rake_cap", self.rake_cap is None or self.rake > 0, "left out without game.rake, which it limits"),
         ]
 

@@ -5,17 +5,16 @@ in `mccfr.config.solver_tables`.
 """
 
 from collections.abc import Sequence
-from math import inf
-from typing import Literal
+from typing import Annotated, Literal
 
-import msgspec
+from msgspec import Meta
 
 from mccfr.config import plugins
 from mccfr.config.game_tables import GameConfig
 from mccfr.config.memory_sizes import bytes_of
 from mccfr.config.solver_tables import ExternalSamplingConfig, SolverConfig
-from mccfr.config.spelling import did_you_mean
-from mccfr.config.table_base import Check, Table
+from mccfr.config.table_base import Above0, Check, Natural, Positive, Table
+from mccfr.config.value_limits import did_you_mean
 
 
 class AbstractionConfig(Table, frozen=True):
@@ -29,7 +28,9 @@ class TablesConfig(Table, frozen=True):
     """Storage of regrets and strategy sums."""
 
     format: Literal["zarr", "hdf5"] = "zarr"
-    live_dir: str = "auto"  # "auto": /dev/shm if it is large enough, else anonymous shared memory
+    live_dir: Annotated[str, Meta(min_length=1)] = (
+        "auto"  # "auto": /dev/shm if it is large enough, else anonymous shared memory
+    )
     regret_dtype: Literal["float32", "float64"] = "float32"
     sum_dtype: Literal["auto", "float32", "float64"] = "auto"
     checkpoint_compression: Literal["auto", "none"] = "auto"  # auto: zstd in Zarr, gzip in HDF5; none: uncompressed
@@ -38,10 +39,7 @@ class TablesConfig(Table, frozen=True):
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
         unfit = _size_problem(self.memory_budget)
-        return [
-            ("live_dir", bool(self.live_dir), '"auto" or a directory'),
-            ("memory_budget", unfit is None, unfit or ""),
-        ]
+        return [("memory_budget", unfit is None, unfit or "")]
 
 
 def _size_problem(text: str | None) -> str | None:
@@ -67,38 +65,25 @@ class RunSettings(Table, frozen=True):
     `interval`, `blocks` and `cycle_iterations` are part of a run's identity.
     """
 
-    workers: int = 1  # processes; 0: train in this process (strata: in one worker process)
-    strata: int | None = None  # groups of second-street boards that are trained separately; None: no strata
-    interval: float = 2.0  # with strata: visits between barriers, in ∛visits of the first street's most visited row
+    workers: Annotated[int, Meta(ge=0, le=1024)] = 1  # processes; 0: train in this process (strata: in one worker)
+    strata: Positive | None = None  # groups of second-street boards that are trained separately; None: no strata
+    interval: Above0 = 2.0  # with strata: visits between barriers, in ∛visits of the first street's most visited row
     blocks: int | None = None  # with tables.memory_budget: groups of strata in memory together; None: one each
-    cycle_iterations: int | None = None  # with tables.memory_budget: of all blocks together; None: CYCLE_ITERATIONS
-    nodes: int | None = None
-    iterations: int | None = None
-    seconds: float | None = None
-    exploitability_pot: float | None = None  # stop when an evaluation finds at most this share of the pot at the root
-    checkpoint_seconds: float = 600.0
-    checkpoint_nodes: int | None = None
-    keep_checkpoints: int = 3
+    cycle_iterations: Positive | None = (
+        None  # with tables.memory_budget: of all blocks together; None: CYCLE_ITERATIONS
+    )
+    nodes: Natural | None = None
+    iterations: Natural | None = None
+    seconds: Annotated[float, Meta(ge=0)] | None = None
+    exploitability_pot: Above0 | None = None  # stop when an evaluation finds at most this share of the pot at the root
+    checkpoint_seconds: Above0 = 600.0
+    checkpoint_nodes: Positive | None = None
+    keep_checkpoints: Positive = 3
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
         strata, blocks = self.strata, self.blocks
-        least = {"nodes": 0, "iterations": 0, "checkpoint_nodes": 1, "keep_checkpoints": 1, "cycle_iterations": 1}
-        return [
-            ("workers", 0 <= self.workers <= 1024, "0 (in this process) to 1024"),
-            ("strata", strata is None or strata >= 1, "at least 1"),
-            ("interval", 0 < self.interval < inf, "above 0"),
-            ("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata"),
-            *((key, _at_least(getattr(self, key), bound), f"at least {bound}") for key, bound in least.items()),
-            ("seconds", _at_least(self.seconds, 0) and self.seconds != inf, "at least 0"),
-            ("exploitability_pot", 0 < (self.exploitability_pot or 1) < inf, "above 0"),
-            ("exploitability_pot", self.exploitability_pot != 0, "above 0"),
-            ("checkpoint_seconds", self.checkpoint_seconds > 0, "above 0"),
-        ]
-
-
-def _at_least(value: float | None, bound: int) -> bool:
-    return value is None or value >= bound
+        return [("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata")]
 
 
 AUTO = "auto"
@@ -125,17 +110,17 @@ class EvaluationConfig(Table, frozen=True):
     """
 
     method: str | Sequence[str] = AUTO  # one of METHODS, a user's, or a list of METHODS
-    at_nodes: Sequence[int] = ()
-    at_iterations: Sequence[int] = ()
+    at_nodes: Sequence[Natural] = ()
+    at_iterations: Sequence[Natural] = ()
     every_checkpoint: bool = True
     at_end: bool = True
     keep: bool = False  # checkpoint at at_nodes and at_iterations, and never delete those checkpoints
-    boards: int | None = None  # number of sampled boards; None: the method's default, 1000 for head-to-head
-    from_street: str | None = msgspec.field(default=None, name="from")  # sampled-br, self-consistency: first street
+    boards: Annotated[int, Meta(ge=2)] | None = (
+        None  # number of sampled boards; None: the method's default, 1000 for head-to-head
+    )
     setting: str | None = None  # lbr: actions of the responder, 1, 2, 3, 4 or fcpa
-    hands: int | None = None  # lbr: number of sampled deals
-    budget_seconds: float | None = None  # time for sampling at each point, instead of a number of boards
-    seed: int = 0  # of the samples
+    hands: Annotated[int, Meta(ge=100)] | None = None  # lbr: number of sampled deals
+    budget_seconds: Above0 | None = None  # time for sampling at each point, instead of a number of boards
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
@@ -145,15 +130,7 @@ class EvaluationConfig(Table, frozen=True):
             allowed = f"one of {', '.join(map(repr, known))}, or module:object{did_you_mean(self.method, known)}"
         else:
             there, allowed = 0 < len(self.method) == sum(name in METHODS for name in self.method), f"some of {METHODS}"
-        return [
-            ("at_nodes", all(n >= 0 for n in self.at_nodes), "at least 0"),
-            ("at_iterations", all(n >= 0 for n in self.at_iterations), "at least 0"),
-            ("method", there, allowed),
-            ("boards", _at_least(self.boards, 2), "at least 2"),
-            ("hands", _at_least(self.hands, 100), "at least 100"),
-            ("budget_seconds", self.budget_seconds is None or 0 < self.budget_seconds < inf, "above 0"),
-            ("seed", 0 <= self.seed < 2**63, "0 to 2**63 - 1"),
-        ]
+        return [("method", there, allowed)]
 
     @property
     def chosen(self) -> Sequence[str]:
@@ -165,7 +142,6 @@ class ExportConfig(Table, frozen=True):
     """A policy written at the end of a run."""
 
     out: str | None = None  # relative to the current directory; None: beside the run, with its name
-    format: Literal["policy", "zarr", "hdf5", "csv", "parquet", "openspiel"] = "policy"
     quantise: Literal["uint8", "uint16"] = "uint16"
 
 
@@ -174,22 +150,16 @@ class ClusterConfig(Table, frozen=True):
 
     machines: Sequence[int] = (1, 1024)  # least and most machines that a session begins with
     network: str = "lo"  # network interface between machines; lo: this machine alone, without listening
-    ports: Sequence[int] = (47000, 47999)  # first and last port that machines listen on
     # Directory on each machine's own disk for a copy of another machine's data; "{machine}" becomes its number.
     directory: str | None = None
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
-        name = bool(self.network) and not set(self.network) & set(", /")
+        name, bounds = bool(self.network) and not set(self.network) & set(", /"), [1, *self.machines, 1024]
         return [
-            ("machines", _is_range(self.machines, 1, 1024), "[least, most], from 1 to 1024"),
-            ("ports", _is_range(self.ports, 1024, 65535), "[first, last], from 1024 to 65535"),
+            ("machines", len(self.machines) == 2 and bounds == sorted(bounds), "[least, most], from 1 to 1024"),
             ("network", name, "the name of an interface"),
         ]
-
-
-def _is_range(numbers: Sequence[int], least: int, most: int) -> bool:
-    return len(numbers) == 2 and least <= numbers[0] <= numbers[1] <= most
 
 
 class Config(Table, frozen=True):

@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from abstraction.range_notation import read_range
-from mccfr.config.value_limits import MOST_TEXT, shown
+from mccfr.config.value_limits import MOST_RANGE, shown
 from storage.damage import DamagedError, reading
 
 SUBGAME = "holdem-subgame"
 _POSITIONS = {"oop": "big_blind", "ip": "button"}
-_MAX_BYTES = 1 << 20
 STREETS = ("preflop", "flop", "turn", "river")
 
 
@@ -28,7 +26,7 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
         return table
     if isinstance(table.get("ranges"), Mapping):
         folder = beside[0] if beside else Path()
-        table["ranges"] = {key: _short(key, _read(key, value, folder)) for key, value in table["ranges"].items()}
+        table["ranges"] = {key: _read(key, value, folder) for key, value in table["ranges"].items()}
     return table
 
 
@@ -49,22 +47,12 @@ def _read(key: str, value: Any, folder: Path) -> Any:
     path = folder / value.strip()[1:]
     try:
         with reading(path), path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-        if len(data) > _MAX_BYTES:
-            raise ValueError(f"game.ranges.{key}: {path} is larger than {_MAX_BYTES} bytes, so no range")
+            data = file.read(MOST_RANGE + 1)
+        if len(data) > MOST_RANGE:
+            raise ValueError(f"game.ranges.{key}: {path} is larger than {MOST_RANGE} bytes, so no range")
         return " ".join(data.decode("utf-8").split())
     except (FileNotFoundError, DamagedError, UnicodeDecodeError) as error:
         raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None
-
-
-def _short(key: str, value: Any) -> Any:
-    """Return a range, as 1,326 numbers if its text is too long for a configuration."""
-    if not isinstance(value, str) or len(value) <= MOST_TEXT:
-        return value
-    try:
-        return read_range(value).tolist()
-    except ValueError as error:
-        raise ValueError(f"game.ranges.{key}: {error}") from None
 
 
 MOST_ITERATIONS = 5_000
@@ -97,6 +85,24 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
     }
 
 
+def sizes_of(text: str) -> list[str]:
+    """Return bet sizes that are separated by commas."""
+    return [size.strip() for size in text.split(",") if size.strip()]
+
+
+def locks_of(texts: Sequence[str]) -> dict[str, str]:
+    """Return node locks by line from texts LINE=ACTIONS; several of one line are joined."""
+    found: dict[str, str] = {}
+    for text in texts:
+        line, equals, what = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise ValueError(
+                f"lock {shown(text)} has no =: write a betting line, =, and the actions there, as in 'cr184=c 60%'"
+            )
+        found[line] = "; ".join(filter(None, (found.get(line), what)))
+    return found
+
+
 def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
     """Return a menu from typed sizes, such as "50%,100%/75%".
 
@@ -109,7 +115,7 @@ def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
     """
     names, menu = STREETS[first_street:], dict[str, Any]()
     for option, text, key in (("bets", bets, "first"), ("raises", raises, "later")):
-        given = [[size.strip() for size in part.split(",") if size.strip()] for part in text.split("/")]
+        given = [sizes_of(part) for part in text.split("/")]
         if len(given) > len(names):
             raise ValueError(f"{option} = {shown(text)} has {len(given)} streets, where the spot has {len(names)}")
         for number, name in enumerate(names):

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from functools import cache, reduce
+from typing import Annotated
 
 import msgspec
 
+Natural = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Above0 = Annotated[float, msgspec.Meta(gt=0)]
 Check = tuple[str, bool, str]
 """A key, True if its value is valid, and a phrase for the allowed values."""
 

@@ -3,6 +3,7 @@
 A configuration error is a `ValueError` of one sentence that names the file, the key, the value and the allowed values.
 """
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,10 +16,9 @@ from mccfr.config.game_tables import GAMES, OpaqueGame
 from mccfr.config.plugin_tables import loaded_options, made_options
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import OPTIONS, OpaqueSolver, SolverConfig
-from mccfr.config.spelling import did_you_mean
 from mccfr.config.spot_table import spot_table
 from mccfr.config.table_base import Check, Table, fields_of, first_refused
-from mccfr.config.value_limits import limit_problems, shown
+from mccfr.config.value_limits import did_you_mean, limit_problems, shown
 from storage.damage import DamagedError, reading
 
 DEFAULT_ALGORITHM = "external-sampling"
@@ -28,6 +28,8 @@ _TAGGED: dict[str, tuple[Mapping[str, Any], str, str | None]] = {
     "solver": (OPTIONS, "algorithm", DEFAULT_ALGORITHM),
 }
 """Tables whose struct depends on a key: structs by name, the key, and its default."""
+_OPAQUE = {"game": OpaqueGame, "solver": OpaqueSolver}
+_BOUNDS = {">=": "at least", ">": "above", "<=": "at most", "<": "below", "of length >=": "of length at least"}
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -89,24 +91,32 @@ def config_from(
     source: str,
     beside: Sequence[Path] | None = None,
     kept: plugins.NamedCode | None = None,
+    *,
+    opaque: bool = False,
 ) -> Config:
     """Convert parsed TOML to a validated `Config`.
 
     source  names the document in errors (`ValueError`)
     beside  for the user's own document, whose code is executed: directories searched first for modules, and for files
     kept    for an artefact's document: what it says of its code (`mccfr.config.plugins`)
+    opaque  import no user code: tables that it defines have their name only (`OpaqueGame`, `OpaqueSolver`)
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
-        plugins.load_named(document, beside, kept)
         tables = _whole_numbers(document)
+        if opaque:
+            _hide_guests(tables)
+        else:
+            plugins.load_named(document, beside, kept)
         tables["game"] = spot_table(tables.get("game"), beside or ())
         for key in set(tables) - set(kinds):
             near = did_you_mean(key, kinds)
             raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}{near}")
         if tables["game"] is None:
             raise ValueError("the top level needs the key 'game'")
-        config = Config(**{key: _converted(table, key, kinds[key]) for key, table in tables.items()})
+        structs: dict[str, Any] = {key: table for key, table in tables.items() if isinstance(table, Table)}
+        rest = {key: converted(table, key, kinds[key]) for key, table in tables.items() if key not in structs}
+        config = Config(**structs, **rest)
         if problem := next(limit_problems(config), None) or first_refused(config, _checks(config)):
             raise ValueError(problem)
     except (OverflowError, RecursionError) as error:
@@ -116,30 +126,16 @@ def config_from(
     return config
 
 
-def opaque_config(document: Mapping[str, Any], source: str) -> Config:
-    """Convert the document of an artefact that names user code to a `Config`, without importing the code.
-
-    Tables defined by user code keep their name only (`OpaqueGame`, `OpaqueSolver`). Raises as `config_from`.
-    """
-    guests, tables = plugins.guests(document), dict(document)
-    for table, kind in (("game", OpaqueGame), ("solver", OpaqueSolver)):
-        named = [key for where, key in guests if where == table]
-        if named:
-            tables[table] = kind(named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
-    if ("evaluation", "method") in guests:
-        tables["evaluation"] = {key: value for key, value in tables["evaluation"].items() if key != "method"}
-    kinds = {field.encode_name: field.type for field in fields_of(Config)}
-    try:
-        known: dict[str, Any] = {
-            key: table for key, table in tables.items() if isinstance(table, OpaqueGame | OpaqueSolver)
-        }
-        rest = _whole_numbers({key: table for key, table in tables.items() if key not in known})
-        return Config(**known, **{key: _converted(table, key, kinds[key]) for key, table in rest.items()})
-    except (OverflowError, RecursionError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{source}: {error}") from None
+def _hide_guests(tables: dict[str, Any]) -> None:
+    """Replace tables that name user code by opaque ones, in place; user evaluation methods are left out."""
+    for table, key in plugins.guests(tables):
+        if table in _OPAQUE:
+            tables[table] = _OPAQUE[table](named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
+        else:
+            del tables[table][key]
 
 
-def _converted(table: Any, key: str, kind: Any) -> Any:
+def converted(table: Any, key: str, kind: Any) -> Any:
     """Convert a table of the document to its struct; `ValueError` with key, value and allowed values."""
     if key in _TAGGED:
         kind, table = _chosen(table, key)
@@ -236,7 +232,7 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
     kind   its struct
     """
     text, _, where = message.partition(" - at `$")
-    inside = [step for step in where.rstrip("`").replace("[", ".[").split(".") if step]
+    inside = [step for step in where.rstrip("`").replace("[...]", "").replace("[", ".[").split(".") if step]
     value = table
     for step in inside:
         if step.startswith("["):
@@ -252,6 +248,8 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
     if "Invalid enum value" in text or "Invalid value" in text:
         names = _choices(kind)
         return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, names))}{did_you_mean(value, names)}"
+    if bound := re.fullmatch(r"Expected `\w+` (of length >=|[<>]=?) (\S+)", text):
+        return f"{key} = {shown(value)} is not allowed: it must be {_BOUNDS[bound[1]]} {float(bound[2]):g}"
     if "missing required field" in text:
         return f"{key} needs the key {text.split('`')[1]!r}"
     return f"{key} = {shown(value)}: {text[0].lower()}{text[1:].replace('`', '')}"

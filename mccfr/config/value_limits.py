@@ -1,6 +1,7 @@
-"""Rejects numbers and texts outside the range of any key, before they are used."""
+"""Rejects numbers and texts outside the range of any key, and words the messages about values."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from math import isinf
 from typing import Any
 
@@ -12,28 +13,18 @@ MOST_NUMBER = 1e15
 """Largest number of chips or seconds: below it whole numbers and halves are exact in float64."""
 MOST_TEXT = 4096
 """Most characters of a text, as in a path of the operating system."""
-MOST_NAME_BYTES = 255
-"""Most bytes of one component of a path."""
+MOST_RANGE = 1 << 20
+"""Most characters of a hand range."""
 
 _MOST_INTEGER = 2**63 - 1
 _MOST: dict[str, float] = {
     "game.payoffs": 3e38,  # tables may be float32
     "solver.seed": _MOST_INTEGER,
-    "evaluation.seed": _MOST_INTEGER,
     "evaluation.boards": 10**9,
     "evaluation.hands": 10**9,
     "run.keep_checkpoints": 10**6,
 }
 _MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # exponents of discounting: an infinite one means factor 0 or 1
-_PATHS = (
-    "game.file",
-    "abstraction.path",
-    "abstraction.recipe",
-    "export.out",
-    "tables.live_dir",
-    "solver.trunk",
-    "solver.warm_start",
-)
 _SHOWN = 60
 
 
@@ -43,7 +34,13 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
         for name, written in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
             yield from limit_problems(getattr(value, name), f"{key}.{written}" if key else written)
     elif isinstance(value, str):
-        yield from _text_problems(value, key)
+        longest = MOST_RANGE if key.startswith("game.ranges.") else MOST_TEXT
+        if len(value) > longest or "\0" in value:
+            allowed = f"at most {longest} characters, none of them NUL"
+            yield f"{key} = {shown(value)} ({len(value):,} characters) is not allowed: it must have {allowed}"
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from limit_problems(item, f"{key}.{name}")
     elif isinstance(value, Sequence):
         for item in value:
             yield from limit_problems(item, key)
@@ -56,14 +53,6 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
             yield f"{key} = {shown(value)} is not allowed: it must be finite, and at most {most:g}"
 
 
-def _text_problems(text: str, key: str) -> Iterator[str]:
-    if len(text) > MOST_TEXT or "\0" in text:
-        allowed = f"at most {MOST_TEXT} characters, none of them NUL"
-        yield f"{key} = {shown(text)} ({len(text):,} characters) is not allowed: it must have {allowed}"
-    elif key in _PATHS and any(len(name.encode(errors="replace")) > MOST_NAME_BYTES for name in text.split("/")):
-        yield f"{key} = {shown(text)} is not allowed: names of files have at most {MOST_NAME_BYTES} bytes"
-
-
 def shown(value: Any) -> str:
     """Return a value as text for a message, cut if it is long."""
     try:
@@ -71,3 +60,10 @@ def shown(value: Any) -> str:
     except ValueError:  # integers of thousands of digits have no decimal text
         return f"a number of {value.bit_length():,} bits"
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def did_you_mean(given: object, known: Iterable[str]) -> str:
+    """Return the end of a message, such as "; did you mean 'linear'?", or "" if no name is close."""
+    names = {name.lower(): name for name in known}
+    near = get_close_matches(str(given).lower(), names, n=1)
+    return f"; did you mean {names[near[0]]!r}?" if near else ""

@@ -14,21 +14,30 @@ Limits, evaluation points and seeds of the runs come from `[compare]`; all other
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from mccfr.config import plugins
 from mccfr.config.run_tables import Config, EvaluationConfig
-from mccfr.config.toml_files import config_from, ignored_keys, options_named, parse_override
+from mccfr.config.table_base import Table
+from mccfr.config.toml_files import (
+    config_from,
+    converted,
+    ignored_keys,
+    load_document,
+    options_named,
+    override,
+    parse_override,
+)
 from mccfr.solvers.registry import algorithm_of
-from storage.damage import DamagedError, reading
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}
 """X axes of curves, with their column of the table."""
@@ -62,15 +71,14 @@ MEASURES = {
 
 _SMALLEST_SECONDS = 0.1
 _SECONDS_APART = 1.1  # smallest ratio of neighbouring points in seconds; closer ones are not distinguishable
-_MOST_POINTS = 1000
 _EXACT = ("exact",)
-_FIRST_SHARE = {"nodes": 1e-3, "seconds": 1e-2}  # default of `first` as a share of `last`
-_FILES = (("abstraction", "path"), ("abstraction", "recipe"))
+_FIRST = {"iterations": (1, 0.0), "nodes": (1, 1e-3), "seconds": (_SMALLEST_SECONDS, 1e-2)}
+"""Default of `first`: its least value, and the share of `last`."""
 
 Document = dict[str, Any]
 
 
-class _VariantTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _VariantTable(Table, frozen=True):
     """A `[[compare.variant]]` table."""
 
     name: str
@@ -79,7 +87,7 @@ class _VariantTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     average: str | None = None
 
 
-class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class _CompareTable(Table, frozen=True):
     """The `[compare]` table."""
 
     base: str | None = None
@@ -88,9 +96,9 @@ class _CompareTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     y: str | Sequence[str] = ()  # none: exploitability, in mbb/g if the game has a big blind
     first: float | None = None
     last: float | None = None
-    points: int = 30
+    points: Annotated[int, Meta(ge=1, le=1000)] = 30
     at: Sequence[float] = ()
-    seeds: Sequence[int] = (0,)
+    seeds: Annotated[Sequence[Annotated[int, Meta(ge=0, le=2**63 - 1)]], Meta(min_length=1)] = (0,)
     variant: Sequence[_VariantTable] = ()
 
 
@@ -183,20 +191,7 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
     Raises `ValueError` with file, key, value and the allowed values.
     """
-    document = _read(path)
-    for text in overrides:
-        document = merged(document, _nested(text))
-    return experiment_from(document, path.parent, str(path))
-
-
-def _read(path: Path) -> Document:
-    try:
-        with reading(path):
-            return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file; give an experiment's or a run's TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, DamagedError) as error:
-        raise ValueError(f"{path}: not a TOML file: {error}") from None
+    return experiment_from(load_document(path, overrides), path.parent, str(path))
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
@@ -208,14 +203,6 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
     return result
 
 
-def _nested(override: str) -> Document:
-    """Return `solver.seed=3` as nested tables."""
-    path, value = parse_override(override)
-    for key in reversed(path.split(".")):
-        value = {key: value}
-    return dict(value)
-
-
 def _with_whole_paths(document: Document, folder: Path) -> Document:
     """Return the document with absolute paths for its files, which are relative to `folder`.
 
@@ -224,7 +211,8 @@ def _with_whole_paths(document: Document, folder: Path) -> Document:
     plugins.load_named(document, (folder,))
     game = document.get("game")
     kind = options_named("game", str(game.get("name"))) if isinstance(game, Mapping) else None
-    for table, key in (*_FILES, *(("game", key) for key in (kind.file_keys if kind else ()))):
+    files = [("game", key) for key in (kind.file_keys if kind else ())]
+    for table, key in (*files, ("abstraction", "path"), ("abstraction", "recipe")):
         name = document.get(table, {}).get(key) if isinstance(document.get(table), Mapping) else None
         if isinstance(name, str):
             document = merged(document, {table: {key: str((folder / name).resolve())}})
@@ -244,17 +232,13 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
         rest = _with_whole_paths({key: value for key, value in document.items() if key != "compare"}, folder)
         if table.base is not None:
             path = folder / table.base
-            base = _with_whole_paths(_read(path), path.parent)
+            base = _with_whole_paths(load_document(path), path.parent)
             base.pop("compare", None)
             rest = merged(base, rest)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
-    if not table.seeds:
-        raise ValueError(f"{source}: compare.seeds is empty: give at least one seed, such as [0, 1, 2]")
     if len(set(table.seeds)) != len(table.seeds):
         raise ValueError(f"{source}: compare.seeds = {list(table.seeds)!r} names a seed twice")
-    if not all(0 <= seed < 2**63 for seed in table.seeds):
-        raise ValueError(f"{source}: compare.seeds = {list(table.seeds)!r} is not allowed: seeds are 0 to 2**63 - 1")
     return Experiment(
         table.title,
         table.x,
@@ -271,13 +255,10 @@ def _compare_table(document: Mapping[str, Any], source: str) -> _CompareTable:
             f"{source} has no [compare] table: an experiment needs one with last = ... and [[compare.variant]] tables"
         )
     try:
-        return msgspec.convert(document["compare"], _CompareTable)
-    except msgspec.ValidationError as error:
-        text, _, where = str(error).partition(" - at `$")
-        key = "compare" + where.rstrip("`")
-        kind = _VariantTable if ".variant" in key else _CompareTable
-        allowed = f"; its keys are {', '.join(kind.__struct_fields__)}" if "field" in text else ""
-        raise ValueError(f"{source}: {key}: {text[0].lower()}{text[1:].replace('`', '')}{allowed}") from None
+        table: _CompareTable = converted(document["compare"], "compare", _CompareTable)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+    return table
 
 
 def _measures(table: _CompareTable, source: str) -> tuple[str, ...]:
@@ -317,15 +298,12 @@ def _points(table: _CompareTable, source: str) -> tuple[float, ...]:
 def _spaced(table: _CompareTable, source: str) -> list[float]:
     if table.last is None:
         raise ValueError(f"{source}: compare.last is missing: it says how many {table.x} the runs have (or give at)")
-    first = table.first if table.first is not None else max(1, _FIRST_SHARE.get(table.x, 0) * table.last)
-    if table.x == "seconds" and table.first is None:
-        first = max(_SMALLEST_SECONDS, _FIRST_SHARE["seconds"] * table.last)
+    least, share = _FIRST[table.x]
+    first = max(least, share * table.last) if table.first is None else table.first
     if not 0 < first <= table.last < float("inf"):
         raise ValueError(
             f"{source}: compare.first = {first:g}, compare.last = {table.last:g}: 0 < first <= last is needed"
         )
-    if not 1 <= table.points <= _MOST_POINTS:
-        raise ValueError(f"{source}: compare.points = {table.points} is not allowed: it must be 1 to {_MOST_POINTS}")
     spaced = np.geomspace(first, table.last, table.points) if table.points > 1 else np.array([table.last])
     return [float(point) for point in spaced]
 
@@ -333,15 +311,16 @@ def _spaced(table: _CompareTable, source: str) -> list[float]:
 def _variants(table: _CompareTable, document: Document, folder: Path, source: str) -> list[ExperimentVariant]:
     made: list[ExperimentVariant] = []
     for wanted in table.variant or (_VariantTable(name="run"),):
-        where, changed = f"{source}: variant {wanted.name!r}", document
+        where, changed = f"{source}: variant {wanted.name!r}", deepcopy(document)
         if any(wanted.name == other.name for other in made):
             raise ValueError(f"{where} is there twice: each variant needs a name of its own")
         if wanted.of is not None or wanted.average is not None:
             made.append(_other_average(wanted, made, where))
             continue
         try:
-            for override in wanted.set:
-                changed = merged(changed, _with_whole_paths(_nested(override), folder))
+            for text in wanted.set:
+                override(changed, *parse_override(text), f"set {text}")
+            changed = _with_whole_paths(changed, folder)
         except ValueError as error:
             raise ValueError(f"{where}: {str(error).removeprefix('--')}") from None
         directory = directory_name(wanted.name)

@@ -26,7 +26,6 @@ _PANEL_INCHES = (6.4, 4.4)
 _DPI = 100
 _MARGIN = 2.0  # factor between the means and the ends of a logarithmic axis
 _LEAST_ROOM = 0.1  # margin of a linear axis, at least this share of the largest mean
-_COLOURS_KEPT = 128  # colours of the PNG's palette, for small files
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,9 @@ def draw(panels: Sequence[Panel], path: Path, columns: int = 1) -> None:
     styles: dict[str, int] = {}
     for number, panel in enumerate(panels):
         _draw_panel(figure.add_subplot(rows, columns, number + 1), panel, styles)
-    durable.replace_file(path, _png(figure))
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", metadata={"Software": None})
+    durable.replace_file(path, drawn.getvalue())
 
 
 def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
@@ -102,14 +103,3 @@ def _draw_panel(axes: Any, panel: Panel, styles: dict[str, int]) -> None:
     axes.set_title(panel.title, fontsize="medium")
     axes.grid(visible=True, which="major", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-
-
-def _png(figure: Any) -> bytes:
-    """Return the figure as a PNG with a palette."""
-    from PIL import Image  # matplotlib needs it too
-
-    drawn, written = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", metadata={"Software": None})
-    with Image.open(drawn) as image:
-        image.convert("RGB").quantize(_COLOURS_KEPT).save(written, format="png", optimize=True)
-    return written.getvalue()

@@ -26,28 +26,11 @@ from mccfr.experiments.experiment_runs import PAIRS, SUMMARY, TABLE, measured_po
 from mccfr.runs.directory import run as rundir
 from storage import durable
 
-COLUMNS = (
-    "variant",
-    "seed",
-    "point",
-    "iterations",
-    "nodes_touched",
-    "training_seconds",
-    "exploitability_chips",
-    "exploitability_mbb",
-    "value_chips",
-    "nodes_per_iteration",
-    "lbr_mbb",
-    "lbr_chips",
-    "lbr_low95_chips",
-    "lbr_high95_chips",
-    "sampled_br_mbb",
-    "sampled_br_chips",
-    "sampled_br_low95_chips",
-    "sampled_br_high95_chips",
-)
 _COUNTED = ("iterations", "nodes_touched")
 _EXACT = ("exploitability_chips", "exploitability_mbb", "value_chips")
+_BOUND = ("mbb", "chips", "low95_chips", "high95_chips")
+_BOUNDS = tuple(f"{name}_{key}" for name in ("lbr", "sampled_br") for key in _BOUND)
+COLUMNS = ("variant", "seed", "point", *AXES.values(), *_EXACT, "nodes_per_iteration", *_BOUNDS)
 SUMMARY_COLUMNS = ("measure", "variant", "point", *AXES.values(), "seeds", "geometric_mean", "low95", "high95", "mean")
 PAIR_COLUMNS = ("measure", "variant", "against", "point", "seeds", "ratio", "low95", "high95", "difference")
 
@@ -91,8 +74,8 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
     rows = read_rows(experiment, out)
     found = curves(experiment, rows)
     if rows:
-        write_table(rows, out / TABLE)
-        write_summary(found, out / SUMMARY)
+        _write(out / TABLE, COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
+        _write_summary(found, out / SUMMARY)
         if len(experiment.variants) > 1:
             _write(out / PAIRS, PAIR_COLUMNS, pairs(experiment, rows))
     return found
@@ -136,10 +119,9 @@ def _measured(record: Mapping[str, Any]) -> Row:
     """Return the columns of a method's result."""
     if record["method"] == "exact":
         return {key: record[key] for key in _EXACT}
-    low, high = record["ci95_chips"]
-    found = {"mbb": record["exploitability_mbb"], "chips": record["exploitability_chips"]}
+    cells = record["exploitability_mbb"], record["exploitability_chips"], *record["ci95_chips"]
     name = record["method"].replace("-", "_")
-    return {f"{name}_{key}": cell for key, cell in {**found, "low95_chips": low, "high95_chips": high}.items()}
+    return {f"{name}_{key}": cell for key, cell in zip(_BOUND, cells, strict=True)}
 
 
 def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
@@ -247,12 +229,7 @@ def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - width, mean + width
 
 
-def write_table(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as CSV, in one step."""
-    _write(path, COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
-
-
-def write_summary(found: Sequence[Curve], path: Path) -> None:
+def _write_summary(found: Sequence[Curve], path: Path) -> None:
     """Write curves as CSV, one line for each point, in one step."""
     lines = []
     for curve in found:

@@ -37,7 +37,7 @@ def goofspiel(config: GoofspielGame) -> Game:
     cards = config.cards
     if not 2 <= cards <= _MAX_CARDS:
         raise ValueError(f"game.cards = {cards}: Goofspiel takes 2 to {_MAX_CARDS} cards")
-    prizes = range(1, cards + 1) if config.order == "ascending" else range(cards, 0, -1)
+    prizes = range(1, cards + 1)
     labels = [str(card) for card in range(cards + 1)]
     shown = config.reveal == "bids"
 

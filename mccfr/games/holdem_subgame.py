@@ -80,7 +80,7 @@ def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:
     reach, dropped = np.zeros((2, len(hits))), {}
     for player, name in enumerate(("oop", "ip")):
         try:
-            weights = read_range(getattr(config.ranges, name))
+            weights = read_range((config.ranges or {})[name])
         except ValueError as error:
             raise ValueError(f"game.ranges.{name}: {error}") from None
         dropped[name] = int((hits & (weights > 0)).sum())

@@ -17,8 +17,8 @@ from mccfr.common.user_code import UserCodeError, user_error
 from mccfr.config import plugins
 from mccfr.config.game_tables import GAMES, GameConfig
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.config.spelling import did_you_mean
 from mccfr.config.toml_files import config_from, options_named
+from mccfr.config.value_limits import did_you_mean
 from mccfr.games.game import Game, game_problem
 
 Maker = Callable[..., Game]

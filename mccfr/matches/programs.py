@@ -9,7 +9,7 @@ from random import Random
 
 from mccfr.common.user_code import calling
 from mccfr.config import plugins
-from mccfr.config.spelling import did_you_mean
+from mccfr.config.value_limits import did_you_mean
 from mccfr.play.player import Betting, Player, PlayerSpec, Program
 
 _MOST_RAISES = 20

@@ -1,5 +1,1 @@
-"""Reports: a run's or policy's strategy as one HTML file, with ranges, lines, convergence and facts."""
-
-from mccfr.report.document import write_report
-
-__all__ = ["write_report"]
+"""Reports: a betting line on all flops as one HTML file."""

@@ -30,7 +30,7 @@ from typing import Any
 
 from mccfr.common.arguments import check_fields
 from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
-from mccfr.config.spelling import did_you_mean
+from mccfr.config.value_limits import did_you_mean
 from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
 from mccfr.solvers.user_regret_rules import RegretRule
 

@@ -6,6 +6,7 @@ from typing import TextIO
 
 from mccfr.config.value_limits import shown
 from mccfr.upi.upi_commands import COMMANDS, WHILE_SOLVING, UpiSession
+from storage.durable import error_text
 
 _LONGEST_NAME = 64
 
@@ -29,7 +30,7 @@ class Conversation:
         try:
             said = self._done(name, text)
         except (ValueError, RuntimeError, MemoryError, OSError) as error:
-            said = f"ERROR: {' '.join(_sentence(error).split())}"
+            said = f"ERROR: {' '.join(error_text(error).split()) or 'memory is full'}"
         self._write(f"{name} ok!" if said is None else said, self._end)
         self._session.begin()
         return True
@@ -68,12 +69,6 @@ class Conversation:
     def close(self) -> None:
         """Stop a running solve, because the client is gone."""
         self._session.stop("")
-
-
-def _sentence(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error) or "memory is full"
 
 
 def serve(lines: TextIO, out: TextIO) -> None:

@@ -33,7 +33,6 @@ POSITIONS = tuple(name.removesuffix("_DEC") for name in DECIDES)
 _ROOT = "r"
 _DIGITS = 8
 _SUM_ERROR = 1e-3  # of probabilities that a client has rounded
-_LEAST_BET = 1  # chips
 
 
 class UpiSession:
@@ -142,7 +141,7 @@ class UpiSession:
             "ranges": ranges,
             "pot": self._pot,
             "effective_stack": self._stack,
-            "big_blind": _LEAST_BET,
+            "big_blind": 1,  # the smallest bet in chips
             "menu": {"first": [], "later": [], "add": added},
             **raked,
         }

@@ -13,8 +13,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qs
+
+import msgspec
 
 from mccfr.view.drills import drills
 from mccfr.view.resolve_request import BusyError
@@ -34,17 +36,14 @@ _MOST_SENTENCE = 500  # characters, because a refusal may repeat what was sent
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
 _FILES = {
     "index.html": ("mccfr.view", _HTML),
-    "strategy.css": ("mccfr.report", _CSS),
     "view.css": ("mccfr.view", _CSS),
+    "strategy.css": ("mccfr.report", _CSS),
     "strategy.js": ("mccfr.report", _SCRIPT),
-    "view.js": ("mccfr.view", _SCRIPT),
-    "train.js": ("mccfr.view", _SCRIPT),
-    "play.js": ("mccfr.view", _SCRIPT),
-    "typed.js": ("mccfr.view", _SCRIPT),
-    "review.js": ("mccfr.view", _SCRIPT),
-    "runouts.js": ("mccfr.view", _SCRIPT),
+    **{f"{name}.js": ("mccfr.view", _SCRIPT) for name in ("view", "train", "play", "typed", "review", "runouts")},
 }
 """For each file, the package whose `static` folder holds it, and its content type."""
+_LONG = ("oop", "ip", "range", "locks")
+_Text, _Range = (Annotated[str, msgspec.Meta(max_length=most)] for most in (MOST_TEXT, MOST_RANGE))
 _Known = Mapping[str, type]
 _Asked = tuple[Callable[..., dict[str, Any]], _Known]
 _HEADERS = {
@@ -180,42 +179,36 @@ def _log(what: str, error: Exception) -> None:
 
 
 def _arguments(query: str, known: _Known) -> dict[str, Any]:
-    """Return the parameters of a query string; `ValueError` if unknown, repeated or too long."""
+    """Return the parameters of a query string; `ValueError` as `_checked`, and for repeated ones."""
     try:
         found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
     except ValueError:
         raise ValueError("the query is not understood: write line=r300c/&board=Kc7d2s") from None
-    for name, values in found.items():
-        if name not in known or len(values) > 1:
-            raise ValueError(f"{name[:40]!r} is no parameter here, or is given twice; known are {', '.join(known)}")
-        if known[name] is int and not (values[0].isdecimal() and len(values[0]) < 10):
-            raise ValueError(f"{name} = {values[0][:40]!r} is not a whole number")
-    return _checked({name: known[name](values[0]) for name, values in found.items()})
+    if repeated := [name for name, values in found.items() if len(values) > 1]:
+        raise ValueError(f"{repeated[0][:40]!r} is given twice")
+    return _checked({name: values[0] for name, values in found.items()}, known, strict=False)
 
 
 def _fields(body: bytes, known: _Known) -> dict[str, Any]:
     """Return the parameters of a JSON body; `ValueError` if unknown, of another type or too long."""
     try:
-        found = json.loads(body)
-    except (ValueError, RecursionError):
+        return _checked(json.loads(body), known)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
         raise ValueError("the request is not JSON") from None
-    if not isinstance(found, dict):
+
+
+def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any]:
+    """Return the parameters; `ValueError` that names one which is unknown, of another type or too long."""
+    if not isinstance(given, dict):
         raise ValueError("the request is no JSON object")
-    for name, value in found.items():
+    for name, value in given.items():
         if name not in known:
             raise ValueError(f"{name[:40]!r} is no parameter here; known are {', '.join(known)}")
-        if type(value) is not known[name]:
-            wanted = "a whole number" if known[name] is int else "text"
-            raise ValueError(f"{name} = {str(value)[:40]!r} is not {wanted}")
-    return _checked(found)
-
-
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters; `ValueError` if a text is too long."""
-    for name, value in given.items():
-        most = MOST_RANGE if name in _LONG else MOST_TEXT
-        if isinstance(value, str) and len(value) > most:
-            raise ValueError(f"{name} has {len(value):,} characters; at most {most:,} are read")
+        kind = int if known[name] is int else _Range if name in _LONG else _Text
+        try:
+            given[name] = msgspec.convert(value, kind, strict=strict)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{name} = {str(value)[:40]!r}: {str(error).replace('`', '')}") from None
     return given
 
 
@@ -223,17 +216,13 @@ def _game(shown: LoadedStrategy) -> dict[str, Any]:
     return shown.spots.game()
 
 
-_LONG = ("oop", "ip", "range", "locks")
 _AT: _Known = {"line": str, "board": str}
 _GET: Mapping[str, _Asked] = {
     "/api/game": (_game, {}),
-    "/api/spot": (lambda shown, **at: shown.spots.spot(**{"line": "", **at}), _AT),
-    "/api/equity": (lambda shown, **at: shown.spots.equity(**{"line": "", **at}), _AT),
-    "/api/values": (lambda shown, **at: shown.values.values(**{"line": "", **at}), {**_AT, "boards": int}),
-    "/api/cost": (
-        lambda shown, **at: shown.values.cost(**{"line": "", "board": "", "hand": "", "action": "", **at}),
-        {**_AT, "hand": str, "action": str, "boards": int},
-    ),
+    "/api/spot": (lambda shown, **at: shown.spots.spot(**at), _AT),
+    "/api/equity": (lambda shown, **at: shown.spots.equity(**at), _AT),
+    "/api/values": (lambda shown, **at: shown.values.values(**at), {**_AT, "boards": int}),
+    "/api/cost": (lambda shown, **at: shown.values.cost(**at), {**_AT, "hand": str, "action": str, "boards": int}),
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
     "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),

@@ -25,7 +25,7 @@ class ExpectedValues:
         self._spots, self._lock = spots, threading.Lock()
         self._kept: OrderedDict[tuple[str, str], HandValues] = OrderedDict()
 
-    def values(self, line: str, board: str = "", boards: int = 1) -> dict[str, Any]:
+    def values(self, line: str = "", board: str = "", boards: int = 1) -> dict[str, Any]:
         """Return the EV of each hand from this spot on, in chips, if both players follow the strategy.
 
         The EV includes the pot; chips put in before the spot are not subtracted.  `boards` is the number of boards to
@@ -65,7 +65,9 @@ class ExpectedValues:
                 "why": None,
             }
 
-    def cost(self, line: str, board: str, hand: str, action: str, boards: int = 1) -> dict[str, Any]:
+    def cost(
+        self, line: str = "", board: str = "", hand: str = "", action: str = "", boards: int = 1
+    ) -> dict[str, Any]:
         """Return the EV that an action loses against the strategy's best action with a hand.
 
         cost_chips         the loss; None, with a reason in `why`, if it is not known

@@ -172,9 +172,9 @@ class Solving:
         found = resolver.begin(at.state.player, acted, at.state, at.board)
         if job.stopped:
             return  # stopped within the stage, which has fewer iterations than it would state
-        told = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
+        answer = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
         empty: dict[str, Any] = {"gap_chips": None, "excess_chips": None, "values": None}
-        job.result = told = told | empty | {"iterations": iterations}
+        job.result = answer = answer | empty | {"iterations": iterations}
         if street == "flop" and iterations < job.iterations:
             return
         each = found.values() if at.reach[1 - at.state.player].any() else None
@@ -183,4 +183,4 @@ class Solving:
             bound = {"gap_chips": round(found.gap_chips, 4)}
         else:
             bound = {} if isnan(found.excess_chips) else {"excess_chips": round(found.excess_chips, 4)}
-        job.result = told | bound | {"values": values}
+        job.result = answer | bound | {"values": values}

@@ -29,10 +29,10 @@ class Reviews:
         `place` among all, and the actions `did` and `better` in words.
         """
         rows = [row for row in self._rows if street in ("", row["street"]) and player in ("", row["player"])]
-        told = []
+        shown_rows = []
         for row in rows[:MOST_ROWS]:
             did, better = self._spots.named(row["line"], [row["action"], row["best"]])
-            told.append({**row, "did": did, "better": better})
+            shown_rows.append({**row, "did": did, "better": better})
         return {
             "title": self._title,
             "hands": self._hands,
@@ -40,5 +40,5 @@ class Reviews:
             "streets": [street for street in STREETS if any(row["street"] == street for row in self._rows)],
             "decisions": len(rows),
             "cost_chips": sum(row["cost_chips"] for row in rows),
-            "rows": told,
+            "rows": shown_rows,
         }

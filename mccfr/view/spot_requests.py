@@ -18,6 +18,7 @@ import numpy as np
 from abstraction.cards import combo_masks, combo_table, combo_text, parse_cards
 from abstraction.range_notation import class_names, read_range
 from mccfr.cards.grid import make_grid
+from mccfr.config.spot_table import locks_of
 from mccfr.config.value_limits import shown
 from mccfr.view.range_text import range_text
 from mccfr.view.resolve_request import BusyError
@@ -91,16 +92,16 @@ class SpotRequests:
 
         Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
         """
-        asked = _asked(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
+        request = _request(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
         with self._lock:
             if self._process is not None:
                 raise BusyError("a spot is being solved: stop it first, or wait")
             if not self._places.acquire(blocking=False):
                 raise BusyError("spots of other strategies are being solved: try again when one of them is done")
             self._began = time.monotonic()
-            said = {name: text for name, text in fields.items() if text}
-            said |= {"line": line, "of": str(of)} if line else {}
-            self._state = {"asked": said, "to": asked["to"], "curve": [], "problem": "", "of": None, "said": []}
+            filled = {name: text for name, text in fields.items() if text}
+            filled |= {"line": line, "of": str(of)} if line else {}
+            self._state = {"asked": filled, "to": request["to"], "curve": [], "problem": "", "of": None, "said": []}
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "mccfr.view.spot_worker"],
                 stdin=subprocess.PIPE,
@@ -108,7 +109,7 @@ class SpotRequests:
                 start_new_session=True,  # the terminal's interrupt then reaches the server only
                 text=True,
             )
-            threading.Thread(target=self._listen, args=(self._process, self._state, asked), daemon=True).start()
+            threading.Thread(target=self._listen, args=(self._process, self._state, request), daemon=True).start()
         return self.state()
 
     def state(self) -> dict[str, Any]:
@@ -136,11 +137,11 @@ class SpotRequests:
             self.stop()
             process.wait()
 
-    def _listen(self, process: "subprocess.Popen[str]", state: dict[str, Any], asked: Mapping[str, Any]) -> None:
+    def _listen(self, process: "subprocess.Popen[str]", state: dict[str, Any], request: Mapping[str, Any]) -> None:
         """Send the request to the child process and process its messages until it ends."""
         assert process.stdin is not None and process.stdout is not None
         try:
-            process.stdin.write(json.dumps(asked) + "\n")
+            process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             for line in process.stdout:
                 self._take(state, json.loads(line))
@@ -169,31 +170,17 @@ class SpotRequests:
             state.update(news)
 
 
-def _asked(fields: Mapping[str, str]) -> dict[str, Any]:
+def _request(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the request to the child process; raises `ValueError` that names the field."""
     given = {name: fields.get(name, "").strip() for name in FIELDS}
     for name in ("oop", "ip"):
         if given[name] and not _range(name, given[name]).any():
             raise ValueError(f"{name}: the range holds no hand: type or paint one")
     number = {name: _number(name, given[name]) if given[name] else None for name in _NUMBERS}
-    locks = dict[str, str]()
-    for text in filter(None, map(str.strip, given["locks"].splitlines())):
-        line, equals, what = text.partition("=")
-        if not equals:
-            raise ValueError(f"locks: {shown(text)} is no line, =, and what is played there, as in cr184=c 60%")
-        locks[line.strip()] = "; ".join(filter(None, (locks.get(line.strip()), what.strip())))
-    menu: dict[str, Any] = {} if number["allin_spr"] is None else {"allin_spr": number["allin_spr"]}
-    if given["donk"]:
-        menu["donk"] = [size.strip() for size in given["donk"].split(",") if size.strip()]
-    game = {name: number[name] for name in ("rake", "rake_cap")}
-    return {
-        "board": given["board"] or None,
-        **{name: given[name] or None for name in ("oop", "ip", "bets", "raises")},
-        **{name: number[name] for name in ("pot", "stack")},
-        "to": _number("to", given["to"] or _TO),
-        "menu": menu,
-        "game": {key: value for key, value in game.items() if value is not None} | ({"locks": locks} if locks else {}),
-    }
+    locks = [text for text in given["locks"].splitlines() if text.strip()]
+    locks_of(locks)  # raises its errors at once
+    texts = {name: given[name] or None for name in ("board", "oop", "ip", "bets", "raises", "donk")}
+    return {**texts, **number, "to": _number("to", given["to"] or _TO), "locks": locks}
 
 
 def _number(name: str, text: str) -> float:

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import parse_cards
-from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.cards.card_index import Board
 from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.translation import Translation
-from mccfr.matches.terminal_player import Money, money_of
+from mccfr.matches.terminal_player import money_of
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
-from mccfr.play.player import Betting, State
+from mccfr.play.player import State
 from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.trees.betting_lines import line_text, to_chips
@@ -74,6 +74,8 @@ class Spots:
     ) -> None:
         """Prepare the queries.
 
+        source  the strategy that is shown; `dealing` and `betting` are its game's cards and real betting, `money`
+                converts its chips to texts, and `roles` are the names of both positions
         title  name of the strategy
         facts  short texts for the head of the page
         path   path by which other commands find the strategy
@@ -81,44 +83,19 @@ class Spots:
 
         Raises `ValueError` for a game whose cards are not separate from its tree.
         """
-        self._source, self._game, self.title, self.path = source, source.game, title, path
+        self.source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
         self._ranges = RangesOfLine(source)
-        self._betting, self._dealing = self._ranges.betting, self._ranges.dealing
-        self._rules = self._betting.rules if isinstance(self._betting, Translation) else None
+        self.betting, self.dealing = self._ranges.betting, self._ranges.dealing
+        self._rules = self.betting.rules if isinstance(self.betting, Translation) else None
         self._stack = stack if self._rules is None else self._rules.stack
-        self._names = [self._dealing.hand_text(hand) for hand in range(self._dealing.hand_count)]
-        self._grid = make_grid(self._dealing.hand_cards, self._names)
+        self._names = [self.dealing.hand_text(hand) for hand in range(self.dealing.hand_count)]
+        self._grid = make_grid(self.dealing.hand_cards, self._names)
         self._cells = GridCells(self._grid)
         self._square = len(self._grid.label) != len(self._names)
         first, second = source.game.roles
-        self._money, self._roles = money_of(source.game), (first.capitalize(), second.capitalize())
+        self.money, self.roles = money_of(source.game), (first.capitalize(), second.capitalize())
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
-
-    @property
-    def source(self) -> Behaviour:
-        """The strategy that is shown."""
-        return self._source
-
-    @property
-    def dealing(self) -> IndexedCards:
-        """The hands and boards of the strategy's game."""
-        return self._dealing
-
-    @property
-    def betting(self) -> Betting:
-        """The real betting of the strategy's game."""
-        return self._betting
-
-    @property
-    def money(self) -> Money:
-        """Converts the game's chips to texts."""
-        return self._money
-
-    @property
-    def roles(self) -> tuple[str, str]:
-        """Names of both positions, such as "Button"."""
-        return self._roles
 
     # --- queries ---
 
@@ -132,26 +109,26 @@ class Spots:
         any_bet      True if lines may have bets that are not in the tree
         """
         cards, grid = self._game.cards, self._grid
-        first = self._dealing.boards_after(-1, None) if self._dealing.first_boards == 1 else []
+        first = self.dealing.boards_after(-1, None) if self.dealing.first_boards == 1 else []
         return {
             "title": self.title,
             "game": self._game.name,
             "facts": self._facts,
-            "unit": "chips" if self._money.unit == 1 else "BB",
-            "unit_chips": self._money.unit,
-            "roles": list(self._roles),
+            "unit": "chips" if self.money.unit == 1 else "BB",
+            "unit_chips": self.money.unit,
+            "roles": list(self.roles),
             "streets": [
                 {"name": street_text(self._game, street), "cards": cards.cards_on(street)}
-                for street in range(self._dealing.streets)
+                for street in range(self.dealing.streets)
             ],
-            "deck": self._dealing.board_deck(),
-            "first_board": self._dealing.board_text(0, first[0]) if len(first) == 1 else "",
+            "deck": self.dealing.board_deck(),
+            "first_board": self.dealing.board_text(0, first[0]) if len(first) == 1 else "",
             "square": self._square,
             "grid": {"rows": grid.rows, "columns": grid.columns, "label": list(grid.label)},
             "any_bet": self._rules is not None,
         }
 
-    def spot(self, line: str, board: str = "") -> dict[str, Any]:
+    def spot(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the spot of a line on a board; docs/http.md lists the fields.
 
         line   text that `mccfr.trees.betting_lines` reads, with any legal bets in games with real betting
@@ -166,7 +143,7 @@ class Spots:
             "line": found.line,
             "street": state.street,
             "player": state.player,
-            "role": self._roles[state.player],
+            "role": self.roles[state.player],
             "pot_chips": sum(state.put_in),
             "put_in_chips": list(state.put_in),
             "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
@@ -178,10 +155,10 @@ class Spots:
         if found.boards is None:
             lacking = self._ranges.lacking(state.street, board)
             return {**answer, "board": board, "missing_cards": lacking, "hands": None, "classes": None, "ranges": None}
-        text = self._dealing.board_text(state.street, found.boards[-1])
+        text = self.dealing.board_text(state.street, found.boards[-1])
         return {**answer, "board": text, "missing_cards": 0, **self._hands(found, actions)}
 
-    def equity(self, line: str, board: str = "") -> dict[str, Any]:
+    def equity(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the equities of both players' hands against the other's range, without further bets.
 
         `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
@@ -194,7 +171,7 @@ class Spots:
         live, weight = self._live(found), self._ranges.reach(found)
         each, mean = [], []
         for player in range(2):
-            opponent_weight, own = self._dealing.disjoint_weight(weight[1 - player]), weight[player]
+            opponent_weight, own = self.dealing.disjoint_weight(weight[1 - player]), weight[player]
             known = opponent_weight > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
             share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, opponent_weight, 1), np.nan)
             total = float((own * opponent_weight)[known].sum())
@@ -220,8 +197,8 @@ class Spots:
         played   [H, A] their probabilities
         """
         found = self._ranges.follow(line, board)
-        told = [Action(action, self._to_chips(found.state, action)) for action in actions]
-        return {"actions": [self._labelled(found, one) for one in told], **self._played(found, played)}
+        answer = [Action(action, self._to_chips(found.state, action)) for action in actions]
+        return {"actions": [self._labelled(found, one) for one in answer], **self._played(found, played)}
 
     def offered(self, line: str) -> list[str]:
         """Return the actions of a spot in their notation; raises as `spot`."""
@@ -234,14 +211,14 @@ class Spots:
 
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """Return the fields of an action at a state of the real betting; `line` is the line before it."""
-        told = action_text(state, action, self._to_chips(state, action), self._money, self._rules)
+        answer = action_text(state, action, self._to_chips(state, action), self.money, self._rules)
         return {
             "line": line,
             "street": state.street,
             "player": state.player,
             "action": action,
             "kind": action_kind(action),
-            "name": told,
+            "name": answer,
         }
 
     def _won(self, found: "FollowedLine", other: Weights) -> Weights:
@@ -251,10 +228,10 @@ class Spots:
         """
         assert found.boards is not None
         street = found.state.street
-        if self._dealing.boards is None and not self._dealing.cards_on(street):
+        if self.dealing.boards is None and not self.dealing.cards_on(street):
             return preflop_won(other)
-        won = win_minus_lose(self._dealing, self._showdowns(street, found.boards[-1]), other)
-        return np.asarray(0.5 * (self._dealing.disjoint_weight(other) + won))
+        won = win_minus_lose(self.dealing, self._showdowns(street, found.boards[-1]), other)
+        return np.asarray(0.5 * (self.dealing.disjoint_weight(other) + won))
 
     # --- actions and probabilities ---
 
@@ -273,11 +250,11 @@ class Spots:
             labels = [tree.label[child] for child in tree.children(node)]
             return [Action(*pair) for pair in zip(labels, to_chips(tree, node), strict=True)]
         actions = {action for place in found.places for action in self._real_actions(place, state)}
-        told = [Action(action, self._to_chips(state, action)) for action in actions]
-        return sorted(told, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
+        answer = [Action(action, self._to_chips(state, action)) for action in actions]
+        return sorted(answer, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
 
     def _real_actions(self, place: tuple[int, int], state: Any) -> list[str]:
-        return self._betting.real_actions(LineReading(place[0], 1.0, place[1]), state)
+        return self.betting.real_actions(LineReading(place[0], 1.0, place[1]), state)
 
     def _to_chips(self, state: Any, action: str) -> float:
         """Return the chips that the acting player has put in after an action."""
@@ -295,45 +272,45 @@ class Spots:
         """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""
         assert found.boards is not None
         state, number = found.state, {one.action: place for place, one in enumerate(actions)}
-        buckets = self._dealing.bucket_row(state.street, state.player, found.boards[-1])
-        played = np.zeros((self._dealing.hand_count, len(actions)))
-        trained = np.zeros(self._dealing.hand_count, bool)
+        buckets = self.dealing.bucket_row(state.street, state.player, found.boards[-1])
+        played = np.zeros((self.dealing.hand_count, len(actions)))
+        trained = np.zeros(self.dealing.hand_count, bool)
         single = self._single(found)
         for (node, closed), place in found.places.items():
             reading = LineReading(node, 1.0, closed)
-            if not self._betting.decides(reading):
+            if not self.betting.decides(reading):
                 played[buckets >= 0, number["c"]] += place.probability
                 continue
-            rows = self._source.rows(node, buckets)[0]
+            rows = self.source.rows(node, buckets)[0]
             real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)
             for column, action in enumerate(real):
                 played[:, number[action]] += place.probability * rows[:, column]
             known, back = np.unique(buckets, return_inverse=True)
-            weighed = [bucket >= 0 and self._source.weight(node, bucket) > 0 for bucket in known.tolist()]
+            weighed = [bucket >= 0 and self.source.weight(node, bucket) > 0 for bucket in known.tolist()]
             trained |= np.array(weighed)[back]
         return played, trained
 
     def _live(self, found: FollowedLine) -> npt.NDArray[np.int64]:
         """Return the hands that share no card with the board and are in a player's range, ascending."""
         assert found.boards is not None
-        left = self._dealing.live(found.state.street, found.boards[-1])
-        return np.flatnonzero(left & (self._dealing.reach > 0).any(axis=0))
+        left = self.dealing.live(found.state.street, found.boards[-1])
+        return np.flatnonzero(left & (self.dealing.reach > 0).any(axis=0))
 
     def _all_showdowns(self, street: int, board: Board) -> RunOuts:
-        return run_outs(self._dealing, street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
+        return run_outs(self.dealing, street, board, (), MOST_RUN_OUTS, np.random.default_rng(0))
 
     # --- answers ---
 
     def _labelled(self, found: FollowedLine, action: Action) -> dict[str, Any]:
         state: Any = found.state
-        after = self._betting.apply(state, action.action)
+        after = self.betting.apply(state, action.action)
         ends = isinstance(after, int)
         street = "" if isinstance(after, int) or after.street == state.street else "/"
         kind = action_kind(action.action)
         return {
             "action": action.action,
             "kind": kind,
-            "name": action_text(state, action.action, action.to_chips, self._money, self._rules),
+            "name": action_text(state, action.action, action.to_chips, self.money, self._rules),
             "to_chips": action.to_chips,
             "pot_share": round(pot_share(state, action.to_chips), 4) if kind == "raise" else None,
             "line": None if ends else found.line + action.action + street,
@@ -359,10 +336,10 @@ class Spots:
         """Return the fields of an answer that need a board."""
         live, reach, share = self._live(found), self._ranges.reach(found), self._shares(found)
         played, trained = self._strategy(found, actions)
-        possible = np.zeros(self._dealing.hand_count, bool)
+        possible = np.zeros(self.dealing.hand_count, bool)
         possible[live] = True
-        told = self._played(found, played)
-        told["hands"] |= {
+        answer = self._played(found, played)
+        answer["hands"] |= {
             "names": [self._names[hand] for hand in live.tolist()],
             "cells": self._grid.cell[live].tolist(),
             **self._kinds(found, live),
@@ -370,21 +347,21 @@ class Spots:
             "reach": rounded(reach[:, live]),
             "shares": rounded(share[:, live]),
         }
-        told["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
+        answer["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
         ranges = [
             {
-                "role": self._roles[one],
+                "role": self.roles[one],
                 "combos": round(float(reach[one].sum()), 2),
                 "text": range_text(self._grid, self._names, reach[one], possible),
             }
             for one in range(2)
         ]
-        return {**told, "ranges": ranges}
+        return {**answer, "ranges": ranges}
 
     def _kinds(self, found: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
         """Return made hands and draws of the live hands, in full hold'em from the flop on."""
         board = found.boards[-1] if found.boards else ()
-        text = self._dealing.board_text(found.state.street, board)
+        text = self.dealing.board_text(found.state.street, board)
         if not self._square or not text:
             return {}
         made, draws = hand_kinds(parse_cards(text))
@@ -393,9 +370,7 @@ class Spots:
     def _shares(self, found: FollowedLine) -> Weights:
         """Return the probability of each hand of both players given the line, [2, H]; 0 if it is never played."""
         reach = self._ranges.reach(found)
-        joint = np.stack(
-            [reach[one] * np.maximum(self._dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)]
-        )
+        joint = np.stack([reach[one] * np.maximum(self.dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)])
         total = joint.sum(axis=1, keepdims=True)
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 

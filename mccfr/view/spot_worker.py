@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.runs.reporter import SessionProgress
-from mccfr.runs.results.line_spot import TYPED, requested_spot
-from mccfr.runs.session.spot_run import SpotOptions, start_spot
+from mccfr.runs.session.spot_run import start_typed_spot
 from mccfr.runs.session.start import Terms
 from mccfr.runs.session.train_and_export import train_and_export
 
@@ -45,18 +44,15 @@ class _Telling:
         self._tell({"iterations": record["iterations"], "exploitability_chips": record["exploitability_chips"]})
 
 
-def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
+def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
     """Solve a spot and report progress by `tell`.
 
-    `asked` has the fields of `requested_spot` and `SpotOptions`, and `game` with further keys of `[game]`.  It reports
-    `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end.  Raises as `start_spot`.
+    `request` has the fields of `start_typed_spot`.  It reports
+    `run`, `pot_chips` and `plan` before training, and `answer` and `stopped` at the end.  Raises as `start_typed_spot`.
     """
     report = _Telling(tell)
-    policy = None if asked["policy"] is None else Path(asked["policy"])
-    typed = {name: asked[name] for name in TYPED}
-    game, own = requested_spot(asked["board"], typed, policy, asked["line"])
-    told = {name: asked[name] for name in ("bets", "raises", "to", "menu")}
-    started = start_spot(game | asked["game"], SpotOptions(own=own, **told), Terms(report))
+    policy = None if request.get("policy") is None else Path(request["policy"])
+    started = start_typed_spot({**request, "policy": policy}, Terms(report))
     tell(
         {
             "run": str(started.run.directory),
@@ -76,7 +72,7 @@ def solve_spot(asked: Mapping[str, Any], tell: Tell) -> None:
 
 def main() -> None:
     """Read the request and solve it."""
-    out, asked = os.fdopen(os.dup(1), "w"), json.loads(sys.stdin.readline())
+    out, request = os.fdopen(os.dup(1), "w"), json.loads(sys.stdin.readline())
     os.dup2(2, 1)  # standard output is for JSON only
 
     def tell(value: Mapping[str, Any]) -> None:
@@ -89,7 +85,7 @@ def main() -> None:
 
     threading.Thread(target=heed, daemon=True).start()
     try:
-        solve_spot(asked, tell)
+        solve_spot(request, tell)
     except (ValueError, OSError, MemoryError, RuntimeError) as error:
         sentence = " ".join(str(error).split()).removesuffix("; or use --force")
         tell({"problem": sentence or "memory is full"})

@@ -73,18 +73,18 @@ class StrategyList:
             self._others.move_to_end(number)
             return self._others[number]
 
-    def _show(self, run: Path, asked: Mapping[str, str]) -> int:
+    def _show(self, run: Path, fields: Mapping[str, str]) -> int:
         """Add the run of a requested spot; return its number."""
         with self._lock:
-            self._typed.append((run, asked))
+            self._typed.append((run, fields))
             return FIRST_TYPED + len(self._typed) - 1
 
     def about(self, number: int) -> dict[str, Any]:
-        """Return the `strategies` to compare, `of`, the fields `asked` for a requested spot, and `reviewed`."""
+        """Return the `strategies` to compare, `of`, the fields `asked` of a requested spot, and `reviewed`."""
         if number < FIRST_TYPED:
             return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}
-        run, asked = self._typed[number - FIRST_TYPED]
-        return {"strategies": [run.name], "of": number, "asked": asked, "reviewed": False}
+        run, fields = self._typed[number - FIRST_TYPED]
+        return {"strategies": [run.name], "of": number, "asked": fields, "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
         """Return `Reviews.decisions`; `ValueError` if there is no review."""
@@ -115,9 +115,9 @@ def open_spots(
 
     Raises as `open_source`, and `ValueError` for a game without cards.
     """
-    asked = Reference(target, checkpoint, abstraction)
+    reference = Reference(target, checkpoint, abstraction)
     # Look-ups verify the pieces that they read.
-    source, config = read_unchanged(target, lambda: (open_source(asked, check=False), game_config(target)))
+    source, config = read_unchanged(target, lambda: (open_source(reference, check=False), game_config(target)))
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if (newest or checkpoint is None) and abstraction is None else None
     stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None

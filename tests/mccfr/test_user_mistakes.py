@@ -23,7 +23,7 @@ from mccfr.cli import progress_display
 from mccfr.config import plugins
 from mccfr.config.solver_tables import SolverConfig
 from mccfr.evaluation.methods import EvaluationLine, Method, measure
-from mccfr.experiments import experiment_from
+from mccfr.experiments.definition import experiment_from
 from mccfr.gallery.history_game import HistoryGame
 from mccfr.games import openspiel_import
 from mccfr.games.betting import BettingRules, build_tree

@@ -67,7 +67,7 @@ class ExactOptions(SampledOptions, frozen=True):
     """
 
     flops: Annotated[int | None, FLOPS] = None
-    from_street: Annotated[str | None, FROM._replace(key=False)] = msgspec.field(default=None, name="from")
+    from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
 
 
 class ExactMethod(OverAllDeals):

@@ -41,10 +41,9 @@ FROM = Option(
     "First street of the best response; default: the last (sampled-br), the first (exact). self-consistency: street of "
     "the sampled boards; default: the flop.",
     metavar="STREET",
-    key=True,
 )
 FLOPS = Option("exact, whole hold'em: number of sampled flops, for an estimate; default: all 1,755.", least=8)
-SEED = Option("Seed of the samples; default: 0.", least=0, key=True)
+SEED = Option("Seed of the samples; default: 0.", least=0)
 RESOLVE = Option(
     "lbr, sampled-br, head-to-head: re-solve the policy's hands from this street on.",
     metavar="STREET[:METHOD[:ITERATIONS]]",

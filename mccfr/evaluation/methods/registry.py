@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mccfr.common.user_code import UserCodeError, calling
 from mccfr.config import plugins
 from mccfr.config.run_tables import AUTO
-from mccfr.config.spelling import did_you_mean
+from mccfr.config.value_limits import did_you_mean
 from mccfr.evaluation.methods.bounds_method import BoundsMethod
 from mccfr.evaluation.methods.exact_method import AbstractMethod, ExactMethod
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod

@@ -50,7 +50,7 @@ def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of t
     if format == "policy" and not game.cards.fits_policies:
         raise ValueError(
             "a policy has no place for strata on the turn and the river, where buckets depend on the flop: choose "
-            f"another format, one of {', '.join(FORMATS[1:])}"
+            f"another format of mccfr export, one of {', '.join(FORMATS[1:])}"
         )
 
 

@@ -115,8 +115,7 @@ def _universal_poker(config: PokerGame) -> OpenSpielForm:
 def _goofspiel(config: GoofspielGame) -> OpenSpielForm:
     hidden = config.reveal == "result"
     inner = (
-        f"goofspiel(imp_info={hidden},num_cards={config.cards},points_order={config.order},"
-        "returns_type=point_difference)"
+        f"goofspiel(imp_info={hidden},num_cards={config.cards},points_order=ascending,returns_type=point_difference)"
     )
     # OpenSpiel pays the difference from the mean of both totals, half of the difference between them.
     return OpenSpielForm(f"turn_based_simultaneous_game(game={inner})", lambda label, _: int(label) - 1, 2.0)

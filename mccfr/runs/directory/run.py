@@ -26,7 +26,11 @@ from mccfr.config import plugins
 from mccfr.config.game_tables import OpaqueGame
 from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.config.solver_tables import OpaqueSolver
-from mccfr.config.toml_files import config_from, load_document, opaque_config, to_document
+from mccfr.config.toml_files import (
+    config_from,
+    load_document,
+    to_document,
+)
 from mccfr.games.game import Game
 from mccfr.games.registry import game_files
 from mccfr.runs.directory import journal_records
@@ -276,7 +280,7 @@ def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
         if abstraction is not None:
             raise
         document, source = load_document(directory / CONFIG), str(directory / CONFIG)
-        config = opaque_config(document, source) if plugins.guests(document) else config_from(document, source)
+        config = config_from(document, source, opaque=True)
         return Run(directory, config, read_run_manifest(directory), lacks=" ".join(str(error).split()))
 
 
@@ -300,14 +304,13 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
     _refuse_links(directory)
     manifest = read_run_manifest(directory)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
-    known, is_opaque = manifest["identity_document"], opaque and bool(plugins.guests(document))
-    if is_opaque:
-        config = opaque_config(document, source_of_it)
-    else:
-        config = config_from(document, source_of_it, kept=plugins.NamedCode(directory, manifest.get("code_sha256", {})))
-    config = _with_abstraction(directory, config, known.get("abstraction"), abstraction)
-    if is_opaque:
+    if opaque and plugins.guests(document):
+        config = config_from(document, source_of_it, opaque=True)
+        config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
+    config = config_from(document, source_of_it, kept=plugins.NamedCode(directory, manifest.get("code_sha256", {})))
+    config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
+    known = manifest["identity_document"]
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
         raise AbstractionError(
             f"{other.path} is not an abstraction: the opponents of {directory} have it, put it there"

@@ -10,12 +10,12 @@ from storage.atomic_outputs import check_output
 
 
 def export_path(export: ExportConfig, directory: Path) -> Path:
-    """Return `out`, relative to the current directory, or by default `RUN-policy` or `RUN.FORMAT`."""
+    """Return `out`, relative to the current directory, or by default `RUN-policy`."""
     if export.out is not None:
         return Path(export.out)
     if directory.name in ("", ".."):
         directory = directory.resolve()
-    return directory.with_name(directory.name + ("-policy" if export.format == "policy" else f".{export.format}"))
+    return directory.with_name(f"{directory.name}-policy")
 
 
 def check_export(
@@ -26,11 +26,11 @@ def check_export(
     run_id   id of the run; None: it does not exist yet
     replace  allow to replace another run's export
 
-    `ValueError`: a format that the game lacks. `FileExistsError`: the path is taken.
+    `ValueError`: the game has no policies.  `FileExistsError`: the path is taken.
     """
     export = config.export
     if export is None:
         return
-    check_format(game, export.format)
+    check_format(game, "policy")
     out = export_path(export, directory)
-    check_output(out, replaceable(PROVENANCE[export.format], run_id, replace=replace))
+    check_output(out, replaceable(PROVENANCE["policy"], run_id, replace=replace))

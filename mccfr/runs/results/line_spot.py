@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mccfr.config.game_tables import GameConfig, HoldemGame, HoldemSubgame
-from mccfr.config.toml_files import opaque_config
+from mccfr.config.toml_files import config_from
 from mccfr.games.holdem_subgame import FILE_STACK
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Behaviour, Policy, is_policy
@@ -108,7 +108,7 @@ def game_config(path: Path) -> GameConfig:
         document = read_networks(path)[1]["game"]
     else:
         raise ValueError(f"{path} is neither a run directory nor an exported policy")
-    return opaque_config({"game": document}, str(path)).game
+    return config_from({"game": document}, str(path), opaque=True).game
 
 
 def whole_stack(config: HoldemGame | HoldemSubgame) -> float:

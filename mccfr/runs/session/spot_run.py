@@ -12,12 +12,13 @@ from msgspec.structs import replace
 
 from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
-from mccfr.config.spot_table import spot_document, spot_menu
+from mccfr.config.spot_table import locks_of, sizes_of, spot_document, spot_menu
 from mccfr.config.toml_files import config_from, override, parse_override
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import dropped_text, spot_endgame
 from mccfr.runs.directory.identity import identity_document
 from mccfr.runs.directory.run import Run
+from mccfr.runs.results.line_spot import TYPED, requested_spot
 from mccfr.runs.results.spot_answer import spot_answer
 from mccfr.runs.session.run_plan import planned_layout, planned_memory, room_problem
 from mccfr.runs.session.start import Terms, start_run
@@ -45,9 +46,9 @@ class SpotOptions:
     seconds       longest training
     """
 
-    bets: str | None
-    raises: str | None
-    to: float
+    bets: str | None = None
+    raises: str | None = None
+    to: float = 0.003
     workers: int | None = None
     menu: Mapping[str, Any] | None = None
     own: Mapping[str, Any] | None = None
@@ -75,6 +76,26 @@ class SpotRun:
         found = spot_answer(run, max(1, run.config.run.workers))
         seconds = round(time.monotonic() - self.began, 3)
         return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
+
+
+def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
+    """Create or open the run of a spot that is given by fields, of which absent ones and None are not given.
+
+    fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
+            the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
+
+    Raises as `start_spot` and `requested_spot`.
+    """
+    given = {key: value for key, value in fields.items() if value not in (None, (), [])}
+    typed = {name: given.pop(name, None) for name in TYPED}
+    game, own = requested_spot(given.pop("board", None), typed, given.pop("policy", None), given.pop("line", None))
+    if "donk" in given:
+        given["donk"] = sizes_of(given["donk"])
+    if "locks" in given:
+        given["locks"] = locks_of(given["locks"])
+    game |= {key: given.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in given}
+    menu: dict[str, Any] = {key: given.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in given}
+    return start_spot(game, SpotOptions(menu=menu, own=own, **given), terms)
 
 
 def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:

@@ -9,6 +9,7 @@ import msgspec
 
 from mccfr.config.run_tables import RunSettings
 from mccfr.config.table_base import first_refused
+from mccfr.config.toml_files import converted
 from mccfr.config.value_limits import limit_problems
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
@@ -29,10 +30,10 @@ def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
     given = {key: value for key, value in limits.items() if value is not None}
     if {"nodes", "iterations", "seconds"} & set(given):
         given = {"nodes": None, "iterations": None, "seconds": None, **given}
-    changed = msgspec.structs.replace(settings, **given)
-    if problem := next(limit_problems(changed), None) or first_refused(changed, changed.checks()):
+    made = converted(msgspec.to_builtins(settings) | given, "run", RunSettings)
+    if problem := next(limit_problems(made, "run"), None) or first_refused(made, made.checks()):
         raise ValueError(problem)
-    return changed
+    return made
 
 
 def train_and_export(
@@ -56,6 +57,6 @@ def _exported(run: Run, game: Game, reporter: Reporter, outcome: Outcome) -> Pat
     # Imported here because most runs export nothing.
     from mccfr.runs.results.run_export import ExportOptions, export_run
 
-    options = ExportOptions(export.format, export.quantise, outcome.checkpoint, replace=run.replace)
+    options = ExportOptions("policy", export.quantise, outcome.checkpoint, replace=run.replace)
     with naming_phases(reporter) as naming:
         return export_run(run, game, export_path(export, outcome.directory), options, naming)

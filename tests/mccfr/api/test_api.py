@@ -189,7 +189,7 @@ def test_a_policy_is_written_as_what_its_run_would_be(tmp_path, capsys):
     told = refusal(capsys, "export", tmp_path / "policy", tmp_path / "other")
     assert "'policy' is not one of csv, parquet, openspiel" in told
     told = refusal(capsys, "export", tmp_path / "policy", tmp_path / "other", "--format", "csv", "--purify")
-    assert "--purify is for runs" in told and not (tmp_path / "other").exists()
+    assert "--purify has no effect on" in told and not (tmp_path / "other").exists()
     other = mccfr.solver(mccfr.game("kuhn"), seed=2)
     other.run(iterations=10)
     with pytest.raises(FileExistsError, match="another"):

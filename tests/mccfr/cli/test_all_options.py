@@ -74,7 +74,7 @@ CASES = {
     "query kuhn cb": "--hand Q|--board As|--checkpoint 1|--sample 3|--abstraction no",
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold .3",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
-    "report leduc out.html": "--spots x|--checkpoint 1|--board Kc|--boards 1|--megabytes 0.01|--abstraction no",
+    "report leduc out.csv --spots x": "--spots y|--checkpoint 1|--abstraction no",
     "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch",
     "resume taken --iterations 6": "--replace",
     "review hands --policy P": "--policy Q|--resolve river|--boards 9|--workers 2|--keep k|--top 9",

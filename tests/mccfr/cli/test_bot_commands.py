@@ -294,19 +294,18 @@ def test_a_table_with_other_stacks_is_given_up():
 
 def test_slow_players_end_a_match():
     of = plan(hands=4)
-    with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(response=0.2)) as (port, came, _):
-        connection = socket.create_connection(("127.0.0.1", port))
-        connection.sendall(b"VERSION:2.0.0\r\n")
-    connection.close()
-    assert "has not answered for 0.2 s" in str(came["error"])
+    for clock, said in (
+        (Clock(response=0.2), "has not answered for 0.2 s"),
+        (Clock(per_hand=0.05), "all that is left of its time"),
+    ):
+        with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=clock) as (port, came, _):
+            connection = socket.create_connection(("127.0.0.1", port))
+            connection.sendall(b"VERSION:2.0.0\r\n")
+        connection.close()
+        assert said in str(came["error"])
     with dealing(of, ports=[0], wait=0.2) as (_, came, _):
         pass
     assert "has not connected within 0.2 s" in str(came["error"])
-    with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=Clock(per_hand=0.05)) as (port, came, _):
-        connection = socket.create_connection(("127.0.0.1", port))
-        connection.sendall(b"VERSION:2.0.0\r\n")
-    connection.close()
-    assert "all that is left of its time" in str(came["error"])
 
 
 @pytest.fixture(scope="module")

@@ -141,7 +141,6 @@ def test_every_command_works_or_is_refused(algorithm, game, tmp_path, command, s
     found = measured[own]
     for key in ("value_chips", "exploitability_chips"):
         assert again[key] == pytest.approx(found[key], abs=2e-3)
-    assert command("report", directory, tmp_path / "page.html")[0] == (2 if game in CARDLESS else 0)
 
 
 @pytest.mark.parametrize("algorithm", OPTIONS)

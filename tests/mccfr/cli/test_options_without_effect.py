@@ -30,7 +30,6 @@ LINES = (
     "tensorboard RUN out --every 5s",
     "view RUN --against-checkpoint 1",
     "view --abstraction none",
-    "report RUN out.html --flops 3",
     f"{TWO} --wait 1s",
     f"{TWO} --purify",
     f"{SPOT} --donk 75%",

@@ -13,16 +13,13 @@ import mccfr
 from abstraction.cards import parse_cards
 from abstraction.hand_evaluator import strength
 from mccfr.cli import main
-from mccfr.report.decisions import decision_views
-from mccfr.report.report_boards import shown_cards
 from mccfr.runs.reporter import Silent
-from mccfr.runs.results.targets import Reference, open_target
 from mccfr.runs.session import spot_run as session
 from mccfr.runs.session.spot_run import SpotOptions, start_spot
 from mccfr.runs.session.start import Terms
 from mccfr.trees.betting_lines import all_lines
 
-RIVER = (
+RIVER = [
     "QsJh2h7c3d",
     "--oop",
     "TT+,AQs+",
@@ -34,7 +31,7 @@ RIVER = (
     "910",
     "--workers",
     "0",
-)
+]
 """What the tests ask: a spot of the river, solved in a second."""
 
 
@@ -230,10 +227,6 @@ def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
     assert mccfr.evaluate(policy, "exact").value_chips == pytest.approx(best[0], abs=1e-9)
     assert policy.query("")["hands"] == {"7d6d": [0, 1], "8d8c": [0, 1]}
     assert policy.query("r150", hand="AhAd")["locked"] == ["f", "c"]
-    told = open_target(Reference(Path("policy")))
-    cards = shown_cards(told.game, (), 6)
-    views = decision_views(told.game, told.strategy, cards, 1 << 20)[0].values()
-    assert {view["line"]: view["k"] for view in views}.items() >= {"": [], "r150": [0]}.items()
     assert wrong.status == 2 and "give --replace" in wrong.err
     assert call(capsys, "exploit", "policy", "kept", "--share", "50%", "--replace").status == 0
     half = call(capsys, "exploit", "kept", "again", "--share", "0%", "--to", "1%").out
@@ -272,9 +265,9 @@ test_refusals = refusals(
     ("no share above 0", (*RIVER, "--to", "0")),
     ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
     ("xp", (*RIVER, "--bets", "xp")),
-    ("game.rake = 1.0 is not allowed: it must be at least 0, and below 1", (*RIVER, "--rake", "100%")),
+    ("game.rake = 1 is not allowed: it must be below 1", (*RIVER, "--rake", "100%")),
     ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
-    ("--lock 'r150' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "r150")),
+    ("lock 'r150' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "r150")),
     ("character 1: 'r160' is not possible here", (*POLAR, "--lock", "r160=c 1")),
     ("'r' is not possible there: f, c are", (*POLAR, "--lock", "r150=r 1")),
     ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "r150=c 60%; f 60%")),

@@ -9,7 +9,7 @@ from refusals import refusals, refused
 
 import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
-from mccfr.config.spelling import did_you_mean
+from mccfr.config.value_limits import did_you_mean
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ test_refused_commands = refusals(
     ("unknown key 'x' in the top level", ("solve", "kuhn", "--set", "x.y=1")),
     ("runs/nope: no such file; give a recipe", ("solve", "hunl-quick", "--set", "abstraction.recipe=nope")),
     ("a deck of 400 ranks and 2 suits", ("solve", "leduc", "--set", "game.ranks=400")),
-    ("compare.x: expected str, got int", ("compare", "leduc-discounts", "out", "--set", "compare.x=1")),
+    ("compare.x = 1: expected str, got int", ("compare", "leduc-discounts", "out", "--set", "compare.x=1")),
     (
         "run.nodes = -1 is not allowed: it must be at least 0",
         ("cluster", "plan", "hunl-quick", "--machines", 2, "--set", "run.nodes=-1"),

@@ -1,4 +1,10 @@
-"""Experiments: their runs, tables, resuming, refused input."""
+"""Experiments: their runs, tables, resuming, refused input.
+
+Shows:
+
+* Experiments compare variants by the ratios of runs with the same seed
+  (test_pairs_are_ratios_to_the_first_variant_seed_by_seed)
+"""
 
 import csv
 import math
@@ -15,10 +21,9 @@ from places import ROOT, RUNS
 from refusals import refusals, refused
 
 from mccfr.config.toml_files import parse_override
-from mccfr.experiments import curves, experiment_from, load_experiment, publish, read_rows, run_experiment
-from mccfr.experiments.definition import directory_name, merged
-from mccfr.experiments.experiment_runs import run_path, trained_seconds
-from mccfr.experiments.result_table import arithmetic_mean, geometric_mean
+from mccfr.experiments.definition import directory_name, experiment_from, load_experiment, merged
+from mccfr.experiments.experiment_runs import run_experiment, run_path, trained_seconds
+from mccfr.experiments.result_table import arithmetic_mean, curves, geometric_mean, publish, read_rows
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.reporter import Silent
 
@@ -139,7 +144,7 @@ def test_averages_of_the_same_runs_are_curves_of_their_own(tmp_path):
 BLINDS = {
     "game": {"name": "poker", "blinds": [2, 1], "stack": 8, "first_player": [2, 1]},
     "run": {"workers": 0},
-    "evaluation": {"setting": "2", "from": "0", "keep": True},
+    "evaluation": {"setting": "2", "keep": True},
     "compare": {
         "y": ["lbr_chips", "exploitability_chips", "sampled_br_chips"],
         "at": [20, 400],
@@ -158,7 +163,7 @@ def test_what_opponents_win_is_compared_by_means_and_differences(tmp_path):
     assert len(rows) == 8
     for row in rows:
         exact, lbr, sampled = (float(row[f"{name}_chips"]) for name in ("exploitability", "lbr", "sampled_br"))
-        assert lbr < exact and sampled == pytest.approx(exact)  # all boards, all streets
+        assert lbr < exact and sampled < exact  # all boards, the last street
         assert float(row["lbr_low95_chips"]) == float(row["lbr_high95_chips"]) == lbr  # every deal
     value = {(row["variant"], row["seed"]): float(row["lbr_chips"]) for row in rows if row["point"] == "400"}
     last = next(r for r in lines(tmp_path / "summary.csv") if (r["measure"], r["point"]) == ("lbr_chips", "400"))
@@ -325,19 +330,19 @@ def variants(*keys):
 
 test_bad_experiments = refusals(
     ("has no [compare] table", {"game": {"name": "kuhn"}}),
-    ("compare: object contains unknown field lats; its keys are base, title", changed(lats=3)),
-    ("compare.x: invalid enum value 'time'", changed(x="time")),
+    ("unknown key 'lats' in compare; allowed: at, base, first", changed(lats=3)),
+    ("compare.x = 'time' is not one of: 'iterations'", changed(x="time")),
     ("compare.last is missing", changed(last=None)),
     ("compare.first = 500, compare.last = 400", changed(first=500)),
     ("at is given beside first or last", changed(at=[1, 2])),
-    ("compare.points = 0 is not allowed", changed(points=0)),
-    ("seeds is empty", changed(seeds=[])),
+    ("compare.points = 0 is not allowed: it must be at least 1", changed(points=0)),
+    ("compare.seeds = [] is not allowed", changed(seeds=[])),
     ("names a seed twice", changed(seeds=[1, 1])),
-    (r"compare.seeds = \[-1\] is not allowed: seeds are 0 to 2\*\*63 - 1", changed(seeds=[-1])),
+    ("compare.seeds[0] = -1 is not allowed: it must be at least 0", changed(seeds=[-1])),
     ("variant 'a' is there twice", changed(variant=[{"name": "a"}, {"name": "a"}])),
     ("compare.y = 'nashconv' is not one of: exploitability_mbb", changed(y="nashconv")),
     ("points in seconds must be further apart", changed(x="seconds", first=1, last=2, points=30)),
-    ("variant[0]: object missing required field name", changed(variant=[{"set": []}])),
+    ("compare.variant[0] needs the key 'name'", changed(variant=[{"set": []}])),
     ("variant 'a': solver.discount = 'some'", variants({"set": ["solver.discount=some"]})),
     ("variant 'a': set discount: expected table.key", variants({"set": ["discount"]})),
     ("names need letters or digits that tell them apart", changed(variant=[{"name": "a b"}, {"name": "A-B"}])),

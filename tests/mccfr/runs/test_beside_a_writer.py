@@ -88,7 +88,6 @@ def reading(capsys, run, out):
         "evaluate": partial(succeeds, "evaluate", directory),
         "export": partial(succeeds, "export", directory, out / "policy"),
         "export of tables": partial(succeeds, "export", directory, out / "tables", "--format", "zarr"),
-        "report": partial(succeeds, "report", directory, out / "report.html"),
         "exploit": partial(succeeds, "exploit", directory, out / "answer", "--replace"),
         "tensorboard": partial(succeeds, "tensorboard", directory, out / "curves"),
         "view": viewed,
@@ -99,7 +98,7 @@ def reading(capsys, run, out):
     }
 
 
-FEW = ("status of a folder", "verify", "query", "export", "report", "view", "find_checkpoint", "Run.status")
+FEW = ("status of a folder", "verify", "query", "export", "view", "find_checkpoint", "Run.status")
 """What the fast suite tries, on blocks: checkpoints in Zarr beside versions of blocks."""
 SLOW = [pytest.param(layout, 100, marks=pytest.mark.slow) for layout in ("zarr", "hdf5", "blocks")]
 

@@ -28,7 +28,9 @@ from stratified import LEDUC_12
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
 from mccfr.config.game_tables import KuhnGame
-from mccfr.experiments import load_experiment, publish, run_experiment
+from mccfr.experiments.definition import load_experiment
+from mccfr.experiments.experiment_runs import run_experiment
+from mccfr.experiments.result_table import publish
 from mccfr.runs.reporter import Silent
 
 SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
@@ -42,7 +44,6 @@ ON_RUNS = {
     "tensorboard": ["tensorboard", "{}/run", "{}/curves"],
     "evaluate": ["evaluate", "{}/run", "--json"],
     "export": ["export", "{}/run", "{}/exported"],
-    "report": ["report", "{}/run", "{}/report.html"],
     "exploit": ["exploit", "{}/run", "{}/answer"],
     "play": ["play", "{}/run", "--hands", "1", "--seed", "1"],
     "match": ["match", "{}/run", "always-call", "--hands", "200"],
@@ -56,7 +57,6 @@ EXACT = ("verify", "query", "evaluate")
 ON_POLICIES = [
     Case("verify a policy", ["verify", "{}/policy"], "policy"),
     Case("query a policy", ["query", "{}/policy", ""], "policy"),
-    Case("report of a policy", ["report", "{}/policy", "{}/report.html"], "policy", exact=False),
     Case("exploit a policy", ["exploit", "{}/policy", "{}/answer"], "policy", exact=False),
     Case("play a policy", ["play", "{}/policy", "--hands", "1", "--seed", "1"], "policy", exact=False),
     Case("match of policies", ["match", "{}/policy", "{}/policy", "--hands", "200"], "policy", exact=False),

@@ -32,7 +32,6 @@ from mccfr.matches.acpc_log import MatchLog
 from mccfr.matches.dealer import replay_of
 from mccfr.policy import Policy
 from mccfr.policy.export.networks import is_networks, write_networks
-from mccfr.report.document import write_report
 from mccfr.runs.directory.run import is_run, open_run, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
@@ -285,20 +284,6 @@ class NamedCode(SampledEvaluation):
         assert alone(folder, "units")
 
 
-class AReport:
-    """Of a run, over an earlier one."""
-
-    def before(self, folder):
-        go(make(folder / "run", game="kuhn", evaluation=NO_EVALUATION), iterations=10)
-        write_report(folder / "run", folder / "out.html")
-
-    def write(self, folder):
-        write_report(folder / "run", folder / "out.html")
-
-    def check(self, folder, done):
-        assert "mccfr report" in (folder / "out.html").read_text() and alone(folder, "out.html", "run")
-
-
 LEDUC = LeducGame(merge_suits=True)
 CRASHED = "crashed"
 
@@ -329,7 +314,6 @@ WRITERS = {
     "abstraction": AnAbstraction,
     "match log": ALog,
     "kept units": NamedCode,
-    "report": AReport,
 }
 
 
@@ -376,7 +360,7 @@ def test_each_step_fails_once(name, tmp_path, monkeypatch):
 
 
 CRASHES = {
-    **{"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "report": 60, "blocks": 20},
+    **{"networks": 30, "run": 40, "abstraction": 15, "match log": 40, "blocks": 20},
     **{"policy": 30, "session": 20, "kept units": 40, "machines": 6},
 }
 """How many states of a disk after a power cut are looked at in the fast suite; checkpoints have tests of their own."""

@@ -95,7 +95,6 @@ def test_a_policy_lies_beside_its_run_by_default(capsys):
         assert found == open_run(Path(run)).run_id
     assert call(capsys, "resume", "kuhn", "--iterations", 8).status == 0
     assert Policy.open(Path("kuhn-policy")).meta["provenance"]["iterations"] == 8
-    assert str(export_path(ExportConfig(format="csv"), Path("runs/a"))) == "runs/a.csv"
     Path("deep/other").rename("moved")
     assert call(capsys, "resume", "moved").status == 0 and Policy.open(Path("moved-policy"))
 

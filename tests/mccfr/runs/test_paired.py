@@ -22,7 +22,7 @@ from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint
 
-POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4, "seed": 3}
+POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4}
 NO_MORE = {"every_checkpoint": False, "at_end": False}
 
 
@@ -35,7 +35,7 @@ def boards_won(run, number, against):
     """[boards, 2] of a checkpoint against another one."""
     game, seen = run.build_game(), []
     sides = [Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, n))) for n in (number, against)]
-    head_to_head(*sides, boards=4, seed=3, effort=Effort(note=seen.append))
+    head_to_head(*sides, boards=4, effort=Effort(note=seen.append))
     return seen[0]
 
 

@@ -30,8 +30,6 @@ POINTS = {
     "at_end": False,
     "keep": True,
     "boards": 6,
-    "seed": 3,
-    "from": "1",
     "setting": "1",
     "hands": 100,
 }
@@ -44,7 +42,7 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
     assert [record["iterations"] for record in records] == [100] * 4 + [200] * 4
     game = run.build_game()
     side = Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, records[-1]["checkpoint"])))
-    again = measure("sampled-br", side, from_street="1", boards=6, seed=3)
+    again = measure("sampled-br", side, boards=6)
     assert records[5]["value_chips"] == pytest.approx(again["value_chips"], rel=1e-12)
     assert records[5]["value_chips"] <= records[7]["exploitability_chips"] + 1e-12
     assert (records[6]["setting"], records[6]["hands"]) == ("1", 100)
@@ -152,13 +150,10 @@ FEW = {"method": ["head-to-head", "sampled-br"], "boards": 4}
 
 test_unsuitable_evaluations_are_refused_before_training = refusals(
     ("setting = '5' is not allowed", checked, POINTS | {"setting": "5"}),
-    ("leduc has no street 'river': it has 0, 1", checked, POINTS | {"from": "river"}),
     (r"evaluation\.boards = 4: sampled-br needs at least 5, for an interval", checked, FEW),
-    (r"evaluation\.boards = 4: sampled-br needs at least 5", checked, FEW | {"from": "1"}),
 )
 
 
-@pytest.mark.parametrize("street", [{}, {"from": "1"}])
-def test_as_many_boards_as_an_interval_needs_are_enough(street):
+def test_as_many_boards_as_an_interval_needs_are_enough():
     for enough in ({"boards": 5}, {"method": ["head-to-head"]}, {"boards": 6}):
-        checked(FEW | street | enough)
+        checked(FEW | enough)

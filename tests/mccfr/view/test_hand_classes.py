@@ -6,9 +6,11 @@ Shows:
   (test_hands_are_called_what_players_call_them)
 """
 
+import numpy as np
 import pytest
 
-from abstraction.cards import combo_index, parse_cards
+from abstraction.cards import combo_index, combo_table, parse_cards
+from mccfr.cards.grid import make_grid
 from mccfr.view.hand_classes import hand_kinds
 
 
@@ -39,3 +41,13 @@ def test_hands_are_called_what_players_call_them(board, hand, made, draws):
     kinds, coming = hand_kinds(parse_cards(board))
     number = combo_index(*parse_cards(hand))
     assert (kinds[number], coming[number]) == (made, draws)
+
+
+def test_grid_is_the_usual_square():
+    table = combo_table()
+    grid = make_grid(table, [""] * len(table))
+    assert (grid.rows, grid.columns, grid.label[0], grid.label[1], grid.label[13]) == (13, 13, "AA", "AKs", "AKo")
+    sizes = np.bincount(grid.cell, minlength=169)
+    kinds = {(label[2:], int(size)) for label, size in zip(grid.label, sizes, strict=True)}
+    assert kinds == {("", 6), ("s", 4), ("o", 12)}
+    assert grid.label[grid.cell[0]] == "22" and grid.place[168] == (12, 12)

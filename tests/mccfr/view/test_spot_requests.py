@@ -41,8 +41,8 @@ def test_ranges_are_painted():
 def test_what_is_solved_is_what_the_command_solves(capsys, tmp_path, monkeypatch):
     """The same run with the same answer; what it takes is told before it trains, and then how far it is."""
     monkeypatch.chdir(tmp_path)
-    told, asked = [], {**RIVER, "pot": 180.0, "stack": 910.0, "to": 0.005, "bets": "0.5p", "raises": None}
-    solve_spot({**asked, "policy": None, "line": None, "menu": {}, "game": {}}, told.append)
+    told, asked = [], {**RIVER, "pot": 180.0, "stack": 910.0, "to": 0.005, "bets": "0.5p"}
+    solve_spot(asked, told.append)
     keys = [next(iter(one)) for one in told]
     assert keys.index("run") < keys.index("iterations") < keys.index("answer") == len(keys) - 1
     plan = told[keys.index("run")]["plan"]
@@ -147,8 +147,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         [],
         {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"},
     )
-    asked = {**turn, "raises": None, "to": 0.005, "policy": None, "line": None, "menu": {}, "game": {}}
-    solve_spot(asked, told.append)
+    solve_spot({**turn, "to": 0.005}, told.append)
     run = next(Path(one["run"]) for one in told if "run" in one)
     with served_shelf(open_shelf(run)) as served, browsing(tmp_path / "browser") as page:
         page.open(served.url + "#line=cc/&board=QsJh2h7c3d")

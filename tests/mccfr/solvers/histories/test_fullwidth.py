@@ -15,23 +15,23 @@ from mccfr.solvers.histories.history_values import best_response_value, expected
 from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
 
 GOOFSPIEL = (
-    "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order={},imp_info={},"
+    "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order=ascending,imp_info={},"
     "returns_type=point_difference))"
 )
 TEXTS = {
     "liars dice": "liars_dice(dice_sides=4)",
     "kuhn": "kuhn_poker",
     "leduc": "leduc_poker",
-    "goofspiel-4": GOOFSPIEL.format(4, "ascending", "False"),
-    "goofspiel-4 result": GOOFSPIEL.format(4, "descending", "True"),
-    "goofspiel-5": GOOFSPIEL.format(5, "ascending", "False"),
+    "goofspiel-4": GOOFSPIEL.format(4, "False"),
+    "goofspiel-4 result": GOOFSPIEL.format(4, "True"),
+    "goofspiel-5": GOOFSPIEL.format(5, "False"),
 }
 GAMES = {
     "liars dice": import_openspiel(OpenSpielGame(game="liars_dice(dice_sides=4)")),
     "kuhn": import_openspiel(OpenSpielGame(game="kuhn_poker")),
     "leduc": import_openspiel(OpenSpielGame(game="leduc_poker")),
     "goofspiel-4": goofspiel(GoofspielGame(cards=4)),
-    "goofspiel-4 result": goofspiel(GoofspielGame(cards=4, order="descending", reveal="result")),
+    "goofspiel-4 result": goofspiel(GoofspielGame(cards=4, reveal="result")),
     "goofspiel-5": goofspiel(GoofspielGame(cards=5)),
 }
 ACTION_OFFSET = {name: int(name.startswith("goofspiel")) for name in GAMES}  # our bid 1 is OpenSpiel's action 0
