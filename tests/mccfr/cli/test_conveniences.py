@@ -171,8 +171,6 @@ def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
         (8.6e-05, 8e-04, "less than 1 in 590"),
         (-1e-5, 1e-4, "less than 1 in 5,000"),
         (0.0, 0.0, "none"),
-        (0.25, None, "about 1 in 4"),
-        (None, None, "unknown"),
     ],
 )
 def test_lost_updates_in_words(share, error, text):
