@@ -8,6 +8,7 @@ rename.
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,13 +94,8 @@ def commit(
     fields = {"number": number, "table_format": format, "identity": identity, "parents": dict(parents or {})}
     fields["arrays"] = specs_to_json(specs)
     exact_json(fields, "the identity of a checkpoint")
-    layout, options = table_format(format), dict[str, Any](background=background, notes=notes or {})
-
-    def write(directory: Path) -> tuple[Files, dict[str, FileCells]]:
-        if whole:
-            return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)
-        return layout.write_tables(directory, specs, arrays, compressed=compressed, **options), {}
-
+    options = {"background": background, "notes": notes or {}} | ({} if whole else {"compressed": compressed})
+    write = partial(_write_arrays, table_format(format), specs, arrays, options, whole)
     _check(lock)
     durable.ensure_dir(root)
     content_hash = _write_and_rename(final, write, state_text, fields)
@@ -107,6 +103,20 @@ def commit(
     _check(lock)
     drop_older(root, keep, spared)
     return final
+
+
+def _write_arrays(
+    layout: Any,
+    specs: Sequence[ArraySpec],
+    arrays: Mapping[str, np.ndarray],
+    options: dict[str, Any],
+    whole: bool,
+    directory: Path,
+) -> tuple[Files, dict[str, FileCells]]:
+    """Write the arrays to a directory; return its files, and the files' cells where arrays are contiguous."""
+    if whole:
+        return contiguous_arrays.write_tables(layout, directory, specs, arrays, **options)
+    return layout.write_tables(directory, specs, arrays, **options), {}
 
 
 def _note(journal: Path | None, number: int, content_hash: str, lock: RunLock | None) -> None:

@@ -58,7 +58,9 @@ class ProcessorTime:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node) -> None:
-        for sums, found in zip((self.by_file, self.compiled), node.workeroutput.get("processor", ()), strict=False):
+        for sums, found in zip(
+            (self.by_file, self.compiled), getattr(node, "workeroutput", {}).get("processor", ()), strict=False
+        ):
             sums.update(found)
 
     def _add(self, report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -44,7 +44,7 @@ KEYS = {
 KEYS_OF_OTHERS = 5
 """Of a table, those apart that it shares with others."""
 ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 8), (PRESETS, 16), (MINIMISERS, 4), (FORMATS, 6)]
-FILE_LINES, PAGE_WORDS = 500, 4_200
+FILE_LINES, PAGE_WORDS = 500, 4_300
 
 
 def test_packages_and_figures_stay_within_the_budget():

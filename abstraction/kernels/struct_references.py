@@ -109,13 +109,20 @@ def _words_of(kind: Any) -> int:
     return 1 + 2 * kind.ndim if hasattr(kind, "ndim") else int(kind != import_module("numba").types.none)
 
 
+def _unbox(kind: Any, value: Any, c: Any) -> Any:
+    """Emit the pointer that a kernel's argument holds."""
+    number = c.pyapi.object_getattr_string(value, "address")
+    pointer = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return import_module("numba").extending.NativeValue(pointer)
+
+
 @cache
 def _declared() -> SimpleNamespace:
     """Declare references to numba and return the class of their types."""
     types: Any = import_module("numba.core.types")
     extending: Any = import_module("numba.extending")
     cgutils: Any = import_module("numba.core.cgutils")
-    templates: Any = import_module("numba.core.typing.templates")
     arrays: Any = import_module("numba.np.arrayobj")
 
     class Struct(types.Type):
@@ -130,13 +137,7 @@ def _declared() -> SimpleNamespace:
 
     extending.register_model(Struct)(extending.models.OpaqueModel)
 
-    def unbox(kind: Any, value: Any, c: Any) -> Any:
-        number = c.pyapi.object_getattr_string(value, "address")
-        pointer = c.pyapi.long_as_voidptr(number)
-        c.pyapi.decref(number)
-        return extending.NativeValue(pointer)
-
-    extending.unbox(Struct)(unbox)
+    extending.unbox(Struct)(_unbox)
 
     def load(builder: Any, kind: Any, pointer: Any) -> Any:
         found = builder.load(builder.bitcast(pointer, kind.as_pointer()), align=_WORD_BYTES)
@@ -170,31 +171,13 @@ def _declared() -> SimpleNamespace:
         )
         return made._getvalue()
 
-    class Attribute(templates.AttributeTemplate):
-        key = Struct
-
-        def generic_resolve(self, kind: Any, name: str) -> Any:
-            return kind.kinds[kind.fields.index(name)] if name in kind.fields else None
-
-    templates.infer_getattr(Attribute)
-
     def attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
         index = kind.fields.index(name)
         before = sum(map(_words_of, kind.kinds[:index]))
         return field(context, builder, kind.kinds[index], moved(builder, pointer, cgutils.intp_t(before)))
 
     extending.lower_getattr_generic(Struct)(attribute)
-
-    class Item(templates.AbstractTemplate):
-        """Types struct[i] for tuples of one type."""
-
-        def generic(self, arguments: Any, named: Any) -> Any:
-            kind, index = arguments
-            if isinstance(kind, Struct) and isinstance(index, types.Integer) and len(set(kind.kinds)) == 1:
-                return templates.signature(kind.kinds[0], kind, types.intp)
-            return None
-
-    templates.infer_global(operator.getitem)(Item)
+    _declare_typing(Struct)
 
     def item(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind, (pointer, index) = signature.args[0].kinds[0], arguments
@@ -203,3 +186,28 @@ def _declared() -> SimpleNamespace:
 
     extending.lower_builtin(operator.getitem, Struct, types.Integer)(item)
     return SimpleNamespace(kind=Struct)
+
+
+def _declare_typing(struct: Any) -> None:
+    """Declare the types of struct.attribute, and of struct[i] for tuples of one type."""
+    types: Any = import_module("numba.core.types")
+    templates: Any = import_module("numba.core.typing.templates")
+
+    class Attribute(templates.AttributeTemplate):
+        key = struct
+
+        def generic_resolve(self, kind: Any, name: str) -> Any:
+            return kind.kinds[kind.fields.index(name)] if name in kind.fields else None
+
+    templates.infer_getattr(Attribute)
+
+    class Item(templates.AbstractTemplate):
+        """Types struct[i] for tuples of one type."""
+
+        def generic(self, arguments: Any, named: Any) -> Any:
+            kind, index = arguments
+            if isinstance(kind, struct) and isinstance(index, types.Integer) and len(set(kind.kinds)) == 1:
+                return templates.signature(kind.kinds[0], kind, types.intp)
+            return None
+
+    templates.infer_global(operator.getitem)(Item)

@@ -278,7 +278,7 @@ def _dealt(data):
     """Play a match over a real connection with a player who sends given lines, whatever comes."""
 
     def told(text):
-        if "hung up" in text:
+        if "closed" in text or "disconnected" in text:
             raise ValueError(text)
 
     door = DealerPort(listening("127.0.0.1", 0), told)

@@ -39,6 +39,7 @@ BOT = (
 CASES = {
     "abstraction bucket A --hand AsKd": "--hand 2c2d|--board QsJh2h",
     "abstraction build quick": "--out there|--workers 1|--replace",
+    "abstraction info A": "",
     "abstraction strength --hand AsKd --board QsJh2h7c3d": "--hand 2c2d|--board QsJh2h7cTd",
     "bot acpc P 127.0.0.1 9": f"{BOT}|--patience 9s",
     "bot slumbot P --url http://x": f"{BOT}|--url http://y|--hands 9|--user me",

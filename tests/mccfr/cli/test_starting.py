@@ -51,8 +51,9 @@ def test_commands_that_call_no_kernel_do_without_numba(policy, tmp_path):
         ["status", run],
         ["query", policy, "", "--hand", "K"],
         ["evaluate", policy, "--json"],
+        ["evaluate", policy, "--json", "--method", "lbr", "--hands", "100"],
     )
-    assert found == [*[(0, [])] * 4, (0, ["numba"])]  # the last one has kernels
+    assert found == [*[(0, [])] * 5, (0, ["numba"])]  # the last one has kernels
 
 
 def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):

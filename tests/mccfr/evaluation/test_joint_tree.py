@@ -324,7 +324,7 @@ def test_runs_and_policies_with_other_menus_meet(tmp_path):
         go(runs[-1], iterations=400)
     policy = export_run(runs[1], runs[1].build_game(), tmp_path / "policy")
     assert Policy.open(policy).game.real_rules is not None
-    options = {"method": "head-to-head", "boards": 100, "seed": 0}
+    options = {"method": "head-to-head", "boards": 100}
     found = evaluate_target(runs[0].directory, against=Reference(runs[1].directory), **options)
     by_policy = evaluate_target(runs[0].directory, against=Reference(policy), **options)
     back = evaluate_target(policy, against=Reference(runs[0].directory), **options)

@@ -20,6 +20,7 @@ from mccfr.cards import suit_symmetry
 from mccfr.cards.suit_symmetry import board_copies
 from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
+from mccfr.solvers.public import best_response
 from mccfr.solvers.public.best_response import values
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.strategy import Strategy
@@ -155,8 +156,9 @@ def test_values_do_not_depend_on_the_number_of_threads():
         np.testing.assert_array_equal(values(game, strategy, public=public, threads=threads), one)
 
 
-def test_planted_error_a_board_that_does_not_count_for_all_of_its_class():
+def test_planted_error_a_board_that_does_not_count_for_all_of_its_class(monkeypatch):
     """Boards stand for themselves alone, and those that they should stand for are not walked either."""
+    monkeypatch.setattr(best_response, "is_small", lambda game: False)
     game = small("two suits", True)
     strategy, public = random_strategy(game), public_tree(game)
     copies = public.copies

@@ -142,6 +142,7 @@ def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
         return whole(prepared)
 
     monkeypatch.setattr(exact, "public_tree", counted)
+    monkeypatch.setattr(exact, "is_small", lambda game: False)
     evaluator, strategy = Evaluator(run, game), uniform_strategy(game)
     assert made == []  # a run that never evaluates prepares nothing
     records = [record for _ in range(3) for record in evaluator.evaluate(strategy)]
@@ -151,9 +152,11 @@ def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
         assert {**record, "seconds": 0} == {**alone, "seconds": 0}
 
 
-def test_only_small_games_are_prepared_once_for_all_evaluations(tmp_path):
-    method = method_named("exact")
-    assert method.prepared(make(tmp_path / "kuhn", game="kuhn").build_game()) is not None
+def test_only_small_games_are_prepared_once_for_all_evaluations(tmp_path, monkeypatch):
+    method, kuhn = method_named("exact"), make(tmp_path / "kuhn", game="kuhn").build_game()
+    assert method.prepared(kuhn) is None  # evaluated without kernels
+    monkeypatch.setattr(exact, "is_small", lambda game: False)
+    assert method.prepared(kuhn) is not None
     assert method.prepared(make(tmp_path / "leduc").build_game()) is None
     listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, can_list=True, listing_bytes=1))
     assert method.prepared(listed) is None
