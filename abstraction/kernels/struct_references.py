@@ -117,13 +117,9 @@ def _unbox(kind: Any, value: Any, c: Any) -> Any:
     return import_module("numba").extending.NativeValue(pointer)
 
 
-@cache
-def _declared() -> SimpleNamespace:
-    """Declare references to numba and return the class of their types."""
+def _struct_class() -> Any:
+    """Return the class of numba's types of references."""
     types: Any = import_module("numba.core.types")
-    extending: Any = import_module("numba.extending")
-    cgutils: Any = import_module("numba.core.cgutils")
-    arrays: Any = import_module("numba.np.arrayobj")
 
     class Struct(types.Type):
         """A pointer to a struct, with the names and types of its fields."""
@@ -135,6 +131,18 @@ def _declared() -> SimpleNamespace:
         def __reduce__(self) -> Any:
             return struct_type, (self._short, self.fields, self.kinds)
 
+    return Struct
+
+
+@cache
+def _declared() -> SimpleNamespace:
+    """Declare references to numba and return the class of their types."""
+    types: Any = import_module("numba.core.types")
+    extending: Any = import_module("numba.extending")
+    cgutils: Any = import_module("numba.core.cgutils")
+    arrays: Any = import_module("numba.np.arrayobj")
+
+    Struct = _struct_class()
     extending.register_model(Struct)(extending.models.OpaqueModel)
 
     extending.unbox(Struct)(_unbox)
