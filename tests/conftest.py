@@ -3,6 +3,9 @@
 import fcntl
 import gc
 import os
+import shutil
+import signal
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +27,13 @@ from storage.schema import ArraySpec
 
 def pytest_configure(config):
     config.pluginmanager.register(ProcessorTime())
+    # The user's list of code: the tests have one of their own, shared by the processes of a run of tests.
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="mccfr-tests-")
     gc.disable()
+    for number in (signal.SIGHUP, signal.SIGINT):  # ignored under nohup, which the commands under test would inherit
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -33,6 +42,11 @@ def pytest_collection():
     with Path(__file__).open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         return (yield)
+
+
+def pytest_unconfigure():
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        shutil.rmtree(os.environ["XDG_CONFIG_HOME"], ignore_errors=True)
 
 
 def pytest_collection_finish():

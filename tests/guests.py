@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from mccfr.config import plugin_tables, plugins
+from mccfr.config.code_import import importer
 
 
 @contextmanager
@@ -19,23 +20,23 @@ def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def forget(*modules: str) -> None:
-    """Have modules of users unknown as in another process."""
+    """Have modules of users, and all that was imported from their folders, unknown as in another process."""
     for name in modules:
         sys.modules.pop(name, None)
-    plugins._OBJECTS.clear()
-    plugins._FOLDERS.clear()
+    for known in (plugins._OBJECTS, plugins._IMPORTED, importer._watched, importer.searched):
+        known.clear()
 
 
 @contextmanager
 def forgetting(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Forget the modules imported from a folder, and the permissions, after the test."""
+    """Forget the modules imported from a folder after the test."""
     before = set(sys.modules)
-    monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(plugins, "_OBJECTS", {})
-    monkeypatch.setattr(plugins, "_FOLDERS", {})
+    monkeypatch.setattr(plugins, "_IMPORTED", {})
+    monkeypatch.setattr(importer, "_watched", {})
+    monkeypatch.setattr(importer, "searched", [])
     monkeypatch.setattr(plugin_tables, "_MADE", {})
     yield
-    plugins.allow(())
     for name in set(sys.modules) - before:
         if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):
             del sys.modules[name]

@@ -47,7 +47,7 @@ def read_tree(path: Path, threads: int) -> tuple[SpotProblem, Tables, int, list[
     """
     with reading(path):
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 head = typed(parse_json(archive["head"].tobytes(), "it"), _HeadFields, "it")
                 spot = SpotProblem(head.game, threads)
                 tables: Tables = {spec.name: archive[spec.name] for spec in spot.layout.specs}

@@ -355,7 +355,7 @@ def setting(override):
 
 
 test_experiments = refusals(
-    (r"^mine.toml: compare.seeds = \[0, -1\] is not allowed: seeds are", {"seeds": [0, -1]}),
+    (r"^mine.toml: compare.seeds\[1\] = -1 is not allowed: it must be at least 0", {"seeds": [0, -1]}),
     ("^mine.toml: variant 'a' is there twice", {"variant": [{"name": "a"}] * 2}),
     ("variant 'a': solver.discount = 'some'", setting("solver.discount=some")),
     ("variant 'a': unknown key 'nam' in game", setting("game.nam=leduc")),

@@ -6,10 +6,13 @@ Shows:
   test_an_option_has_an_effect)
 """
 
+import contextlib
+import pkgutil
 import re
 import shlex
 import shutil
 import time
+from importlib import import_module
 from types import SimpleNamespace
 
 import click
@@ -75,7 +78,7 @@ CASES = {
     "query kuhn cb": "--hand Q|--board As|--checkpoint 1|--sample 3|--abstraction no",
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold .3",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
-    "report leduc out.csv --spots x": "--spots y|--checkpoint 1|--abstraction no",
+    "report leduc out.csv --spots x": "--spots y|--checkpoint 9|--abstraction no",
     "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch",
     "resume taken --iterations 6": "--replace",
     "review hands --policy P": "--policy Q|--resolve river|--boards 9|--workers 2|--keep k|--top 9",
@@ -96,7 +99,7 @@ CASES = {
 }
 """Command lines, and the options that are added to each; the last one of each is tried."""
 _VARIABLE = re.compile(
-    r"[\d.,]+ (m?s|[kMG]B available)\b| at 0x\w+|speed .*|^.* · .*|^(compiling|evaluating|reading|writing|flop) .*",
+    r"[\d.,]+ (m?s|[kMG]B available)\b| at 0x\w+|speed .*|^.* · .*|^(compiling|evaluating|reading|writing|flop)\b.*",
     re.M,
 )
 
@@ -155,6 +158,14 @@ def world(tmp_path_factory):
         assert command("solve", "leduc.toml", "--run", "strata", "--workers", 0) == 0
         assert command(*shlex.split(f"spot QsJh2h {SPOT} --to 9% --bets allin --run spot")) == 0
         yield folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def every_module():
+    """Import all modules, so that none takes a name over while it is replaced."""
+    for module in pkgutil.walk_packages(mccfr.__path__, "mccfr."):
+        with contextlib.suppress(ImportError):
+            import_module(module.name)
 
 
 @pytest.fixture

@@ -440,7 +440,7 @@ test_bad_input = refusals(
     ("'no0' reaches no other machine", ["solve", *FOUR, "--hosts", "a,b", "--set", 'cluster.network="no0"']),
     ("cluster.machines = [2, 1] is not allowed", ["local", "--set", "cluster.machines=[2, 1]"]),
     ("machine 0 of 2 needs", ["plan", "--machines", "2", *FOUR, "--memory", "1MB"]),
-    ("is not an amount", ["plan", "--machines", "2", "--memory", "1 apple"]),
+    ("a memory size must be", ["plan", "--machines", "2", "--memory", "1 apple"]),
     call=asked,
 )
 

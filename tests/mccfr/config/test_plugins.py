@@ -173,7 +173,13 @@ def test_status_and_verify_import_nothing_and_other_verbs_only_what_they_are_tol
     out, _ = capsys.readouterr()
     assert "games_m:mine" in out
     out = tmp_path / "out"
-    refused = ("query", run, ""), ("report", run, out), ("evaluate", run), ("export", run, out), ("resume", run)
+    refused = (
+        ("query", run, ""),
+        ("report", run, tmp_path / "out.csv", "--spots", "x"),
+        ("evaluate", run),
+        ("export", run, out),
+        ("resume", run),
+    )
     for verb in (*refused, ("query", networks, ""), ("evaluate", networks)):
         assert command(*verb) == 2, verb
         assert "--code DIR" in capsys.readouterr().err, verb

@@ -47,7 +47,6 @@ def test_a_method_from_outside_measures_runs_and_policies(tmp_path, capsys):
         assert command(verb, directory) == 0
     record = answer(capsys, "evaluate", directory, "--method", "toys:Mixed", "--boards", 3)
     assert record["value_chips"] > 0 and record["bound"] == "estimate" and record["exploitability_chips"] is None
-    assert command("report", directory, tmp_path / "page.html") == 0
 
 
 def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importing_it(tmp_path):
@@ -107,7 +106,7 @@ def test_evaluation_has_the_keys_that_options_declare():
     assert set(keys) == {"boards", "setting", "hands", "budget_seconds"}
     for name, each in keys.items():
         assert fields[name].encode_name == each.name
-        assert fields[name].type in (each.type, each.type | None)
+        assert each.type.__name__ in str(fields[name].type)
 
 
 def test_a_method_takes_the_options_of_its_struct(capsys):

@@ -98,8 +98,8 @@ def test_options_are_checked():
         mccfr.solver(mccfr.game(game), named(name), **options).run(iterations=1)
 
     for name, options, told in (
-        ("outcome:OutcomeSampling", {"epsilon": 0}, "epsilon = 0: expected float > 0.0"),
-        ("deep:DeepCfr", {"traversals": 0}, "traversals = 0: expected int >= 1"),
+        ("outcome:OutcomeSampling", {"epsilon": 0}, "epsilon = 0 is not allowed: it must be above 0"),
+        ("deep:DeepCfr", {"traversals": 0}, "traversals = 0 is not allowed: it must be at least 1"),
         ("cfr:Cfr", {"variant": "nope"}, "variant = 'nope'"),
     ):
         refused(told, solved, name, **options)

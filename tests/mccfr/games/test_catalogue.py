@@ -47,7 +47,6 @@ def test_a_game_from_outside_goes_through_every_command(tmp_path, toy, capsys):
     assert found["value_chips"] == pytest.approx(solve_linear_program(expand(game).game).value_chips, abs=1e-3)
     for kind in ("policy", "zarr", "csv"):
         assert command("export", directory, policy if kind == "policy" else tmp_path / kind, "--format", kind) == 0
-    assert command("report", directory, tmp_path / "page.html") == 0
     capsys.readouterr()
     assert command("query", policy, "b", "--hand", "A", "--json") == 0
     shares = {action["action"]: action["probability"] for action in json.loads(capsys.readouterr().out)["actions"]}

@@ -136,7 +136,6 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         ("export", moved, tmp_path / "out"),
         ("evaluate", moved, "--method", "head-to-head", "--boards", 2),
         ("query", moved, "", "--hand", "AsKd"),
-        ("report", moved, tmp_path / "out.html"),
         ("tensorboard", moved, tmp_path / "curves"),
         ("resume", moved, "--nodes", nodes + 1, "--workers", 1),  # the worker has to find it too
     ):

@@ -179,7 +179,7 @@ test_configurations_that_deep_cfr_refuses = refusals(
     ("'sd', 'network' or both", KUHN, "averages = []", ITERATIONS),
     ("'sd', 'network' or both", KUHN, "averages = ['sd', 'sd']", ITERATIONS),
     ("solver.batch = 0", KUHN, "batch = 0", ITERATIONS),
-    ("solver.learning_rate = 0.0", KUHN, "learning_rate = 0.0", ITERATIONS),
+    ("solver.learning_rate = 0 is", KUHN, "learning_rate = 0.0", ITERATIONS),
     ("run.iterations = 4 goes beyond solver.horizon = 3", KUHN, "horizon = 3", ITERATIONS),
     ("the tables need 288 TB", KUHN, "memory = 9_000_000_000_000", ITERATIONS),
     ("give run.iterations", KUHN, "network = 'branches'", "seconds = 5"),

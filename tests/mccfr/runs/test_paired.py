@@ -22,7 +22,7 @@ from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint
 
-POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 4}
+POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 5}
 NO_MORE = {"every_checkpoint": False, "at_end": False}
 
 
@@ -35,7 +35,7 @@ def boards_won(run, number, against):
     """[boards, 2] of a checkpoint against another one."""
     game, seen = run.build_game(), []
     sides = [Profile(game, checkpoint_average(game, run.config, find_checkpoint(run, n))) for n in (number, against)]
-    head_to_head(*sides, boards=4, effort=Effort(note=seen.append))
+    head_to_head(*sides, boards=5, effort=Effort(note=seen.append))
     return seen[0]
 
 
@@ -71,13 +71,13 @@ def test_evaluations_of_different_lengths_are_compared_on_the_boards_of_both(run
     evaluate = Evaluator.evaluate
 
     def longer(evaluator, strategy):
-        evaluator._points = msgspec.structs.replace(evaluator._points, boards=4 + len(run.read(EVALUATIONS)) // 4)
+        evaluator._points = msgspec.structs.replace(evaluator._points, boards=5 + len(run.read(EVALUATIONS)) // 4)
         return evaluate(evaluator, strategy)
 
     monkeypatch.setattr(Evaluator, "evaluate", longer)
     go(with_settings(run, evaluation=evaluation), iterations=300)
     records = [record for record in run.read(EVALUATIONS) if record["method"] == "head-to-head"]
-    assert [record["boards"] for record in records] == [4, 4, 5]
+    assert [record["boards"] for record in records] == [5, 5, 6]
     now, then = (boards_won(run, record["checkpoint"], 1) for record in records[1:][::-1])
     mean, interval = ratio95(now[:, 0] - then[:, 0], now[:, 1], 6)
     assert records[-1]["gain_chips"] == pytest.approx(mean, rel=1e-12)

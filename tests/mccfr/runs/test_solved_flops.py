@@ -100,15 +100,9 @@ def test_a_report_names_flops_that_miss_the_required_exploitability(spot, capsys
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--spots", "", "--board", "Qs7h2d"], "--board has no effect with --spots"),
-        (["--spots", "", "--boards", 9], "--boards has no effect with --spots"),
-        (["--spots", "", "--megabytes", 1], "--megabytes has no effect with --spots"),
         (["--spots", "", "--run-outs", 9], "--run-outs has no effect on the report of a spot"),
         (["--spots", "", "--seed", 9], "--seed has no effect on the report of a spot"),
         (["--spots", "", "--checkpoint", 1], "--checkpoint has no effect on the report of a spot"),
-        (["--flops", 9], "--flops has no effect without --spots"),
-        (["--to", "1%"], "--to has no effect without --spots"),
-        (["--keep", "kept"], "--keep has no effect without --spots"),
     ],
 )
 def test_options_without_effect_are_refused(spot, capsys, options, sentence):

@@ -29,7 +29,6 @@ def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, capsys):
     assert command("verify", directory) == 0
     assert command("export", directory, tmp_path / "policy") == 0
     assert command("export", directory, tmp_path / "raw", "--format", "zarr") == 0
-    assert command("report", directory, tmp_path / "page.html") == 0
     capsys.readouterr()
     assert command("query", tmp_path / "policy", "", "--hand", "K", "--json") == 0
     shares = [action["probability"] for action in json.loads(capsys.readouterr().out)["actions"]]
