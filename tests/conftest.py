@@ -4,7 +4,6 @@ import fcntl
 import gc
 import os
 import shutil
-import signal
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -31,9 +30,6 @@ def pytest_configure(config):
     if "PYTEST_XDIST_WORKER" not in os.environ:
         os.environ["XDG_CONFIG_HOME"] = tempfile.mkdtemp(prefix="mccfr-tests-")
     gc.disable()
-    for number in (signal.SIGHUP, signal.SIGINT):  # ignored under nohup, which the commands under test would inherit
-        if signal.getsignal(number) is signal.SIG_IGN:
-            signal.signal(number, lambda *_: None)
 
 
 @pytest.hookimpl(wrapper=True)
