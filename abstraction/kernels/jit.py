@@ -14,6 +14,7 @@ from functools import cache, cached_property, partial
 from importlib import import_module
 from typing import Any
 
+from abstraction.kernels.branch_pruning import prune_by_type
 from abstraction.kernels.kernel_files import KernelFiles, choose_directory
 from abstraction.kernels.numba_settings import KNOWN_VERSIONS, part_compiler, processor_features
 from abstraction.kernels.struct_references import by_reference, kernel_argument
@@ -31,6 +32,7 @@ def _numba() -> Any:
     numba.config.CACHE_DIR = directory
     if numba.config.CPU_NAME is None and numba.config.CPU_FEATURES is None:
         numba.config.CPU_FEATURES = processor_features()
+    prune_by_type()  # with every version: kernels are written for it
     if numba.__version__.startswith(KNOWN_VERSIONS):
         Part.compiler = part_compiler()
     for watch in _watches:

@@ -12,8 +12,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from abstraction.kernels.branch_pruning import prune_by_type
-
 KNOWN_VERSIONS = ("0.68.",)
 """Versions of numba with which `part_compiler` was tested."""
 
@@ -65,7 +63,6 @@ def part_compiler() -> Any:
     Call it only with the versions in `KNOWN_VERSIONS`; with others, compiling takes longer.
     """
     _copy_less()
-    prune_by_type()
     codegen = import_module("numba.core.registry").cpu_target.target_context.codegen()
     compiler: Any = import_module("numba.core.compiler").Compiler
     library = codegen._library_class = _part_library()

@@ -41,7 +41,7 @@ class SelfConsistencyMethod(OverDeals):
     options: ClassVar[type[MethodOptions]] = SelfConsistencyOptions
 
     def without_effect(self, game: "Game", options: SelfConsistencyOptions) -> frozenset[str]:
-        """Return all options if the game lists its boards, all of which are walked."""
+        """Return all options of samples if the game lists its boards: the method walks every board."""
         return frozenset() if game.cards.boards is None else SAMPLING | {"boards", "from_street"}
 
     def find(self, side: "Profile", against: "Profile | None", options: SelfConsistencyOptions) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class SpotRun:
 
 
 def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
-    """Create or open the run of a spot that is given by fields, of which absent ones and None are not given.
+    """Create or open the run of a spot from typed fields; an absent field and None mean the default.
 
     fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
             the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
