@@ -210,3 +210,18 @@ def test_a_permission_error_is_bad_input_only_outside_of_an_artefact(tmp_path, c
 
     monkeypatch.setattr(Path, "mkdir", unwritable)
     assert call(capsys, "abstraction", "build", tmp_path / "cards.toml", "--out", tmp_path / "other").status == 2
+
+
+def test_a_place_that_cannot_be_examined_is_no_bad_input(tmp_path, capsys, monkeypatch):
+    """Before a command that trains begins, it looks for a run."""
+    stat = Path.stat
+
+    def failing(path, **how):
+        if path == tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", failing)
+    ended = call(capsys, "cluster", "local", tmp_path)
+    told = f"mccfr: {tmp_path}: Permission denied: nothing was changed; run the command again\n"
+    assert (ended.status, ended.err) == (1, told)
