@@ -116,8 +116,11 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     workers = available_threads() if options.workers is None else options.workers
     to = _TO if options.to is None else options.to
     document = spot_document({**game, "menu": menu}, to, workers, seconds=options.seconds)
-    for text in options.overrides:
-        override(document, *parse_override(text), f"--set {text}")
+    changes = [parse_override(text) for text in options.overrides]
+    if dict(changes).get("solver.algorithm", "cfr") != "cfr":  # another algorithm has other keys
+        document["solver"] = {}
+    for path, value in changes:
+        override(document, path, value, f"--set {path}")
     config = config_from(document, "the spot", (Path(),))
     endgame, dropped = spot_endgame(config.game)  # type: ignore[arg-type]
     if (sentence := dropped_text(dropped, endgame.board)) is not None:
