@@ -180,7 +180,7 @@ READING = {
     "export": ["policy"],
     "exploit": ["policy", "--share", "50%", "--to", "0.00001%"],
     "evaluate": [],
-    "match": ["always-call", "--hands", ENDLESS],
+    "match": ["always-call", "--hands", 5_000_000],
     "view": ["--no-browser", "--port", "0"],
 }
 """Commands that train nothing, and what follows the run."""
