@@ -263,16 +263,19 @@ class _HandReview:
         if found is None:
             return None
         scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
-        best, ends = int(found.cost.argmin()), None if found.ci95 is None else scale * found.ci95[column]
         label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
-        real = action if best == column else self._betting.real_actions(step.reading, state)[best]
+        real = self._betting.real_actions(step.reading, state)
+        # Against an all-in, the tree's raises are calls too.
+        same = [each for each in range(len(real)) if each == column or real[each] == action]
+        column, best = min(same, key=lambda each: float(found.cost[each])), int(found.cost.argmin())
+        ends = None if found.ci95 is None else scale * found.ci95[column]
         return Verdict(
             IN_TREE if step.exact else MAPPED,
             "" if step.exact else f"{label} after {line!r}",
             line,
-            float(row[column]),
+            float(row[same].sum()),
             self._words(state, action),
-            self._words(state, real),
+            self._words(state, action if best in same else real[best]),
             float(scale * found.cost[column]),
             None if ends is None else (float(ends[0]), float(ends[1])),
         )

@@ -218,6 +218,15 @@ def test_what_the_tree_holds_for_over_is_solved_again(monkeypatch, reviewer):
     assert found.decisions[-1].verdict.cost_chips > 10_000
 
 
+def test_a_call_of_an_all_in_blind_is_every_raise(reviewer):
+    """The big blind has 0.8 big blinds: the button's call is all that the tree's raises can be."""
+    game = HoldemGame(stack=80)
+    found = reviewer.review(hand("c///", ("7s2d", "AsAd"), "QsTs9s3c2h", game=game), 0)
+    (call,) = (row.verdict for row in found.decisions)
+    assert call.did == call.best == "call 0.3 BB, all-in" and call.probability > 0
+    assert call.ci95_chips[0] <= 0 <= call.ci95_chips[1]
+
+
 def test_a_limp_that_the_tree_lacks_is_no_raise():
     """The limp and the check after it have no verdict; the flop is solved with whole ranges."""
     source = policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False))
