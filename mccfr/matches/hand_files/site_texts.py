@@ -47,6 +47,8 @@ _TWICE = re.compile(r"\*\*\* ?(?:FIRST|SECOND|1st|2nd)|(?:TURN|RIVER) 1 |run (?:
 _WON = re.compile(rf"(?:collected|wins|ties for|Hand Result)[^\d$€£]*{_CHIPS}(?!.* for eliminating)", re.IGNORECASE)
 _POT = re.compile(rf"Total pot ?\(?{_CHIPS}", re.IGNORECASE)
 _RAKE = re.compile(rf"\b(?:(?:Rake|Jackpot|Bingo|Fortune|Tax) {_CHIPS}|No rake)")
+_TOURNAMENT = re.compile(r"tournament|tourney|trny|buy-?in", re.IGNORECASE)
+_MONEY = re.compile(r"Seat \d+: .{1,80}? ?\( ?(?:([$€£])\s?\d|[\d.,'’ \u00a0\u202f]+([$€£]))")
 _ZERO = Decimal(0)
 _PAIR = 2
 
@@ -153,8 +155,9 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
         given = [told.live.get(name, _ZERO) for name in (names[BUTTON], names[BIG_BLIND])]
     if names[BIG_BLIND] in told.straddle:
         raise TableError("the big blind has straddled: a straddle of the button is reviewed")
-    tournament = re.search(r"tournament|buyin|tourney", head, re.IGNORECASE) is not None
-    number, sign = _NUMBER.search(head), re.search("[$€£]", " ".join([head, *filter(_SEAT.match, lines)]))
+    number, money = _NUMBER.search(head), next(filter(None, map(_MONEY.match, lines)), None)
+    sign = "" if money is None else money[1] or money[2]
+    tournament = _TOURNAMENT.search(head) is not None or (not sign and re.search("[$€£]", head) is not None)
     pot, rakes = next(filter(None, map(_POT.search, lines)), None), [each for line in lines for each in _rakes(line)]
     posted = Posted(
         (stacks[names[0]], stacks[names[1]]),
@@ -175,7 +178,7 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
             (told.holes.get(names[0], ""), told.holes.get(names[1], "")),
             told.board,
             int(number[1]) if number else 0,
-            "" if tournament or sign is None else sign[0],
+            "" if tournament else sign,
             tournament,
             result,
         )

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mccfr.cards.card_index import Deal
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.holdem_betting import BUTTON
-from mccfr.games.line_lookup import LineReading, taken_for
+from mccfr.games.line_lookup import NOWHERE, LineReading, taken_for
 from mccfr.games.translation import Translation, real_betting
 from mccfr.matches.acpc import follow_line
 from mccfr.matches.acpc_log import LoggedHand
@@ -170,7 +170,9 @@ class _HandReview:
         verdicts = list[Verdict | None]()
         for street in range(len(self._boards)):
             here = [n for n, state in enumerate(game.states) if state.street == street]
-            if street >= solved_from and here:
+            if self._held == [None, None]:  # nobody's cards are known
+                verdicts += [None] * len(here)
+            elif street >= solved_from and here:
                 verdicts += self._solved(here)
             else:
                 verdicts += [self._in_tree(each) for each in here]
@@ -194,7 +196,10 @@ class _HandReview:
         )
 
     def _mapped(self) -> list[_Step]:
-        """Return the actions mapped into the tree, each to its likeliest translation."""
+        """Return the actions mapped into the tree, each to its likeliest translation.
+
+        If that is of another kind, such as a raise for a limp that the tree lacks, the line leaves the tree.
+        """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, found = LineReading(0, 1.0), _same_stakes(rules, self._by.betting.rules), list[_Step]()
         if rules.first_player[0] != BUTTON:
@@ -208,7 +213,8 @@ class _HandReview:
                     after = max(betting.outcomes(reading, state, action), key=lambda one: one.probability)
                     column = taken_for(tree, reading.node, action, after)
                     exact = exact and betting.is_exact(reading.node, after, state, action)
-                    column = None if (action == "c") != (labels[column] == "c") and action != "f" else column
+                    if action != "f" and (action == "c") != (labels[column] == "c"):
+                        after, column = LineReading(NOWHERE, 1.0), None
             elif not decides:
                 after = betting.outcomes(reading, state, action)[0]
             exact = exact and column is not None
@@ -257,16 +263,19 @@ class _HandReview:
         if found is None:
             return None
         scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
-        best, ends = int(found.cost.argmin()), None if found.ci95 is None else scale * found.ci95[column]
         label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
-        real = action if best == column else self._betting.real_actions(step.reading, state)[best]
+        real = self._betting.real_actions(step.reading, state)
+        # Against an all-in, the tree's raises are calls too.
+        same = [each for each in range(len(real)) if each == column or real[each] == action]
+        column, best = min(same, key=lambda each: float(found.cost[each])), int(found.cost.argmin())
+        ends = None if found.ci95 is None else scale * found.ci95[column]
         return Verdict(
             IN_TREE if step.exact else MAPPED,
             "" if step.exact else f"{label} after {line!r}",
             line,
-            float(row[column]),
+            float(row[same].sum()),
             self._words(state, action),
-            self._words(state, real),
+            self._words(state, action if best in same else real[best]),
             float(scale * found.cost[column]),
             None if ends is None else (float(ends[0]), float(ends[1])),
         )

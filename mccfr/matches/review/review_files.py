@@ -425,7 +425,7 @@ def review_text(record: Mapping[str, Any]) -> str:
     for name, own in record["players"].items():
         found.append(f"\n{name}, {own['hands']:,} hands, {own['decisions']:,} decisions, mbb a hand")
         for title, key in (("decisions cost", "cost"), ("won", "won"), ("won by AIVAT", "aivat")):
-            if own[f"{key}_mbb"] is not None:
+            if own[f"{key}_mbb"] is not None and (own["decisions"] or key != "cost"):
                 ends = own[f"{key}_ci95_mbb"]
                 text = "" if ends is None else f" (95 %: {ends[0]:+.5g} to {ends[1]:+.5g})"
                 found.append(f"  {title:16} {own[f'{key}_mbb']:+10.5g}{text}")

@@ -18,13 +18,15 @@ from mccfr.cards.base import Cards
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.resolving_spot import Spot, Tables
-from mccfr.play.resolving.resolving_table import COLD_FLOP, EFFORT, STREETS, VARIANT
-from mccfr.play.resolving.solve import resolve
+from mccfr.play.resolving.resolving_table import EFFORT, STREETS, VARIANT
+from mccfr.play.resolving.solve import Effort, resolve
 from mccfr.play.showdown_values import opponent_weight, per_weight
 from mccfr.solvers.public.best_response import Walk
 
 Floats = npt.NDArray[np.float64]
 Acted = tuple[BettingState, str]
+FLOP = Effort(iterations=100)
+"""Effort for each player after a flop: five seconds of processor time for both."""
 _MERGED_STREETS = 3
 """Streets from the flop on: too many boards for lossless buckets."""
 
@@ -81,7 +83,7 @@ class SolvedStreet:
 
 def _solution(spot: Spot, ranges: Floats) -> Tables:
     """Return both players' strategies, in equilibrium from these ranges."""
-    effort = COLD_FLOP if spot.merged else EFFORT[STREETS[spot.game.tree.streets - 1]]
+    effort = FLOP if spot.merged else EFFORT[STREETS[spot.game.tree.streets - 1]]
     found = [
         resolve(spot, player, ranges, None, "unsafe", effort, variant=VARIANT, dtype="float32").tables
         for player in ((0, 1) if spot.merged else (0,))

@@ -9,7 +9,7 @@ Shows:
   test_stakes_are_those_of_the_hand)
 * A pot, rake or winner that contradicts the betting and the cards is refused with both figures
   (test_a_pot_that_cannot_be_is_refused_with_both_figures)
-* All 40 raises at blinds 15/30 that are legal are read (test_every_legal_raise_is_read)
+* Each of 40 smallest raises at blinds 15/30 is read (test_every_legal_raise_is_read)
 """
 
 import json
@@ -387,6 +387,9 @@ def test_stakes_are_those_of_the_hand(tmp_path):
     (tmp_path / "straddle.phhs").write_text(straddle)
     (one,) = read_hands(tmp_path / "straddle.phhs", GAME)
     assert one.hand.stakes.rules.put_in == (1000, 2000) and one.hand.hand.betting.startswith("cc/r4000c")
+    go = SITES["Full Tilt"].replace("Table Link (heads up)", "$60 Matrix (1), Table 1").replace("($", "(")
+    _, stakes = text_hand(tmp_path, go)
+    assert stakes.tournament and stakes.currency == ""
     out = STARS.replace("p1: posts", "Seat 3: p9 ($5 in chips) is sitting out\np1: posts", 1)
     assert text_hand(tmp_path, out).hand.names == ("p: 0", "p1")
 
@@ -425,9 +428,10 @@ def test_a_pot_that_cannot_be_is_refused_with_both_figures(tmp_path):
 
 
 def test_every_legal_raise_is_read(tmp_path):
-    """In chips of a policy with blinds 50/100, sixty of 15/30 are 200 and seventy-five 249.999."""
+    """The smallest raise of each raise to 60 to 99; rounded to chips of blinds 50/100, 13 of them are too small."""
     for target in range(60, 100):
         text = STARS.replace("$0.25/$0.50", "15/30").replace("$0.25", "15").replace("$0.50", "30").replace("$1", "$")
         text = text[: text.index("p1: raises")].replace("($00 in", "(1500 in").replace("($01.50 in", "(1500 in")
-        text += f"p1: raises {target - 30} to {target}\np: 0: folds\np1 collected 60 from pot\n*** SUMMARY ***\n"
-        assert text_hand(tmp_path, text).hand.betting == f"r{target}f"
+        text += f"p1: raises {target - 30} to {target}\np: 0: raises {target - 30} to {2 * target - 30}\np1: folds\n"
+        text += f"p: 0 collected {2 * target} from pot\n*** SUMMARY ***\n"
+        assert text_hand(tmp_path, text).hand.betting == f"r{target}r{2 * target - 30}f"

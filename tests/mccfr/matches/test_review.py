@@ -56,6 +56,12 @@ TURN = ("r300c/cc/cr900f", ("As7s", "KhQd"), "Qs7h2d3c")
 RIVER = ("r300c/cc/cc/r900c", ("As7s", "KhQd"), "Qs7h2d3c9s")
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Two iterations after a flop: its costs are compared with nothing here."""
+    monkeypatch.setattr(solved_street, "FLOP", Effort(2))
+
+
 @pytest.fixture(scope="module")
 def reviewer():
     return Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8)
@@ -207,11 +213,32 @@ def test_every_decision_of_a_street_can_be_solved_again(monkeypatch, street, lin
 
 def test_what_the_tree_holds_for_over_is_solved_again(monkeypatch, reviewer):
     """Map 19,000 of 20,000 to all-in; the decisions about the rest still have a cost."""
-    effort = Effort(2)
-    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, effort))
-    monkeypatch.setattr(solved_street, "COLD_FLOP", effort)
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
     found = reviewer.review(hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     assert found.decisions[-1].verdict.cost_chips > 10_000
+
+
+def test_a_call_of_an_all_in_blind_is_every_raise(reviewer):
+    """The big blind has 0.8 big blinds: the button's call is all that the tree's raises can be."""
+    game = HoldemGame(stack=80)
+    found = reviewer.review(hand("c///", ("7s2d", "AsAd"), "QsTs9s3c2h", game=game), 0)
+    (call,) = (row.verdict for row in found.decisions)
+    assert call.did == call.best == "call 0.3 BB, all-in" and call.probability > 0
+    assert call.ci95_chips[0] <= 0 <= call.ci95_chips[1]
+
+
+def test_a_limp_that_the_tree_lacks_is_no_raise():
+    """The limp and the check after it have no verdict; the flop is solved with whole ranges."""
+    source = policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False))
+    by = Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
+    found = by.review(hand("cc/cr200f", ("As7s", "KsJs"), "QsTs9s"), 0)
+    assert [row.street for row in found.decisions] == [1, 1, 1] and found.unknown == 2
+
+
+def test_a_hand_without_known_cards_is_not_solved(monkeypatch, reviewer):
+    monkeypatch.setattr(hand_review, "SolvedStreet", None)
+    found = reviewer.review(hand("r310c/cr900f", ("", ""), "Qs7h2d"), 0)
+    assert (found.decisions, found.unknown, found.won_chips) == ([], 5, -310)
 
 
 def test_a_fold_first_in_is_no_limped_pot(reviewer):
@@ -237,7 +264,6 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     arguments = ("review", "match.log", "--policy", "holdem", "--boards", 4, "--keep", "kept")
     monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
     monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(1)))
-    monkeypatch.setattr(solved_street, "COLD_FLOP", Effort(1))
     whole = answer(capsys, *arguments)
     assert (whole["hands"], whole["refused"]) == (6, 2)
     assert whole["reasons"] == {"a hand of 6 players: hands of two are reviewed": 2}
