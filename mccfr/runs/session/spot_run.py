@@ -14,6 +14,7 @@ from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
 from mccfr.config.spot_table import locks_of, sizes_of, spot_document, spot_menu
 from mccfr.config.toml_files import config_from, override, parse_override
+from mccfr.config.value_limits import share_text
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import dropped_text, spot_endgame
 from mccfr.runs.directory.identity import identity_document
@@ -93,6 +94,8 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
         given["donk"] = sizes_of(given["donk"])
     if "locks" in given:
         given["locks"] = locks_of(given["locks"])
+    if "rake" in given:
+        given["rake"] = share_text(given["rake"])
     game |= {key: given.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in given}
     menu: dict[str, Any] = {key: given.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in given}
     return start_spot(game, SpotOptions(menu=menu, own=own, **given), terms)
@@ -107,8 +110,10 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     """
     began = time.monotonic()
     cards = len(plain_text(str(game["board"]))) // 2
-    if cards == _RIVER_CARDS and options.own is None and "donk" in (options.menu or {}):
-        raise ValueError("--donk has no effect on a river, where nobody has bet before: leave it out")
+    if "donk" in (options.menu or {}) and (cards == _RIVER_CARDS or not _may_bet_early(options, cards)):
+        raise ValueError(
+            "--donk has no effect where the player in position cannot bet on an earlier street: leave it out"
+        )
     menu = options.own
     if menu is None or options.bets is not None or options.raises is not None:
         bets, raises = (_HALF_POT if text is None else text for text in (options.bets, options.raises))
@@ -133,6 +138,12 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     layout = run.layout(spot_game)
     seconds = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
     return SpotRun(run, spot_game, planned_memory(run.config, spot_game, layout)["memory_bytes"], seconds, began)
+
+
+def _may_bet_early(options: SpotOptions, cards: int) -> bool:
+    """Return False if --bets has no size on the streets before the river."""
+    early = (options.bets if options.bets is not None else _HALF_POT).split("/")[: _RIVER_CARDS - cards]
+    return (options.bets is None and options.own is not None) or any(map(sizes_of, early))
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:

@@ -33,6 +33,7 @@ LINES = (
     f"{TWO} --wait 1s",
     f"{TWO} --purify",
     f"{SPOT} --donk 75%",
+    "spot QsJh2h7c --oop AA --ip QQ --pot 10 --stack 20 --bets /50% --donk 75%",
 )
 
 
@@ -57,7 +58,12 @@ def test_python_refuses_the_same(run):
     for method, option in (("exact", "seed"), ("exact", "boards"), ("abstract", "boards"), ("lbr", "keep")):
         refused(f"--{option} has no effect on {method} of kuhn", mccfr.evaluate, run, method, **{option: 9})
     river = {"board": "Qs Jh 2h 7c 3d", "oop": "AA", "ip": "QQ", "pot": 10, "stack": 20}
-    refused("--donk has no effect on a river", mccfr.spot, **river, menu={"donk": ["75%"]})
+    refused(
+        "--donk has no effect where the player in position cannot bet on an earlier street",
+        mccfr.spot,
+        **river,
+        menu={"donk": ["75%"]},
+    )
 
 
 def test_a_folder_of_code_that_is_none_is_refused(run, capsys):
