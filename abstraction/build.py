@@ -6,6 +6,7 @@ resumes an interrupted clustering.  The same recipe gives the same bytes, for an
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ class Builder:
                 f"{self._out} holds buckets of another recipe ({'; '.join(others)}): choose another directory, or "
                 "replace them with mccfr abstraction build RECIPE --out DIR --replace"
             )
-        is_new, built = not self._out.exists(), list[str]()
+        built = list[str]()
         with durable.making_dirs(self._out), RunLock(self._out / _LOCK):
             try:
                 for street in wanted:
@@ -125,8 +126,9 @@ class Builder:
                         self._stage(street, f"{street} ({place} of {len(wanted)})", identity, parents)
                         built.append(street)
             except BaseException:
-                if is_new and [entry.name for entry in self._out.iterdir()] == [_LOCK]:
-                    (self._out / _LOCK).unlink()
+                with suppress(OSError):  # the first error is the one that matters
+                    if [entry.name for entry in self._out.iterdir()] == [_LOCK]:
+                        (self._out / _LOCK).unlink()
                 raise
         return [street for street in self._recipe.streets if street in built]
 

@@ -12,7 +12,7 @@ import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import FileIO
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from typing import BinaryIO
 
@@ -120,18 +120,23 @@ def ensure_dir(path: Path) -> None:
 
 def make_dirs(path: Path) -> None:
     """Create a directory and its missing parents durably; safe with concurrent callers."""
-    missing = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    for folder in reversed(missing):
+    for folder in reversed(missing_dirs(path)):
         ensure_dir(folder)
+
+
+def missing_dirs(path: Path) -> list[Path]:
+    """Return `path` and its parents that do not exist, the deepest first.
+
+    Raises `UnreadableError` if the system cannot tell.
+    """
+    with reading(path):
+        return list(takewhile(lambda folder: not folder.exists(), (path, *path.parents)))
 
 
 @contextlib.contextmanager
 def making_dirs(path: Path) -> Iterator[None]:
     """Create a directory as `make_dirs`; if the block raises, remove it and its new parents if empty."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    missing = missing_dirs(path)
     try:
         make_dirs(path)
         yield
@@ -262,9 +267,10 @@ def fsync_file(path: Path, file: BinaryIO) -> None:
 def fsync_dir(path: Path) -> None:
     """Wait until the entries of a directory are on the disk."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    except PermissionError as error:
-        text = f"{error.strerror}: a new name in this folder is not synced"
+        with reading(path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except UnreadableError as error:
+        text = f"{error.cause.strerror}: a new name in this folder is not synced"
         raise UnsyncedError(error.errno, text, str(path)) from None
     try:
         with naming(path):
@@ -398,7 +404,7 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
         _unsynced.discard(path)
         return
     created = not path.exists()
-    with path.open("a+b", buffering=0) as file:
+    with naming(path), path.open("a+b", buffering=0) as file:
         whole = whole_lines_length(file)
         if whole < file.seek(0, os.SEEK_END):
             cut(path, file, whole)

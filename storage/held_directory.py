@@ -37,16 +37,24 @@ class HeldDirectory:
         with reading(directory):
             self.descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self.path = Path("/proc", Path("/proc/self").readlink(), "fd", str(self.descriptor))
-            found = self.path.stat()
+            self.path = self._own_path(directory)
         except OSError:
             os.close(self.descriptor)
+            raise
+        _held[str(self.path)] = self
+
+    def _own_path(self, directory: Path) -> Path:
+        with reading(directory):
+            opened = os.fstat(self.descriptor)
+        try:
+            path = Path("/proc", Path("/proc/self").readlink(), "fd", str(self.descriptor))
+            found = path.stat()
+        except OSError:
             advice = "/proc is not mounted, and open directories are written to through it: mount it"
             raise OSError(errno.ENOSYS, advice, str(directory)) from None
-        if not os.path.samestat(found, os.fstat(self.descriptor)):
-            os.close(self.descriptor)
+        if not os.path.samestat(found, opened):
             raise OSError(errno.ENOSYS, "/proc shows other processes than this one's: mount it anew", str(directory))
-        _held[str(self.path)] = self
+        return path
 
     def __enter__(self) -> Self:
         return self

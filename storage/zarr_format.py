@@ -180,8 +180,7 @@ def _make_folders(wanted: Iterable[Path]) -> list[Path]:
     changed: dict[Path, None] = {}
     for folder in wanted:
         changed[folder] = None
-        missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-        for path in reversed(missing):
+        for path in reversed(durable.missing_dirs(folder)):
             durable.make_dir(path)
             changed[path] = changed[path.parent] = None
     return sorted(changed, key=lambda path: len(path.parts), reverse=True)

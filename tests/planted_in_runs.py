@@ -297,14 +297,14 @@ IN_RUNS = (
         "if stop.evaluate and self._signals.number is not None and",
         "if self._signals.number is not None and",
         "The last checkpoint is not awaited while an evaluation is left.",
-        f"{RUNS}/test_signals.py::test_a_checkpoint_is_awaited_although_an_evaluation_is_left",
+        f"{RUNS}/test_signals_in_sessions.py::test_a_checkpoint_is_awaited_although_an_evaluation_is_left",
     ),
     Defect(
         "mccfr.cli.stopping",
         "    signals.silence()\n",
         "",
         "Python reports what a signal left incomplete.",
-        f"{RUNS}/test_signals.py::test_what_a_signal_left_incomplete_is_not_reported",
+        f"{RUNS}/test_signals_in_sessions.py::test_what_a_signal_left_incomplete_is_not_reported",
     ),
     # --- evaluations ---
     Defect(

@@ -20,7 +20,7 @@ MADE = "## Solvers\n"
 SECTIONS = {
     "Solvers": ("mccfr/solvers", "mccfr/gallery", "mccfr/tables", "mccfr/test_sums.py"),
     "Games and cards": ("mccfr/games", "mccfr/trees", "mccfr/cards", "abstraction"),
-    "Evaluation": ("mccfr/evaluation", "mccfr/common/test_intervals.py", "mccfr/experiments", "mccfr/report"),
+    "Evaluation": ("mccfr/evaluation", "mccfr/common/test_intervals.py", "mccfr/experiments"),
     "At the table": ("mccfr/play", "mccfr/cli/test_bot_commands.py", "mccfr/view"),
     "Python, and code of users": ("mccfr/api", "mccfr/config/test_plugins.py", "test_extend.py"),
     "Runs and files": ("",),

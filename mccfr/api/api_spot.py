@@ -29,7 +29,7 @@ def spot(
     rake: float | None = None,
     rake_cap: float | None = None,
     locks: Mapping[str, str] | None = None,
-    to: float = 0.003,
+    to: float | None = None,
     run: Pathlike | None = None,
     workers: int | None = None,
     force: bool = False,
@@ -45,7 +45,7 @@ def spot(
     menu          further keys of `[game.menu]`
     rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
     locks         node locks: a fixed strategy for each line: {"cb94": "f 40%; c 60%"}
-    to            stop at an exploitability of this share of the pot
+    to            stop at an exploitability of this share of the pot; None: 0.3 %
     run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
     workers       number of threads; None: one for each processor
     force         start even if memory or disk are too small

@@ -1,11 +1,8 @@
 """Evaluates a run's checkpoint, a policy or an open strategy once, and returns the record."""
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from contextlib import nullcontext
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from mccfr.config.run_tables import AUTO
 from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
@@ -13,7 +10,6 @@ from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
 from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod, SampledBestResponseMethod
 from mccfr.evaluation.methods.measuring import options_for
 from mccfr.games.game import Game
-from mccfr.matches.preregistration import Declaration, Declare
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter, Silent
@@ -33,7 +29,6 @@ def evaluate_target(
     against: Reference = UNIFORM_PLAY,
     strategy: str | None = None,
     reporter: Reporter | None = None,
-    declare: Declare | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the evaluation record of a run's checkpoint or a policy.
@@ -43,7 +38,6 @@ def evaluate_target(
     against   head-to-head: the other strategy
     strategy  one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record names it
     reporter  receives phases
-    declare   a declaration, in place of a seed
     options   of the method (`mccfr.evaluation.methods.measure`)
 
     Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
@@ -64,7 +58,7 @@ def evaluate_target(
             return opponent(found, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
-        return evaluate_found(found, method, given, reporter=phases, declare=declare, **options) | chosen
+        return evaluate_found(found, method, given, reporter=phases, **options) | chosen
 
 
 def evaluate_found(
@@ -73,7 +67,6 @@ def evaluate_found(
     against: Callable[[], tuple[Profile, str]] | None = None,
     *,
     reporter: Reporter | None = None,
-    declare: Declare | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Return the evaluation record of an open strategy.
@@ -97,38 +90,10 @@ def evaluate_found(
         option = min(unused).removesuffix("_street")
         raise ValueError(f"--{option} has no effect on {method} of {found.game.name}: leave it out")
     other, name = _opponent_of(found, chosen, against)
-    declaration = None if declare is None else _declared(declare, method, (side, other), name, given)
-    if declaration is not None:
-        reporter.message(f"declared {declaration.digest}")
-        options["seed"] = declaration.seed
     reporter.phase(EVALUATING)
-    with naming_steps(reporter), nullcontext() if declaration is None else declaration.ended():
+    with naming_steps(reporter):
         record = measure(method, side, other, name, **options) | found.counts
-    if declaration is not None:
-        record |= declaration.judged(_figures(record, found.game.big_blind_chips))
     return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
-
-
-def _declared(
-    declare: Declare, method: str, sides: Sequence[Profile | None], name: str | None, options: Mapping[str, Any]
-) -> Declaration:
-    """Return the declaration of an evaluation: strategy hashes, and options that affect the result."""
-    if "seed" in options or any(key.startswith("budget") for key in options):
-        raise ValueError("what is declared draws by the declaration, and says how much: leave --seed and --budget out")
-    what = {key: str(value) for key, value in options.items() if key not in ("keep", "workers", "threads")}
-    hashes = [None if side is None else side.fingerprint() for side in sides]
-    declared = {"command": "evaluate", "method": method, "strategies": hashes, "against": name, "options": what}
-    return Declaration(declare, declared, ("exploitability", "value"), "mbb/g; chips of games without a big blind")
-
-
-def _figures(record: Mapping[str, Any], big_blind: float | None) -> dict[str, Any]:
-    """Return the figures of a record that may be declared, in mbb/g if there is a big blind."""
-    scale = 1000 / big_blind if big_blind else 1.0
-    found = {key: record.get(f"{key}_chips") for key in ("exploitability", "value")}
-    ends = record.get("ci95_chips")
-    one = np.array(ends, np.float64).ravel() if ends is not None else np.zeros(0)
-    interval = (float(one[0]) * scale, float(one[-1]) * scale) if len(one) == 2 else None
-    return {key: (value * scale, interval) for key, value in found.items() if isinstance(value, int | float)}
 
 
 def _decided(game: Game, opposed: bool, given: Set[str]) -> str:

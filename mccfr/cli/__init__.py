@@ -4,7 +4,6 @@ Only the signal handlers are imported before they are set; `mccfr.cli.group` has
 """
 
 import errno
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     import click
 
 EXIT_FAILED, EXIT_BAD_INPUT = 1, 2
-_MARKS = "manifest.json", "meta.json", "networks.json", "preflop"
+_MARKS = "manifest.json", "meta.json", "networks.json", "preflop", "build.lock"
 """Files that mark a directory as a run or checkpoint, a policy, networks or an abstraction."""
 
 
@@ -76,9 +75,15 @@ def _status_of(arguments: Sequence[str] | None) -> int:
 
 
 def _is_inside_artefact(error: OSError) -> bool:
-    """Return whether an error is about a file in a run, checkpoint, policy, networks or abstraction."""
+    """Return whether an error is about a file in a run, checkpoint, policy, networks or abstraction.
+
+    True if the system cannot tell.
+    """
     folders = Path(error.filename or "").absolute().parents
-    return any(os.path.exists(folder / name) for folder in folders for name in _MARKS)  # noqa: PTH110 - never raises
+    try:
+        return any((folder / name).exists() for folder in folders for name in _MARKS)
+    except OSError:
+        return True
 
 
 def _usage_mistake(error: "click.ClickException") -> str:

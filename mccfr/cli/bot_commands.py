@@ -11,7 +11,6 @@ from mccfr.cli.shared_options import (
     Duration,
     answer,
     code_option,
-    declare_options,
     json_option,
     manner_options,
     path_type,
@@ -65,32 +64,20 @@ def bot() -> None:
 def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of all bots after the command's own."""
     shared = code_option, manner_options, _resolve_option, _seed_option, _log_option, _silence_option
-    for option in reversed((*shared, declare_options, json_option)):
+    for option in reversed((*shared, json_option)):
         command = option(command)
     return command
 
 
-def _have_play(
-    policy: str,
-    options: Mapping[str, Any],
-    what: Mapping[str, Any],
-    play: Callable[["ServerPlayer"], dict[str, Any]],
-    names: tuple[str, ...] = ("chips",),
-) -> None:
-    """Play a policy at a server, with a declaration before if given, and print the result.
+def _have_play(policy: str, options: Mapping[str, Any], play: Callable[["ServerPlayer"], dict[str, Any]]) -> None:
+    """Play a policy at a server and print the result.
 
-    what   command, server and number of hands, for the declaration
-    play   plays the hands of a guest and returns fields of the record
-    names  figures that the declaration may use
+    play  plays the hands of a player at the server and returns the record
     """
-    from mccfr.matches.bot_sessions import declared_bot, guest, record_text
-    from mccfr.matches.preregistration import declare_of
+    from mccfr.matches.bot_sessions import guest, record_text
 
-    said = declare_of(options["declare"], options["expect"], options["seed"])
-    player = guest(policy, _manner(options), options["seed"], declare=said is not None, say=say)
-    with declared_bot(said, player, what, names) as record:
-        record.update(play(player))
-    answer(record, options["as_json"], record_text)
+    player = guest(policy, _manner(options), options["seed"], say=say)
+    answer(play(player), options["as_json"], record_text)
 
 
 @bot.command("acpc")
@@ -111,8 +98,7 @@ def acpc(policy: str, host: str, port: int, **options: Any) -> None:
     from mccfr.matches.bot_sessions import run_acpc_bot
 
     how = {name: options[name] for name in ("log", "patience", "silence")}
-    what = {"command": "bot acpc", "host": host, "port": port}
-    _have_play(policy, options, what, lambda player: run_acpc_bot(player, host, port, say=say, **how))
+    _have_play(policy, options, lambda player: run_acpc_bot(player, host, port, say=say, **how))
 
 
 @bot.command("slumbot")
@@ -130,8 +116,7 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, **options: Any)
 
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
     how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": _progress(hands)}
-    what = {"command": "bot slumbot", "url": url, "hands": hands}
-    _have_play(policy, options, what, lambda player: run_slumbot(player, url, hands, **how))
+    _have_play(policy, options, lambda player: run_slumbot(player, url, hands, **how))
 
 
 @bot.command("gtowizard")
@@ -150,10 +135,7 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
     from mccfr.matches.bot_sessions import run_gtowizard
 
     how = {"log": options["log"], "silence": options["silence"], "say": say, "progress": _progress(hands)}
-    what = {"command": "bot gtowizard", "url": url, "hands": hands}
-    _have_play(
-        policy, options, what, lambda player: run_gtowizard(player, url, key_file, hands, **how), ("chips", "aivat")
-    )
+    _have_play(policy, options, lambda player: run_gtowizard(player, url, key_file, hands, **how))
 
 
 def _progress(hands: int) -> Callable[[int], None]:

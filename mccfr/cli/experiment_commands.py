@@ -105,10 +105,10 @@ def report(directory: Path, out: Path, spots: str, flops: int, workers: int, kee
     Example: mccfr report hunl-quick-policy flops.html --spots b300c/
     """
     from mccfr.evaluation.samples import Effort
-    from mccfr.report.flops import FLOPS_PAGE
     from mccfr.runs.phases import naming_steps
     from mccfr.runs.results.flop_tables import report_flops, tables_of
     from mccfr.runs.results.targets import Reference
+    from mccfr.view.flops_page import FLOPS_PAGE
 
     target, effort = Reference(directory, how.pop("checkpoint"), how.pop("abstraction")), Effort(workers, keep=keep)
     with reporter() as reported, naming_steps(reported):

@@ -11,7 +11,6 @@ from mccfr.cli.shared_options import (
     Duration,
     answer,
     code_option,
-    declare_options,
     json_option,
     manner_options,
     other_manner_options,
@@ -38,7 +37,6 @@ from mccfr.cli.shared_options import (
 @code_option
 @manner_options
 @other_manner_options
-@declare_options
 @json_option
 def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool, **options: Any) -> None:
     """Play A against B and print A's winnings per hand, with a 95 % interval.
@@ -54,16 +52,14 @@ def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool
     from mccfr.evaluation.samples import Effort
     from mccfr.matches.match_series import match_text, play_match
     from mccfr.matches.players import PlayManner
-    from mccfr.matches.preregistration import declare_of
 
     effort = Effort(options["workers"], options["budget"], options["keep"])
     manners = (
         PlayManner(options["purify"], options["threshold"]),
         PlayManner(options["against_purify"], options["against_threshold"]),
     )
-    said = declare_of(options["declare"], options["expect"], seed)
     with reporter() as report:
-        record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report, declare=said)
+        record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report)
     answer(record, as_json, match_text)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from mccfr.common.signals import signals_held
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, duration_text
 
 _LINE_SECONDS = 10.0
@@ -59,14 +60,15 @@ class DelayedLine:
 
     def say(self, text: str | None) -> None:
         """Print the text after two seconds unless another one, or None, replaces it."""
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
-        if text is not None:
-            self.text = text
-            self._timer = threading.Timer(_LATE_SECONDS, self._print)
-            self._timer.daemon = True
-            self._timer.start()
+        with signals_held():  # a handler's exception would leave the timer's lock taken
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None
+            if text is not None:
+                self.text = text
+                self._timer = threading.Timer(_LATE_SECONDS, self._print)
+                self._timer.daemon = True
+                self._timer.start()
 
     def _print(self) -> None:
         _print(self.text)

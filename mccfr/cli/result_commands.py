@@ -13,7 +13,6 @@ from mccfr.cli.shared_options import (
     abstraction_option,
     answer,
     code_option,
-    declare_options,
     json_option,
     manner_options,
     path_type,
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 @abstraction_option
 @click.option("--against-abstraction", type=path_type, help="--abstraction of the run in --against.")
 @click.option("--strategy", metavar="NAME", help="Evaluate uniform, always-call or always-fold in this game instead.")
-@declare_options
 @json_option
 def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, **options: Any) -> None:
     """Print the value and exploitability of a run's checkpoint or a policy.
@@ -68,7 +66,6 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     Example: mccfr evaluate runs/hunl-quick --method head-to-head --against always-call
     """
     from mccfr.api.evaluating import evaluate_target
-    from mccfr.matches.preregistration import declare_of, declared_text
     from mccfr.runs.results.targets import Reference
 
     name_responder_abstraction(target, method, options)
@@ -87,10 +84,9 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             ),
             strategy=options["strategy"],
             reporter=report,
-            declare=declare_of(options["declare"], options["expect"], options["seed"]),
             **taken_by_methods(options),
         )
-    answer(record, as_json, lambda record: evaluation_text(record) + declared_text(record) + _gets_text(record))
+    answer(record, as_json, lambda record: evaluation_text(record) + _gets_text(record))
 
 
 def _gets_text(record: dict[str, Any]) -> str:

@@ -180,16 +180,6 @@ def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Cal
     return command
 
 
-def declare_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --declare and --expect, which write a hypothesis to a file before a match or evaluation."""
-    for option in (
-        click.option("--expect", metavar="TEXT", help="Hypothesis for --declare: aivat low > -50."),
-        click.option("--declare", type=path_type, metavar="FILE", help="File to write --expect to in advance."),
-    ):
-        command = option(command)
-    return command
-
-
 def limit_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add --nodes, --iterations, --time and --workers, which override the configuration."""
     for option in (

@@ -196,8 +196,7 @@ def _run_text(found: dict[str, Any]) -> str:
         *([f"process      {found['process']} on {found['machine']}"] if found["process"] else []),
         f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
         f"iterations   {found['iterations']:,}",
-        f"speed        {found['nodes_per_second'] or 0:,.0f} nodes/s, {workers_text(found['workers'])}"
-        + (f"; over the last minutes {recent:,.0f}" if (recent := found["nodes_per_second_recent"]) else ""),
+        f"speed        {_speed_text(found)}; {workers_text(found['workers'])}",
         f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
         f"tables       {_memory_text(found)}",
         *([f"abstraction  {found['abstraction_problem']}"] if found["abstraction_problem"] else []),
@@ -213,6 +212,16 @@ def _run_text(found: dict[str, Any]) -> str:
     if last and last["exploitability_chips"] is None:
         lines.append(f"evaluation   {evaluation_text(last)}")
     return "\n".join(lines)
+
+
+def _speed_text(found: dict[str, Any]) -> str:
+    """Return the speed of a run's newest session, with the time that it covers."""
+    if found["nodes_per_second"] is None:
+        return "not measured yet"
+    recent = found["nodes_per_second_recent"]
+    minutes = "" if recent is None else f", {recent:,.0f} in its last minutes of training"
+    ago = duration_text(max(0.0, time.time() - found["speed_unix_seconds"]))
+    return f"{found['nodes_per_second']:,.0f} nodes/s in the newest session{minutes}, up to {ago} ago"
 
 
 def _memory_text(found: dict[str, Any]) -> str:

@@ -9,14 +9,17 @@ import rich_click as click
 
 from mccfr.common import signals
 from mccfr.common.signals import EXIT_RESUMABLE, SignalInterrupt
+from storage.damage import reading
 
 RESUME = "mccfr resume {}"
 
 
+@reading()
 def is_begun(directory: Path) -> bool:
     """Return whether a directory holds a run, or the runs of an experiment.
 
     It repeats `mccfr.runs.directory.run.is_run`, because a signal may have interrupted that module's import.
+    Raises `UnreadableError` if the system cannot tell.
     """
     places = [directory, *directory.glob("runs/*")]
     return any((place / "manifest.json").is_file() and (place / "config.toml").is_file() for place in places)

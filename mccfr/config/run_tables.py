@@ -88,6 +88,7 @@ class RunSettings(Table, frozen=True):
         return [
             ("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata"),
             ("exploitability_pot", unfit is None, unfit or ""),
+            *self.unused(strata is None, "without run.strata", "interval"),
         ]
 
     @property
@@ -140,7 +141,13 @@ class EvaluationConfig(Table, frozen=True):
             allowed = f"one of {', '.join(map(repr, known))}, or module:object{did_you_mean(self.method, known)}"
         else:
             there, allowed = 0 < len(self.method) == sum(name in METHODS for name in self.method), f"some of {METHODS}"
-        return [("method", there, allowed)]
+        unkept = not self.at_nodes and not self.at_iterations
+        return [("method", there, allowed), *self.unused(unkept, "without at_nodes or at_iterations", "keep")]
+
+    @property
+    def measures(self) -> bool:
+        """True if strategies are evaluated during a run."""
+        return bool(self.every_checkpoint or self.at_end or self.at_nodes or self.at_iterations)
 
     @property
     def chosen(self) -> Sequence[str]:
@@ -183,3 +190,10 @@ class Config(Table, frozen=True):
     evaluation: EvaluationConfig = EvaluationConfig()
     export: ExportConfig | None = None
     cluster: ClusterConfig = ClusterConfig()
+
+    def checks(self) -> list[Check]:
+        """Return the checks that concern several tables, with dotted keys."""
+        alone = self.cluster.unused(self.run.strata is None, "without run.strata", *ClusterConfig.__struct_fields__)
+        unmeasured = self.run.unused(not self.evaluation.measures, "where nothing is evaluated", "exploitability_pot")
+        tables = (("cluster", alone), ("run", unmeasured))
+        return [(f"{table}.{key}", good, allowed) for table, checks in tables for key, good, allowed in checks]

@@ -245,7 +245,14 @@ def _check(menu: Menu, game: MenuGame) -> None:
             _check_without_blinds(key, table)
     if game.first_street > 0 and not menu.limp:
         raise ValueError("game.menu.limp = False is not allowed in an endgame, which has no limps: leave it out")
-    for street in range(game.first_street, game.first_street + game.streets):
+    streets = range(game.first_street, game.first_street + game.streets)
+    for street, name in enumerate(STREET_NAMES):
+        if getattr(menu, name) is not None and street not in streets:
+            raise ValueError(f"game.menu.{name} is not allowed in a game without this street: leave it out")
+    for key, table in [(key, table) for player in PLAYER_NAMES for key, table in _tables(menu, streets[0], player)]:
+        if table.donk is not None and (len(streets) == 1 or table is not menu):
+            raise ValueError(f"{key}.donk has no effect on the game's first street, before which nobody bets")
+    for street in streets:
         for player in game.players if street != game.first_with_bet else ():
             key, texts = _bet_sizes(menu, street, player)[0]
             for text in texts:

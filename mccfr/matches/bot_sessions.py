@@ -1,6 +1,6 @@
 """Plays at servers and deals matches: implements `mccfr bot`, `mccfr dealer` and `mccfr play`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,14 +32,13 @@ from mccfr.matches.dealer import (
 )
 from mccfr.matches.dealer_connections import DealerPort, listening
 from mccfr.matches.dealer_seat import RemoteSeat, seat_all
-from mccfr.matches.gtowizard import AT_ONCE, WizardServer, finish_open, play_wizard_hands, read_key
+from mccfr.matches.gtowizard import AT_ONCE, UnknownResultError, WizardServer, finish_open, play_wizard_hands, read_key
 from mccfr.matches.hand_files.writing import PHHS, STARS, is_hands, write_hands
 from mccfr.matches.json_http import http_post
 from mccfr.matches.json_server_hand import check_game
 from mccfr.matches.match import figure_fields
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, PlayManner, holdem_of, open_player
-from mccfr.matches.preregistration import Declaration, Declare, declared_text
 from mccfr.matches.slumbot import SlumbotSession
 from mccfr.matches.socket_lines import FirstMessages
 from mccfr.matches.terminal_player import Ask, Tell, history, money_of, play_person
@@ -55,17 +54,15 @@ Say = Callable[[str], None]
 class ServerPlayer:
     """A hold'em player for tables of other programs.
 
-    game         its stacks and blinds
-    rules        the same game in the protocol's form
-    fingerprint  hash of its strategy, for declarations
-    another      creates another player of the same strategy, given a seed
+    game     its stacks and blinds
+    rules    the same game in the protocol's form
+    another  creates another player of the same strategy, given a seed
     """
 
     name: str
     player: Player
     game: HoldemGame
     rules: BettingRules
-    fingerprint: str = ""
     another: Callable[[int], Player] | None = None
 
     def players(self, count: int) -> list[Player]:
@@ -80,14 +77,12 @@ def guest(
     seed: int = 0,
     game: HoldemGame | None = None,
     *,
-    declare: bool = False,
     say: Say = lambda _: None,
 ) -> ServerPlayer:
     """Return a policy, run or program as a player of no-limit hold'em, with compiled kernels.
 
-    game     the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
-    declare  compute its fingerprint, which reads the whole strategy
-    say      told that kernels are compiled, which takes up to a minute and a half
+    game  the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
+    say   told that kernels are compiled, which takes up to a minute and a half
 
     Raises `ValueError` if the policy is for another game, and as `open_player`.
     """
@@ -103,12 +98,11 @@ def guest(
         if game is not None and _stakes(game) != _stakes(own):
             raise ValueError(f"{name} is for {game_text(own)}, and the table has {game_text(game)}")
         game = own
-    hashed = opened.contender.fingerprint() if declare else ""
 
     def another(seed: int) -> Player:
         return spec.player(betting, seed=seed)
 
-    found = ServerPlayer(name, another(seed), game, acpc_rules(game, name), hashed, another)
+    found = ServerPlayer(name, another(seed), game, acpc_rules(game, name), another)
     _prepare(found.player, say)
     return found
 
@@ -213,36 +207,7 @@ def record_text(record: dict[str, Any]) -> str:
         if record.get(f"{key}mean_mbb") is not None:
             low, high = record[f"{key}ci95_mbb"]
             text += f", {title}{record[f'{key}mean_mbb']:+.5g} mbb/g (95 %: {low:+.5g} to {high:+.5g})"
-    return text + declared_text(record)
-
-
-@contextmanager
-def declared_bot(
-    declare: Declare | None, player: ServerPlayer, what: Mapping[str, Any], names: tuple[str, ...] = ("chips",)
-) -> Iterator[dict[str, Any]]:
-    """Yield a dictionary for a bot's result, and add the verdict of its declaration, if there is one.
-
-    names  figures that may be declared
-
-    Raises as `Declaration`.
-    """
-    record = dict[str, Any]()
-    if declare is None:
-        yield record
-        return
-    said = Declaration(declare, {**what, "player": player.fingerprint, "name": player.name}, names)
-    player.player.reseed(said.seed)
-    with said.ended():
-        yield record
-        if record["mean_mbb"] is None:
-            raise ValueError("too few hands were played for what was declared")
-    figures = {}
-    for name in names:
-        key = "" if name == "chips" else f"{name}_"
-        mean, ends = record[f"{key}mean_mbb"], record[f"{key}ci95_mbb"]
-        if mean is not None:
-            figures[name] = (mean, None if ends is None else (ends[0], ends[1]))
-    record |= said.judged(figures)
+    return text
 
 
 def run_acpc_bot(
@@ -311,14 +276,14 @@ def run_gtowizard(
         if before := finish_open(players[0], player.rules, server):
             say(f"{before:,} hands that were in progress are played to their end, and not counted")
         for one in play_wizard_hands(players, player.rules, server, hands):
-            if one is None:
+            if isinstance(one, UnknownResultError):
+                say(f"{one}, and is not counted")
                 unseen += 1
                 continue
             recorder.add(one.hand._replace(number=len(recorder.hands)))
             scores.append(one.aivat)
             progress(len(recorder.hands))
         if unseen:
-            say(f"{unseen:,} hands ended while the line was cut, and are not counted")
             finish_open(players[0], player.rules, server)
     return recorder.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
 

@@ -11,7 +11,6 @@ from mccfr.matches.hand_files.writing import is_hands, write_hands
 from mccfr.matches.match import Figure, Match, figure_fields, match
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, holdem_of, open_player, table_names
-from mccfr.matches.preregistration import Declaration, Declare, declared_text
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from storage.atomic_outputs import check_output
@@ -30,14 +29,12 @@ def play_match(
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     log: Path | None = None,
     reporter: Reporter | None = None,
-    declare: Declare | None = None,
 ) -> dict[str, Any]:
     """Play a match and return the record of `mccfr match --json`.
 
     names    policies, runs or programs; results are the first one's
     manners  manner of play of each, if it is a policy or run
     log      file for the hands, no-limit hold'em only
-    declare  a declaration, in place of a seed
 
     Raises `ValueError` for an unknown name, two programs, different games, or too few hands.
     """
@@ -46,17 +43,7 @@ def play_match(
         for name, manner in zip(names, manners, strict=True):
             phases.phase(f"reading {name}")
             found.append(open_player(name, manner))
-        if declare is None:
-            return play_opened(found, hands, seed, effort=effort, log=log, reporter=phases)
-        if effort.seconds is not None:
-            raise ValueError("what is declared says how much is played: leave --budget out, and give --hands")
-        players = [one.contender.fingerprint() for one in found]
-        what = {"command": "match", "names": list(names), "players": players, "hands": hands}
-        declaration = Declaration(declare, what, tuple(_FIGURES))
-        phases.message(f"declared {declaration.digest}")
-        with declaration.ended():
-            record = play_opened(found, hands, declaration.seed, effort=effort, log=log, reporter=phases)
-        return record | declaration.judged({name: _figure_of(record, key)[1:] for name, key in _FIGURES.items()})
+        return play_opened(found, hands, seed, effort=effort, log=log, reporter=phases)
 
 
 def play_opened(
@@ -104,7 +91,7 @@ def match_text(record: Mapping[str, Any]) -> str:
     for title, key in zip(("chips", "all-ins by their mean", "AIVAT"), _FIGURES.values(), strict=True):
         unit, mean, (low, high) = _figure_of(record, key)
         found.append(f"{title:22} {mean:+.5g} {unit} (95 %: {low:+.5g} to {high:+.5g})")
-    return "\n".join(found) + declared_text(record)
+    return "\n".join(found)
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:

@@ -61,7 +61,7 @@ def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
 
 
 def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
-    """Raise `ValueError`, with amounts of the street, for the first action of a line that the tree has not."""
+    """Raise `ValueError` for the first action of a line that is not in the tree."""
     node, done = 0, ""
     for match in _TOKEN.finditer(line):
         token = match[0]
@@ -78,7 +78,10 @@ def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
 
 
 def _rewritten(line: str, start: LineStart, kind: str) -> str:
-    """Return a line with all amounts written as `kind`; a call ends a street unless it is the first action on it."""
+    """Return a line with all amounts written as `kind`.
+
+    A call ends a street unless it is the first action on it.
+    """
     (before, level), first, found = start, True, ""
     for match in _TOKEN.finditer(line):
         token = match[0]

@@ -2,13 +2,11 @@
 
 The page can also re-solve spots and play hands against the strategy.
 
-spots        answers queries about a strategy
-values       computes expected values
-solving      re-solves spots
-playing      deals hands against the strategy
+strategies   opens policies and runs for the page
+spot_view    answers queries about a strategy
 application  answers the page's HTTP requests
 server       serves them to this machine only
-static       the page, plain JavaScript and CSS that load nothing from elsewhere
+static       the page: plain JavaScript and CSS that load nothing from elsewhere
 """
 
 from mccfr.view.server import serve

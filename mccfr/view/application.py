@@ -35,13 +35,11 @@ MOST_RANGE = 20_000
 _MOST_SENTENCE = 500  # characters, because a refusal may repeat what was sent
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
 _FILES = {
-    "index.html": ("mccfr.view", _HTML),
-    "view.css": ("mccfr.view", _CSS),
-    "strategy.css": ("mccfr.report", _CSS),
-    "strategy.js": ("mccfr.report", _SCRIPT),
-    **{f"{name}.js": ("mccfr.view", _SCRIPT) for name in ("view", "train", "play", "typed", "review", "runouts")},
+    "index.html": _HTML,
+    **{f"{name}.css": _CSS for name in ("view", "strategy")},
+    **{f"{name}.js": _SCRIPT for name in ("strategy", "view", "train", "play", "typed", "review", "runouts")},
 }
-"""For each file, the package whose `static` folder holds it, and its content type."""
+"""Content types of the page's files."""
 _LONG = ("oop", "ip", "range", "locks")
 _Text, _Range = (Annotated[str, msgspec.Meta(max_length=most)] for most in (MOST_TEXT, MOST_RANGE))
 _Known = Mapping[str, type]
@@ -94,8 +92,7 @@ class Application:
             self._check_sender(environ)
             name = environ["PATH_INFO"].removeprefix("/") or "index.html"
             if environ["REQUEST_METHOD"] == "GET" and name in _FILES:
-                package, kind = _FILES[name]
-                return HTTPStatus.OK, kind, files(package).joinpath("static", name).read_bytes()
+                return HTTPStatus.OK, _FILES[name], files("mccfr.view").joinpath("static", name).read_bytes()
             found = self._answer(environ)
         except RefusedError as error:
             return refusal(error.status, str(error))

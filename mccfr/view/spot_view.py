@@ -230,11 +230,6 @@ class Spots:
         """Return the actions of a spot in their notation; raises as `spot`."""
         return [one.action for one in self._actions(self._ranges.follow(line, ""))]
 
-    def named(self, line: str, actions: Sequence[str]) -> list[str]:
-        """Return actions at a line in words; raises as `spot`."""
-        state = self._ranges.follow(line, "").state
-        return [self.step(state, action, line)["name"] for action in actions]
-
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """Return the fields of an action at a state of the real betting; `line` is the line before it."""
         answer = action_text(state, action, self._to_chips(state, action), self.money, self._rules)

@@ -20,7 +20,7 @@ from mccfr.matches.hand_files import hand_files
 from storage import checkpoint_writer, durable, hdf5_format, live_tables, mapping, run_lock
 from storage.block_tables import BlockStore, Partition
 from storage.checkpoint import open_checkpoint
-from storage.damage import UnreadableError
+from storage.damage import UnreadableError, UnsyncedError
 from storage.plain_arrays import write_arrays
 from storage.schema import ArraySpec
 
@@ -65,8 +65,8 @@ WRITERS = {
     checkpoint: ("fsync",),
     block: ("posix_fallocate", "pwrite", "fsync"),
     arrays: ("fsync",),
-    journal: ("fsync",),
-    locked: ("ftruncate", "pwrite", "flock"),
+    journal: ("fsync", "whole_lines_length"),
+    locked: ("ftruncate", "pwrite", "flock", "fstat"),
 }
 
 
@@ -81,14 +81,31 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         return listed(path)
 
+    def stale(path, *_):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(path))
+
     monkeypatch.setattr(os, "scandir", failing)
     for lists in (durable.adopt_tree, hand_files):
         with pytest.raises(OSError, match=f"{inner}"):
             lists(tmp_path / "outer")
     monkeypatch.setattr(os, "open", failing)
-    with pytest.raises(OSError, match=f"is not synced.*{inner}") as error:
+    with pytest.raises(UnsyncedError, match=f"is not synced.*{inner}"):
         durable.fsync_dir(inner)
-    assert not isinstance(error.value, PermissionError)
+    monkeypatch.setattr(os, "open", stale)
+    with pytest.raises(UnsyncedError, match=f"Stale file handle.*is not synced.*{inner}"):
+        durable.fsync_dir(inner)
+
+
+def test_a_folder_that_cannot_be_examined_is_unreadable(tmp_path, monkeypatch):
+    """A `PermissionError` of making a folder means bad input to the command line."""
+
+    def failing(path, **_):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "stat", failing)
+    for makes in (durable.make_dirs, lambda path: durable.making_dirs(path).__enter__()):
+        with pytest.raises(UnreadableError, match=f"{tmp_path}/a: Permission denied: nothing was changed"):
+            makes(tmp_path / "a")
 
 
 def test_a_stat_of_hdf5_that_fails_is_no_damage(tmp_path, monkeypatch):
@@ -125,7 +142,7 @@ def test_a_failed_call_names_its_file(tmp_path, monkeypatch, writer, call, form)
         folder, count = tmp_path / str(at), [0]
         folder.mkdir()
         with monkeypatch.context() as patch:
-            place = {"flock": run_lock.fcntl, "_mmap": mapping}.get(call, os)
+            place = {"flock": run_lock.fcntl, "_mmap": mapping, "whole_lines_length": durable}.get(call, os)
             done = getattr(place, call)
 
             def failing(*arguments, count=count, done=done, at=at):

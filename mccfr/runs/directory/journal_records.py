@@ -31,6 +31,7 @@ class _Metrics(msgspec.Struct):
     nodes_per_second: float
     iterations_per_second: float
     training_seconds: float
+    unix_seconds: float
     silent_workers: list[dict[str, Any]] = []
 
 

@@ -74,10 +74,15 @@ def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float 
     return (last["nodes_touched"] - before["nodes_touched"]) / spent if spent > 0 else None
 
 
-def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float) -> list[Mapping[str, Any]]:
-    """Return the metrics that `recent_speed` needs, in order, given metrics with the last first."""
+def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) -> list[Mapping[str, Any]]:
+    """Return the metrics that `recent_speed` needs, in order, given metrics with the last first.
+
+    since  time at which the session began, in seconds since 1970; metrics of earlier sessions are left out
+    """
     found: list[Mapping[str, Any]] = []
     for record in islice(metrics, _RECENT_LINES):
+        if record["unix_seconds"] < since:
+            break
         found.append(record)
         if found[0]["training_seconds"] - record["training_seconds"] >= seconds:
             break
@@ -104,12 +109,13 @@ def run_status(run: Run) -> dict[str, Any]:
     if newest is not None:
         check_own(run, newest)
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
-    metrics = _recent(run.backwards(METRICS), RECENT_SECONDS)
-    last = metrics[-1] if metrics else None
     running, worker = is_locked(run), worker_of(run)
+    ended, started = _session(run.backwards(JOURNAL))
+    is_starting = running and ended is not None
+    metrics = _recent(run.backwards(METRICS), RECENT_SECONDS, started["unix_seconds"] if started else 0.0)
+    last = metrics[-1] if metrics and not is_starting else None
     # Only while the run is running, the metrics may be newer than the newest checkpoint.
     counts = last if running and last and last["nodes_touched"] > saved["nodes_touched"] else saved
-    ended, started = _session(run.backwards(JOURNAL))
     state = ended["event"] if ended else "interrupted" if started else "stopped"
     trend = next(run.backwards(TRENDS), {})
     return {
@@ -125,7 +131,8 @@ def run_status(run: Run) -> dict[str, Any]:
         "workers": started["workers"] if started else run.config.run.workers,
         "nodes_per_second": last["nodes_per_second"] if last else None,
         "iterations_per_second": last["iterations_per_second"] if last else None,
-        "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS),
+        "nodes_per_second_recent": recent_speed(metrics, RECENT_SECONDS) if running and last else None,
+        "speed_unix_seconds": last["unix_seconds"] if last else None,
         "checkpoint": newest.number if newest else None,
         "tables_bytes": _tables_bytes(run) if newest is None else sum(spec.nbytes for spec in newest.specs),
         "silent_workers": last.get("silent_workers", []) if running and last else [],

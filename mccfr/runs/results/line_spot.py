@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+from abstraction.cards import plain_text
 from mccfr.config.game_tables import GameConfig, HoldemGame, HoldemSubgame
+from mccfr.config.spot_table import STREETS
 from mccfr.config.toml_files import config_from
 from mccfr.config.value_limits import share_text
 from mccfr.games.holdem_subgame import FILE_STACK
@@ -95,7 +97,7 @@ def spot_behind(
     }
     if (rake := source.game.rake) is not None:
         game |= {"rake": share_text(rake.share)} | ({"rake_cap": rake.cap} if isfinite(rake.cap) else {})
-    return game, _menu_behind(config, street_line(found.line, start))
+    return game, _menu_behind(config, street_line(found.line, start), len(plain_text(board)) // 2 - 2)
 
 
 def game_config(path: Path) -> GameConfig:
@@ -123,11 +125,16 @@ def whole_stack(config: HoldemGame | HoldemSubgame) -> float:
     return config.stack or FILE_STACK
 
 
-def _menu_behind(config: HoldemGame | HoldemSubgame, line: str) -> dict[str, Any]:
-    """Return the game's menu after a line; the prefix of its added and removed lines is cut off."""
+def _menu_behind(config: HoldemGame | HoldemSubgame, line: str, first: int) -> dict[str, Any]:
+    """Return the menu from street `first` on; the prefix of added and removed lines is cut off."""
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")
     for key in ("add", "remove"):
         whole = [each.replace("/", "") for each in menu[key]]
         menu[key] = [each[len(start) :] for each in whole if each.startswith(start) and len(each) > len(start)]
-    return {key: value for key, value in menu.items() if key not in ("preflop", "limp")}
+    if first == len(STREETS) - 1:
+        menu.pop("donk", None)  # nobody bets before a river on which the spot begins
+    for table in (street := menu.get(STREETS[first], {}), street.get("button"), street.get("big_blind")):
+        if table:
+            table.pop("donk", None)
+    return {key: value for key, value in menu.items() if key not in (*STREETS[:first], "limp")}

@@ -54,7 +54,7 @@ def _training(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
     for line in metrics:
         values = {key: line[key] for key in ("nodes_per_second", "iterations_per_second", "period", "iterations")}
         values["silent_workers"] = len(line.get("silent_workers", ()))
-        yield line.get("unix_seconds", 0.0), line["nodes_touched"], values
+        yield line["unix_seconds"], line["nodes_touched"], values
 
 
 def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
@@ -79,7 +79,7 @@ def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, A
         against = record.get("against")
         values[f"{under}value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]
         known = {tag: value for tag, value in values.items() if value is not None}
-        yield metrics[place].get("unix_seconds", 0.0), record["nodes_touched"], known
+        yield metrics[place]["unix_seconds"], record["nodes_touched"], known
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -360,7 +360,9 @@ class Session:
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
         """Return exploitability as a share of the pot, if the run ends by it; otherwise {}."""
         has_goal, found = self._settings.goal is not None, record.get("exploitability_chips")
-        return {"exploitability_pot": found / self._game.pot_chips} if has_goal and found is not None else {}
+        if not has_goal or found is None or record.get("bound") == "lower":
+            return {}
+        return {"exploitability_pot": found / self._game.pot_chips}
 
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
         """Return whether an evaluation has reached the required exploitability."""

@@ -35,10 +35,7 @@ from storage import free_space
 SPOT = "--oop AA,QJs --ip KK,T9s --pot 40 --stack 20 --workers 0"
 SOLVE = "--nodes 9|--iterations 8|--time 0s|--force"
 CLUSTER = f"{SOLVE}|--workers 1|--replace"
-BOT = (
-    "--purify|--threshold 10%|--resolve river|--seed 7|--log l|--silence 9s|--declare d|--expect x|"
-    "--declare d --expect 'chips low > 0'"
-)
+BOT = "--purify|--threshold 10%|--resolve river|--seed 7|--log l|--silence 9s"
 CASES = {
     "abstraction bucket A --hand AsKd": "--hand 2c2d|--board QsJh2h",
     "abstraction build quick": "--out there|--workers 1|--replace",
@@ -57,7 +54,7 @@ CASES = {
     "--names a,b|--host h|--port 1|--wait 9s|--response 9s|--per-hand 9s|--seed 7|--log l|--phhs h.phhs",
     "dealer --with kuhn-policy": "--purify|--threshold 10%",
     "evaluate kuhn": "--method abstract|--checkpoint 1|--against kuhn-policy|--against-checkpoint 9|--average sd|"
-    "--against-average sd|--abstraction no|--against-abstraction no|--strategy uniform|--declare d|--expect x|--from 0|"
+    "--against-average sd|--abstraction no|--against-abstraction no|--strategy uniform|--from 0|"
     "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s",
     "evaluate leduc --method head-to-head": "--against leduc-policy|--boards 3|--seed 3|--resolve river",
     "evaluate leduc --method lbr": "--setting 1|--hands 100|--hands 100 --keep k|--budget 0.1s|--seed 3|--workers 2",
@@ -71,8 +68,8 @@ CASES = {
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
     "games kuhn": "",
-    "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 1s|--keep k|--log l.phhs|"
-    "--purify|--threshold 30%|--against-purify|--against-threshold 30%|--declare d|--expect x",
+    "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
+    "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
@@ -173,7 +170,7 @@ def at(world, tmp_path, monkeypatch, capsys):
     """Run a command line in a copy of the world, and return its status, its output and what it has written."""
     recorded = {"a": "A", "b": "B", "hands": 0, "pairs": None, "chips": 0, "mean_mbb": 9.0, "ci95_mbb": [8.0, 10.0]}
     recorded |= {"aivat_mean_mbb": None, "aivat_ci95_mbb": None}
-    player = SimpleNamespace(fingerprint="", name="A", player=SimpleNamespace(reseed=told), game=HoldemGame())
+    player = SimpleNamespace(name="A", game=HoldemGame())
     made = SimpleNamespace(replaced=lambda: ["flop"], build=lambda replace: told(replace) or [])
     bucket = {"street": "flop", "bucket": 1, "features": "ehs"}
     opened = SimpleNamespace(info=lambda: {"flop": {"buckets": 1, "recipe": {"features": "ehs"}}})

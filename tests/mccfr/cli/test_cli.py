@@ -1,11 +1,15 @@
 """The command line: exit status, error messages, JSON output, the steps from solve to query."""
 
+import errno
 import resource
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from commands import answer, call, refusal
+from small_games import small_recipe
 
+from abstraction import build
 from storage import free_space
 
 
@@ -177,3 +181,47 @@ def test_input_that_ends_is_no_signal(capsys, monkeypatch, error, status):
     monkeypatch.setattr("mccfr.games.registry.catalogue", fail)
     ended = call(capsys, "games")
     assert ended.status == status and ("the input ended too soon" in ended.err) is (status == 1)
+
+
+@pytest.mark.parametrize("is_examined", [True, False])
+def test_a_permission_error_is_bad_input_only_outside_of_an_artefact(tmp_path, capsys, monkeypatch, is_examined):
+    """Also of an abstraction that has no street yet, and where the system cannot tell."""
+    out, stat = tmp_path / "cards", Path.stat
+    small_recipe(tmp_path / "cards.toml")
+
+    def failing(path, **how):
+        if out in path.parents:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **how)
+
+    def refusing(*_, **__):
+        (out / "journal.jsonl").touch()
+        if not is_examined:
+            monkeypatch.setattr(Path, "stat", failing)
+        raise PermissionError(errno.EACCES, "Permission denied", str(out / "journal.jsonl"))
+
+    monkeypatch.setattr(build, "commit", refusing)
+    ended = call(capsys, "abstraction", "build", tmp_path / "cards.toml")
+    assert (ended.status, ended.err.splitlines()[-1]) == (1, f"mccfr: {out}/journal.jsonl: Permission denied")
+    monkeypatch.undo()
+
+    def unwritable(path, *_, **__):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", unwritable)
+    assert call(capsys, "abstraction", "build", tmp_path / "cards.toml", "--out", tmp_path / "other").status == 2
+
+
+def test_a_place_that_cannot_be_examined_is_no_bad_input(tmp_path, capsys, monkeypatch):
+    """Before a command that trains begins, it looks for a run."""
+    stat = Path.stat
+
+    def failing(path, **how):
+        if path == tmp_path:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, **how)
+
+    monkeypatch.setattr(Path, "stat", failing)
+    ended = call(capsys, "cluster", "local", tmp_path)
+    told = f"mccfr: {tmp_path}: Permission denied: nothing was changed; run the command again\n"
+    assert (ended.status, ended.err) == (1, told)

@@ -43,9 +43,6 @@ def writers(run, path):
         "bot --log": (*NOBODY, closed_port(), "--patience", "0s", "--log", path),
         "evaluate --keep": ("evaluate", run, "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", path),
         "match --keep": ("match", run, "always-call", "--hands", 200, "--keep", path),
-        "match --declare": (
-            *("match", run, "always-call", "--hands", 200, "--declare", path, "--expect", "chips low > 0"),
-        ),
         "review --keep": ("review", run, "--policy", run, "--keep", path),
         "export": ("export", run, path, "--replace"),
         "export csv": ("export", run, path, "--format", "csv", "--replace"),
@@ -107,7 +104,7 @@ def test_what_is_not_ours_is_refused_by_one_sentence_and_stays(capsys, run, tmp_
         assert "another name" in ended.err and state(folder) == before, kind.__name__
 
 
-@pytest.mark.parametrize("name", sorted(writers(Path(), Path()).keys() - {"match --declare"}))
+@pytest.mark.parametrize("name", sorted(writers(Path(), Path())))
 def test_a_failing_command_leaves_no_files_of_its_own(capsys, run, tmp_path, name):
     for at in (1, 2, 3, 5):
         path = tmp_path / "new" / "mine" if name.startswith("export") else tmp_path / "mine"

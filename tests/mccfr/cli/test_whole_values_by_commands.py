@@ -1,7 +1,7 @@
 """Whole documents, and each of their top-level values, replaced by null, [], 5, "x" and true: commands refuse them.
 
 The documents are manifests and states of runs and policies, sealed again, and files that commands write for themselves:
-match logs, declarations, `--keep` files, hands.  A command that reads one ends with status 0, or with status 1 or 2 and
+match logs, `--keep` files, hands.  A command that reads one ends with status 0, or with status 1 or 2 and
 one sentence.  The fast suite draws six places of each document, a value and a command; the slow one takes all.
 
 Shows:
@@ -59,7 +59,6 @@ LOG = plan(hands=2)
 KEPT = {
     "match": ("match", "policy", "always-call", "--hands", 200, "--keep", "file"),
     "evaluate": ("evaluate", "policy", "--method", "lbr", "--hands", 100, "--workers", 1, "--keep", "file"),
-    "declare": ("match", "policy", "always-call", "--hands", 200, "--declare", "file", "--expect", "chips low > 0"),
     "dealer": ("dealer", "--with", "random", "--with", "min-raise", "--hands", 2, "--log", "file"),
 }
 """Commands that write a file of lines and read it when they are called again."""

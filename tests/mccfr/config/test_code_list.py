@@ -133,6 +133,9 @@ def test_no_verb_runs_a_strangers_module(own, taken, tmp_path, capsys, monkeypat
         ended = call(capsys, *verb)
         assert ended.status == 2 and "bluffs" not in sys.modules and not mark.exists(), (verb, ended)
         assert ended.err.count("\n") == 1 and "Traceback" not in ended.err, (verb, ended)
+    view = [sys.executable, "-m", "mccfr", "view", run, "--no-browser", "--port", str(taken)]
+    ended = subprocess.run(view, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and "--code DIR" in ended.stderr and not mark.exists(), ended
     for verb in ("verify", run), ("status", run), ("status", archive):
         assert command(*verb) == 0 and not mark.exists(), verb
     assert "--code DIR" in refusal(capsys, "query", run, "")

@@ -157,7 +157,7 @@ def test_the_number_of_bets_counts_the_blind_and_nothing_where_there_is_none():
 BAD = {
     "game.menu is for no-limit poker": {"raise_sizes": [2, 4], "max_raises": [2, 2]},
     "leave out raise_sizes and max_raises, or the menu": {"max_raises": [2, 2]},
-    "game.menu.turn is not allowed in a game of 2 streets": {"menu": {"turn": {"first": ["1p"]}}},
+    "game.menu.turn is not allowed in a game without this street": {"menu": {"turn": {"first": ["1p"]}}},
     "with game.menu there are at most 4 streets": {"board_cards": [0, 1, 1, 1, 1], "ranks": 6},
     "game.menu: bet size '2bb' is not allowed with game.antes": {"menu": {"first": ["2bb"]}, "antes": [1, 1]},
     "game.menu.limp = False is not allowed with game.antes": {"menu": {"limp": False}, "antes": [1, 1]},

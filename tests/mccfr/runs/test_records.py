@@ -10,7 +10,8 @@ from mccfr.runs.directory.run import JOURNAL, METRICS
 from mccfr.runs.session.journals import Journals
 from storage import durable
 
-METRIC = {"iterations": 1, "period": 1, "nodes_per_second": 1.0, "iterations_per_second": 1.0, "training_seconds": 1.0}
+SPEEDS = {"nodes_per_second": 1.0, "iterations_per_second": 1.0}
+METRIC = {"iterations": 1, "period": 1, **SPEEDS, "training_seconds": 1.0, "unix_seconds": 1.0}
 
 
 def line(nodes):

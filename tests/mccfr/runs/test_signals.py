@@ -7,11 +7,7 @@ Shows:
 * Signals to all worker processes, and SIGHUP under `nohup`, do not end a run
   (test_signals_to_workers_and_an_ignored_hangup_end_nothing)
 * A closed terminal ends a run with a checkpoint (test_a_terminal_that_goes_away)
-* A signal leaves a pending evaluation to the next session (test_a_signal_leaves_an_evaluation_to_the_next_session)
-* A signal during an evaluation loses no work, however long the last checkpoint takes
-  (test_a_checkpoint_is_awaited_although_an_evaluation_is_left)
 * Other commands end with 128 plus the number of the signal (test_every_signal_at_every_moment)
-* If threads cannot be started, the exit status is 1, although OpenBLAS raises SIGINT (test_no_threads_is_status_1)
 """
 
 import os
@@ -21,30 +17,20 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue
-from threading import Event
 from typing import NamedTuple
 
 import pytest
-from click.exceptions import Exit
-from commands import call
 from forked_commands import Forking
 from sessions import go, make, wait_for
 
-from mccfr.cli import stopping
-from mccfr.common import signals
 from mccfr.common.signals import SIGNALS
-from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, LOCK, METRICS, is_run, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.checkpoint_evaluator import Evaluator
-from mccfr.runs.session import training_session
-from storage import checkpoint_writer
 from storage.run_lock import noted
 
 MCCFR = (sys.executable, "-m", "mccfr")
@@ -178,11 +164,32 @@ MOMENTS = {
     "export, it writes": Moment("export", exists("policy", ".tmp-policy-*")),
     "evaluate, 0.02 s": Moment("evaluate", handled, 0.02),
     "view, it serves": Moment("view", exists("errors", text="http")),
+    "exploit, 0.3 s": Moment("exploit", handled, 0.3),
+    "exploit, 2 s": Moment("exploit", handled, 2.0),
+    "match, 0.3 s": Moment("match", handled, 0.3),
+    "match, 2 s": Moment("match", handled, 2.0),
+    "compare, the first line": Moment("compare", handled, imports=True),
+    "compare, training": Moment("compare", phase("training"), 0.1),
+    "compare, a measurement": Moment("compare", line(EVALUATIONS, "{")),
+    "build, it begins": Moment("build", exists("run/build.lock")),
+    "build, 1 s later": Moment("build", exists("run/build.lock"), 1.0),
 }
-ENDS = {"none": "128 + N", "stopped": "75", "finished": "75 or 0", "read": "128 + N or 0"}
+ENDS = {"none": "128 + N", "stopped": "75", "finished": "75 or 0", "read": "128 + N or 0", "built": "128 + N"}
 """Exit status by the state of the run afterwards, as in docs/server.md; "read": commands that train nothing."""
-READING = {"export": ["policy"], "evaluate": [], "view": ["--no-browser", "--port", "0"]}
+READING = {
+    "export": ["policy"],
+    "exploit": ["policy", "--share", "50%", "--to", "0.00001%"],
+    "evaluate": [],
+    "match": ["always-call", "--hands", ENDLESS],
+    "view": ["--no-browser", "--port", "0"],
+}
 """Commands that train nothing, and what follows the run."""
+COMPARED = """
+[compare]
+points = 2
+last = 1_000_000_000
+variant = [{name = "a", set = []}]
+"""
 
 
 def command_of(kind, folder, template):
@@ -194,11 +201,16 @@ def command_of(kind, folder, template):
         return ["resume" if kind == "again" else kind, run, *more], run
     if kind == "cards":
         return ["solve", "hunl-quick", "--run", run], run
+    if kind == "build":
+        return ["abstraction", "build", "quick", "--out", run], run
     if kind == "strata":
         text = STRATA
     else:
         nodes = 100_000 if kind == "limit" else ENDLESS
         text = LEDUC.format(workers=int(kind == "worker"), nodes=nodes, out=folder / "policy")
+    if kind == "compare":
+        (folder / "leduc.toml").write_text(text.partition("[export]")[0] + COMPARED)
+        return ["compare", folder / "leduc.toml", folder / "out"], folder / "out/runs/a-0"
     (folder / "leduc.toml").write_text(text)
     return ["solve", folder / "leduc.toml", "--run", run], run
 
@@ -247,13 +259,20 @@ def check(sent, numbers, kind="new"):
     text = f"{sent.status}: {sent.errors}"
     assert "Traceback" not in sent.errors and "Exception ignored" not in sent.errors, text
     assert not any(Path(path).exists() for path in sent.tables), text
-    assert not [path.name for path in sent.run.parent.iterdir() if path.name.startswith(".tmp-")], text
+    assert not [*sent.run.parent.glob(".tmp-*")], text
     if kind in READING:
         return check_reading(sent, numbers, kind)
+    if kind == "build":
+        assert sent.status - 128 in numbers and f"stopped by signal {sent.status - 128}\n" in sent.errors, text
+        assert not [*sent.run.rglob(".tmp-*")], text
+        return "built"
+    given, by = sent.run, f"mccfr resume {sent.run}"
+    if kind == "compare":
+        given, by = sent.run.parents[1], "the same command"
     if not is_run(sent.run):
         first = sent.status - 128  # of signals that wait together, Python calls the handler of the lowest first
         assert first in numbers, text
-        assert f"mccfr: stopped by signal {first} before there was a run in {sent.run}" in sent.errors, text
+        assert f"mccfr: stopped by signal {first} before there was a run in {given}" in sent.errors, text
         return "none"
     run = open_run(sent.run)
     status, said = run_status(run), sent.errors.splitlines()
@@ -263,7 +282,7 @@ def check(sent, numbers, kind="new"):
     else:
         assert sent.status == 75, text
         assert any(f"mccfr: stopped by signal {int(number)}" in said[-1] for number in numbers), text
-        assert f"continue with: mccfr resume {sent.run}" in said[-1], text
+        assert f"continue with: {by}" in said[-1], text
         assert status["state"] in ("stopped", "finished"), (status["state"], text)
     reported = max((record["nodes_touched"] for record in run.read(METRICS)), default=0)
     assert status["nodes_touched"] >= reported, (reported, status, text)
@@ -275,7 +294,7 @@ def check_reading(sent, numbers, kind):
     """The end of a command that trains nothing: its whole result, or nothing."""
     text, made = f"{sent.status}: {sent.errors}", (sent.run.parent / "policy").exists()
     if sent.status == 0:
-        assert kind != "view" and made == (kind == "export"), text
+        assert kind != "view" and made == (kind in ("export", "exploit")), text
     else:
         first = sent.status - 128
         assert first in numbers and not made, text
@@ -374,112 +393,3 @@ def test_a_terminal_that_goes_away(tmp_path):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 75
     status = run_status(open_run(run))
     assert status["state"] == "stopped" and status["checkpoint"] and problems_of(run) == []
-
-
-# --- what a signal leaves undone ---
-
-
-@pytest.mark.parametrize("tells", [True, False], ids=["in steps", "in one step"])
-def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, monkeypatch, tells):
-    """The stop waits neither for one that counts its steps nor for one that is in a long kernel."""
-    run, began, evaluate = make(tmp_path / "run", nodes=50_000, evaluation={"at_end": True}), [], Evaluator.evaluate
-
-    def slow(self, strategy):
-        began.append(time.monotonic())
-        os.kill(os.getpid(), signal.SIGTERM)
-        for step in range(600):
-            time.sleep(0.1)
-            if tells:
-                report_step("board", step, 600)
-        return evaluate(self, strategy)
-
-    monkeypatch.setattr(Evaluator, "evaluate", slow)
-    ended = call(capsys, "resume", run.directory)
-    took = time.monotonic() - began[0]
-    monkeypatch.undo()
-    assert ended.status == 75 and took < 50, (took, ended.err)
-    left = "the evaluation that is due was not done: the next session does it, or do it now with: mccfr evaluate"
-    assert f"{left} {run.directory}" in ended.err
-    assert run_status(run)["state"] == "stopped" and run.read(EVALUATIONS) == []
-    nodes = run_status(run)["nodes_touched"]
-    outcome = go(run)
-    assert outcome.evaluated and [each["nodes_touched"] for each in run.read(EVALUATIONS)] == [nodes]
-    assert run_status(run)["state"] == "finished"
-
-
-def test_an_evaluation_at_a_point_is_made_up_for(tmp_path, monkeypatch):
-    run = make(
-        tmp_path / "run", nodes=60_000, evaluation={"at_nodes": [20_000], "at_end": False, "every_checkpoint": False}
-    )
-    evaluate = Evaluator.evaluate
-
-    def stopped(self, strategy):
-        os.kill(os.getpid(), signal.SIGTERM)
-        wait_for(lambda: report_step("board", 0, 1))
-
-    monkeypatch.setattr(Evaluator, "evaluate", stopped)
-    assert go(run).evaluation_due and run.read(EVALUATIONS) == []
-    monkeypatch.setattr(Evaluator, "evaluate", evaluate)
-    assert go(run).signal is None
-    assert [20_000 <= each["nodes_touched"] < 22_000 for each in run.read(EVALUATIONS)] == [True]
-
-
-def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkeypatch):
-    """The evaluation is in a long step, and the last checkpoint takes longer than that step is awaited."""
-    points = {"at_nodes": [20_000], "at_end": False, "every_checkpoint": False}
-    run, over, commit = make(tmp_path / "run", evaluation=points), Event(), checkpoint_writer.commit
-
-    def stopped(self, strategy):
-        os.kill(os.getpid(), signal.SIGTERM)
-        over.wait(60)
-
-    def slow(*arguments, **options):
-        time.sleep(0.5)
-        return commit(*arguments, **options)
-
-    monkeypatch.setattr(Evaluator, "evaluate", stopped)
-    monkeypatch.setattr(checkpoint_writer, "commit", slow)
-    monkeypatch.setattr(training_session, "_LEAVE_SECONDS", 0.1)
-    outcome = go(run)
-    over.set()
-    assert outcome.signal == signal.SIGTERM and outcome.evaluation_due and outcome.totals.nodes >= 20_000
-    assert run_status(run)["nodes_touched"] == outcome.totals.nodes and run_status(run)["state"] == "stopped"
-
-
-# --- other commands ---
-
-
-def test_what_a_signal_left_incomplete_is_not_reported(capsys):
-    """Python would print a warning or a traceback below the sentence on the signal, as of zarr's event loop."""
-
-    class Loop:
-        def __del__(self):
-            raise AttributeError("no socket yet")
-
-    async def opened():
-        pass
-
-    left = [opened(), Loop()]
-    with warnings.catch_warnings(record=True) as reported, signals.command_line():
-        with pytest.raises(Exit):
-            stopping._end(75, "stopped")
-        left.clear()
-    assert not reported and "no socket yet" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("threads", ["2", pytest.param("1", marks=pytest.mark.slow)])
-def test_no_threads_is_status_1(tmp_path, threads):
-    """Exit with 1 if OpenBLAS raises SIGINT during numpy's import; status 75 would repeat the command.
-
-    If numpy needs no threads, the command's own are the first to fail.
-    """
-    able = ["--inh-caps=+dac_read_search,+dac_override", "--ambient-caps=+dac_read_search,+dac_override"]
-    other_user = ["setpriv", "--reuid=65534", "--clear-groups", *able] if os.geteuid() == 0 else []
-    if other_user and subprocess.run([*other_user, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("another user cannot be had here")
-    command = ["bash", "-c", 'ulimit -u 1; exec "$@"', "-", *other_user, *MCCFR, "solve", "kuhn"]
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads}
-    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
-    assert ended.returncode == 1, ended.stderr
-    assert "mccfr: no thread can be started: the limit on processes" in ended.stderr, ended.stderr
-    assert "ulimit -u: 1" in ended.stderr

@@ -4,9 +4,11 @@ Shows:
 
 * A session that ends by an error has the state failed, with the reason (test_status_of_a_failed_session_has_the_reason)
 * A run whose card abstraction was moved still has a status (test_status_reports_a_moved_abstraction)
+* A speed is that of the newest session, with its age (test_status_says_which_time_its_speed_covers)
 """
 
 import errno
+import time
 
 from commands import answer, call, command
 from refusals import refused
@@ -14,6 +16,7 @@ from sessions import go, make, trained
 from small_games import small_recipe
 
 from abstraction.build import Builder
+from mccfr.runs.directory.run import JOURNAL, METRICS, lock
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.session import pools
 
@@ -58,3 +61,30 @@ def test_status_reports_a_moved_abstraction(tmp_path, capsys):
     assert "finished" in listed and f"small: {tmp_path / 'cards'} is not an abstraction" in listed
     assert call(capsys, "resume", run).status == 2
     assert answer(capsys, "status", run, "--abstraction", tmp_path / "moved") == whole
+
+
+def test_status_says_which_time_its_speed_covers(tmp_path, capsys):
+    """Speeds of earlier sessions are not shown for one that starts; that of the last minutes is of a running one."""
+    run = trained(make(tmp_path / "run"), iterations=200)
+
+    def shown():
+        text = call(capsys, "status", run.directory).out
+        return run_status(run), next(line[13:] for line in text.splitlines() if line.startswith("speed"))
+
+    status, speed = shown()
+    assert status["nodes_per_second"] > 0 and status["nodes_per_second_recent"] is None
+    assert f"{status['nodes_per_second']:,} nodes/s in the newest session, up to " in speed
+    last = run.read(METRICS)[-1]
+    with lock(run):
+        assert shown()[0]["nodes_per_second"] is None
+        run.append(JOURNAL, {"event": "started", "workers": 0, "unix_seconds": time.time()})
+        status, speed = shown()
+        assert (status["nodes_per_second"], status["speed_unix_seconds"]) == (None, None)
+        assert speed.startswith("not measured yet;")
+        for seconds in (5, 10):
+            more = {"nodes_touched": last["nodes_touched"] + 200 * seconds, "nodes_per_second": 300}
+            run.append(METRICS, last | more | {"training_seconds": seconds, "unix_seconds": time.time()})
+        assert shown()[1].startswith("300 nodes/s in the newest session, 200 in its last minutes of training, up to ")
+    status, speed = shown()
+    assert status["state"] == "interrupted" and status["nodes_per_second_recent"] is None
+    assert speed.startswith("300 nodes/s in the newest session, up to ")

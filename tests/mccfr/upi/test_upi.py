@@ -257,6 +257,11 @@ def test_scripts_are_run_line_by_line(tmp_path):
         ("load_tree nowhere", "nowhere: No such file"),
         ("go 3 hours", "'hours' is no unit"),
         ("go x", "go takes a number"),
+        ("go 2.5 steps", "2.5 is no whole number of steps"),
+        ("set_rake 2 1", "set_rake takes a share below 1"),
+        ("set_rake 0.05 0", "set_rake takes a share below 1"),
+        ("set_threads 0.5", "set_threads takes a whole number up to 1024"),
+        ("set_threads 2000", "set_threads takes a whole number up to 1024"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(river, line, sentence):

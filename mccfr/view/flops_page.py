@@ -22,8 +22,8 @@ _is_report = contains(_GENERATOR.encode(), 1000)
 
 
 def _static(*names: str) -> str:
-    """Return styles or scripts as one text; those of `strategy` are shared with the page of `mccfr view`."""
-    return "\n".join(files("mccfr.report").joinpath("static", name).read_text("utf-8") for name in names)
+    """Return styles or scripts as one text; those of `strategy` serve the page of `mccfr view` as well."""
+    return "\n".join(files("mccfr.view").joinpath("static", name).read_text("utf-8") for name in names)
 
 
 def _write(out: Path, title: str, found: FlopReport, tables: Mapping[str, Table]) -> None:

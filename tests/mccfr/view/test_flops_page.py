@@ -12,9 +12,9 @@ from random_policy import policy
 from mccfr.config.game_tables import Menu
 from mccfr.evaluation.flop_values import flop_report, some_flops
 from mccfr.policy.strategy_profile import Profile
-from mccfr.report.flops import FLOPS_PAGE
 from mccfr.runs.results.flop_tables import tables_of
 from mccfr.tables.strategy import tabulate
+from mccfr.view.flops_page import FLOPS_PAGE
 from storage.atomic_outputs import check_output
 
 ROWS = "[...document.querySelectorAll('#flops tbody tr')].map((row) => [...row.cells].map((one) => one.textContent))"

@@ -1,1 +1,0 @@
-"""Reports: a betting line on all flops as one HTML file."""
