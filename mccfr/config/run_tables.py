@@ -14,7 +14,7 @@ from mccfr.config.game_tables import GameConfig
 from mccfr.config.memory_sizes import bytes_of
 from mccfr.config.solver_tables import ExternalSamplingConfig, SolverConfig
 from mccfr.config.table_base import Above0, Check, Natural, Positive, Table
-from mccfr.config.value_limits import did_you_mean
+from mccfr.config.value_limits import did_you_mean, share_of, share_problem
 
 
 class AbstractionConfig(Table, frozen=True):
@@ -75,7 +75,7 @@ class RunSettings(Table, frozen=True):
     nodes: Natural | None = None
     iterations: Natural | None = None
     seconds: Annotated[float, Meta(ge=0)] | None = None
-    exploitability_pot: Above0 | None = None  # stop when an evaluation finds at most this share of the pot at the root
+    exploitability_pot: str | float | None = None  # "0.3%": stop at an evaluation of at most this share of the pot
     checkpoint_seconds: Above0 = 600.0
     checkpoint_nodes: Positive | None = None
     keep_checkpoints: Positive = 3
@@ -83,10 +83,18 @@ class RunSettings(Table, frozen=True):
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
         strata, blocks = self.strata, self.blocks
+        goal = self.exploitability_pot
+        unfit = None if goal is None else share_problem(goal) or (None if share_of(goal) else "above 0")
         return [
             ("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata"),
+            ("exploitability_pot", unfit is None, unfit or ""),
             *self.unused(strata is None, "without run.strata", "interval"),
         ]
+
+    @property
+    def goal(self) -> float | None:
+        """Exploitability that ends the run, as a share of the pot at the root; None: no such end."""
+        return None if self.exploitability_pot is None else share_of(self.exploitability_pot)
 
 
 AUTO = "auto"

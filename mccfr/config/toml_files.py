@@ -56,7 +56,7 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """
     try:
         with reading(path):
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ValueError(
             f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"

@@ -54,7 +54,8 @@ def poker(config: PokerGame) -> Game:
     """
     rules, menu, streets = small_rules(config), config.menu, len(config.board_cards)
     if menu is not None:
-        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **line_edits(menu))
+        edits = line_edits(menu, rules.line_start)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **edits)
         _check_limp(menu, rules)
     else:
         targets = _limit_targets(config, streets) if config.raise_sizes else _no_limit_targets(config, streets)

@@ -15,7 +15,7 @@ from abstraction.cards import COMBO_COUNT, combo_text
 from abstraction.range_notation import read_range
 from mccfr import __version__
 from mccfr.config.game_tables import HoldemSubgame
-from mccfr.config.value_limits import shown
+from mccfr.config.value_limits import share_text, shown
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_target
@@ -142,7 +142,7 @@ class UpiSession:
             raise ValueError("a tree needs set_board, set_pot and set_eff_stack before it")
         ranges = dict(zip(("oop", "ip"), self._ranges, strict=True))
         added = bets(self._lines, self._pot / 2)
-        raked = {"rake": self._rake, "rake_cap": self._rake_cap} if self._rake else {}
+        raked = {"rake": share_text(self._rake), "rake_cap": self._rake_cap} if self._rake else {}
         return {
             "board": self._board,
             "ranges": ranges,

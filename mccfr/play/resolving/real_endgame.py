@@ -19,12 +19,12 @@ from mccfr.games.betting import BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import MenuGame, menu_targets
 
-MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold=0.5)
+MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold="50%")
 """Three bet sizes, pot-size raises; above half the stack all-in.
 
 All-in is no size of its own: all-ins into small pots converge slowest, and facing one the player re-solves.
 """
-TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold=0.5)
+TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold="50%")
 """If a street follows, whose bets multiply with its cards: pot size and one raise."""
 _LISTED = 2  # most streets for lossless buckets, the first included
 

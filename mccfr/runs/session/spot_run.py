@@ -14,6 +14,7 @@ from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
 from mccfr.config.spot_table import STREETS, locks_of, sizes_of, spot_document, spot_menu
 from mccfr.config.toml_files import check_overrides, config_from, override, parse_override
+from mccfr.config.value_limits import share_text
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import dropped_text, spot_endgame
 from mccfr.runs.directory.identity import identity_document
@@ -92,6 +93,8 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
         given["donk"] = sizes_of(given["donk"])
     if "locks" in given:
         given["locks"] = locks_of(given["locks"])
+    if "rake" in given:
+        given["rake"] = share_text(given["rake"])
     game |= {key: given.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in given}
     menu: dict[str, Any] = {key: given.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in given}
     return start_spot(game, SpotOptions(menu=menu, own=own, **given), terms)

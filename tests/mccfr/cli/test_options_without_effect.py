@@ -40,7 +40,7 @@ LINES = (
 TWICE = (
     ("solve kuhn.toml --nodes 9", "run.iterations=9"),
     ("solve kuhn.toml --workers 1", "run.workers=0"),
-    (f"{SPOT} --to 1%", "run.exploitability_pot=0.02"),
+    (f"{SPOT} --to 1%", "run.exploitability_pot=2%"),
     (f"{SPOT} --workers 1", "run.workers=2"),
     (f"{SPOT} --time 1s", "run.seconds=2"),
     (f"{SPOT} --bets 1p", 'game.menu.river.first=["2p"]'),
@@ -78,7 +78,7 @@ def test_a_key_that_the_command_gives_as_well_is_not_overridden(capsys, monkeypa
 
 def test_a_target_by_override_is_the_one_that_is_told(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    found = answer(capsys, *SPOT.split(), "--workers", 0, "--set", "run.exploitability_pot=0.2")
+    found = answer(capsys, *SPOT.split(), "--workers", 0, "--set", "run.exploitability_pot=20%")
     assert found["to_pot"] == 0.2
 
 

@@ -41,7 +41,14 @@ CHANGED = {
     "poker limit": {"raise_sizes": [2, 3], "max_raises": [2, 1], "antes": [2, 2]},
     "clairvoyance": {"streets": 2, "bet": 0.5, "probability": 0.3},
     "holdem-subgame": {"board": "QsJh2d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 12, "effective_stack": 10}
-    | {"big_blind": 9, "rake": 0.1, "menu": {"first": ["1p"]}, "locks": {"": "c 1"}, "rake_cap": None, "stack": None},
+    | {
+        "big_blind": 9,
+        "rake": "10%",
+        "menu": {"first": ["1p"]},
+        "locks": {"": "c 100%"},
+        "rake_cap": None,
+        "stack": None,
+    },
     "holdem-subgame file": {"file": str(RUNS / "games/turn.txt"), "stack": 9000, "big_blind": 900},
     "flop-holdem": {"bet": "pot", "limp": False, "max_raises": 1, "board_cards": 5},
 }
@@ -160,12 +167,12 @@ ROWS = {
     "solver.seed = 3": {"solver.seed": 3},
     "run.interval = 8": {"run.interval": 8},
     "run.cycle_iterations = 8": {"run.cycle_iterations": 8},
-    "run.exploitability_pot = 0.1 .* nothing is evaluated": {
-        "run.exploitability_pot": 0.1,
+    "run.exploitability_pot = '10%' .* nothing is evaluated": {
+        "run.exploitability_pot": "10%",
         "evaluation.at_end": False,
         "evaluation.every_checkpoint": False,
     },
-    "run.exploitability_pot has no effect": {"run.exploitability_pot": 0.1, "evaluation.method": "lbr"},
+    "run.exploitability_pot has no effect": {"run.exploitability_pot": "10%", "evaluation.method": "lbr"},
     "cluster.network = 'eth0'": {"cluster.network": "eth0"},
     "cluster.machines": {"cluster.machines": [1, 2]},
     "evaluation.keep = True": {"evaluation.keep": True},
@@ -200,4 +207,4 @@ def test_a_key_without_effect_is_refused(tmp_path, words):
 def test_the_same_keys_are_taken_where_they_have_an_effect(tmp_path):
     check(tmp_path, {})
     check(tmp_path, {"evaluation.method": ["lbr", "head-to-head"], "evaluation.setting": "2", "evaluation.boards": 9})
-    check(tmp_path, {"evaluation.keep": True, "evaluation.at_nodes": [9], "run.exploitability_pot": 0.1})
+    check(tmp_path, {"evaluation.keep": True, "evaluation.at_nodes": [9], "run.exploitability_pot": "10%"})

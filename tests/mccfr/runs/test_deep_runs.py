@@ -67,7 +67,7 @@ def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_pa
     assert command("export", parts.directory, tmp_path / "raw", "--format", "zarr") == 0
     capsys.readouterr()
     assert command("export", parts.directory, tmp_path / "networks") == 0
-    asked = [str(tmp_path / "networks"), "r300", "--board", "", "--hand", "AsKs", "--json"]
+    asked = [str(tmp_path / "networks"), "b300", "--board", "", "--hand", "AsKs", "--json"]
     found = answer(capsys, "query", *asked)
     assert (found["networks"], found["reached"]) == (3, True)
     assert found == answer(capsys, "query", parts.directory, *asked[1:])
@@ -149,7 +149,7 @@ def test_every_command_accepts_a_deep_run(tmp_path, capsys):
     assert found["exploitability_chips"] == pytest.approx(line["exploitability_chips"], rel=1e-12)
     assert command("verify", run) == 0
     assert command("export", run, policy, "--tabulate") == 0
-    assert command("query", policy, "r3", "--hand", "K") == 0
+    assert command("query", policy, "b2", "--hand", "K") == 0
     network = line["other_averages"]["network"]["exploitability_chips"]
     assert command("export", run, tmp_path / "network", "--average", "network", "--tabulate") == 0
     capsys.readouterr()
