@@ -1,6 +1,6 @@
-"""Defects drawn by a seed from the mechanical changes of `mutations`, one for each durable module.
+"""Defects drawn by a seed from mechanical changes of the code, one for each durable module.
 
-`python tests/mutations.py 58 MODULE...` prints them, until the modules change. Two of the 34 are left out. In
+A change negates a condition, drops a statement, swaps two arguments, or is one off. Two of the 34 are left out. In
 `storage.checksums`, `while not (one):` does not end. In `mccfr.runs.directory.run`, nothing changes without
 `directory.rmdir()`, because a rename replaces an empty folder.
 """

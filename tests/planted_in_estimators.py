@@ -1,6 +1,6 @@
 """Defects planted in evaluations, re-solving and experiments; `DRAWN_59` was drawn with seed 59.
 
-`python tests/mutations.py 59 MODULE...` prints the drawn ones, one for each module. In
+Those are mechanical changes, one for each module, as in `planted_by_seed`. In
 `mccfr.play.resolving.observer_ranges` the drawn one changes nothing: it doubles the weight of all hands of a range.
 """
 

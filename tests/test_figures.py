@@ -66,15 +66,6 @@ def test_every_entry_makes_experiments_whose_curves_are_drawn_and_compared(name,
         assert sum(one.first <= point * 1.001 and point <= one.last * 1.001 for point in points) >= 3
 
 
-def test_endgames_are_the_user_s_where_they_are(tmp_path):
-    (tmp_path / "subgame3.txt").touch()
-    for number, file in ((3, tmp_path / "subgame3.txt"), (4, catalogue.SHIPPED / "river.txt")):
-        figure = catalogue.CATALOGUE[f"discounting-{number}"].make(catalogue.Request("small", tmp_path, 1))
-        document = figure.experiments["curves"]
-        assert document["game"]["file"] == str(file) and document["run"]["workers"] == 1
-        assert ("Subgame" in figure.title) == (number == 3)
-
-
 def curve(variant, points, means):
     points, none = np.array(points, float), np.full(len(points), np.nan)
     axes = dict.fromkeys(AXES.values(), points)
@@ -148,17 +139,6 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
     last = [float(row[-1]) for row in rows if "external" in row[0]][figures_clock.POINTS - 1 :: figures_clock.POINTS]
     mean = np.exp(np.log(last).mean())
     assert lines[0].startswith("CFR+: ") and f"{mean:.3g} chips (" in lines[1].split(", ")[-1 - 3]
-
-
-def test_algorithms_are_chosen_and_pruning_begins_where_a_game_s_stack_says(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(figures_clock, "trace", lambda config, *_: asked.append(config.solver) or [(1.0, 1, 1, 1.0)])
-    lines = figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="external sampling, ")
-    assert [line.split(":")[0] for line in lines] == [name for name in figures_clock.SOLVERS if "external" in name]
-    pruning = [solver for solver in asked if solver.negative_regret_pruning]
-    assert [(one.prune_below_chips, one.floor_chips) for one in pruning] == [(15 * 13, 15.5 * 13)]  # 1 + 2·2 + 2·4
-    with pytest.raises(ValueError, match="no algorithm has 'nothing'"):
-        figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="nothing")
 
 
 def test_the_example_with_a_payoff_of_minus_a_million():

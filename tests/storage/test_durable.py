@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-from io import FileIO
 
 import crc32c
 import pytest
@@ -205,19 +204,3 @@ def test_trees_are_dropped_under_names_that_the_disk_has(tmp_path, monkeypatch):
     assert steps_of_dropping(tmp_path / "right") == right
     monkeypatch.setattr(durable, "fsync_dir", lambda _: None)  # planted: an fsync dropped in drop_trees
     assert steps_of_dropping(tmp_path / "wrong") != right
-
-
-class Short(FileIO):
-    """Writes half of each request, as on a disk that fills up or after a signal."""
-
-    def write(self, data):
-        return super().write(bytes(data)[: max(1, len(data) // 2)])
-
-
-def test_short_writes_are_continued(tmp_path):
-    path, data = tmp_path / "journal", b"a line of some length\n"
-    with Short(path, "a") as file:
-        durable.append(path, file, data)
-    assert path.read_bytes() == data
-    with Short(path, "a") as file:
-        assert file.write(data) < len(data), "planted: what does not go on writes half"

@@ -1,5 +1,4 @@
 import pytest
-from refusals import refused
 
 from storage import durable, journal_reader
 
@@ -41,16 +40,6 @@ def test_the_end_is_replaced_in_one_durable_step(tmp_path):
         journal_reader.replace_end(path, 4, [b"2", b"3"])
     assert path.read_bytes() == b"one\n2\n3\n"
     assert [operation.kind for operation in operations] == replaced
-
-
-def test_a_line_that_cannot_be_made_durable_is_not_there(tmp_path, monkeypatch):
-    path = tmp_path / "journal"
-    durable.append_line(path, "one")
-    fsync = durable.os.fsync
-    monkeypatch.setattr(durable.os, "fsync", lambda _: (_ for _ in ()).throw(OSError(5, "no")))
-    refused("no", durable.append_line, path, "two", error=OSError)
-    monkeypatch.setattr(durable.os, "fsync", fsync)
-    assert path.read_bytes() == b"one\n"
 
 
 def test_a_line_that_is_being_written_is_not_read_in_two_halves(tmp_path):

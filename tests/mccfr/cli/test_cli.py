@@ -56,13 +56,6 @@ def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsy
     assert code == 1 and "state.json" in out
 
 
-def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn):
-    run = tmp_path / "run"
-    call(capsys, "solve", kuhn, "--run", run)
-    err = refused(capsys, tmp_path, "solve", kuhn, "--run", run, "--set", "solver.seed=1")
-    assert "solver.seed = 0 there and 1 here" in err
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -76,12 +69,6 @@ def test_bad_configs_exit_2_and_touch_nothing(capsys, tmp_path, text, expected):
     path.write_text(text)
     assert expected in refused(capsys, tmp_path, "solve", path, "--run", tmp_path / "run")
     assert expected in refused(capsys, tmp_path, "plan", path)
-
-
-def test_too_little_memory_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
-    monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: 1000)
-    err = refused(capsys, tmp_path, "solve", kuhn, "--run", tmp_path / "run", "--workers", 3)
-    assert "the rest of the run 839 MB, and 1 kB of memory" in err and "3 workers take 629 MB of that" in err
 
 
 def test_a_full_live_dir_exits_2_with_both_numbers(capsys, tmp_path, kuhn, monkeypatch):
@@ -123,13 +110,6 @@ def test_games_prints_the_counts_of_its_examples(capsys):
     found = {game["name"]: game["counts"] for game in answer(capsys, "games") if game["counts"]}
     keys = ("nodes", "decision_nodes", "infosets")
     assert {name: tuple(counts[key] for key in keys) for name, counts in found.items()} == COUNTS
-
-
-def test_plan_creates_nothing(capsys, tmp_path, kuhn):
-    before = sorted(tmp_path.rglob("*"))
-    plan = answer(capsys, "plan", kuhn)
-    assert (plan["nodes"], plan["decision_nodes"], plan["infosets"]) == (9, 4, 12)
-    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_paths_that_are_no_runs(capsys, tmp_path):

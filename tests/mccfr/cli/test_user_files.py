@@ -6,7 +6,6 @@ import socket
 from pathlib import Path
 
 import pytest
-from acpc import plan
 from commands import call, refusal
 from failing import failing
 from places import RUNS
@@ -15,9 +14,7 @@ from sessions import make, trained
 from abstraction.build import Builder
 from abstraction.recipe import load_recipe
 from mccfr.experiments.experiment_runs import check_out
-from mccfr.matches.acpc_log import MatchLog
-from mccfr.matches.dealer import replay_of
-from storage.atomic_outputs import begins_with, check_output, output
+from storage.atomic_outputs import begins_with, check_output
 
 DEALT = ("dealer", "--with", "always-call", "--with", "odd-size", "--names", "A,B", "--hands", 4)
 NOBODY = ("bot", "acpc", "always-call", "127.0.0.1")
@@ -143,15 +140,6 @@ def test_devices_are_not_written_to(capsys):
         assert (Path(name).lstat().st_ino, Path(name).lstat().st_mode) == before
 
 
-def test_a_bot_whom_nobody_answers_leaves_a_letter_alone(capsys, tmp_path):
-    """Hands as histories, too, and before anything is played."""
-    for name in ("letter", "letter.phhs"):
-        path = tmp_path / name
-        path.write_text("letter")
-        told = refusal(capsys, *NOBODY, closed_port(), "--patience", "0s", "--log", path)
-        assert "not an earlier output" in told and path.read_text() == "letter"
-
-
 def test_one_of_ours_is_not_taken_for_another(capsys, tmp_path):
     """A log is no file of hands, and the other way round."""
     assert call(capsys, *DEALT, "--log", tmp_path / "log", "--phhs", tmp_path / "hands").status == 0
@@ -162,20 +150,6 @@ def test_one_of_ours_is_not_taken_for_another(capsys, tmp_path):
     for path in ("log", "hands"):
         with pytest.raises(FileExistsError):
             check_output(tmp_path / path, begins_with(b"mccfr units"))
-
-
-def test_a_log_and_its_hands_of_one_name_keep_the_log(capsys, tmp_path):
-    path = tmp_path / "both"
-    assert call(capsys, *DEALT, "--log", path, "--phhs", path).status == 2
-    log = MatchLog(path, *_of(path))
-    assert len(log.hands) == 4
-    log.close()
-
-
-def _of(path):
-    of = plan(hands=4, seed=0)
-    of = type(of)(of.stack, of.blinds, 4, 0, False, ("A", "B"))
-    return of.fields(), replay_of(of)
 
 
 # --- directories ---
@@ -211,13 +185,3 @@ def test_an_experiment_takes_the_place_of_an_experiment_only(run, tmp_path):
     (out / "runs/kuhn.toml").write_text("[game]\n")
     with pytest.raises(FileExistsError):
         check_out(out)
-
-
-def test_an_empty_place_of_the_other_kind_is_free(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "folder").mkdir()
-    with output(tmp_path / "file", lambda _: False) as temporary:
-        temporary.mkdir()
-    with output(tmp_path / "folder", lambda _: False) as temporary:
-        temporary.write_text("x")
-    assert (tmp_path / "file").is_dir() and (tmp_path / "folder").read_text() == "x"

@@ -65,26 +65,6 @@ def test_no_plan_by_buckets_wins_more():
             assert found[player] == pytest.approx(max(values), abs=1e-12)
 
 
-def test_it_is_below_the_real_game_where_buckets_confuse_hands():
-    real = game_of("leduc")
-    numbers = real.cards.buckets[:, 0].tolist()
-    rank = [np.arange(numbers[0]) // 2, np.arange(numbers[1]) // 4]
-    game = merged(real, [rank[0], _after(real, rank[0])])
-    assert forgotten_street(game) is None
-    strategy = random_strategy(game, 1)
-    assert evaluate_abstract(game, strategy).exploitability_chips < evaluate_exact(game, strategy).exploitability_chips
-
-
-def _after(game, first):
-    """Buckets of Leduc's second street by the group that the hand had, and nothing else."""
-    found = np.zeros(int(game.cards.buckets[1, 0]), int)
-    for player in range(2):
-        held, before = game.cards.bucket[1][player], game.cards.bucket[0][player, 0]
-        live = held >= 0
-        found[held[live]] = np.asarray(first)[np.broadcast_to(before, held.shape)[live]]
-    return found
-
-
 def test_imperfect_recall_is_refused_and_named():
     real = game_of("leduc")
     game = merged(real, [np.arange(int(real.cards.buckets[0, 0])), np.zeros(int(real.cards.buckets[1, 0]), int)])

@@ -17,7 +17,6 @@ from sessions import assert_same, go, make, trained
 
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "units": 8, "layers": 2}
@@ -110,18 +109,6 @@ def test_averages_of_unlisted_games_are_compared_on_sampled_deals(tmp_path, caps
         ([*asked, "--workers", "2"], "leave workers, budget and keep out"),
     ):
         assert told in refusal(capsys, "evaluate", run.directory, *wrong)
-
-
-def test_a_damaged_checkpoint_is_skipped(tmp_path):
-    whole, damaged = (make(tmp_path / which, NETWORK, LEDUC, iterations=6) for which in ("whole", "damaged"))
-    go(whole)
-    go(damaged, iterations=3)
-    go(damaged, iterations=6)
-    path = max(find_checkpoint(damaged, None).path.rglob("c/*"), key=lambda p: p.stat().st_size if p.is_file() else 0)
-    path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    assert problems_of(damaged.directory)
-    go(damaged)
-    assert_same(whole, damaged)
 
 
 def test_every_command_accepts_a_deep_run(tmp_path, capsys):

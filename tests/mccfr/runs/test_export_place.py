@@ -19,7 +19,6 @@ from mccfr.policy.overwrite import replaceable
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.export_place import export_path
 from mccfr.runs.results.run_export import ExportOptions, export_run
-from storage.atomic_outputs import output
 
 KUHN = """
 [game]
@@ -125,13 +124,6 @@ def test_the_command_refuses_another_runs_export_of_any_format(capsys):
         assert found.get("run_id") == (None if form == "csv" else open_run(Path("two")).run_id), form
 
 
-def test_a_foreign_zarr_group_with_a_description_has_no_provenance():
-    Path("theirs").mkdir()
-    attributes = {"description": "fields of wheat"}
-    Path("theirs/zarr.json").write_text(json.dumps({"node_type": "group", "attributes": attributes}))
-    assert PROVENANCE["zarr"](Path("theirs")) is None
-
-
 def test_a_policy_without_a_run_id_is_replaced_only_with_replace():
     run = trained(make(Path("one"), {"algorithm": "cfr"}, "kuhn"), iterations=3)
     export_run(run, run.build_game(), Path("policy"))
@@ -170,11 +162,3 @@ def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other()
 def test_ranks_receive_the_replace_option():
     limits = dict.fromkeys(("nodes", "iterations", "seconds", "workers"))
     assert cluster_commands._again({**limits, "force": False, "replace": True}) == ["--replace"]
-
-
-def test_what_takes_the_name_while_an_output_is_written_stays(here):
-    out = here / "out"
-    with pytest.raises(FileExistsError, match="not an earlier output"), output(out, lambda path: False) as temporary:
-        temporary.write_text("ours")
-        out.write_text("theirs")
-    assert out.read_text() == "theirs" and [path.name for path in here.iterdir()] == ["out"]

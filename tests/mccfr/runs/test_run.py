@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -27,14 +26,12 @@ from commands import call
 from manifests import forge
 from places import ROOT
 from refusals import refused
-from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, trained, wait_for
+from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, assert_same, content, go, make, trained
 
 from mccfr.api.evaluating import evaluate_target
-from mccfr.config.run_tables import EvaluationConfig, RunSettings
-from mccfr.runs.directory.run import EVALUATIONS, METRICS, open_run
+from mccfr.runs.directory.run import EVALUATIONS, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.events import Events, Totals
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import training_session as run_module
@@ -271,51 +268,6 @@ def test_killed_at_three_random_moments(tmp_path):
     assert nodes == sorted(set(nodes))
     whole = trained(make(tmp_path / "whole", workers=0), nodes=target)
     assert_same(whole, run)
-
-
-def test_a_killed_run_whose_folder_is_deleted_leaves_nothing_in_shared_memory(tmp_path):
-    """Another run of this machine may be the one that sweeps it away: then once more."""
-    for attempt in range(5):
-        run = make(tmp_path / f"run{attempt}", workers=1)
-        process = start(run, "--nodes", 10**12)
-        wait_for((run.directory / "live/assignment.json").exists)
-        directory = (run.directory / "live").readlink()
-        assert directory.parent == Path("/dev/shm") and directory.exists()
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        shutil.rmtree(run.directory)
-        listener = Listener()
-        go(make(tmp_path / f"other{attempt}"), listener, iterations=100)
-        assert not directory.exists()
-        if any(str(directory) in text and "died" in text for text in listener.told):
-            return
-    pytest.fail("no run has said that it swept the directory away")
-
-
-def test_records_of_lost_work_are_dropped(tmp_path):
-    run = make(tmp_path / "run", evaluation={"at_nodes": [20_000, 60_000], "at_end": False, "every_checkpoint": False})
-    go(run, nodes=50_000)
-    run.append(EVALUATIONS, {"nodes_touched": 60_000})
-    run.append(METRICS, {"nodes_touched": 70_000})
-    go(run, nodes=80_000)
-    nodes = [record["nodes_touched"] for record in run.read(EVALUATIONS)]
-    assert len(nodes) == 2 and 20_000 <= nodes[0] < 21_000 and 60_001 <= nodes[1] < 61_000
-    assert all(record["nodes_touched"] != 70_000 for record in run.read(METRICS))
-
-
-def test_events_are_functions_of_counts():
-    limits = RunSettings(nodes=100, iterations=50, checkpoint_nodes=30)
-    events = Events(limits, EvaluationConfig(at_nodes=(0, 40), at_iterations=(7,)))
-    assert events.next_stop(Totals(0, 0)) == Totals(30, 7)
-    assert events.next_stop(Totals(30, 7)) == Totals(40, 50)
-    assert events.next_stop(Totals(95, 49)) == Totals(100, 50)
-    assert events.evaluation_between(None, Totals(0, 0)) and not events.evaluation_between(Totals(0, 0), Totals(39, 6))
-    assert events.evaluation_between(Totals(39, 6), Totals(40, 6))
-    assert events.evaluation_between(Totals(1, 1), Totals(2, 7))
-    assert events.checkpoint_between(Totals(29, 0), Totals(30, 0))
-    assert not events.checkpoint_between(Totals(30, 0), Totals(59, 0))
-    assert events.limit_reached(Totals(100, 0)) and events.limit_reached(Totals(0, 50))
-    assert not events.limit_reached(Totals(99, 49))
 
 
 def test_run_directory_is_self_contained_and_guards_its_config(tmp_path):

@@ -9,8 +9,7 @@ import sessions
 from sessions import NO_EVALUATION
 
 from abstraction.kernels import compiling
-from mccfr.cli import progress_display as progress_module
-from mccfr.cli.progress_display import PlainReporter, progress_text, reporter
+from mccfr.cli.progress_display import progress_text, reporter
 from mccfr.config.run_tables import RunSettings
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
@@ -87,24 +86,6 @@ def test_the_time_limit_counts_training_only(tmp_path, slow_evaluation, workers)
     assert wall > trained + 0.3 * evaluations
 
 
-def test_share_and_time_left_while_a_checkpoint_is_written(tmp_path, monkeypatch):
-    """While a checkpoint takes longer than the session, the progress names its phase."""
-    commit = saving_module.checkpoint_writer.commit
-
-    def slow(*arguments, **options):
-        time.sleep(3.0)
-        return commit(*arguments, **options)
-
-    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow)
-    run = make(tmp_path / "run", {}, workers=1)
-    reporter, _ = go(run, seconds=1.0, checkpoint_seconds=0.3)
-    shares = [tick.share_done for _, tick in reporter.ticks if tick.share_done is not None]
-    lefts = [tick.seconds_left for _, tick in reporter.ticks if tick.seconds_left is not None]
-    assert max(shares) <= 1.0 and min(lefts) >= 0.0
-    late = [tick for phase, tick in reporter.ticks if phase == "writing checkpoint 1"][-10:]
-    assert len(late) == 10 and all(tick.seconds_left is None and tick.share_done == 1.0 for tick in late)
-
-
 def compile_for(seconds):
     """Simulate the first call of a kernel."""
     compiling._watch.on_start(None)
@@ -158,26 +139,6 @@ def test_compilation_is_a_phase_without_time_left(tmp_path, monkeypatch):
     assert 0 < run.read(EVALUATIONS)[0]["seconds"] < 0.5  # less than its compiling took
 
 
-def test_workers_that_start_have_no_time_left(tmp_path, monkeypatch):
-    monkeypatch.setattr("mccfr.runs.session.training_session._TICK_SECONDS", 0.01)  # workers start in 0.25 s
-    run = make(tmp_path / "run", {}, workers=1)
-    reporter, _ = go(run, nodes=200_000)
-    waiting = [tick for phase, tick in reporter.ticks if phase.startswith("starting 1 worker")]
-    assert len(waiting) > 3 and all(tick.seconds_left is None for tick in waiting)
-
-
-def test_working_seconds_exclude_compilation():
-    import numba
-
-    kernel = numba.njit(lambda x: x * 2 + 1)
-    wall, work = time.perf_counter(), compiling.working_seconds()
-    assert kernel(3) == 7
-    wall, work = time.perf_counter() - wall, compiling.working_seconds() - work
-    assert 0 <= work < 0.5 * wall
-    if not numba.config.DISABLE_JIT:
-        assert kernel(4) == 9 and not compiling.compiling()
-
-
 # --- what people see ---
 
 
@@ -192,20 +153,6 @@ def test_progress_shows_the_phase_and_the_time_left():
     text = progress_text(at(1.0, None), "writing checkpoint 3")
     assert text.startswith("writing checkpoint 3 · ") and text.endswith("· 100%")
     assert progress_text(at(None, None)).endswith("· period 2")
-
-
-def test_plain_lines_name_a_phase_that_takes_long(capsys, monkeypatch):
-    monkeypatch.setattr(progress_module, "_LATE_SECONDS", 0.2)
-    reporter = PlainReporter()
-    for _ in range(5):
-        reporter.phase(EVALUATING)
-        reporter.phase(TRAINING)
-    reporter.phase(EVALUATING)
-    time.sleep(0.6)
-    reporter.phase("writing checkpoint 2")
-    reporter.close()
-    time.sleep(0.4)
-    assert capsys.readouterr().err == "evaluating\n"
 
 
 def test_the_bar_names_a_phase_at_once(monkeypatch):

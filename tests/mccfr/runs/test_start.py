@@ -3,14 +3,10 @@
 Shows:
 
 * If several processes create one run at once, one succeeds and the others are refused
-  (test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole,
-  test_runs_made_at_one_moment_are_one_whole_run)
+  (test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole)
 * `solve` and `compare` of one configuration give the same bits
   (test_solve_and_compare_of_one_configuration_give_the_same_bits)
 """
-
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -172,27 +168,6 @@ def test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole(tmp_
     run = make(tmp_path / "run")
     assert refused and [path.name for path in tmp_path.iterdir()] == ["run"]
     assert go(run, nodes=1_000).checkpoint == 1
-
-
-def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
-    for attempt in range(5):
-        place, ready = tmp_path / str(attempt), threading.Barrier(3)
-        with ThreadPoolExecutor(3) as pool:
-            found = list(pool.map(lambda _, at=place, ready=ready: error_of_creation(at, ready), range(3)))
-        assert found.count(None) == 1
-        assert all("run is being made by another process" in str(error) for error in found if error is not None)
-        assert [path.name for path in place.iterdir()] == ["run"]
-        assert go(open_run(place / "run"), nodes=100).totals.nodes >= 100
-
-
-def error_of_creation(place, ready):
-    """The error with which making a run ends there at that moment; None: it is made."""
-    ready.wait()
-    try:
-        make(place / "run")
-    except (OSError, ValueError) as error:
-        return error
-    return None
 
 
 def test_what_a_process_left_that_died_while_it_made_a_run_is_replaced(tmp_path):

@@ -14,7 +14,6 @@ Shows:
 """
 
 import errno
-import json
 import shutil
 import signal
 from functools import partial
@@ -40,7 +39,6 @@ from mccfr.solvers.game_from_config import configured_game
 from storage import block_tables, checkpoint_writer, durable
 from storage import checkpoint as checkpoints
 from storage.disk_speed import DiskSpeed
-from storage.manifest import content_hash, exact_json
 
 SOLVER = {"period_nodes": 10_000, "seed": 5}
 SMALL = "80kB"  # two of four blocks
@@ -113,17 +111,6 @@ def test_a_session_stopped_between_blocks_continues_there(tmp_path, memory, monk
     assert_same(run, memory)
 
 
-def test_only_versions_that_a_checkpoint_names_are_kept(disk):
-    kept = checkpoints.list_checkpoints(disk.path("checkpoints"))
-    named = {
-        name
-        for number in kept
-        for name in checkpoints.open_checkpoint(checkpoints.checkpoint_path(disk.path("checkpoints"), number)).parents
-    }
-    found = {path.relative_to(disk.directory).as_posix() for path in disk.path("blocks").glob("*/*")}
-    assert len(kept) == 2 and found == named
-
-
 def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before(copied, memory):
     root = copied.path("checkpoints")
     last, before = (
@@ -141,21 +128,6 @@ def test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_
     go(copied, listener)
     assert any("damaged checkpoint passed over" in text for text in listener.told) and not half.exists()
     assert_same(copied, memory)
-
-
-def test_verify_reads_a_version_once_for_all_checkpoints_that_name_it(copied, monkeypatch):
-    root, read, verify = copied.path("checkpoints"), [], checkpoints.verify
-    last = checkpoints.checkpoint_path(root, newest(copied))
-    again = checkpoints.checkpoint_path(root, newest(copied) + 1)
-    shutil.copytree(last, again)
-    manifest = json.loads((again / "manifest.json").read_bytes())
-    del manifest["content_hash"]
-    manifest["number"] += 1
-    manifest["content_hash"] = content_hash(manifest)
-    (again / "manifest.json").write_bytes(exact_json(manifest, "manifest"))
-    monkeypatch.setattr(checkpoints, "verify", lambda path: read.append(path) or verify(path))
-    assert not problems_of(copied.directory)
-    assert len(read) == len(set(read)) and {last, again, *map(copied.path, manifest["parents"])} <= set(read)
 
 
 def test_a_full_disk_is_waited_for_with_a_sentence(tmp_path, memory, monkeypatch, caplog):

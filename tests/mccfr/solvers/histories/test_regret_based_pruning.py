@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from same import assert_same_arrays
 
 from mccfr.config.game_tables import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.games.goofspiel import goofspiel
@@ -329,27 +328,6 @@ def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, update
 
 
 # --- state, thresholds, refusals ---
-
-
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("name", ["cfr", "cfr+"])
-def test_tables_and_the_iteration_are_the_whole_state(name, updates):
-    made = variant(name, updates=updates)
-    whole, first = (PrunedCfr(LEDUC, made, threshold=5) for _ in range(2))
-    whole.iterate(400)
-    for _ in range(3):
-        first.iterate(50)
-        first.average_strategy()  # looking changes nothing
-        first.current_strategy()
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    assert any(np.any(columns(first, "pruned_since")[player]) for player in range(2))
-    second = PrunedCfr(
-        LEDUC, made, threshold=5, tables=copies, iteration=first.iteration, nodes_touched=first.nodes_touched
-    )
-    second.iterate(0)
-    second.iterate(250)
-    assert (second.iteration, second.nodes_touched) == (400, whole.nodes_touched)
-    assert_same_arrays(whole.tables, copies)
 
 
 # --- the paper's claims ---

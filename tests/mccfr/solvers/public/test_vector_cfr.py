@@ -251,20 +251,6 @@ def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
         assert_same_arrays(alone.tables, several.tables)
 
 
-@pytest.mark.parametrize("buckets", [None, 5])
-@pytest.mark.parametrize("name", ["dcfr", "optimistic-lcfr"])
-def test_tables_and_the_iteration_are_the_whole_state(name, buckets):
-    game, made = toy(buckets=buckets), variant(name)
-    whole, first = VectorCfr(game, made, "float64"), VectorCfr(game, made, "float64")
-    whole.iterate(5)
-    first.iterate(2)
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    second = VectorCfr(game, made, "float64", tables=copies, iteration=first.iteration)
-    second.iterate(3)
-    assert second.nodes_touched == whole.nodes_touched
-    assert_same_arrays(whole.tables, copies)
-
-
 def count_nodes(game: Game) -> int:
     """Public nodes of one traversal, walked one by one with every board."""
     arrays, boards = game.tree.arrays, [len(street) for street in game.cards.board_cards]
