@@ -40,26 +40,11 @@ def naive_strengths(board):
     return out
 
 
-def slot(hand, board):
-    index, permutation = locate_board(parse_cards(board))
-    return index, hole_permutations()[permutation, combo_index(*parse_cards(hand))]
-
-
 def test_river_strengths_equal_hand_against_hand(river):
     special = ["2c2d2h2s3c", "TcJcQcKcAc", "9h8h7h6h2s", "2c3d4h5sAc", "KcKdKhQsQc"]
     indices = [locate_board(parse_cards(board))[0] for board in special]
     for index in [*indices, *np.random.default_rng(1).integers(134459, size=15).tolist()]:
         assert np.array_equal(river[index], naive_strengths(canonical_boards(5)[index].tolist()))
-
-
-def test_river_strength_takes_1950_values(river):
-    occurs = np.zeros(BLOCKED + 1, bool)
-    for rows in np.array_split(river, 200):
-        occurs[rows] = True
-    values = np.flatnonzero(occurs)
-    assert len(values) == 1951  # and the mark of blocked slots
-    assert values[-2:].tolist() == [1980, BLOCKED]
-    assert ((river == BLOCKED).sum(axis=1) == 1326 - 1081).all()
 
 
 def test_ranges_and_workers_do_not_change_anything(river, preflop):
@@ -101,16 +86,6 @@ def test_reference_hands_one_by_one(reference):
         assert found["ehs2"] == pytest.approx(float(ehs2), abs=1e-12)
         streets.add(street)
     assert streets == {"flop", "turn", "river"}
-
-
-def test_reference_hands_in_the_tables(reference, river):
-    for street, hand, board, _, wins2, squares, _, _ in reference:
-        index, combo = slot(hand, board)
-        if street == "river":
-            assert river[index, combo] == int(wins2)
-        else:
-            sums = runout_sums(river, len(board) // 2, index, index + 1)
-            assert [int(part[0, combo]) for part in sums] == [int(wins2), int(squares)]
 
 
 def test_before_the_flop_boards_count_as_often_as_they_occur(preflop):

@@ -1,7 +1,6 @@
 """Random streams against the published algorithms in plain integers."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,14 +44,6 @@ def derived(seed, worker, purpose, counter):
 
 
 @allocating_njit
-def draw_uniforms(state, count):
-    drawn = np.zeros(count)
-    for i in range(count):
-        drawn[i] = uniform(state)
-    return drawn
-
-
-@allocating_njit
 def draw_below(state, n, count):
     tally = np.zeros(n, np.int64)
     for _ in range(count):
@@ -87,16 +78,6 @@ def test_streams_equal_the_plain_algorithm(seed, worker, purpose, counter):
 def test_streams_differ_in_every_key():
     keys = [(0, 0, 1, 0), (1, 0, 1, 0), (0, 1, 1, 0), (0, 0, 2, 0), (0, 0, 1, 1)]
     assert len({tuple(new_stream(*key).tolist()) for key in keys}) == len(keys)
-
-
-def test_uniforms_are_uniform_and_independent():
-    drawn = draw_uniforms(new_stream(4, 0), 1_000_000)
-    assert 0 <= drawn.min() < 1e-4
-    assert 1 - 1e-4 < drawn.max() < 1
-    assert abs(drawn.mean() - 0.5) < 5 / np.sqrt(12e6)
-    assert abs(np.corrcoef(drawn[:-1], drawn[1:])[0, 1]) < 5e-3
-    counts = np.bincount((drawn * 100).astype(int), minlength=100)
-    assert ((counts - 1e4) ** 2 / 1e4).sum() == pytest.approx(99, abs=5 * np.sqrt(2 * 99))
 
 
 def test_below_reaches_every_number_alike():

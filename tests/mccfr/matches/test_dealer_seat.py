@@ -5,7 +5,6 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-import pytest
 from acpc import cut, dealing, guest, plan, session, visit
 from refusals import refused
 from sessions import wait_for
@@ -15,7 +14,6 @@ from mccfr.matches.acpc_bot import play_acpc
 from mccfr.matches.dealer import Clock
 from mccfr.matches.dealer_connections import MOST_VISITORS, DealerPort, listening
 from mccfr.matches.programs import PROGRAMS
-from mccfr.matches.socket_lines import FirstMessages, Lines
 
 CALLER = PROGRAMS["always-call"]
 VERSION = b"VERSION:2.0.0\r\n"
@@ -124,27 +122,6 @@ def test_a_flood_takes_no_longer_than_an_answer_may():
                     connection.sendall(data * (100_000 // len(data)))
         assert time.monotonic() - began < 2 and "has not answered for 0.3 s" in str(came["error"])
         assert sum(map(len, said)) < 30_000
-
-
-def test_buffered_lines_are_not_beyond_the_clock():
-    now = [0.0]
-    with socket.create_server(("127.0.0.1", 0)) as server, connected(server.getsockname()[1], b"a\nb\nc\n"):
-        connection, _ = server.accept()
-        lines = Lines(connection, lambda: now[0])
-        assert lines.read(1) == b"a\n" and lines.waiting
-        with pytest.raises(TimeoutError):
-            lines.read(0)
-        now[0] = 7.0
-        assert lines.read(1) == b"b\n"
-        lines.close()
-
-
-def test_few_messages_are_told():
-    told = []
-    few = FirstMessages(told.append, 3)
-    for number in range(100):
-        few(str(number))
-    assert told == ["0", "1", "2", "further messages of this kind are not shown"]
 
 
 # --- a line that is cut ---

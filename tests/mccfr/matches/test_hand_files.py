@@ -10,9 +10,8 @@ Shows:
 import json
 
 import pytest
-from acpc import dealer, plan, player, rules
+from acpc import dealer, plan, rules
 from pokerkit import HandHistory
-from slumbot_double import Double
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.translation import actions_of
@@ -185,18 +184,3 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
     assert "begins none of the forms" in why
     with pytest.raises(FileNotFoundError, match="no file of hands"):
         hand_files(tmp_path / "nothing")
-
-
-def test_slumbots_hands_are_those_that_a_client_kept(tmp_path):
-    """Read the double's last answer to each hand: chips follow from cards and betting in both seats."""
-    double, kept = Double(player("random"), seed=2), []
-    for _ in range(30):
-        answer = double.post("new_hand", {"token": double.token})
-        while answer.get("winnings") is None:
-            answer = double.post("act", {"incr": "k" if not double.game.state.facing else "c", "token": double.token})
-        kept.append(json.dumps(answer))
-    (tmp_path / "hands.json").write_text("\n".join(kept))
-    told = found(tmp_path / "hands.json")
-    assert len(told) == 30 and not any(why for _, why in told)
-    assert {hand.names for hand, _ in told} == {("client", "slumbot"), ("slumbot", "client")}
-    assert any(all(hand.holes) for hand, _ in told)

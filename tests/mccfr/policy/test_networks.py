@@ -196,9 +196,3 @@ test_networks_that_are_none_of_this_game = refusals(
     ("no network of player 1", "players.npy", lambda array: array * 0),
     call=read_spoilt,
 )
-
-
-def test_damage_is_told(written):
-    path = written / "weights.npy"
-    path.write_bytes(path.read_bytes()[:-1] + b"\1")
-    refused(r"weights\.npy", files.read_networks, written, error=OSError)

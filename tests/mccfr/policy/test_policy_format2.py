@@ -193,20 +193,6 @@ def test_only_the_piece_that_is_touched_is_compared(tmp_path, monkeypatch):
     refused(f"{name}: the rows from 1 on have checksum", policy.strategy, error=OSError)
 
 
-def test_each_piece_is_compared_once(tmp_path, monkeypatch):
-    out = write_random(tmp_path / "policy", LeducGame())
-    compared = []
-    original = row_checksums.GuardedTable._compare
-    note = lambda table, piece: (compared.append((table.file, piece)), original(table, piece))  # noqa: E731
-    monkeypatch.setattr(row_checksums.GuardedTable, "_compare", note)
-    for check, number in ((True, 0), (False, 8)):
-        policy = Policy.open(out, check=check)
-        for _ in range(2):
-            for node in policy.game.tree.decisions.tolist():
-                policy.probabilities(node, 0)
-        assert len(compared) == len(set(compared)) == number
-
-
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
