@@ -24,10 +24,10 @@ from figures_averages import distances
 from figures_example import first_pure
 
 from mccfr.api.api_types import evaluation_of
-from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.config.game_tables import LeducGame
 from mccfr.experiments.definition import AXES, experiment_from
 from mccfr.experiments.result_table import Curve
-from mccfr.games.poker import kuhn, leduc
+from mccfr.games.poker import leduc
 from mccfr.tables.strategy import Strategy, uniform_strategy
 
 KUHN = {
@@ -97,31 +97,6 @@ def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "poker" / "runs").rglob("*")}
     figures.make("small", request, tmp_path)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "poker" / "runs").rglob("*")} == before
-
-
-def test_command_lists_and_refuses(tmp_path):
-    listed = CliRunner().invoke(figures.main, ["list"])
-    assert listed.exit_code == 0
-    assert all(
-        name in listed.output for name in ("discounting-11", "pruning-1", "newer", "twin", "leduc-12", "endgame-4")
-    )
-    assert CliRunner().invoke(figures.main, ["discounting-12"]).exit_code == 2
-    foreign = tmp_path / "curves"
-    foreign.mkdir()
-    (foreign / "notes").touch()
-    refused = CliRunner().invoke(figures.main, ["discounting-3", "--out", str(tmp_path)])
-    assert refused.exit_code == 2 and "not an earlier output of the same kind" in " ".join(refused.output.split())
-
-
-@pytest.mark.parametrize("name", figures_clock.SOLVERS)
-def test_every_algorithm_is_traced_over_processor_time(name):
-    """Trace every algorithm on Kuhn poker; the measurement is the same for every game."""
-    config, game = figures_clock.config_of(name, {"name": "kuhn"}, horizon=1000), kuhn(KuhnGame())
-    found = list(figures_clock.trace(config, game, 0.02, 3))
-    seconds, iterations, nodes, chips = (np.array(column) for column in zip(*found, strict=True))
-    assert np.all(seconds >= 0.02) and np.all(np.diff(seconds) >= 0)
-    assert np.all(iterations >= 1) and np.all(nodes > iterations)
-    assert 0 <= chips[-1] < 11 / 24  # uniform play
 
 
 def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):

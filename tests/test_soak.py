@@ -140,12 +140,6 @@ def test_other_bits_and_rising_use_of_files_are_found(place, disturbed, trained,
     assert "| leduc | 1 | 100 to 100 | 10 to 20 | 3 to 3 |" in made.tally.table()
 
 
-def test_bounds_that_are_apart_are_noticed():
-    near, far = {"ci95_mbb": [500.0, 600.0]}, {"ci95_mbb": [700.0, 800.0]}
-    assert soak._apart(near, {"ci95_mbb": [590.0, 690.0]}) is None
-    assert "500 to 600 mbb/g" in soak._apart(near, far) and soak._apart(far, near)
-
-
 @pytest.mark.slow
 def test_a_run_that_is_killed_moved_and_damaged_ends_with_the_bits_of_one_that_was_not(tmp_path):
     subject = Subject("leduc", LEDUC, COMMON)

@@ -162,17 +162,6 @@ def test_all_verbs_know_the_users_own_code(own, taken, tmp_path, capsys):
         assert "bluffs" in sys.modules or verb[0] == "cluster", (verb, ended)
 
 
-def test_other_processes_know_the_users_own_code(own, taken, tmp_path):
-    verbs = [["query", ""], ["view", "--no-browser", "--port", str(taken)]]
-    programs = [
-        subprocess.Popen([sys.executable, "-m", "mccfr", name, own / "run", *more], stderr=subprocess.PIPE, text=True)
-        for name, *more in verbs
-    ]
-    told = [program.communicate()[1] for program in programs]
-    assert programs[0].returncode == 0, told
-    assert f"port {taken}" in told[1], told  # it has opened the run before it looked for its port
-
-
 def test_after_an_edit_the_code_must_be_allowed_again(own, capsys):
     """... that of an imported module too, which the run itself does not name."""
     run, helper = own / "run", own / "bluffs_help.py"

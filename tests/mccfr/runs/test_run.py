@@ -141,14 +141,14 @@ def two_workers(tmp_path_factory):
     """Return a run of two workers, its outcome, and the content of its live tables at the end."""
     run = make(tmp_path_factory.mktemp("two") / "run", {"discount": "none"}, workers=1, evaluation={"at_end": True})
     reader = Reader(run)
-    outcome = go(run, reader, workers=2, nodes=50_000_000)
+    outcome = go(run, reader, workers=2, nodes=20_000_000)
     assert reader.workers == 2  # else batches are those of one
     return run, outcome, reader.live
 
 
 def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_workers):
     first, outcome, _ = two_workers
-    assert 50_000_000 <= outcome.totals.nodes < 50_400_000  # one batch of each at most
+    assert 20_000_000 <= outcome.totals.nodes < 20_400_000  # one batch of each at most
     shutil.copytree(first.directory, tmp_path / "run")
     run = open_run(tmp_path / "run")
     states = find_checkpoint(run, None).state["workers"]
@@ -161,12 +161,12 @@ def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_w
 
 
 def test_two_workers_solve_leduc(two_workers):
-    """Exploitability is below 0.025 chips; uniform play has 2.37, planted errors stay above 0.1.
+    """Exploitability is below 0.04 chips; uniform play has 2.37, planted errors stay above 0.1.
 
     With linear discounting: test_endgames.py.
     """
     record = evaluate_target(two_workers[0].directory, "exact", 1)
-    assert record["exploitability_chips"] < 0.025
+    assert record["exploitability_chips"] < 0.04
 
 
 def test_plain_readers_see_what_two_workers_wrote(two_workers):
