@@ -1,14 +1,13 @@
 """Runs `mccfr` commands in this process and in child processes."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from forked_commands import Forking
 
 from mccfr.cli import main
 
@@ -55,37 +54,17 @@ def refusing(arguments: Sequence[object], capsys: pytest.CaptureFixture[str]) ->
     raise ValueError(refusal(capsys, *arguments).strip())
 
 
-_FORKING = """
-import json, os, sys
-import mccfr.cli.group
-from mccfr.cli import main
-
-for line in sys.stdin:
-    sys.argv = ["mccfr", *json.loads(line)]
-    if (child := os.fork()) == 0:
-        file = os.open("printed", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        for stream in (1, 2):
-            os.dup2(file, stream)
-        main()
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
 @contextmanager
 def processes(folder: Path) -> Iterator[Callable[..., int]]:
-    """Run each command as a forked process in a folder, without user modules; print its output here.
-
-    One process, which has imported the program only, is forked for each, because a start is slow.
-    """
-    python = [sys.executable, "-P", "-c", _FORKING]  # -P: the folder is no place where modules are found
-    with subprocess.Popen(python, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
+    """Run each command as a forked process in a folder, without user modules; print its output here."""
+    printed = folder / "printed"
+    with Forking(warm=False) as forking:
 
         def run(*arguments: object) -> int:
-            print(json.dumps([str(argument) for argument in arguments]), file=process.stdin, flush=True)
-            status = int(process.stdout.readline())
-            print((folder / "printed").read_text(encoding="utf-8"))
+            printed.unlink(missing_ok=True)
+            forking.start([str(argument) for argument in arguments], folder, printed)
+            status = forking.status()
+            print(printed.read_text(encoding="utf-8"))
             return status
 
         yield run
-        process.stdin.close()

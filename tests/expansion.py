@@ -1,4 +1,4 @@
-"""Converts strategies between a card game and its history tree."""
+"""Converts a strategy of a card game to its history tree."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.games.history_tree import ExpandedGame
-from mccfr.tables.strategy import Strategy, uniform_strategy
+from mccfr.tables.strategy import Strategy
 
 
 def expanded_strategy(expanded: ExpandedGame, strategy: Strategy) -> Strategy:
@@ -17,23 +17,6 @@ def expanded_strategy(expanded: ExpandedGame, strategy: Strategy) -> Strategy:
     """
     _check(expanded.original, strategy)
     return Strategy(*([joined(expanded, tables, player)[None] for player in (0, 1)] for tables in _both(strategy)))
-
-
-def original_strategy(expanded: ExpandedGame, strategy: Strategy) -> Strategy:
-    """Return a strategy of `expanded.game` as one of `expanded.original`.
-
-    Buckets that are never dealt play uniformly. Raises `ValueError` if its shapes are not those of the expanded game.
-    """
-    _check(expanded.game, strategy)
-    uniform = uniform_strategy(expanded.original)
-    made = Strategy([table.copy() for table in uniform.probability], [table.copy() for table in uniform.weight])
-    for given, tables in zip(_both(strategy), _both(made), strict=True):
-        for player in (0, 1):
-            first = 0
-            for cells in views(expanded, tables, player):
-                cells[:] = given[player][0, first : first + len(cells)]
-                first += len(cells)
-    return made
 
 
 def joined(expanded: ExpandedGame, tables: Sequence[npt.ArrayLike], player: int) -> npt.NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Runs `mccfr` commands in processes that are forked from one that has all modules and kernels loaded."""
+"""Runs `mccfr` commands in processes that are forked from one that has all modules loaded."""
 
 import json
 import os
@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import chdir, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 
 from places import ROOT
 
@@ -23,12 +24,19 @@ out = "policy"
 
 
 class Forking:
-    """A process from which commands are forked, one after the other; a context manager."""
+    """A process from which commands are forked, one after the other; a context manager.
 
-    def __init__(self) -> None:
+    warm  also compile or load the kernels that training needs
+    """
+
+    def __init__(self, *, warm: bool = True) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}  # tests/ has a folder mccfr as well
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            [sys.executable, __file__, *["warm"] * warm],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
 
     def __enter__(self) -> "Forking":
@@ -52,10 +60,8 @@ class Forking:
         return int(self._process.stdout.readline())
 
 
-def main() -> None:
-    """Load everything, then fork a command for each line of standard input."""
-    from mccfr import cli, view  # noqa: F401 - loaded before processes are forked
-
+def _warm_up(cli: ModuleType) -> None:
+    """Train and evaluate a run."""
     with TemporaryDirectory() as folder, chdir(folder):
         config = Path(folder, "leduc.toml")
         config.write_text(WARM)
@@ -65,6 +71,14 @@ def main() -> None:
             with suppress(SystemExit):
                 cli.main(arguments)
         os.dup2(out[0], 1), os.dup2(out[1], 2)
+
+
+def main() -> None:
+    """Load all modules, then fork a command for each line of standard input."""
+    from mccfr import cli, view  # noqa: F401 - loaded before processes are forked
+
+    if sys.argv[1:]:
+        _warm_up(cli)
     for line in sys.stdin:
         arguments, folder, errors = json.loads(line)
         child = os.fork()

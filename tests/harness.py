@@ -173,7 +173,6 @@ KUHN_EXTERNAL = Bound(KUHN, "external", 100_000, 0.008)
 KUHN_OUTCOME = Bound(KUHN, "outcome", 1_000_000, 0.006)
 LEDUC_EXTERNAL = Bound(LEDUC, "external", 5_000_000, 0.013)
 LEDUC_EXTERNAL_SHORT = Bound(LEDUC, "external", 1_000_000, 0.025)
-LEDUC_OUTCOME = Bound(LEDUC, "outcome", 20_000_000, 0.035)
 LEDUC_OUTCOME_SHORT = Bound(LEDUC, "outcome", 2_000_000, 0.12)
 
 

@@ -8,9 +8,10 @@ import numpy as np
 from places import RUNS
 
 from abstraction.boards import board_tables, locate_board
-from abstraction.cards import hand_cards
+from abstraction.cards import combo_masks, hand_cards
 from abstraction.recipe import load_recipe
 from mccfr.cards.card_lists import ListedCards
+from mccfr.cards.deals import card_masks
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.cards.no_cards import NO_CARDS
 from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
@@ -71,18 +72,22 @@ class Labels:
         return self.of_slot[board_tables().hole_permutation[locate_board(board)[1]]]
 
 
+@cache
+def classes_of_hands(street, count):
+    cards = hand_cards(52, 2).astype(np.int64)
+    return ((cards if count == 5 else cards**2).sum(1) * (street + 1) % count).astype(np.int32)
+
+
 class DeckOfClasses(WholeDeck):
     """A deck whose buckets come from the sum of a hand's cards: a few a street, other ones on each.
 
     With five buckets on each street hands go by the sum itself; with others, by the sum of its cards' squares.
     """
 
-    def board_buckets(self, board):
-        cards, counts = hand_cards(52, 2).astype(np.int64), self.buckets[:, 0].tolist()
-        sums = [(cards if count == 5 else cards**2).sum(1) for count in counts]
-        rows = np.stack([(sums[street] * (street + 1)) % count for street, count in enumerate(counts)]).astype(np.int32)
-        rows[:, np.isin(cards, board).any(axis=1)] = -1
-        return rows
+    def board_row(self, street, board):
+        row = classes_of_hands(street, int(self.buckets[street, 0])).copy()
+        row[(combo_masks() & card_masks(np.array([list(board)], np.int16))) != 0] = -1
+        return row
 
 
 def deck_game(board_cards=(3, 2), buckets=(5, 5)):

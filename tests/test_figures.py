@@ -24,10 +24,10 @@ from figures_averages import distances
 from figures_example import first_pure
 
 from mccfr.api.api_types import evaluation_of
-from mccfr.config.game_tables import KuhnGame, LeducGame
+from mccfr.config.game_tables import LeducGame
 from mccfr.experiments.definition import AXES, experiment_from
 from mccfr.experiments.result_table import Curve
-from mccfr.games.poker import kuhn, leduc
+from mccfr.games.poker import leduc
 from mccfr.tables.strategy import Strategy, uniform_strategy
 
 KUHN = {
@@ -66,15 +66,6 @@ def test_every_entry_makes_experiments_whose_curves_are_drawn_and_compared(name,
         assert sum(one.first <= point * 1.001 and point <= one.last * 1.001 for point in points) >= 3
 
 
-def test_endgames_are_the_user_s_where_they_are(tmp_path):
-    (tmp_path / "subgame3.txt").touch()
-    for number, file in ((3, tmp_path / "subgame3.txt"), (4, catalogue.SHIPPED / "river.txt")):
-        figure = catalogue.CATALOGUE[f"discounting-{number}"].make(catalogue.Request("small", tmp_path, 1))
-        document = figure.experiments["curves"]
-        assert document["game"]["file"] == str(file) and document["run"]["workers"] == 1
-        assert ("Subgame" in figure.title) == (number == 3)
-
-
 def curve(variant, points, means):
     points, none = np.array(points, float), np.full(len(points), np.nan)
     axes = dict.fromkeys(AXES.values(), points)
@@ -108,31 +99,6 @@ def test_a_figure_is_made_and_made_again(tmp_path, monkeypatch, capsys):
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "poker" / "runs").rglob("*")} == before
 
 
-def test_command_lists_and_refuses(tmp_path):
-    listed = CliRunner().invoke(figures.main, ["list"])
-    assert listed.exit_code == 0
-    assert all(
-        name in listed.output for name in ("discounting-11", "pruning-1", "newer", "twin", "leduc-12", "endgame-4")
-    )
-    assert CliRunner().invoke(figures.main, ["discounting-12"]).exit_code == 2
-    foreign = tmp_path / "curves"
-    foreign.mkdir()
-    (foreign / "notes").touch()
-    refused = CliRunner().invoke(figures.main, ["discounting-3", "--out", str(tmp_path)])
-    assert refused.exit_code == 2 and "not an earlier output of the same kind" in " ".join(refused.output.split())
-
-
-@pytest.mark.parametrize("name", figures_clock.SOLVERS)
-def test_every_algorithm_is_traced_over_processor_time(name):
-    """Trace every algorithm on Kuhn poker; the measurement is the same for every game."""
-    config, game = figures_clock.config_of(name, {"name": "kuhn"}, horizon=1000), kuhn(KuhnGame())
-    found = list(figures_clock.trace(config, game, 0.02, 3))
-    seconds, iterations, nodes, chips = (np.array(column) for column in zip(*found, strict=True))
-    assert np.all(seconds >= 0.02) and np.all(np.diff(seconds) >= 0)
-    assert np.all(iterations >= 1) and np.all(nodes > iterations)
-    assert 0 <= chips[-1] < 11 / 24  # uniform play
-
-
 def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
     """Write a line for each seed and point of samplers, and one for each point of full width.
 
@@ -148,17 +114,6 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
     last = [float(row[-1]) for row in rows if "external" in row[0]][figures_clock.POINTS - 1 :: figures_clock.POINTS]
     mean = np.exp(np.log(last).mean())
     assert lines[0].startswith("CFR+: ") and f"{mean:.3g} chips (" in lines[1].split(", ")[-1 - 3]
-
-
-def test_algorithms_are_chosen_and_pruning_begins_where_a_game_s_stack_says(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(figures_clock, "trace", lambda config, *_: asked.append(config.solver) or [(1.0, 1, 1, 1.0)])
-    lines = figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="external sampling, ")
-    assert [line.split(":")[0] for line in lines] == [name for name in figures_clock.SOLVERS if "external" in name]
-    pruning = [solver for solver in asked if solver.negative_regret_pruning]
-    assert [(one.prune_below_chips, one.floor_chips) for one in pruning] == [(15 * 13, 15.5 * 13)]  # 1 + 2·2 + 2·4
-    with pytest.raises(ValueError, match="no algorithm has 'nothing'"):
-        figures_clock.make_clock("leduc", {"name": "leduc"}, "", 1.0, tmp_path, only="nothing")
 
 
 def test_the_example_with_a_payoff_of_minus_a_million():

@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from abstraction.potential_aware import VALUES, potential_points
-
 
 def histograms_of(cumulative: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return histograms [N, B] float64 of total 1 from cumulative rows [N, B − 1]: the inverse of `cdf`."""
@@ -37,24 +35,3 @@ def exact_transport(first: NDArray[Any], second: NDArray[Any], centres: NDArray[
 
     cost = ground_distances(centres[first], centres[second], distance)
     return float(cost[linear_sum_assignment(cost)].mean())
-
-
-def transport_error(
-    next_buckets: NDArray[Any],
-    centres: NDArray[Any],
-    positions: NDArray[np.float64],
-    pairs: NDArray[Any],
-    values: int | None = VALUES,
-) -> tuple[float, float]:
-    """Compare potential points (L1) with exact transport on pairs [P, 2] of hands with next buckets [N, M].
-
-    Returns mean |scaled − exact| / mean exact, and the correlation.  The scale is the one that fits best, because
-    clustering does not see it.
-    """
-    approximate, exact = np.empty((2, len(pairs)))
-    for i, (one, other) in enumerate(next_buckets[pairs]):
-        points = potential_points(np.stack([one, other]), positions, values).astype(np.float64)
-        approximate[i], exact[i] = np.abs(points[0] - points[1]).sum(), exact_transport(one, other, centres)
-    scale = float(approximate @ exact) / float(approximate @ approximate)
-    error = float(np.abs(scale * approximate - exact).mean() / exact.mean())
-    return error, float(np.corrcoef(approximate, exact)[0, 1])

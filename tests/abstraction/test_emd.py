@@ -9,7 +9,6 @@ from transport import (
     exact_transport,
     ground_distances,
     histograms_of,
-    transport_error,
 )
 
 from abstraction.clustering.assign import Members
@@ -50,14 +49,6 @@ def test_one_dimensional_distance_equals_transport():
             assert earth_movers_distance(rows[0], rows[1], 1 / bins) == pytest.approx(expected / bins, abs=1e-6)
 
 
-def test_cumulative_rows():
-    counts = np.array([[1, 0, 3], [2, 0, 6], [0, 1, 0]], np.uint8)
-    rows = cdf(counts)
-    assert rows.dtype == np.float32
-    assert rows.tolist() == [[0.25, 0.25], [0.25, 0.25], [0.0, 1.0]]
-    assert histograms_of(rows).tolist() == [[0.25, 0, 0.75], [0.25, 0, 0.75], [0, 1, 0]]
-
-
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 2**32), count=st.integers(1, 40), grid=st.sampled_from([2, 7, 10**6]))
 def test_medians_are_optimal(seed, count, grid):
@@ -70,12 +61,6 @@ def test_medians_are_optimal(seed, count, grid):
         work = np.abs(points[:, j, None].astype(np.float64) - points[None, :, j]).T @ weights
         best = points[work <= work.min() * (1 + 1e-12), j]
         assert medians[j] == best.min()
-
-
-def test_medians_of_spread_out_numbers():
-    rng = np.random.default_rng(1)
-    points = (rng.choice([-1, 1], (801, 40)) * 2.0 ** rng.uniform(-30, 30, (801, 40))).astype(np.float32)
-    assert np.array_equal(weighted_medians(points, np.ones(801)), np.median(points, axis=0))
 
 
 def test_centres_are_cumulative_distributions():
@@ -134,31 +119,3 @@ def test_runs_of_positions_never_exceed_all_of_them(distance):
     apart = [np.abs(points[:15] - points[15:]).sum(axis=1) for points in (every, runs)]
     assert (apart[1] <= apart[0] + 1e-6).all()
     assert runs.sum(axis=1) == pytest.approx(every.sum(axis=1), abs=1e-5)
-
-
-def test_directions():
-    rng = np.random.default_rng(0)
-    centres = rng.random((60, 10))
-    assert np.array_equal(bucket_positions(centres, None, "emd", 2), centres[:, [2, 7]])
-    assert np.array_equal(bucket_positions(centres, None, "emd", 99), centres)
-    # The mean |projection| over directions is the length of what is projected, up to one factor, in any direction.
-    for dimensions, directions in ((2, 24), (3, 64)):
-        rows = rng.normal(size=(200, dimensions))
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = np.concatenate([rows, -rows])
-        lengths = np.abs(bucket_positions(rows, None, "l2", directions)).mean(axis=1)
-        assert lengths.std() < 0.02 * lengths.mean()
-    assert bucket_positions(centres[:, :1]).shape == (60, 1)
-
-
-def test_error_against_exact_transport():
-    rng = np.random.default_rng(0)
-    strength, shape = rng.random((2, 100))
-    centres = np.stack([strength, 0.2 * shape, 0.1 * rng.random(100)], axis=1)
-    near = np.argsort(strength)[(rng.integers(0, 80, (300, 1)) + rng.integers(0, 20, (300, 15)))]
-    pairs = rng.integers(0, 300, (60, 2))
-    error, correlation = transport_error(near, centres, bucket_positions(centres), pairs)
-    assert error < 0.1 and correlation > 0.98
-    assert transport_error(near, centres, centres[:, 2:], pairs)[0] > 3 * error
-    line = transport_error(near, centres[:, :1], centres[:, :1], np.array([[0, 1], [2, 9], [5, 4]]), None)
-    assert line[0] < 1e-6

@@ -79,15 +79,6 @@ def test_all_five_card_hands_fall_into_the_known_classes():
     }
 
 
-def test_strengths_of_different_sizes_compare():
-    assert hand_evaluator.strength(parse_cards("7c5d4h3s2c")) == 1
-    assert hand_evaluator.strength(parse_cards("AsKsQsJsTs2d3d")) == 7462
-    best_five = hand_evaluator.strength(parse_cards("AcAdKhKsQc"))
-    assert best_five == hand_evaluator.strength(parse_cards("AcAdKhKsQcQd"))
-    assert best_five == hand_evaluator.strength(parse_cards("AcAdKhKsQcQd2h"))
-    assert best_five > hand_evaluator.strength(parse_cards("AcAdKhKsJcJd2h"))
-
-
 def test_board_strengths_equal_hand_by_hand():
     special = [
         "AcKcQcJcTc",
@@ -109,19 +100,6 @@ def test_board_strengths_equal_hand_by_hand():
         assert (strengths[~free] == -1).all()
         hands = np.hstack([table[free], np.tile(board.astype(np.int8), (free.sum(), 1))])
         assert np.array_equal(strengths[free], hand_evaluator.strengths(hands))
-
-
-def test_kernels_have_one_signature_whatever_the_caller_passes():
-    hands = random_hands(10, 7, seed=5)
-    read_only = hands.copy()
-    read_only.flags.writeable = False
-    for variant in (hands, hands.astype(np.int64), np.asfortranarray(hands), hands[::2], read_only, hands.tolist()):
-        hand_evaluator.strengths(variant)
-    hand_evaluator.board_strengths(hands[0, :5])
-    hand_evaluator.board_strengths(hands[0, :5].tolist())
-    if hasattr(hand_evaluator.fill_strengths, "signatures"):  # absent under NUMBA_DISABLE_JIT
-        assert len(hand_evaluator.fill_strengths.signatures) == 1
-        assert len(hand_evaluator.fill_board_strengths.signatures) == 1
 
 
 def family_strength(cards, ranks, suits):

@@ -80,11 +80,6 @@ def test_a_file_unchecked_is_caught(store, tmp_path):
     assert wrong.KernelStore(tmp_path, "walk.go-12.py311", "stamp").load(KEY) not in (None, {"code": b"\x90" * 999})
 
 
-def test_names_and_payloads_of_any_content_come_back():
-    for name, payload in (("", b""), ("a\nb", b"\0" * 9), ("é" * 300, bytes(range(256)))):
-        assert unpacked(packed(name, payload)) == (name, payload)
-
-
 def test_a_kernel_is_written_durably(tmp_path):
     from storage import durable
 

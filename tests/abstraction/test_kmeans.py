@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from abstraction.clustering.assign import nearest_centres
 from abstraction.clustering.kmeans import (
-    finished,
     kmeans,
     run,
     start,
@@ -146,12 +145,6 @@ def test_seeds_equal_those_of_all_distances(distance):
         assert seeds.chosen[number] == expected
 
 
-def test_first_seed_is_drawn_by_weight():
-    problem = problem_of(np.arange(4, dtype=np.float32)[:, None], [1, 7, 1, 1])
-    first = [int(seed_centres(problem, 1, seed).chosen[0]) for seed in range(400)]
-    assert 0.62 < np.mean(np.array(first) == 1) < 0.78
-
-
 @pytest.mark.parametrize("distance", ["l2", "emd"])
 def test_resume_equals_uninterrupted(distance):
     points, weights = equity_like(2000)
@@ -183,25 +176,6 @@ def test_within_one_percent_of_scikit_learn():
     assert ours.inertia < 0.8 * begin.inertia
 
 
-def test_converged_state_is_a_fixed_point():
-    points, weights = equity_like(1500)
-    problem = problem_of(points, weights, "emd")
-    state = run(problem, start(problem, 30), iterations=1000, tolerance=0)
-    assert state.changed == 0
-    again = step(problem, state)
-    assert (again.changed, again.inertia) == (0, state.inertia)
-    assert not finished(start(problem, 30))
-
-
-def test_duplicates_count_by_their_weight():
-    points, weights = equity_like(400)
-    whole = kmeans(np.repeat(points, 3, axis=0), np.repeat(weights, 3), 20, seed=2)
-    once = kmeans(points, weights * 3, 20, seed=2)
-    assert np.array_equal(whole.labels[::3], once.labels)
-    assert np.array_equal(whole.centres, once.centres)
-    assert len(np.unique(whole.labels)) == 20
-
-
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
 def test_distinct_points(dtype):
     rng = np.random.default_rng(0)
@@ -213,12 +187,6 @@ def test_distinct_points(dtype):
     assert np.array_equal(found.points[found.inverse], points)
     assert np.array_equal(found.points, points[np.sort(first)])
     assert np.array_equal(found.weights[found.inverse[first]], np.bincount(inverse, weights))
-
-
-def test_zeros_of_a_float_are_one_point():
-    found = distinct_points(np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, -1.0]]), np.array([1, 2, 4]))
-    assert found.inverse.tolist() == [0, 0, 1]
-    assert found.weights.tolist() == [3, 4]
 
 
 @pytest.mark.parametrize("distance", ["l2", "emd"])

@@ -18,7 +18,6 @@ from abstraction.lookup import (
     board_row,
     board_rows,
     bucket_tables,
-    fill_board_rows,
     fill_buckets,
     fill_results,
 )
@@ -95,15 +94,6 @@ def test_games_with_other_streets(fake, board_cards):
     assert np.array_equal(looked_up(tables, deals), expected_buckets(fake, deals, board_cards))
 
 
-def test_any_number_of_deals_and_no_more(tables):
-    deals = random_deals(70, seed=2)
-    whole = looked_up(tables, deals)
-    for count in (0, 1, 31, 32, 33, 64):
-        out = np.full((70, 8), -7, np.int32)
-        fill_buckets(tables, deals, count, out)
-        assert np.array_equal(out[:count], whole[:count]) and (out[count:] == -7).all()
-
-
 def test_rows_of_boards_hold_every_hand(fake, tables):
     deals = random_deals(5, seed=3)
     for cards in (0, 3, 4, 5):
@@ -117,14 +107,6 @@ def test_rows_of_boards_hold_every_hand(fake, tables):
                 blocked = set(hand) & set(board)
                 if not blocked or cards < 5:  # the river's random table has no mark of blocked hands
                     assert bucket == (-1 if blocked else fake.bucket(hand, board)[1])
-
-
-def test_kernels_have_one_signature_for_every_game(fake, tables):
-    narrow = bucket_tables([random_table(cards, np.uint16, cards) for cards in (0, 3)], (0, 3))
-    looked_up(narrow, random_deals(1))
-    board_row(narrow, (0, 1, 2))
-    for kernel in (fill_buckets, fill_board_rows):
-        assert len(kernel.signatures) <= 1
 
 
 @pytest.mark.parametrize("board_cards", [3, 4, 5])

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from abstraction import ochs
 from abstraction.boards import canonical_boards, locate_board, preflop_classes
 from abstraction.cards import combo_index, combo_table, parse_cards
 from abstraction.hand_evaluator import board_strengths
@@ -80,15 +79,3 @@ def test_opponent_clusters_cannot_be_bettered_by_moving_one_class(preflop):
     cut = [np.abs(cdf[by_equity == k] - np.median(cdf[by_equity == k], axis=0)).sum(axis=1) for k in range(8)]
     parts = sum((combos[by_equity == k] * cut[k]).sum() for k in range(8))
     assert (combos * own).sum() < 0.97 * parts
-
-
-def test_medians_weigh_and_empty_clusters_are_filled():
-    points = np.array([[0.0], [1.0], [2.0], [10.0]])
-    medians = [
-        ochs._weighted_median(points, np.array(each)).item() for each in ([1, 1, 1, 4], [3, 1, 1, 1], [2, 2, 2, 1])
-    ]
-    assert medians == [10, 0, 1]
-    for seed in range(20):
-        total, labels = ochs._k_medians(points, np.ones(4, int), 4, np.random.default_rng(seed))
-        assert total == 0
-        assert sorted(labels.tolist()) == [0, 1, 2, 3]

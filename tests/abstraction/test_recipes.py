@@ -1,14 +1,11 @@
 """Recipe options: potential-aware, lossless and nested buckets, restarts, memory, reports."""
 
-import os
 import random
-import shutil
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from commands import call, refusal
-from manifests import flip
+from commands import refusal
 from naive import equity_spread
 from refusals import refused
 
@@ -24,19 +21,16 @@ from abstraction.boards import (
     used_slots,
 )
 from abstraction.bucket_report import variance_explained
-from abstraction.buckets import CELLS, Abstraction, unused
+from abstraction.buckets import CELLS, unused
 from abstraction.build import Builder
 from abstraction.build_memory import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
 from abstraction.clustering.kmeans import StateSaver, kmeans
-from abstraction.clustering.metric import EMD
-from abstraction.clustering.points import PointSet, Problem, distinct_points
-from abstraction.clustering.two_level import refine
+from abstraction.clustering.points import PointSet, distinct_points
 from abstraction.deck_models import OtherStages, StandardDeck, board_features, lossless_table
 from abstraction.potential_aware import NextStreet, bucket_positions, potential_features, potential_points
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
-from storage.checkpoint import checkpoint_path, open_checkpoint
 from storage.checkpoint_writer import commit
 from storage.checksums import cells_checksum
 from storage.free_space import bytes_text
@@ -144,19 +138,6 @@ def test_streets_are_built_after_those_they_need(tmp_path):
     assert after["recipe"] == before["recipe"] and after != before  # other turn buckets: another flop
 
 
-@pytest.mark.slow
-def test_potential_aware_streets_build_upon_each_other(tmp_path):
-    potential = StreetRecipe(features="potential", buckets=20, sample=50_000, iterations=5)
-    chain = recipe(StreetRecipe(features="potential", buckets=15, iterations=5), potential)
-    assert Builder(chain, tmp_path, 2).build() == list(STREETS)
-    assert Builder(chain, tmp_path, 1).build() == []
-    info = Abstraction(tmp_path).info()
-    assert [info[street]["empty_buckets"] for street in STREETS] == [0, 0, 0, 0]
-    assert info["flop"]["explained"] > 0.8 and info["turn"]["explained"] > 0.8
-    river = Recipe(flop=chain.flop, turn=chain.turn, river=StreetRecipe(features="ehs", buckets=12))
-    assert Builder(river, tmp_path, 2).build(replace=True) == ["flop", "turn", "river"]
-
-
 # -- lossless and nested -----------------------------------------------------------------------------------------------
 
 
@@ -223,43 +204,6 @@ def test_boards_are_described_by_the_mean_strength_of_each_class():
 # -- restarts ----------------------------------------------------------------------------------------------------------
 
 
-class KilledError(Exception):
-    """Stands for a kill."""
-
-
-class Mortal(StateSaver):
-    """Keeps everything, and dies after so many times."""
-
-    def __init__(self, lives, phase="", arrays=None):
-        self.left, self.phase, self.arrays = lives, phase, arrays
-
-    def resume(self, phase):
-        return self.arrays if phase == self.phase else None
-
-    def save(self, phase, arrays):
-        if self.left == 0:
-            raise KilledError
-        self.left -= 1
-        self.phase, self.arrays = phase, {name: array.copy() for name, array in arrays().items()}
-
-
-def test_two_levels_killed_after_any_step_end_with_the_same_bits():
-    generator = np.random.default_rng(3)
-    problem = Problem(generator.random((1500, 4), dtype=np.float32), np.ones(1500), EMD, 2)
-    whole = refine(problem, 60, seed=1)
-    phases, saver = set(), Mortal(1)
-    while True:
-        try:
-            found = refine(problem, 60, seed=1, saver=saver)
-            break
-        except KilledError:
-            phases.add(saver.phase)
-            saver = Mortal(1, saver.phase, saver.arrays)
-    assert phases >= {"groups", "buckets"}
-    assert np.array_equal(found.labels, whole.labels) and np.array_equal(found.centres, whole.centres)
-    assert found.inertia == whole.inertia
-
-
 # -- memory and reports ------------------------------------------------------------------------------------------------
 
 
@@ -320,15 +264,6 @@ def tables(tmp_path_factory):
     return fabricated(tmp_path_factory.mktemp("tables"), STREETS)
 
 
-@pytest.fixture
-def damaged(tables, tmp_path):
-    """A copy of which the first two streets may be damaged; those behind them are large, and links."""
-    for street in STREETS:
-        how = shutil.copy if street in ("preflop", "flop") else os.link
-        shutil.copytree(tables / street, tmp_path / "damaged" / street, copy_function=how)
-    return tmp_path / "damaged"
-
-
 def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
     others = "turn = {features = 'ehs', buckets = 9}\nriver = {features = 'ehs', buckets = 9}\n"
     path = tmp_path / "recipe.toml"
@@ -343,11 +278,3 @@ def test_bad_input_exits_2_with_a_sentence(capsys, tmp_path, tables):
         ("has no buckets", "info", tmp_path),
     ):
         assert said in refusal(capsys, "abstraction", *asked)
-
-
-def test_a_damaged_bucket_file_exits_2(capsys, damaged):
-    stage = open_checkpoint(checkpoint_path(damaged / "flop", 0))
-    victim = stage.path / next(name for name in stage.files if "bucket/c" in name)
-    flip(victim)
-    assert "checksum" in refusal(capsys, "abstraction", "bucket", damaged, "--hand", "AsKd", "--board", "Qs7h2c")
-    assert call(capsys, "abstraction", "bucket", damaged, "--hand", "AsKd")[0] == 0  # the preflop is as it was

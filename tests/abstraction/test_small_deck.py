@@ -17,10 +17,9 @@ from refusals import refusals, refused
 
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
-from abstraction.build_memory import recipe_bytes
 from abstraction.deck_models import OtherStages, SmallDeck, features_of
 from abstraction.potential_aware import NextStreet
-from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, build_order, load_recipe, stage_document
+from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, load_recipe
 from abstraction.small_deck_hands import DeckListing, few_cards_strength
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import KuhnGame, PokerGame
@@ -146,20 +145,6 @@ def test_nested_buckets_have_perfect_recall(tmp_path, features):
         assert (table[~free] == unused(table.dtype)).all() and built.sizes(street)[0].sum() == free.sum()
 
 
-def test_clusters_of_boards_hold_buckets(tmp_path):
-    flop = StreetRecipe(features="histogram", buckets=8, public=2)
-    Builder(Recipe(deck=DECK, flop=flop, turn=StreetRecipe(features="lossless")), tmp_path).build()
-    table = Abstraction(tmp_path).table("flop")
-    groups = []
-    for row in table:
-        here = set(row[row != unused(table.dtype)].tolist())
-        for group in [group for group in groups if group & here]:
-            here |= group
-            groups.remove(group)
-        groups.append(here)
-    assert len(groups) >= 2  # boards of two clusters share no bucket, not even by way of others
-
-
 def test_the_listing_is_that_of_the_game():
     cards = small_deck(4, 2, 2, [0, 1, 1])
     assert np.array_equal(cards.strength, LISTING.strength) and np.array_equal(cards.hand_cards, LISTING.hands)
@@ -192,16 +177,6 @@ def test_decks_that_are_none_or_another_game_s_are_refused(tmp_path):
     refused("is for a deck of 4 ranks and 2 suits", bucketed, build_game(KuhnGame(), tmp_path), Abstraction(tmp_path))
     refused("hands have 2 cards, and boards 0, 1, 2", Abstraction(tmp_path).bucket, [1], [])
     refused("each once", Abstraction(tmp_path).bucket, [1, 2], [2])
-
-
-def test_stages_are_built_after_those_that_they_need():
-    recipe = Recipe(deck=DECK, flop=StreetRecipe(features="potential", buckets=5), turn=parts("ehs")["turn"])
-    assert build_order(recipe) == ["preflop", "turn", "flop"]
-    assert build_order(Recipe(deck=DECK, **parts("ehs", nested=True))) == ["preflop", "flop", "turn"]
-    assert stage_document(recipe, "flop")["deck"] == {
-        "ranks": 4, "suits": 2, "hole_cards": 2, "board_cards": [0, 1, 1]
-    }  # fmt: skip
-    assert set(recipe_bytes(recipe)) == {"preflop", "flop", "turn"}
 
 
 def test_a_run_builds_its_recipe_and_is_evaluated_exported_and_asked(tmp_path, capsys):

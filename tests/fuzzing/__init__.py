@@ -23,8 +23,8 @@ FORMATS = {
     name: f"fuzzing.{module}:{name.upper().replace('-', '_')}"
     for module, names in (
         ("lines", "line"),
-        ("texts", "hand range config"),
-        ("files", "endgame policy networks match-log"),
+        ("texts", "hand range"),
+        ("files", "endgame policy match-log"),
         ("hands", "hands"),
         ("wires", "view bot dealer slumbot gtowizard"),
     )

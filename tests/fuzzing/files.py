@@ -1,4 +1,4 @@
-"""Fuzzed files: endgames, policies, networks, match logs."""
+"""Fuzzed files: endgames, policies, match logs."""
 
 import atexit
 import shutil
@@ -6,23 +6,17 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import deep
 from acpc import dealer, plan
 from places import RUNS
 from policies import sign, write_random
 
 from fuzzing import Format, damaged
 from mccfr.config.game_tables import LeducGame
-from mccfr.config.run_tables import Config
-from mccfr.config.toml_files import to_document
 from mccfr.games.libratus import read_endgame
-from mccfr.games.registry import build_game
 from mccfr.matches.acpc_log import MatchLog
 from mccfr.matches.dealer import replay_of
 from mccfr.policy import Policy
-from mccfr.policy.export.networks import read_networks, write_networks
 from mccfr.policy.query import query
-from mccfr.solvers.deep.network_strategy import Networks, network_tables
 
 
 @cache
@@ -62,33 +56,18 @@ def _policy():
     return out, {path.name: path.read_bytes() for path in sorted(out.iterdir())}
 
 
-@cache
-def _networks():
-    game = build_game(LeducGame(merge_suits=True), None, None)
-    options = deep.options(units=4, layers=1, steps=2, strategy_steps=2, batch="all", horizon=2)
-    learned = deep.record(game, options, 2, dtype="float32").cfr.state
-    asked, out = Networks(learned.game, learned.config, network_tables(learned.tables)), _folder() / "networks"
-    config = Config(game=LeducGame(merge_suits=True), solver=asked.config)
-    write_networks(out, asked, to_document(config), {"checkpoint": 1})
-    return out, {path.name: path.read_bytes() for path in sorted(out.iterdir())}
-
-
-def _one_file(kept):
+def _changed_policy(rng):
     """NAME, a line break, and what stands in the file of that name."""
-
-    def make(rng):
-        _, files = kept()
-        name = rng.choice(sorted(files))
-        pieces = (b"null", b"[]", b'"x"', rng.choice(list(files.values()))[:200])
-        data = files[name] if rng.random() < 0.1 else damaged(rng, files[name], pieces)
-        return name.encode() + b"\n" + data
-
-    return make
+    _, files = _policy()
+    name = rng.choice(sorted(files))
+    pieces = (b"null", b"[]", b'"x"', rng.choice(list(files.values()))[:200])
+    data = files[name] if rng.random() < 0.1 else damaged(rng, files[name], pieces)
+    return name.encode() + b"\n" + data
 
 
-def _with_file(kept, data, use):
-    """Use an artefact with one file replaced; every other input gets a matching manifest."""
-    out, files = kept()
+def _read_policy(data):
+    """Query a policy with one file replaced; every other input gets a matching manifest."""
+    out, files = _policy()
     name, _, content = data.partition(b"\n")
     path = out / Path(name.decode()).name
     if path.name not in files:
@@ -96,17 +75,13 @@ def _with_file(kept, data, use):
     path.write_bytes(content)
     changed = [path.name]
     try:
-        if path.suffix != ".json" and len(content) % 2 and (out / "meta.json").exists():
+        if path.suffix != ".json" and len(content) % 2:
             changed += [each for each in files if each.endswith(".json")]
             sign(out)  # hostile, and not damaged
-        use(out)
+        query(Policy.open(out), "")
     finally:
         for each in changed:
             (out / each).write_bytes(files[each])
-
-
-def _use_policy(out):
-    query(Policy.open(out), "")
 
 
 PLAN = plan(hands=4)
@@ -138,6 +113,5 @@ def _read_match_log(data):
 
 
 ENDGAME = Format(_endgame, _read_endgame)
-POLICY = Format(_one_file(_policy), lambda data: _with_file(_policy, data, _use_policy))
-NETWORKS = Format(_one_file(_networks), lambda data: _with_file(_networks, data, read_networks))
+POLICY = Format(_changed_policy, _read_policy)
 MATCH_LOG = Format(_match_log, _read_match_log)

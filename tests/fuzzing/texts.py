@@ -1,14 +1,8 @@
-"""Fuzzed hands, ranges and configurations, as users type them."""
-
-import tomllib
-from functools import cache
-
-from places import RUNS
+"""Fuzzed hands and ranges, as users type them."""
 
 from abstraction.cards import RANKS, parse_cards
 from abstraction.range_notation import parse_range
 from fuzzing import Format, damaged
-from mccfr.config.toml_files import config_from
 
 _HANDS = (b"As", b"Kh", b"T", b"10", b"c", b" ", b",", b"-", b"+", b":0.5", b"s", b"o", "é".encode())
 
@@ -31,33 +25,5 @@ def _range(rng):
     return damaged(rng, text, _HANDS) if rng.random() < 0.4 else text
 
 
-@cache
-def _recipes():
-    return [path.read_bytes() for path in sorted(RUNS.glob("*.toml"))]
-
-
-_PIECES = (*b'nan inf true [] {} "" 1979-05-27 "cfr" "no:such"'.split(), b"[solver]\n", b"[[game]]\n")
-
-
-def _config(rng):
-    data = rng.choice(_recipes())
-    if rng.random() < 0.1:
-        return data
-    if rng.random() < 0.5:
-        return damaged(rng, data, _PIECES)
-    lines = data.split(b"\n")
-    places = [place for place, line in enumerate(lines) if b" = " in line and not line.startswith(b"#")]
-    place = rng.choice(places)
-    lines[place] = (
-        lines[place].partition(b" = ")[0] + b" = " + rng.choice((*_PIECES, b"-1", b"0", b"1e400", b"9" * 400))
-    )
-    return b"\n".join(lines)
-
-
-def _read_config(data):
-    config_from(tomllib.loads(data.decode()), "a config")
-
-
 HAND = Format(_hand, lambda data: parse_cards(data.decode()))
 RANGE = Format(_range, lambda data: parse_range(data.decode()))
-CONFIG = Format(_config, _read_config)

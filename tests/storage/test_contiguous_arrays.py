@@ -9,8 +9,7 @@ Shows:
   test_checksums_of_parts_join_to_that_of_the_whole)
 * `verify` reads every byte once and names damaged cells, NaN and infinity
   (test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers,
-  test_verify_compares_the_cells_of_each_array_with_their_own_checksum,
-  test_verify_reads_a_version_once_for_all_checkpoints_that_name_it)
+  test_verify_compares_the_cells_of_each_array_with_their_own_checksum)
 """
 
 import errno

@@ -73,21 +73,6 @@ def test_shared_memory_gets_huge_pages_or_not(tmp_path, monkeypatch):
     assert not huge_page_counts.gives_huge_pages()
 
 
-def test_huge_pages_are_counted_of_the_mappings_that_hold_the_arrays(tmp_path, monkeypatch):
-    array = map_anonymous(HUGE_PAGE_BYTES, np.dtype(np.uint8))
-    start = address(array)
-    assert 0 <= huge_page_counts.huge_bytes([array]) <= array.nbytes
-    mine, others = f"{start:x}-{start + array.nbytes:x}", f"{start + array.nbytes:x}-{start + 2 * array.nbytes:x}"
-    (tmp_path / "smaps").write_text(
-        f"{mine} rw-p 00000000 00:00 0 \nRss: 2048 kB\nAnonHugePages:      2048 kB\nShmemPmdMapped:        4 kB\n"
-        f"{others} rw-p 00000000 00:00 0 [heap]\nAnonHugePages:      6144 kB\n"
-    )
-    monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "smaps")
-    assert huge_page_counts.huge_bytes([array, array[:0]]) == 2052 << 10
-    monkeypatch.setattr(huge_page_counts, "_SMAPS", tmp_path / "nowhere")
-    assert huge_page_counts.huge_bytes([array]) == 0
-
-
 @pytest.mark.parametrize("given", [False, True])
 def test_plans_say_what_to_switch_on(monkeypatch, given):
     monkeypatch.setattr(run_plan, "gives_huge_pages", lambda: given)

@@ -1,6 +1,5 @@
 import math
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -118,20 +117,6 @@ def test_a_third_process_reads_large_tables_during_the_run(tmp_path, monkeypatch
         stored = sum(Path(path).stat().st_blocks * 512 for path in {region.path for region in tables.regions})
         assert stored >= sum(one.nbytes for one in specs)  # allocated, not sparse
         assert live_tables.live_bytes(specs, format=layout) >= sum(one.nbytes for one in specs)
-
-
-def test_a_zarr_shard_is_raw_cells_padding_and_the_index(tmp_path, small_chunks):
-    """Our hand-made shard against what zarr itself writes for the same metadata."""
-    with live_tables.create_live([spec("a", (10, 3))], format="zarr", link=tmp_path / "live") as tables:
-        mapped = mapping.map_regions(tables.regions, writable=True, populate=True)
-        mapped.view("a")[...] = np.arange(1, 31).reshape(10, 3)
-        shutil.copytree(tables.tables, tmp_path / "copy")
-        shard = tmp_path / "copy/a/c/0/0"
-        ours = shard.read_bytes()
-        assert len(ours) == 120 + 2 * 16 + 4
-        shard.unlink()
-        zarr.open(str(tmp_path / "copy"), mode="r+")["a"][...] = np.arange(1, 31).reshape(10, 3)
-        assert shard.read_bytes() == ours
 
 
 @pytest.mark.parametrize("shapes", [[(3, 4), (5, 7), (1000, 3)], [(3, 4), (600_000, 1), (5, 7)]])

@@ -96,12 +96,6 @@ def test_regions_that_do_not_fit_are_refused(tmp_path):
     assert mapping.regions_from_json(mapping.regions_to_json([good])) == (good,)
 
 
-def test_populating_works_without_the_kernel_s_help(tmp_path, monkeypatch):
-    monkeypatch.setattr(mapping, "_MADV_POPULATE_WRITE", 9999)  # EINVAL, as before Linux 5.14
-    mapped = mapping.map_regions([region(tmp_path / "a", "a", (5000,))], writable=True, populate=True)
-    assert mapped.view("a").sum() == 5000 * 5001 // 2
-
-
 def test_cells_are_shared_with_another_process(tmp_path, worker):
     block = mapping.create_cells(tmp_path / "cells", (2, 3))
     assert block.cells.dtype == np.int64

@@ -64,29 +64,6 @@ def test_results_come_in_order_and_from_several_threads(monkeypatch):
     assert 1 < len(seen) <= 4 and threading.get_ident() not in seen
 
 
-def test_work_of_few_bytes_stays_in_the_calling_thread():
-    def who(_):
-        return threading.get_ident()
-
-    assert set(threads.ordered(who, range(50), size_bytes=(1 << 20) - 1)) == {threading.get_ident()}
-    assert threading.get_ident() not in set(threads.ordered(who, range(50), size_bytes=1 << 20))
-
-
-def test_few_items_are_taken_ahead(monkeypatch):
-    monkeypatch.setattr(threads, "available_threads", lambda: 2)
-    taken = []
-
-    def items():
-        for item in range(100):
-            taken.append(item)
-            yield item
-
-    results = threads.ordered(lambda item: item, items())
-    assert next(results) == 0
-    assert len(taken) <= 6
-    results.close()
-
-
 def test_an_error_comes_out_and_ends_the_work(monkeypatch):
     monkeypatch.setattr(threads, "available_threads", lambda: 2)
     done = []
@@ -98,14 +75,3 @@ def test_an_error_comes_out_and_ends_the_work(monkeypatch):
 
     refused("disk full", list, threads.ordered(work, range(1000)), error=OSError)
     assert max(done) < 20
-
-
-def test_background_threads_have_a_lower_priority():
-    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-
-    def priority(_):
-        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-
-    assert set(threads.ordered(priority, range(3), background=True)) == {min(19, own + 5)}
-    assert set(threads.ordered(priority, range(3))) == {own}
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own

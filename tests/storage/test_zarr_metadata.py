@@ -51,13 +51,3 @@ def test_the_documents_are_those_that_zarr_writes(layout, tmp_path):
     metadata.write_group(tmp_path / "ours", wanted)
     assert documents(tmp_path / "ours") == documents(tmp_path / "zarr")
     assert len(documents(tmp_path / "ours")) == len(SPECS) + 3  # and the groups: the root, kinds, kinds/deep
-
-
-def test_chunks_lie_where_zarr_looks_for_them(tmp_path):
-    for shape in ((4,), (4, 6), (2, 4, 6)):
-        axes = [str(axis) for axis in range(len(shape))]
-        made = zarr.create_array(
-            tmp_path / str(len(shape)), shape=shape, chunks=(2,) * len(shape), dtype="u1", dimension_names=axes
-        )
-        for position in np.ndindex(*(length // 2 for length in shape)):
-            assert metadata.chunk_key(position) == made.metadata.encode_chunk_key(position)

@@ -96,12 +96,3 @@ def test_deals_are_buckets_and_results_of_their_cards(arrays):
     first, second = (strengths(np.hstack([cards[:, hand : hand + 2], flop])) for hand in (0, 2))
     assert np.array_equal(deals.result, np.sign(first - second))
     assert 0 < (deals.result == 0).mean() < 0.1
-
-
-def test_hole_cards_meet_their_classes_as_often_as_they_should(arrays):
-    """Frequencies of the 169 classes for both players, against combinations over 1,326."""
-    bucket = deals_of(arrays, COUNT, seed=2).bucket
-    expected = COUNT * np.bincount(preflop_classes()) / COMBO_COUNT
-    for player in range(2):
-        found = np.bincount(bucket[:, player], minlength=169)
-        assert abs(((found - expected) ** 2 / expected).sum() - 168) < 4.5 * np.sqrt(2 * 168)

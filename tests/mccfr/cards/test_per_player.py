@@ -77,13 +77,6 @@ def test_a_planted_bucket_map_for_both_is_caught(decks, monkeypatch):
     assert (deals.bucket[:, 3] != expected[:, 3]).mean() > 0.9
 
 
-def test_the_cards_of_a_deal_are_those_of_players_who_share_an_abstraction(decks):
-    _, deals = dealt(decks[0].with_opponent(decks[1]))
-    _, shared = dealt(decks[0])
-    assert np.array_equal(deals.result, shared.result)
-    assert np.array_equal(deals.bucket[:, ::2], shared.bucket[:, ::2])
-
-
 def test_a_deck_of_two_asks_each_players_own(decks):
     both, board = decks[0].with_opponent(decks[1]), (51, 30, 9)
     hands = both.board_hands(board)

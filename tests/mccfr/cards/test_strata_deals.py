@@ -1,14 +1,12 @@
 """Strata of the full deck: flops weighted by their suit isomorphisms, buckets by stratum."""
 
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pytest
 
 from abstraction.boards import board_classes, canonical_boards
-from abstraction.recipe import LOSSLESS_BUCKETS
-from mccfr.cards.board_strata import _hole_classes, in_strata, stratum_dealers
+from mccfr.cards.board_strata import in_strata, stratum_dealers
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata_deals import draw_stratum_cards
 from mccfr.games.holdem import deck_on
@@ -74,13 +72,3 @@ def test_planted_isomorphic_flops_weighted_alike(deck):
     alike = replace(strata, weights=[np.ones(len(weights)) for weights in strata.weights])
     with pytest.raises(AssertionError):
         check_cards(cards, alike)
-
-
-def test_classes_of_hole_cards_on_each_flop():
-    classes = _hole_classes(3)
-    assert classes.sum() == LOSSLESS_BUCKETS["flop"]
-    rainbow = [
-        len({card % 4 for card in board}) == 3 and len({card // 4 for card in board}) == 3
-        for board in canonical_boards(3)
-    ]
-    assert set(classes[rainbow].tolist()) == {len(list(combinations(range(49), 2)))}

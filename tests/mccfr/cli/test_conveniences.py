@@ -14,14 +14,12 @@ from places import RUNS
 from refusals import refusals
 
 from mccfr.cli import progress_display as progress_module
-from mccfr.cli.progress_display import PlainReporter, reporter
+from mccfr.cli.progress_display import PlainReporter
 from mccfr.cli.shared_options import Duration
 from mccfr.cli.status_commands import share_text
 from mccfr.config.toml_files import config_from
-from mccfr.evaluation.evaluation_progress import report_step, steps_reported
 from mccfr.runs.directory.run import LOCK, lock, open_run
 from mccfr.runs.directory.run_status import run_list, run_status
-from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, TRAINING
 from storage.run_lock import RunLock
 
@@ -170,22 +168,6 @@ def test_checkpoints_say_what_their_axes_count(runs):
         assert file.attrs["slot"] == group.attrs["slot"]
 
 
-def test_steps_are_named_in_the_thread_that_asks(monkeypatch):
-    told = []
-
-    class Reporter:
-        def phase(self, text, share=None):
-            told.append((text, share))
-
-    report_step("board", 1, 4)
-    with naming_steps(Reporter()):
-        report_step("board", 500, 1000)
-        with steps_reported(lambda *step: told.append(step)):
-            report_step("board", 2, 4)
-    report_step("board", 3, 4)
-    assert told == [(f"{EVALUATING} board 500 of 1,000", 0.5), ("board", 2, 4)]
-
-
 def test_what_counts_on_is_told_every_ten_seconds_and_not_more_often(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress_module.time, "monotonic", lambda: now[0])
@@ -198,31 +180,6 @@ def test_what_counts_on_is_told_every_ten_seconds_and_not_more_often(monkeypatch
     assert capsys.readouterr().err.splitlines() == [f"{EVALUATING} board {n} of 100" for n in (41, 81)]
 
 
-@pytest.fixture
-def live(monkeypatch):
-    """The reporter of a terminal."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with reporter() as made:
-        yield made
-
-
-def test_a_bar_shows_the_share_of_a_phase_that_is_counted(live):
-    (shown,) = live._bar.tasks
-    live.phase("evaluating board 30 of 120", 0.25)
-    assert (shown.completed, shown.total, shown.fields["text"]) == (0.25, 1.0, "evaluating board 30 of 120")
-    live.phase("writing")
-    assert shown.completed == 0.0
-
-
-def test_head_to_head_is_no_headline(live):
-    record = {"method": "exact", "bound": "exact", "nodes_touched": 5, "seconds": 1.0, "value_chips": 0.0}
-    live.evaluation({**record, "exploitability_chips": 0.5, "exploitability_mbb": None})
-    assert live._exploitability == " · exploitability 0.5 chips"
-    met = {"method": "head-to-head", "bound": None, "against": "checkpoint 1", "boards": 9, "ci95_chips": [1, 2]}
-    live.evaluation({**record, **met})
-    assert live._exploitability == ""
-
-
 def test_completion_is_clicks_and_knows_commands_and_choices():
     environment = {**os.environ, "_MCCFR_COMPLETE": "bash_complete", "COMP_WORDS": "mccfr sol", "COMP_CWORD": "1"}
     program = "import sys; sys.argv[0] = 'mccfr'; from mccfr.cli import main; main()"
@@ -231,10 +188,3 @@ def test_completion_is_clicks_and_knows_commands_and_choices():
     environment["_MCCFR_COMPLETE"] = "bash_source"
     done = subprocess.run([sys.executable, "-c", program], env=environment, check=False, capture_output=True, text=True)
     assert "complete -o nosort -F _mccfr_completion mccfr" in done.stdout
-
-
-def test_boards_with_blanks_and_tens(capsys, slot_abstractions, tables_read_once):
-    ways = ("AsTd", "Qs7h2d"), ("As 10d", "Qs 7h 2d"), ("As10d", "Qs, 7h, 2d")
-    command = "abstraction", "bucket", slot_abstractions[0]
-    found = [call(capsys, *command, "--hand", hand, "--board", board) for hand, board in ways]
-    assert found[0].status == 0 and found == found[:1] * 3

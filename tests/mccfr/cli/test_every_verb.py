@@ -25,10 +25,9 @@ GAMES = {
     "boards": {"name": "leduc", "merge_suits": True},
     "many actions": {"name": "poker", "suits": 1, "antes": [1, 1], "stack": 10, "max_raises": [1, 0]},
     "histories": {"name": "goofspiel", "cards": 3},
-    "one move": {"name": "matrix", "payoffs": [[1, -1], [-1, 1]]},
     "whole deck": {"name": "holdem", "stack": 300, "menu": {"first": ["1p"], "later": [], "max_bets": 1}},
 }
-CARDLESS = ("histories", "one move")
+CARDLESS = ("histories",)
 PACKED = ("listed cards", "boards")
 SLOW = ("outcome-sampling", "public-chance-sampling", "cfr-br")
 EXPORTS = ("policy", "zarr", "hdf5", "csv", "parquet", "openspiel")

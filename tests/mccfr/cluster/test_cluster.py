@@ -37,7 +37,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from itertools import combinations
 
 import msgspec
@@ -59,8 +58,7 @@ from mccfr.cluster.cluster_session import _problem, _refuse, check_room, places_
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
-from mccfr.cluster.messages import ANSWERED, Order, RankAnswer, version_cells, version_of
-from mccfr.cluster.mpi import _raise_first
+from mccfr.cluster.messages import ANSWERED, RankAnswer
 from mccfr.cluster.rank_pool import on_engine
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
@@ -70,8 +68,6 @@ from mccfr.runs.session.training_session import train
 from mccfr.solvers.strata_training import stratum_buckets
 from storage.block_tables import BlockStore
 from storage.damage import UnreadableError
-
-PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]
 
 
 @pytest.fixture(scope="module")
@@ -187,21 +183,6 @@ def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monk
     on_machines(run, 2, listener, iterations=100)
     assert "there: No space left on device" in "".join(listener.told) and len(tried) == 3 + 4
     assert content(run)
-
-
-@pytest.mark.parametrize(
-    ("error", "problem"),
-    [
-        (OSError, {"host": "b", "problem": "No space left on device", "errno": errno.ENOSPC, "file": "/there"}),
-        (OSError, {"host": "b", "problem": "a version is gone", "errno": None, "file": None}),
-        (RuntimeError, {"host": "b", "problem": "a cell is no number"}),
-    ],
-)
-def test_what_a_machine_meets_is_raised_where_it_is_coordinated(error, problem):
-    with pytest.raises(error, match=f"b: {problem['problem']}") as raised:
-        _raise_first([problem, {"host": "c", "problem": "later"}])
-    assert getattr(raised.value, "errno", None) == problem.get("errno")
-    _raise_first([{"restored": []}])
 
 
 def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, monkeypatch):
@@ -341,19 +322,6 @@ def test_planted_errors_change_the_digest_and_late_answers_do_not(tmp_path, shor
     tables, expected = digest_of(stratified_run(tmp_path / "run"), kind, iterations=500), content(short)[0]
     same = all(np.array_equal(table, expected[name]) for name, table in tables.items())
     assert same == sound
-
-
-def test_a_message_holds_what_is_put_into_it():
-    order = Order(3, 5)
-    tables = order.totals({"a": (1, 2), "b": (3, 1)})
-    tables["b"][...] = 1.5
-    order.rows[2, 1], order.owner[1], order.head[1] = 7, 2, 9
-    other = Order(3, 5)
-    other.cells[:] = order.cells
-    assert other.first.tolist() == [0.0, 0.0, 1.5, 1.5, 1.5]
-    assert (other.rows[2, 1], other.owner[1], other.head[1]) == (7, 2, 9)
-    version = (17, "0123456789abcdef" * 4)
-    assert version_of(version_cells(version)) == version and version_of(version_cells(None)) is None
 
 
 FACTS = {

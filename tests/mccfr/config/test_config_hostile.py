@@ -24,8 +24,6 @@ from mccfr.config.game_tables import GAMES, Menu, PlayerMenu, StreetMenu
 from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.config.solver_tables import OPTIONS
 from mccfr.config.toml_files import config_from, load_config
-from mccfr.games.betting import MAX_NODES, build_tree
-from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.registry import build_game
 from mccfr.runs.session.run_plan import make_plan
 
@@ -168,12 +166,6 @@ test_trees_that_are_too_large = refusals(
     ("pairs", {"name": "poker", "antes": [1, 1], **DEALT}),
     call=planned_at_once,
 )
-
-
-def test_the_largest_shipped_tree_is_far_below_the_limit():
-    game = load_config(RUNS / "hunl-large.toml").game
-    tree = build_tree(holdem_rules(game.stack, game.blinds, game.ante, game.menu))
-    assert 10 * tree.nodes < MAX_NODES
 
 
 def test_numbers_that_have_no_end_keep_their_meaning_where_they_have_one():

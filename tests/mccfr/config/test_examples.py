@@ -9,7 +9,6 @@ from refusals import refusals, refused
 
 import mccfr
 from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
-from mccfr.config.value_limits import did_you_mean
 
 
 @pytest.fixture(autouse=True)
@@ -43,12 +42,6 @@ test_what_is_nowhere = refusals(
     ("^zzz.toml: no such file; mccfr init copies the examples to runs/", Path("zzz.toml")),
     call=find_file,
 )
-
-
-def test_names_are_near_or_nothing_is_said():
-    assert did_you_mean("Linaer", ["none", "linear", "dcfr"]) == "; did you mean 'linear'?"
-    assert did_you_mean("quadratic", ["none", "linear", "dcfr"]) == ""
-    assert did_you_mean(7, ["none"]) == ""
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,12 @@ Shows:
   test_values_and_best_responses_equal_openspiel, test_best_response_equals_the_best_of_all_pure_strategies)
 """
 
-from dataclasses import replace
-
 import pytest
 from places import ENDGAMES, RUNS
 
 from mccfr.config.game_tables import (
     AkqGame,
     ClairvoyanceGame,
-    GoofspielGame,
     HoldemSubgame,
     KuhnGame,
     LeducGame,
@@ -57,13 +54,6 @@ def test_exploitability_of_uniform_play(config, exploitability):
     assert result.exploitability_chips == pytest.approx(exploitability, abs=5e-7)
     assert sum(result.best_response_chips) == pytest.approx(2 * result.exploitability_chips)
     assert result.exploitability_mbb is None
-
-
-def test_goofspiel_is_symmetric():
-    result = evaluate(GoofspielGame(cards=3))
-    assert result.value_chips == pytest.approx(0, abs=1e-12)
-    assert result.best_response_chips[0] == pytest.approx(result.best_response_chips[1], abs=1e-12)
-    assert result.exploitability_chips > 0.1
 
 
 @pytest.mark.skipif(not ENDGAMES.is_dir(), reason="the Libratus endgames are not on this machine")
@@ -130,10 +120,3 @@ def test_clairvoyance_equilibrium(streets, bet, probability, share):
     assert result.value_chips == pytest.approx(share, abs=5e-8)
     assert result.exploitability_chips == pytest.approx(0, abs=1e-12)
     assert result.best_response_chips == pytest.approx((result.value_chips, -result.value_chips), abs=1e-12)
-
-
-def test_big_blinds_are_only_a_unit():
-    game = build_game(HoldemSubgame(file="games/river.txt"), RUNS)
-    small, large = (evaluate_exact(replace(game, big_blind_chips=chips), uniform_strategy(game)) for chips in (50, 200))
-    assert small.exploitability_chips == large.exploitability_chips
-    assert small.exploitability_mbb == pytest.approx(4 * large.exploitability_mbb)

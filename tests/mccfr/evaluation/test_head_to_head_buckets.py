@@ -7,7 +7,6 @@ Shows:
 
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -15,19 +14,14 @@ import pytest
 from places import RUNS
 from refusals import refused
 from small_games import TOY, Labels, deck_game, game_of
-from strategies import exact_chips, play, random_strategy
+from strategies import exact_chips, random_strategy
 
-from abstraction.cards import hand_cards
-from mccfr.cards.full_deck import WholeDeck
-from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, HoldemSubgame, LeducGame, Menu
-from mccfr.config.run_tables import AbstractionConfig
-from mccfr.evaluation import head_to_head as module
+from mccfr.config.game_tables import HoldemSubgame, LeducGame, Menu
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.games.bucketed import bucketed
-from mccfr.games.holdem import flop_holdem, holdem
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
+from mccfr.tables.strategy import Strategy, uniform_strategy
 
 SLOTS = {"tenths": np.arange(1326) * 10 // 1326, "last digit": np.arange(1326) % 10, "thirds": np.arange(1326) % 3}
 
@@ -94,73 +88,6 @@ def test_all_boards_give_the_exact_value_of_two_abstractions(pair):
     assert chips(b, a, boards=200) == -found != 0
 
 
-def slot_game(streets, directory):
-    abstraction = AbstractionConfig(str(directory))
-    if streets == 2:
-        return flop_holdem(FlopHoldemGame(max_raises=1), abstraction, Path())
-    menu = Menu(first=("1p",), later=("1p",), max_bets=1)
-    return holdem(HoldemGame(menu=menu), abstraction, Path())
-
-
-def backwards(game):
-    """Whole hold'em on ten buckets a street, numbered from 9 down to 0."""
-    deck = game.cards
-
-    def load():
-        return [np.where(table == 0xFFFF, table, 9 - table) for table in deck.load()]
-
-    return replace(game, cards=replace(deck, load=load))
-
-
-@pytest.mark.parametrize(("streets", "least"), [(2, 0.1), pytest.param(4, 1, marks=pytest.mark.slow)])
-def test_hold_em_off_the_deck_on_buckets_numbered_in_reverse(slot_abstractions, streets, least):
-    """Number ten buckets a street as b and 9 - b; one map for both sides would win 186 chips.
-
-    A river's tables take seconds to read; everything else holds for every street.
-    """
-    tens, twos = (slot_game(streets, directory) for directory in slot_abstractions)
-    a, b, c = (Profile(game, random_strategy(game, seed)) for seed, game in enumerate((tens, tens, twos), 1))
-    snet = backwards(tens)
-    a_back, b_back = (
-        Profile(snet, Strategy(tuple(table[::-1] for table in side.strategy.probability), side.strategy.weight))
-        for side in (a, b)
-    )
-    for other, other_back in ((b, b_back), (c, c)):
-        won = chips(a, other, boards=4, seed=1)
-        assert abs(won) > least
-        for one, against in ((a_back, other), (a, other_back), (a_back, other_back)):
-            assert chips(one, against, boards=4, seed=1) == pytest.approx(won, rel=1e-12)
-            assert chips(against, one, boards=4, seed=1) == -chips(one, against, boards=4, seed=1)
-    assert chips(a, a_back, boards=4) == pytest.approx(0, abs=1e-12 * 20_000)
-    assert abs(chips(a, Profile(tens, a_back.strategy), boards=4)) > least  # a planted error: one map for both
-
-
-class DeckOfHighest(WholeDeck):
-    """A deck whose buckets come from the higher card: five on each street, as many as `deck_game` has."""
-
-    def board_buckets(self, board):
-        cards = hand_cards(52, 2)
-        rows = np.tile((cards.max(1) % 5).astype(np.int32), (self.streets, 1))
-        rows[:, np.isin(cards, board).any(axis=1)] = -1
-        return rows
-
-
-def test_recipes_with_other_features_have_one_winner():
-    """Equal numbers of buckets that mean other hands: what one side wins the other loses, bit for bit."""
-    sums = deck_game((0, 3))
-    highest = replace(sums, cards=DeckOfHighest((0, 3), sums.cards.buckets, lambda: []))
-    a, b = Profile(sums, random_strategy(sums, 1)), Profile(highest, random_strategy(highest, 2))
-    assert chips(a, b, boards=5) == -chips(b, a, boards=5) != 0
-
-
-@pytest.mark.parametrize("named", ["uniform", "always-call"])
-def test_strategies_without_cards_in_mind_play_alike_on_any_buckets(named):
-    one, other = endgame_on("tenths"), endgame_on("thirds")
-    make = {"uniform": uniform_strategy, "always-call": lambda game: pure_strategy(game, "c")}[named]
-    a = Profile(one, random_strategy(one, 1))
-    assert chips(a, Profile(other, make(other)), boards=9) == pytest.approx(chips(a, Profile(one, make(one)), boards=9))
-
-
 # --- what is refused ---
 
 
@@ -218,10 +145,3 @@ def test_other_games_are_refused_in_one_sentence(one, other, message):
     for pair in (sides, sides[::-1]):
         assert len(refused(r"same game, card buckets apart: .* for the first and", head_to_head, *pair, boards=2)) < 300
     refused(message, head_to_head, *sides, boards=2)
-
-
-def test_games_are_compared_once_and_not_with_themselves(monkeypatch):
-    game, compared = game_of("leduc"), []
-    monkeypatch.setattr(module, "check_same_game", lambda *pair: compared.append(pair))
-    play(game, uniform_strategy(game), uniform_strategy(game), boards=3)
-    assert len(compared) == 1

@@ -12,14 +12,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from refusals import refused
 from sessions import OUTCOME, make, trained
 from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
-from mccfr.evaluation.head_to_head import _row_spans, head_to_head
+from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import quantise
@@ -29,18 +27,15 @@ from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables import row_tables as module
-from mccfr.tables.row_tables import _gather_block, near_rows, row_tables, whole_rows
+from mccfr.tables.row_tables import whole_rows
 from mccfr.tables.strategy import (
     BlockRows,
     Strategy,
     average_block,
-    pure_strategy,
     row_starts,
-    tabulate,
     uniform_strategy,
 )
 from mccfr.tables.table_layout import TableSet, table_name
-from mccfr.trees.street_trees import street_trees
 from storage import unnamed_files
 from storage.unnamed_files import spilled
 
@@ -102,25 +97,6 @@ def test_rows_in_any_form_win_what_dense_ones_win(monkeypatch, form, near):
         assert play(game, two, dense_one, boards=5).mean_chips == -found.mean_chips
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.data(), st.sampled_from(FORMS), st.integers(0, 99))
-def test_gathered_rows_are_those_of_the_dense_strategy(data, form, seed):
-    game = game_of("two hole cards")
-    source, dense = stored(game, form, seed)
-    block = data.draw(st.sampled_from(np.flatnonzero(game.tree.row_count).tolist()))
-    first = data.draw(st.integers(0, int(game.tree.row_count[block]) - 1))
-    stop = data.draw(st.integers(first + 1, int(game.tree.row_count[block])))
-    buckets = sorted(data.draw(st.sets(st.integers(0, int(game.buckets[block]) - 1), min_size=1, max_size=9)))
-    starts = row_starts(game, block)
-    out = np.full((int(starts[stop] - starts[first]) + 1, len(buckets) + 1), -1.0)
-    tables = row_tables([source.blocks[block]], [starts], 8)
-    _gather_block(tables, (first, stop), np.array(buckets, np.int32), out)
-    assert np.array_equal(out[:-1, :-1].T, dense.probability[block][buckets, starts[first] : starts[stop]])
-    assert (out[-1] == -1).all() and (out[:, -1] == -1).all()
-    near = near_rows(source.blocks[block], starts, 8)
-    assert np.array_equal(near.cells, dense.probability[block]) and near.weight is None and not near.sums
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
     game = game_of("turn")
@@ -132,44 +108,6 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
             assert np.array_equal(whole_rows(source.blocks[block], starts, 8, threads), expected)
         slot_first = BlockRows(np.ascontiguousarray(expected).T)
         assert np.shares_memory(whole_rows(slot_first, starts, 8), slot_first.cells)
-
-
-@pytest.mark.parametrize("name", ["kuhn", "leduc", "two hole cards", "turn"])
-def test_street_trees_have_their_rows_side_by_side(name):
-    """Check that each row of a block belongs to one street tree, which gathers no other rows."""
-    game = game_of(name)
-    trees = street_trees(game.tree)
-    (first, stop, _slots), width = _row_spans(
-        trees, [row_starts(game, block) for block in range(2 * game.tree.streets)]
-    )
-    streets = trees.street.tolist()
-    for block in range(2 * game.tree.streets):
-        own = [
-            range(int(first[block % 2, tree]), int(stop[block % 2, tree]))
-            for tree, street in enumerate(streets)
-            if street == block // 2
-        ]
-        assert sorted(row for rows in own for row in rows) == list(range(int(game.tree.row_count[block])))
-        starts = row_starts(game, block)
-        assert all(starts[rows.stop] - starts[rows.start] <= width for rows in own)
-
-
-def test_strategies_that_buckets_have_alike_take_one_row():
-    game = game_of("turn")
-    for strategy, twin in (
-        (
-            uniform_strategy(game),
-            lambda node, _: np.full(game.tree.arrays.count[node], 1 / game.tree.arrays.count[node]),
-        ),
-        (pure_strategy(game, "c"), None),
-    ):
-        assert all(table.strides[0] == 0 or len(table) == 1 for table in strategy.probability)
-        copied = Strategy(tuple(map(np.array, strategy.probability)), tuple(map(np.array, strategy.weight)))
-        assert play(game, strategy, random_strategy(game, 1), boards=5) == play(
-            game, copied, random_strategy(game, 1), boards=5
-        )
-        if twin is not None:
-            assert all(map(np.array_equal, copied.probability, tabulate(game, twin).probability))
 
 
 def test_tables_that_are_no_rows_are_refused():

@@ -22,7 +22,6 @@ from strategies import random_strategy
 from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.board_game import board_game, card_game
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.head_to_head import PolicyPair
 from mccfr.evaluation.methods import measure
 from mccfr.evaluation.methods.sampled_methods import street_number
 from mccfr.evaluation.preflop_best_response import SecondStreetBoards
@@ -39,8 +38,7 @@ from mccfr.evaluation.stratified_boards import (
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
-from mccfr.solvers.public.sampled_board import from_cards
-from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
+from mccfr.solvers.public.street_arrays import RESPOND
 from mccfr.tables.strategy import tabulate, uniform_strategy
 from mccfr.trees.street_trees import AT_DECISION
 
@@ -190,16 +188,6 @@ def test_a_board_of_the_deck_is_a_game_of_its_own():
         assert found == pytest.approx(follow[player] / public.joint_weight, abs=0.02)
 
 
-def test_a_board_is_worth_what_the_other_walk_makes_of_it():
-    """Both following the strategy: what head-to-head's walk finds on the same board."""
-    own, strategy = holdem()
-    cards = [0, 17, 30, 51, 8]
-    public, tables = card_game(own, strategy, own.cards.after(3, cards))
-    side = Profile(own, strategy)
-    expected, _ = PolicyPair(side, side).play(from_cards(own.cards, cards, ordered=True), 0)
-    assert Walk(public, tables).values(0, 3)[FOLLOW] == pytest.approx(expected, rel=1e-9)
-
-
 def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
     cards = policy().game.cards
     boards = drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
@@ -208,15 +196,6 @@ def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
     assert all(len(set(board)) == 5 for board in boards)
     place = {tuple(flop): number for number, flop in enumerate(flops_in_order().tolist())}
     assert [place[tuple(board[:3])] * 20 // 22_100 for board in boards] == np.repeat(np.arange(20), 2).tolist()
-
-
-def test_every_flop_is_as_likely_as_the_next():
-    cards, seen = policy().game.cards, np.zeros(52)
-    for seed in range(60):
-        for board in drawn_boards(cards, 2, BoardStrata.of(50, 2, None), seed):
-            seen[board] += 1
-    expected = seen.sum() / 52
-    assert ((seen - expected) ** 2 / expected).sum() < 100, "chi-square with 51 degrees of freedom"
 
 
 # --- strata and intervals ---

@@ -9,13 +9,11 @@ Shows:
 * The loss by buckets shows a planted bucket that joins different hands (planted: test_a_planted_bucket_is_found)
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from naive import all_deals, dealt_hands, value
 from refusals import refused
-from small_games import DeckOfClasses, by_twos, deck_game, game_of
+from small_games import by_twos, deck_game, game_of
 from strategies import random_strategy
 
 import mccfr
@@ -134,17 +132,8 @@ def test_flops_that_choose_and_score_themselves_come_to_what_is_exact():
         assert figures(_result(less, weight, None, 1)).sum() < figures(self_consistency(side)).sum() - 1e-3
 
 
-class Flops(DeckOfClasses):
-    """Buckets of boards of any street."""
-
-    def board_row(self, street, board):
-        """Return the row of `WholeDeck.board_row`."""
-        return self.board_buckets(board)[street]
-
-
 def test_sampled_flops_cover_and_do_not_depend_on_workers():
     made = deck_game(board_cards=(0, 3), buckets=(5, 7))
-    made = replace(made, cards=Flops((0, 3), made.cards.buckets, lambda: []))
     side = Profile(made, random_strategy(made, 0))
     many = self_consistency(side, boards=64, seed=1)
     few = [self_consistency(side, boards=12, seed=seed, workers=1 + seed % 2) for seed in range(2, 6)]

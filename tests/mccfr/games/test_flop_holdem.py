@@ -1,6 +1,5 @@
 """Hold'em that ends on the flop: lossless cards, listed boards, exact solutions."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,18 +7,13 @@ import pytest
 from commands import answer, command
 from places import RUNS
 from refusals import refused
-from strategies import play, random_strategy, seated
 
-from abstraction.boards import BOARD_COUNTS, preflop_classes
 from abstraction.hand_evaluator import strength
-from mccfr.cards.full_deck import WholeDeck
 from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.holdem import flop_holdem
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.solvers.public import best_response
-from mccfr.solvers.public.public_tree import public_tree
 
 
 def test_flop_holdem_is_lossless_without_an_abstraction():
@@ -78,18 +72,3 @@ def test_flop_holdem_runs_by_public_chance_sampling_and_head_to_head(
     capsys.readouterr()
     options = ("--method", "head-to-head", "--boards", 40, "--seed", 7, "--json")
     assert answer(capsys, "evaluate", tmp_path / "policy", *options)["ci95_chips"][0] > 0
-
-
-@pytest.mark.slow
-def test_flops_off_the_deck_are_worth_what_all_flops_are():
-    """Compare head-to-head on sampled flops with exact values over all 22,100 flops; takes six gigabytes."""
-    lossless = flop_holdem(FlopHoldemGame(max_raises=1), None, Path())
-    slots = np.broadcast_to((np.arange(1326) * 10 // 1326).astype(np.uint16), (BOARD_COUNTS[3], 1326))
-    tables = [preflop_classes()[None].astype(np.uint16), slots]
-    deck = WholeDeck((0, 3), np.array([[169, 169], [10, 10]]), lambda: tables)
-    game = replace(lossless, cards=deck)
-    a, b = random_strategy(game, 1), random_strategy(game, 2)
-    public = public_tree(replace(game, cards=deck.listed()))
-    first, second = (best_response.expected_value(game, seated(*pair), public) for pair in ((a, b), (b, a)))
-    low, high = play(game, a, b, boards=400, seed=1).ci95_chips
-    assert low < (first - second) / 2 < high < 0

@@ -19,7 +19,7 @@ from mccfr.games.matrix import matrix
 from mccfr.games.openspiel_import import import_openspiel
 from mccfr.solvers.histories.history_values import best_response_value, expected_value
 from mccfr.tables.linear_discounting import Schedule
-from mccfr.tables.strategy import row_starts, tabulate, uniform_strategy
+from mccfr.tables.strategy import row_starts, uniform_strategy
 from mccfr.trees import history_compiler as history_tree
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from mccfr.trees.history_compiler import Chance, Decision, build_history_tree
@@ -108,15 +108,6 @@ def test_goofspiel_pays_twice_what_openspiel_pays(reveal):
     assert len(payoffs) > 5
 
 
-def test_goofspiel_by_hand():
-    # 3 beats 1 for the first prize, 1 loses to 2, and 2 loses to 3 without a decision.
-    line = "3 1 1 2"
-    game = goofspiel(GoofspielGame(cards=3))
-    assert game.tree.arrays.fixed[node_at(game, line)] == 1 - 2 - 3
-    assert game.tree.arrays.fixed[node_at(game, "2 2 3 1")] == 2 - 3  # equal bids split the prize
-    assert game.pot_chips == 6
-
-
 def test_second_player_does_not_see_the_bid():
     game = goofspiel(GoofspielGame(cards=4))
     arrays = game.tree.arrays
@@ -164,24 +155,6 @@ def test_layout(game):
     chance = np.flatnonzero(arrays.kind == CHANCE)
     assert all(abs(arrays.probability[list(tree.children(node))].sum() - 1) < 1e-12 for node in chance)
     assert np.all(arrays.probability[[c for n in tree.decisions for c in tree.children(int(n))]] == 1)
-
-
-def test_matrix_values():
-    game = matrix(MatrixGame(payoffs=[[1, 0.9], [-0.7, 1]]))
-    assert (len(game.tree.arrays.kind), game.infosets.tolist()) == (7, [1, 1])
-    assert [game.tree.label[node] for node in range(7)] == ["", "0", "1", "0", "1", "0", "1"]
-    assert game.tree.arrays.fixed[3:].tolist() == [1, 0.9, -0.7, 1]
-    # Indifference: rows 17/18 and 1/18, columns 1/18 and 17/18; the value is 16.3/18.
-    mixed = {0: [17 / 18, 1 / 18], 1: [1 / 18, 17 / 18]}
-    strategy = tabulate(game, lambda node, _: mixed[int(game.tree.arrays.player[node])])
-    assert expected_value(game, strategy) == pytest.approx(16.3 / 18, abs=1e-12)
-    assert best_response_value(game, strategy, 0) == pytest.approx(16.3 / 18, abs=1e-12)
-    assert best_response_value(game, strategy, 1) == pytest.approx(-16.3 / 18, abs=1e-12)
-    uniform = uniform_strategy(game)
-    assert best_response_value(game, uniform, 0) == pytest.approx(0.95)
-    assert best_response_value(game, uniform, 1) == pytest.approx(-0.15)
-    one_row = matrix(MatrixGame(payoffs=[[0, 1, -1_000_000]]))
-    assert best_response_value(one_row, uniform_strategy(one_row), 1) == one_row.pot_chips == 1_000_000
 
 
 def two_steps(history, *, names):

@@ -3,7 +3,7 @@
 import numpy as np
 import pyspiel
 import pytest
-from expansion import expanded_strategy, original_strategy
+from expansion import expanded_strategy
 from naive import check_order
 from refusals import refused
 from small_games import game_of, unequal
@@ -51,33 +51,6 @@ def test_values_and_best_responses_are_those_of_the_card_game(name):
             assert history_values.best_response_value(made.game, same, player) == pytest.approx(
                 best_response.best_response_value(game, strategy, player), abs=1e-10
             )
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_chance_is_a_distribution_and_siblings_differ(name):
-    tree = expand(GAMES[name]).game.tree
-    for node in np.flatnonzero(tree.arrays.kind == CHANCE).tolist():
-        kids = list(tree.children(node))
-        assert tree.arrays.probability[kids].sum() == pytest.approx(1)
-        assert np.all(tree.arrays.probability[kids] > 0)
-        assert len({tree.label[kid] for kid in kids}) == len(kids)
-
-
-@pytest.mark.parametrize("name", GAMES)
-def test_strategies_survive_the_way_there_and_back(name):
-    game = GAMES[name]
-    made, strategy = expand(game), random_strategy(game, 5)
-    back = original_strategy(made, expanded_strategy(made, strategy))
-    uniform, rows = uniform_strategy(game), 0
-    for block in range(2 * game.tree.streets):
-        here = made.rows[block % 2]
-        dealt = np.unique(here[game.tree.arrays.block[here[:, 0]] == block, 1])
-        others = np.setdiff1d(np.arange(int(game.buckets[block])), dealt)
-        assert np.array_equal(back.probability[block][dealt], strategy.probability[block][dealt])
-        assert np.array_equal(back.weight[block][dealt], strategy.weight[block][dealt])
-        assert np.array_equal(back.probability[block][others], uniform.probability[block][others])
-        rows += len(dealt) * game.tree.row_count[block]
-    assert made.game.infosets.sum() == rows
 
 
 NO_LIMIT = (
@@ -138,7 +111,6 @@ def test_refusals(monkeypatch):
     made = expand(GAMES["kuhn"])
     words = r"the strategy's tables have the shapes .* kuhn needs"
     refused(words, expanded_strategy, made, uniform_strategy(GAMES["leduc"]))
-    refused("kuhn with cards needs", original_strategy, made, uniform_strategy(GAMES["kuhn"]))
     monkeypatch.setattr(expanded_module, "MAX_DEALS", 100)
     refused(r"leduc has up to 216 deals of two hands and a board; at most 100", expand, GAMES["leduc"])
 

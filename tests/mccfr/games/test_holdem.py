@@ -19,17 +19,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import answer, command, refusal
-from places import ROOT, RUNS
+from places import ROOT
 from pyarrow import compute, parquet
 from refusals import refused
 
 from abstraction.buckets import Abstraction
 from abstraction.cards import cards_text, combo_index
-from mccfr.api.evaluating import evaluate_target
-from mccfr.cards import full_deck
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.config.toml_files import config_from
 from mccfr.games.holdem import holdem
 from mccfr.games.line_text import line_start
 from mccfr.policy import Policy
@@ -37,9 +34,6 @@ from mccfr.policy.query import query
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.targets import Reference
-from mccfr.runs.session.run_plan import make_plan
-from mccfr.solvers.game_from_config import configured_game
 from mccfr.tables.strategy import pure_strategy
 from mccfr.trees.betting_lines import find_node
 from mccfr.trees.street_amounts import street_line
@@ -371,35 +365,6 @@ def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, caps
         assert words in capsys.readouterr().err and not (tmp_path / "none").exists()
 
 
-def test_two_runs_on_one_abstraction_load_its_tables_once(flop_trained, slot_abstractions, tmp_path, monkeypatch):
-    """Also where the other one names it by another path; policies load none."""
-    loaded = []
-    original = full_deck.bucket_tables
-    monkeypatch.setattr(full_deck, "bucket_tables", lambda *given: loaded.append(1) or original(*given))
-    shutil.copytree(slot_abstractions[0], tmp_path / "buckets", copy_function=os.link)
-    run, policy = flop_trained / "run", flop_trained / "policy"
-    other = Reference(run, abstraction=tmp_path / "buckets")
-    assert evaluate_target(run, "head-to-head", against=other, boards=2)["value_chips"] == 0
-    assert len(loaded) == 1
-    evaluate_target(policy, "head-to-head", against=Reference(policy), boards=2)
-    assert len(loaded) == 1
-
-
-def test_runs_on_other_abstractions_meet_on_the_command_line(flop_trained, slot_abstractions, tmp_path, capsys):
-    """Ten buckets a street against two, run against policy: what one side wins the other loses."""
-    more = f'[export]\nout = "{tmp_path / "policy"}"\n'
-    config = write_config(tmp_path, slot_abstractions[1], game="flop-holdem", menu=FLOP, more=more)
-    assert command("solve", config, "--run", tmp_path / "run") == 0
-    ten, two = (flop_trained / "run", flop_trained / "policy"), (tmp_path / "run", tmp_path / "policy")
-    capsys.readouterr()
-    won = []
-    for target, against in ((ten[0], two[0]), (two[0], ten[0]), (ten[1], two[0]), (two[1], ten[1])):
-        arguments = ("--method", "head-to-head", "--against", against, "--boards", 5, "--json")
-        won.append(answer(capsys, "evaluate", target, *arguments)["value_chips"])
-    assert won[0] == -won[1] != 0
-    assert won[2:] == pytest.approx([won[0], won[1]], abs=0.01 * abs(won[0]) + 0.1)  # shares of 1/65,535
-
-
 def test_always_call_never_folds_even_where_it_may_not_limp(slot_abstractions):
     menu = Menu(first=("1p", "allin"), later=("1p", "allin"), limp=False)
     game = holdem(HoldemGame(menu=menu), AbstractionConfig(str(slot_abstractions[1])), Path())
@@ -427,28 +392,3 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(tmp_path, slot_abstraction
         told = capsys.readouterr().err
         assert message in told and "Traceback" not in told
         assert not (tmp_path / "run").exists()
-
-
-def test_a_damaged_abstraction_is_refused_and_leaves_nothing(tmp_path, slot_abstractions, capsys):
-    damaged = shutil.copytree(slot_abstractions[0], tmp_path / "damaged", copy_function=os.link)
-    victim = max((damaged / "flop").rglob("bucket/c/*/*"), key=lambda path: path.stat().st_size)
-    content = bytearray(victim.read_bytes())
-    content[len(content) // 3] ^= 16
-    victim.unlink()
-    victim.write_bytes(content)
-    config = write_config(tmp_path, damaged, game="flop-holdem", menu=FLOP)
-    assert command("solve", config, "--run", tmp_path / "run") == 2
-    told = capsys.readouterr().err
-    assert "checksum" in told and "build the abstraction again" in told and "Traceback" not in told
-    assert not (tmp_path / "run").exists()
-
-
-def test_sizes_are_known_before_the_abstraction_is_built(tmp_path):
-    document = {
-        "game": {"name": "holdem", "menu": {"first": ["1p", "allin"], "later": ["1p", "allin"]}},
-        "abstraction": {"path": str(tmp_path / "no"), "recipe": str(RUNS / "abstractions/large.toml")},
-    }
-    plan = make_plan(config_from(document, "test"), Path())
-    assert plan["buckets_per_street"] == [[169, 169], [1286792, 1286792], [50000, 50000], [50000, 50000]]
-    game = configured_game(config_from(document, "test"), Path())
-    refused("is not built yet", game.cards.board_buckets, [0, 5, 10, 15, 20])

@@ -4,20 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from endgame_files import write_endgame
-from harness import Trainer
 from places import ENDGAMES, RUNS
 
 from abstraction.cards import card_mask, combo_index, combo_masks, parse_cards
 from abstraction.hand_evaluator import strength
 from mccfr.cards.card_lists import deal_arrays
 from mccfr.config.game_tables import HoldemSubgame, KuhnGame, Menu
-from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.holdem_subgame import holdem_subgame
-from mccfr.games.libratus import Endgame, read_endgame
+from mccfr.games.libratus import read_endgame
 from mccfr.games.registry import build_game, game_files
-from mccfr.solvers.public.vector_cfr import VectorCfr
-from mccfr.solvers.variants import variant
 
 GAMES = RUNS / "games"
 needs_libratus = pytest.mark.skipif(not ENDGAMES.is_dir(), reason="the Libratus endgames are not on this machine")
@@ -111,31 +106,6 @@ def test_a_turn_acts_out_of_position_first_and_runs_out():
     assert tree.arrays.touched[river] == 2
     deepest = tree.children(tree.children(0)[-1])[1]
     assert (tree.label[deepest], tree.arrays.showdown[deepest], tree.arrays.touched[deepest]) == ("c", 20_000, 2)
-
-
-@pytest.mark.slow
-def test_a_flop_is_dealt_to_the_river_and_solved(tmp_path):
-    """Solve three streets in full width and by sampling, on narrow ranges with one bet size.
-
-    An exact best response measures both.
-    """
-    turn = read_endgame(GAMES / "turn.txt")
-    board = turn.board[:3]
-    hits = (combo_masks() & np.uint64(card_mask(board))) != 0
-    reach = np.where(hits | (np.arange(1326) % 29 != 0), 0, turn.reach + 0.1)
-    write_endgame(tmp_path / "flop.txt", Endgame(1, board, turn.pot_chips, reach))
-    menu = Menu(first=("1p",), later=("1p",), max_bets=1)
-    game = subgame("flop.txt", tmp_path, menu=menu, stack=5 * turn.pot_chips)
-    assert [len(boards) for boards in game.cards.board_cards] == [1, 49, 49 * 48]
-    assert deal_arrays(game.cards).children.tolist() == [1, 49, 48]
-    cfr = VectorCfr(game, variant("dcfr"))
-    cfr.iterate(4)
-    first = evaluate_exact(game, cfr.average_strategy())
-    cfr.iterate(60)
-    solved = evaluate_exact(game, cfr.average_strategy())
-    assert solved.exploitability_chips < 0.005 * game.pot_chips < 0.1 * first.exploitability_chips
-    found = evaluate_exact(game, Trainer(game).train(2_000_000).strategy)
-    assert found.value_chips == pytest.approx(solved.value_chips, abs=0.02 * game.pot_chips)
 
 
 def test_the_file_is_part_of_what_a_run_depends_on():

@@ -1,9 +1,7 @@
 """Betting menus of small no-limit decks: against universal_poker, single cases, invalid menus."""
 
 from functools import cache
-from itertools import permutations
 
-import numpy as np
 import pytest
 from openspiel import universal_poker
 from places import ROOT
@@ -92,29 +90,6 @@ def test_the_twin_bets_the_pot_once_a_street():
         assert [tree.label[child] for child in tree.children(node)] == ["f", "c"]  # no raise of a bet
         node = tree.children(node)[-1]
     assert tree.arrays.kind[node] != DECISION and tree.arrays.showdown[node] == 162
-
-
-def renamed(hand, board, order):
-    """Hand as a set, board as a sequence, after a renaming of suits."""
-    cards = [card // 4 * 4 + order[card % 4] for card in (*hand, *board)]
-    return tuple(sorted(cards[:2])), tuple(cards[2:])
-
-
-def test_hands_of_the_twin_share_a_bucket_if_a_renaming_of_suits_takes_them_to_each_other():
-    """On random pairs of hand and board, and on renamed ones of each, as tuples and by a table of classes."""
-    cards, generator = twin().cards, np.random.default_rng(1)
-    orders = list(permutations(range(4)))
-    hands = {tuple(sorted(pair)): place for place, pair in enumerate(cards.hand_cards.tolist())}
-    for street in range(4):
-        boards = {tuple(board): place for place, board in enumerate(cards.board_cards[street].tolist())}
-        known = {}
-        for _ in range(300):
-            deal = generator.permutation(20)[: 2 + street].tolist()
-            alike = {renamed(deal[:2], deal[2:], order) for order in orders}
-            numbers = {int(cards.bucket[street][0, boards[board], hands[hand]]) for hand, board in alike}
-            assert len(numbers) == 1
-            assert known.setdefault(numbers.pop(), min(alike)) == min(alike)
-        assert len(known) > 20
 
 
 # --- menus in other games ---

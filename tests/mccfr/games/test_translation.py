@@ -99,19 +99,6 @@ def test_amounts_that_are_larger_than_all_sizes_are_the_largest():
     assert places(translation(), "cr20000") == {"cr20000": 1.0}
 
 
-def test_shares_do_not_depend_on_the_size_of_chips():
-    small, large = translation(), translation(stack=2_000_000, blinds=(5_000, 10_000))
-    for line, scaled in (("r250c/cr777", "r25000c/cr77700"), ("cr350c/r560", "cr35000c/r56000")):
-        one, other = (
-            {
-                "".join(c for c in line_text(found.tree, reading.node) if not c.isdigit()): reading.probability
-                for reading in found.read(text)[1]
-            }
-            for found, text in ((small, line), (large, scaled))
-        )
-        assert one == pytest.approx(other, rel=1e-9)
-
-
 # --- what it leaves open ---
 
 

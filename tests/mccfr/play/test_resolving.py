@@ -321,19 +321,6 @@ def test_what_gives_away_too_much_is_not_played(monkeypatch):
     assert begun(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
 
 
-def test_the_same_spot_is_solved_to_the_same_strategy():
-    game = game_of(LEDUC)
-    strategy, _ = blueprint(LEDUC, 2)
-    node = all_spots.roots(game, 1)[0]
-    found = []
-    for _ in range(2):
-        here = Spot(game, node, 0)
-        ranges = here.ranges(strategy)
-        values = here.best_response(1, ranges[0], here.tables(strategy)).value
-        found.append(resolve(here, 0, ranges, values, effort=Effort(20)))
-    assert all(np.array_equal(*pair) for pair in zip(found[0].tables, found[1].tables, strict=True))
-
-
 def test_precision_ends_it():
     game = game_of(LEDUC)
     strategy, _ = blueprint(LEDUC, 2)

@@ -21,7 +21,6 @@ from mccfr.policy.query import query
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 TURN = HoldemSubgame(file="games/turn.txt")  # board Qd9c6c3h, pot 1,800
-RIVER = HoldemSubgame(file="games/river.txt")
 
 
 def source(config, seed=0):
@@ -170,13 +169,6 @@ def test_a_flop_may_be_written_in_any_order():
     assert len(known) == 1
     assert cards.hand_bucket(2, 0, "Jd", "AcQcKd") not in known  # another turn card
     assert cards.hand_buckets(2, 0, "AcKdQc")["Jd"] in known
-
-
-def test_river_needs_no_board_and_names_its_street():
-    found = query(source(RIVER), "")
-    assert found["street"] == "river"
-    assert len(found["hands"]) > 10
-    assert all(sum(row) == pytest.approx(1) for row in found["hands"].values())
 
 
 def test_hands_without_cards():

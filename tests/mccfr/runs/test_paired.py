@@ -7,7 +7,6 @@ Shows:
 
 from itertools import pairwise
 
-import msgspec
 import numpy as np
 import pytest
 from sessions import go, make
@@ -17,9 +16,8 @@ from mccfr.common.intervals import ratio95
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.evaluation.samples import Effort
 from mccfr.policy.strategy_profile import Profile
-from mccfr.runs.directory.run import EVALUATIONS, with_settings
+from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.results.average_strategies import checkpoint_average
-from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint
 
 POINTS = {"method": "head-to-head", "at_iterations": [100, 200, 300, 400, 500], "keep": True, "boards": 5}
@@ -63,22 +61,3 @@ def test_the_first_evaluation_of_a_session_has_no_gain(run):
     go(run, iterations=300)
     go(run, iterations=500)
     assert [record["gain_chips"] is None for record in run.read(EVALUATIONS)] == [True, True, False, True, False]
-
-
-def test_evaluations_of_different_lengths_are_compared_on_the_boards_of_both(run, monkeypatch):
-    """Beside another method."""
-    evaluation = msgspec.structs.replace(run.config.evaluation, method=["head-to-head", "exact"])
-    evaluate = Evaluator.evaluate
-
-    def longer(evaluator, strategy):
-        evaluator._points = msgspec.structs.replace(evaluator._points, boards=5 + len(run.read(EVALUATIONS)) // 4)
-        return evaluate(evaluator, strategy)
-
-    monkeypatch.setattr(Evaluator, "evaluate", longer)
-    go(with_settings(run, evaluation=evaluation), iterations=300)
-    records = [record for record in run.read(EVALUATIONS) if record["method"] == "head-to-head"]
-    assert [record["boards"] for record in records] == [5, 5, 6]
-    now, then = (boards_won(run, record["checkpoint"], 1) for record in records[1:][::-1])
-    mean, interval = ratio95(now[:, 0] - then[:, 0], now[:, 1], 6)
-    assert records[-1]["gain_chips"] == pytest.approx(mean, rel=1e-12)
-    assert records[-1]["gain_ci95_chips"] == pytest.approx(interval, rel=1e-12)

@@ -7,7 +7,6 @@ Shows:
 """
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,16 +15,12 @@ from refusals import refusals, refused
 from sessions import go, make, trained
 
 from mccfr.api.evaluating import evaluate_target
-from mccfr.evaluation import exact
-from mccfr.evaluation.methods import measure, method_named
 from mccfr.policy import Policy, verify_policy
-from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import EVALUATIONS
-from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.results.targets import Reference
-from mccfr.tables.strategy import average_strategy, uniform_strategy
+from mccfr.tables.strategy import average_strategy
 
 
 def test_a_run_exports_the_requested_checkpoint(tmp_path):
@@ -131,34 +126,3 @@ test_options_without_effect_on_an_evaluation_are_refused = refusals(
 
 
 # --- What a run keeps from one evaluation to the next ---
-
-
-def test_a_run_prepares_its_game_once(tmp_path, monkeypatch):
-    run = make(tmp_path / "run", game="kuhn")
-    game, made = run.build_game(), []
-
-    def counted(prepared, whole=exact.public_tree):
-        made.append(prepared)
-        return whole(prepared)
-
-    monkeypatch.setattr(exact, "public_tree", counted)
-    monkeypatch.setattr(exact, "is_small", lambda game: False)
-    evaluator, strategy = Evaluator(run, game), uniform_strategy(game)
-    assert made == []  # a run that never evaluates prepares nothing
-    records = [record for _ in range(3) for record in evaluator.evaluate(strategy)]
-    assert made == [game]
-    alone = measure("exact", Profile(game, strategy))
-    for record in records:
-        assert {**record, "seconds": 0} == {**alone, "seconds": 0}
-
-
-def test_only_small_games_are_prepared_once_for_all_evaluations(tmp_path, monkeypatch):
-    method, kuhn = method_named("exact"), make(tmp_path / "kuhn", game="kuhn").build_game()
-    assert method.prepared(kuhn) is None  # evaluated without kernels
-    monkeypatch.setattr(exact, "is_small", lambda game: False)
-    assert method.prepared(kuhn) is not None
-    assert method.prepared(make(tmp_path / "leduc").build_game()) is None
-    listed = SimpleNamespace(cards=SimpleNamespace(dealt=True, can_list=True, listing_bytes=1))
-    assert method.prepared(listed) is None
-    without_cards = SimpleNamespace(cards=SimpleNamespace(dealt=False, listing_bytes=0))
-    assert method.prepared(without_cards) is None

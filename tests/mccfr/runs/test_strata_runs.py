@@ -14,13 +14,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commands import call
-from machines import SOLVER, stratified_run
+from machines import stratified_run
 from refusals import refused
-from sessions import assert_same, content, go, kill_often, make, new_run, trained
-from stratified import LEDUC_12, long_game
+from sessions import assert_same, content, go, kill_often, new_run, trained
+from stratified import long_game
 
 from mccfr.api.evaluating import evaluate_target
-from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.session import training_session as run_module
 from storage import checkpoint as checkpoints
@@ -68,18 +67,6 @@ def test_a_stratified_run_is_evaluated_in_the_whole_game(whole):
     found = evaluate_target(whole.directory, "exact")
     assert found["exploitability_chips"] < 0.5
     assert content(whole)[0]["regret/street0/player0"].dtype == np.float64
-
-
-def test_strata_are_part_of_the_identity(tmp_path, whole):
-    ordinary = make(tmp_path / "ordinary", SOLVER, LEDUC_12, iterations=10)
-    refused(
-        r"run.strata = 4 there and None here",
-        check_same_run,
-        whole.directory,
-        whole.manifest,
-        ordinary.config,
-        tmp_path,
-    )
 
 
 def test_plan_reports_shared_bytes_and_idle_workers(tmp_path, capsys):

@@ -39,13 +39,6 @@ def test_a_stopped_run_continues_with_the_same_bits(tmp_path, game, name, iterat
     assert problems_of(parts.directory) == []
 
 
-def test_workers_share_an_iteration_and_change_nothing(tmp_path):
-    runs = [make(tmp_path / str(n), SOLVERS["dcfr"], GAMES["leduc"], evaluation=NO_EVALUATION) for n in (0, 2)]
-    for run, workers in zip(runs, (0, 2), strict=True):
-        go(run, iterations=40, workers=workers)
-    assert_same(*runs)
-
-
 @pytest.mark.parametrize(("game", "value"), [("kuhn", -1 / 18), ("goofspiel", 0.0)])
 def test_a_full_width_run_solves_its_game_and_is_queried(tmp_path, game, value):
     run = make(tmp_path / "run", {**CFR, "variant": "cfr+"}, GAMES[game])

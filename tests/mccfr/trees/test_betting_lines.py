@@ -6,7 +6,6 @@ from small_games import BLINDS, TURN
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
 from mccfr.games.registry import build_game
 from mccfr.trees.betting_lines import find_decision, find_node, line_text, put_in_chips, to_chips
-from mccfr.trees.compiled import DECISION
 
 
 def tree_of(config):
@@ -81,13 +80,3 @@ def test_chips_are_those_of_the_rules(config, line, own, level, after):
     node = find_decision(tree, line)
     assert put_in_chips(tree, node) == (own, level)
     assert to_chips(tree, node) == after
-
-
-@pytest.mark.parametrize("config", [LeducGame(), BLINDS, TURN], ids=str)
-def test_a_raise_puts_in_what_its_label_says(config):
-    tree = tree_of(config)
-    for node in tree.decisions.tolist():
-        for child, chips in zip(tree.children(node), to_chips(tree, node), strict=True):
-            if tree.label[child].startswith("r"):
-                assert chips == float(tree.label[child][1:])
-                assert tree.arrays.kind[child] == DECISION

@@ -85,16 +85,6 @@ def test_what_is_said_twice_is_done_once():
     assert following["hand"] == over["hand"] + 1 and table.deal(over["hand"]) == following
 
 
-def test_small_games_are_played_too(tmp_path):
-    table = PageTable(open_spots(write_random(tmp_path / "kuhn", KuhnGame())))
-    for number in range(4):
-        state = table.sit(seed=1) if not number else table.deal(number - 1)
-        assert state["raise_chips"] is None and state["behind_chips"] is None
-        state = played(table, state, lambda now: now["actions"][-1]["action"])[-1]
-        assert abs(state["result"]["won_chips"]) in (1, 2)
-    refused("is not whole no-limit hold'em", table.sit, "river")
-
-
 def test_equities_before_the_flop_are_the_known_ones():
     """Compare with published tables to four digits: against any two cards, and for two pairs of classes."""
     table, classes = preflop_equities(), preflop_classes()

@@ -22,8 +22,6 @@ from mutants import mutant
 from refusals import refusals
 
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
-from mccfr.config.solver_tables import DeepCfrConfig
-from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.registry import build_game
 from mccfr.solvers.deep import infosets as listing
 from mccfr.solvers.deep import single_deep_cfr, training_state, traversals
@@ -173,16 +171,6 @@ def test_the_average_over_kept_networks_is_the_one_that_is_kept_up(changed):
     assert fitted == [[1, 2, 3, 4, 5, 0], [0, 1, 2, 3, 4, 0]]
 
 
-def test_a_sample_of_networks_is_averaged():
-    config = small_networks(keep_networks=3, horizon=None)
-    found = deep.record(game_of("kuhn"), config, 12, dtype="float32")
-    tables = found.cfr.state.tables
-    assert tables["counters/player1"][2] == 12
-    assert len(set(tables["networks/player0/iteration"].tolist())) == 3
-    for block in found.cfr.state.average("sd", 12).probability:
-        assert np.isfinite(block).all()
-
-
 @pytest.mark.parametrize("changed", [{}, {"fit": "table"}, {"keep_networks": 2, "horizon": None}])
 def test_an_iteration_from_the_tables_alone_is_the_one_that_would_have_followed(changed):
     assert cut_equals_whole(single_deep_cfr, {"memory": 300, **changed})
@@ -206,16 +194,6 @@ def test_weights_that_a_reload_changes_are_caught():
         "self.iteration, self.nodes_touched = iteration + (iteration > 0), nodes",
     )
     assert not cut_equals_whole(mutant(single_deep_cfr, edit), {})
-
-
-def test_threads_change_nothing():
-    game, config = game_of("leduc"), small_networks(traversals=700)
-    found = []
-    for threads in (1, 2, 4):
-        tables = deep.new_tables(game, config, "float32")
-        single_deep_cfr.SingleDeepCfr(game, config, tables, threads=threads).iterate(3)
-        found.append({name: table.tobytes() for name, table in tables.items()})
-    assert found[0] == found[1] == found[2]
 
 
 def beyond_samples(module, fit):
@@ -271,21 +249,3 @@ test_refusals = refusals(
     ("perfect recall", forgetting),
     ("horizon = 2", beyond_the_horizon),
 )
-
-
-def exploitability(config, iterations):
-    """[2] thousandths of an ante of both averages on Leduc; uniform play has 2,374."""
-    cfr = single_deep_cfr.SingleDeepCfr(game_of("leduc"), config, deep.new_tables(game_of("leduc"), config, "float32"))
-    cfr.iterate(iterations)
-    made = [cfr.state.average(name, iterations) for name in config.averages]
-    return [1000 * evaluate_exact(game_of("leduc"), average).exploitability_chips for average in made]
-
-
-def papers(**changed):
-    """The numbers of the paper's Leduc runs."""
-    return DeepCfrConfig(**{"averages": ("sd", "network"), "horizon": 100, **changed})
-
-
-def test_leduc_is_nearly_solved_by_a_table_in_forty_iterations():
-    """Ten iterations later seeds 0 to 4 have 77 to 115."""
-    assert max(exploitability(papers(fit="table"), 40)) < 150

@@ -9,8 +9,6 @@ Shows:
 * On coarse buckets, CFR-BR is less exploitable than plain sampling (test_it_comes_below_plain_sampling)
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from small_games import deck_game
@@ -245,13 +243,3 @@ def test_boards_of_a_deck_are_sampled():
     assert {name.split("/")[1] for name in names if name.startswith(TRUNK)} == {"street0"}
     with pytest.raises(ValueError, match="lossless': the hands of"):
         layout(trunk="lossless")
-
-
-@pytest.mark.parametrize(("buckets", "period"), [(100, 100_000), (1_000_000, 20 * 40 * 1_000_000 // 1326)])
-def test_periods_are_so_long_that_sweeps_of_large_tables_cost_little(buckets, period):
-    config = config_from({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr-br"}}, "test")
-    tree = SimpleNamespace(row_count=np.array([4, 4]), row_slots=np.array([10, 10]), streets=1)
-    game = SimpleNamespace(tree=tree, buckets=np.array([buckets, buckets]), cards=SimpleNamespace(most_hands=1326))
-    made = algorithm_of(algorithm_of(config).completed(game))
-    assert made.schedule.period_nodes == period and made.schedule.beta == 1
-    assert made.completed(game) is made.config

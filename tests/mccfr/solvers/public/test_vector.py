@@ -6,6 +6,7 @@ Shows:
   (test_a_best_responder_that_sees_the_other_hand_is_caught)
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -40,11 +41,12 @@ from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 
 
-@pytest.fixture(autouse=True, params=["arrays", "kernels"])
-def evaluator(request, monkeypatch):
-    """Evaluate small games both ways."""
-    if request.param == "kernels":
-        monkeypatch.setattr(best_response, "is_small", lambda game: False)
+def both_ways() -> Iterator[None]:
+    """Evaluate small games by arrays, then by kernels."""
+    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(best_response, "is_small", lambda game: False)
+        yield
 
 
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
@@ -52,14 +54,16 @@ def evaluator(request, monkeypatch):
 
 def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
     public = public_tree(game)
-    assert expected_value(game, strategy, public) == pytest.approx(naive_value(game, strategy, 0, None), abs=tolerance)
-    if game.rake is None:
-        assert expected_value(game, strategy) == pytest.approx(-naive_value(game, strategy, 1, None), abs=tolerance)
-    for player in range(2):
-        best = best_response_value(game, strategy, player, public)
-        assert best == pytest.approx(naive_value(game, strategy, player, 0), abs=tolerance)
-        followed = values(game, strategy, (player,), public)[0, FOLLOW]
-        assert followed == pytest.approx(naive_value(game, strategy, player, None), abs=tolerance)
+    following, best = ([naive_value(game, strategy, player, how) for player in range(2)] for how in (None, 0))
+    for _ in both_ways():
+        assert expected_value(game, strategy, public) == pytest.approx(following[0], abs=tolerance)
+        if game.rake is None:
+            assert expected_value(game, strategy) == pytest.approx(-following[1], abs=tolerance)
+        for player in range(2):
+            found = best_response_value(game, strategy, player, public)
+            assert found == pytest.approx(best[player], abs=tolerance)
+            followed = values(game, strategy, (player,), public)[0, FOLLOW]
+            assert followed == pytest.approx(following[player], abs=tolerance)
 
 
 def always_call(game: Game) -> Strategy:
@@ -123,8 +127,9 @@ def test_a_responder_keeps_his_locked_rows(name, by_hand):
     game = SMALL_GAMES[name]()
     locked, strategy = some_locks(game, by_hand=by_hand), random_strategy(game)
     assert_equals_twin(locked, strategy)
-    for player in range(2):
-        assert best_response_value(locked, strategy, player) < best_response_value(game, strategy, player) - 1e-3
+    for _ in both_ways():
+        for player in range(2):
+            assert best_response_value(locked, strategy, player) < best_response_value(game, strategy, player) - 1e-3
 
 
 @pytest.mark.parametrize("name", list(SMALL_GAMES)[:3])
@@ -133,11 +138,10 @@ def test_values_with_rake_equal_the_twin_over_all_pairs(name):
     game = replace(SMALL_GAMES[name](), rake=Rake(0.1, 0.7))
     strategy = random_strategy(game)
     assert_equals_twin(game, strategy)
-    taken = -values(game, strategy)[:, FOLLOW].sum()
-    assert 0.2 < taken < 0.7
-    found = evaluate_exact(game, strategy)
     gained = [naive_value(game, strategy, player, 0) - naive_value(game, strategy, player, None) for player in range(2)]
-    assert found.exploitability_chips == pytest.approx(sum(gained) / 2)
+    for _ in both_ways():
+        assert 0.2 < -values(game, strategy)[:, FOLLOW].sum() < 0.7
+        assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(sum(gained) / 2)
 
 
 def few_hands(game: Game, count: int) -> Game:
@@ -244,10 +248,11 @@ def test_values_and_best_responses_equal_openspiel(name):
         policy = openspiel_policy(game, strategy, keys)
         state = other.new_initial_state()
         value = pyspiel.expected_returns(state, pyspiel.TabularPolicy(policy), -1, True)[0]
-        assert expected_value(game, strategy, public) == pytest.approx(value, abs=1e-9)
-        for player in range(2):
-            best = pyspiel.TabularBestResponse(other, player, policy).value_from_state(state)
-            assert best_response_value(game, strategy, player, public) == pytest.approx(best, abs=1e-9)
+        best = [pyspiel.TabularBestResponse(other, player, policy).value_from_state(state) for player in range(2)]
+        for _ in both_ways():
+            assert expected_value(game, strategy, public) == pytest.approx(value, abs=1e-9)
+            for player in range(2):
+                assert best_response_value(game, strategy, player, public) == pytest.approx(best[player], abs=1e-9)
 
 
 def test_a_best_responder_that_sees_the_other_hand_is_caught():
@@ -285,8 +290,9 @@ def test_noise_of_card_removal_is_cleared():
         game = all_in_game(replace(cards, reach=reach))
         a, b = (reach[1][(cards.hand_cards == card).any(axis=1)].sum() for card in cards.hand_cards[mine])
         noisy += bool(reach[1].sum() - a - b + reach[1, mine])
-        values, _, _ = hand_values(game, random_strategy(game, seed))
-        assert values[0, mine] == 0 != values[0, other]
+        for _ in both_ways():
+            values, _, _ = hand_values(game, random_strategy(game, seed))
+            assert values[0, mine] == 0 != values[0, other]
         run = PublicChanceSampling(game, PublicChanceOptions(Schedule(), plus=False), new_tables(table_specs(game)))
         run.run(4)
         regrets = run.tables["regret/street0/player0"][:, game.cards.bucket[0][0, 0, [mine, other]]]

@@ -5,11 +5,9 @@ Shows:
 * Packed and general kernels agree to the last bit (test_kernels_equal, test_packed_rows)
 """
 
-from itertools import product
-
 import numpy as np
 import pytest
-from harness import KUHN, LEDUC, PRODUCTION, Trainer, rows, same_tables
+from harness import KUHN, LEDUC, Trainer, rows, same_tables
 
 from mccfr.config.game_tables import PokerGame
 from mccfr.games.poker import poker
@@ -118,19 +116,3 @@ def test_nodes_touched_follow_the_definition(game, algorithm, general):
         assert trainer.updated - before[1] == rows_updated
         seen.add(int(nodes))
     assert len(seen) >= 2
-
-
-@pytest.mark.parametrize(("algorithm", "general"), PRODUCTION)
-def test_one_compiled_form_for_each_pair_of_dtypes(algorithm, general):
-    """Every game and discount shares it: a second form would be compiled in the middle of a run."""
-    kind = "general" if general else "packed"
-    kernel = getattr(PRODUCTION[algorithm, general], f"{algorithm}_sampling_{kind}")
-    dtypes = ("float32",) if general else ("float32", "float64")  # another form takes seconds to compile
-    for game in (KUHN, LEDUC):
-        for schedule in SCHEDULES.values():
-            for regret_dtype, sum_dtype in product(dtypes, ("float32", "float64")):
-                options = {"schedule": schedule, "regret_dtype": regret_dtype, "sum_dtype": sum_dtype}
-                Trainer(game, algorithm, general=general, **options).train(nodes=10_000)
-    unpruned = [form for form in kernel.signatures if not str(form[7]).startswith("Pruning")]  # other tests prune
-    pairs = [tuple(map(str, form[1].types[:2])) for form in unpruned]
-    assert len(pairs) == len(set(pairs)) >= 2 * len(dtypes), pairs
