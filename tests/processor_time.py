@@ -65,7 +65,7 @@ class ProcessorTime:
 
     def _add(self, report: pytest.TestReport | pytest.CollectReport) -> None:
         name = report.nodeid.split("::")[0]
-        spent, compiling = report.processor
+        spent, compiling = getattr(report, "processor", (0.0, 0.0))  # xdist makes reports of its own
         self.by_file[name] += spent
         self.compiled[name] += compiling
 

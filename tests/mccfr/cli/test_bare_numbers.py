@@ -72,7 +72,7 @@ def test_every_option_that_takes_a_number_is_listed():
     assert set(NUMBERS) == {*REFUSED, *UNITS, *COUNTS}
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", sorted(REFUSED))
 def test_a_bare_share_or_amount_is_refused(name):
     kind, words = REFUSED[name]
     assert isinstance(NUMBERS[name], kind)
@@ -81,7 +81,7 @@ def test_a_bare_share_or_amount_is_refused(name):
     assert words in caught.value.message
 
 
-@pytest.mark.parametrize("name", [*UNITS, *COUNTS])
+@pytest.mark.parametrize("name", sorted([*UNITS, *COUNTS]))
 def test_a_bare_number_of_one_unit_is_taken(name):
     number = {"--player": 1, "--players": 2}.get(name, 7)
     assert NUMBERS[name].convert(str(number), None, None) == number
