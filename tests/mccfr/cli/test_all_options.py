@@ -74,6 +74,7 @@ CASES = {
     "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 1s|--keep k|--log l.phhs|"
     "--purify|--threshold .3|--against-purify|--against-threshold .3|--declare d|--expect x",
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
+    "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold .1|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--board As|--checkpoint 1|--sample 3|--abstraction no",
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold .3",
