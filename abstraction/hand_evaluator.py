@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_masks, combo_table
 from abstraction.kernels.jit import njit, part_njit
 
 CATEGORIES = (
@@ -247,18 +247,6 @@ def fill_board_strengths(tables, board, out):
 
 
 @njit
-def fill_on_boards(tables, boards, hands, room, out):
-    """Write the strengths of combinations [n] on boards [B, 3..5] int8 into out [B, n].
-
-    `room` is scratch memory, [1326] int16.
-    """
-    for i in range(boards.shape[0]):
-        fill_board_strengths(tables, boards[i], room)
-        for k in range(hands.shape[0]):
-            out[i, k] = room[hands[k]]
-
-
-@njit
 def fill_strengths(tables, cards, out):
     """Write the strength of each row of cards [N, 5..7] int8 into out [N] int32."""
     for row in range(cards.shape[0]):
@@ -313,6 +301,32 @@ def board_strengths(board: Sequence[int]) -> NDArray[np.int16]:
     out = np.empty(COMBO_COUNT, np.int16)
     fill_board_strengths(evaluator_tables(), cards, out)
     return out
+
+
+def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer]) -> NDArray[np.int32]:
+    """Return the strengths [B, n] of combinations [n] on boards [B, 3..5]; −1 if they share a card.
+
+    This is the method of `fill_board_strengths` in NumPy, for callers that would otherwise need no compiled kernel.
+    """
+    tables, cards, held = evaluator_tables(), combo_table()[hands], boards.shape[1] + 2
+    keys, sets = tables.card_key[boards].sum(axis=1), np.bitwise_or.reduce(tables.card_suit_set[boards], axis=1)
+    pairs, pair = np.unique(cards // 4, axis=0, return_inverse=True)  # of ranks
+    sums = keys[:, None] + tables.card_key[4 * pairs].sum(axis=1)
+    # A fifth card of a rank exceeds the tables, but such a hand shares a card with the board.
+    low = np.take(tables.low_offset[held - 5], sums & _LOW_BITS, mode="clip").astype(np.int64)
+    high = np.take(tables.high_index, (sums >> _HIGH_SHIFT) & _HIGH_BITS, mode="clip")
+    found = np.take(tables.ranks_strength[held - 5], low + high, mode="clip").astype(np.int32)[:, pair.ravel()]
+    own, suited = tables.card_suit_set[cards], cards % 4
+    for suit in range(4):
+        on_board, more = (boards % 4 == suit).sum(axis=1), (suited == suit).sum(axis=1)
+        for count in (3, 4, 5):
+            rows, columns = np.flatnonzero(on_board == count), np.flatnonzero(more >= 5 - count)
+            both = sets[rows, None] | own[columns, 0] | own[columns, 1]
+            found[rows[:, None], columns] = tables.flush_strength[(both >> 16 * suit) & _RANK_SET]
+    one = np.uint64(1)
+    taken = np.bitwise_or.reduce(one << boards.astype(np.uint64), axis=1)[:, None] & combo_masks()[hands]
+    found[taken != 0] = -1
+    return found
 
 
 def category(value: int) -> int:

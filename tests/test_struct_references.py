@@ -68,6 +68,19 @@ def test_a_copy_or_a_pickle_has_a_struct_of_its_own():
     assert "_struct" not in vars(pickle.loads(pickle.dumps(given)))
 
 
+class Holder(NamedTuple):
+    matrix: Any
+    option: Any = None
+
+
+def test_a_tuple_may_hold_a_reference_after_one_without():
+    """A type of tuple counts as free of references only if none of its fields could get one."""
+    plain, without = Inner(np.ones(2), 2.5), Holder(np.ones(2))
+    assert kernel_argument(plain) is plain and kernel_argument(without) is without
+    given = Holder(np.ones(2), outer(np.ones((2, 2))))
+    assert kernel_argument(given).option is kernel_argument(given.option)
+
+
 PROGRAM = """
 from abstraction.kernels import jit
 jit.KNOWN_VERSIONS = ()

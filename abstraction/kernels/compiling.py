@@ -7,8 +7,12 @@ a minute, which measured times must not include.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from abstraction.kernels.jit import watch_compiling
+
+_SECONDS = {"train": 8, "value": 5, "draw_holdem_deals": 2, "list_hands": 2}
+"""Seconds to compile the largest kernels with all that they call, on one core of 2023; others take about 1 s."""
 
 
 class _Watch:
@@ -17,18 +21,19 @@ class _Watch:
     def __init__(self) -> None:
         self.depth = 0
         self.spent, self._began = 0.0, 0.0
-        self.callbacks: list[Callable[[bool], None]] = []
+        self.callbacks: list[Callable[[int | None], None]] = []
 
-    def on_start(self, _: object) -> None:
+    def on_start(self, event: Any) -> None:
         self.depth += 1
         if self.depth == 1:
             self._began = time.perf_counter()
-            self._tell(True)
+            name = "" if event is None else event.data["dispatcher"].py_func.__name__
+            self._tell(_SECONDS.get(name, 1))
 
     def on_end(self, _: object) -> None:
         if self.depth == 1:
             self.spent += time.perf_counter() - self._began
-            self._tell(False)
+            self._tell(None)
         self.depth -= 1
 
     def seconds(self) -> float:
@@ -36,9 +41,9 @@ class _Watch:
         began, spent = self._began, self.spent
         return spent + (time.perf_counter() - began if self.depth else 0.0)
 
-    def _tell(self, begins: bool) -> None:
+    def _tell(self, seconds: int | None) -> None:
         for callback in list(self.callbacks):
-            callback(begins)
+            callback(seconds)
 
 
 _watch = _Watch()
@@ -59,8 +64,11 @@ def working_seconds() -> float:
 
 
 @contextmanager
-def told_of_compiling(callback: Callable[[bool], None]) -> Iterator[None]:
-    """Call `callback` in the compiling thread with True when compilation begins and False when it ends."""
+def told_of_compiling(callback: Callable[[int | None], None]) -> Iterator[None]:
+    """Call `callback` in the compiling thread when compilation begins and ends.
+
+    Its argument is the estimated time in seconds when it begins, and None when it ends.
+    """
     _watch.callbacks.append(callback)
     try:
         yield

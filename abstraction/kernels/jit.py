@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from functools import cache, cached_property, partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from abstraction.kernels.branch_pruning import prune_by_type
@@ -38,6 +39,11 @@ def _numba() -> Any:
     for watch in _watches:
         _listen(*watch)
     return numba
+
+
+def kernel_directory() -> Path:
+    """Return the directory of the kernel cache of this version of the program."""
+    return Path(_numba().config.CACHE_DIR)
 
 
 Hearer = Callable[[Any], None]
@@ -246,6 +252,7 @@ __all__ = [
     "event",
     "inline_njit",
     "intrinsic",
+    "kernel_directory",
     "njit",
     "nogil_allocating_njit",
     "nogil_njit",

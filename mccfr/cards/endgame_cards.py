@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, card_mask, combo_masks, combo_text, hand_cards
-from abstraction.hand_evaluator import evaluator_tables, fill_on_boards
+from abstraction.hand_evaluator import strengths_on_boards
 from mccfr.cards.card_lists import ListedCards, boards_from, lossless_buckets
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.range_columns import RangeColumns, spread
@@ -28,8 +28,8 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
     reach = np.where(hits, 0.0, ranges)
     held, last = np.flatnonzero(reach.any(axis=0)), boards[-1]
     bucket = [lossless_buckets(combo_masks()[held], reach[:, held], street_boards) for street_boards in boards]
-    every = partial(_strengths, last, np.arange(COMBO_COUNT))
-    strength = RangeColumns(_strengths(last, held), held, COMBO_COUNT, every)
+    every = partial(strengths_on_boards, last, np.arange(COMBO_COUNT))
+    strength = RangeColumns(strengths_on_boards(last, held), held, COMBO_COUNT, every)
     return ListedCards(
         hand_cards(CARD_COUNT, 2),
         [combo_text(index) for index in range(COMBO_COUNT)],
@@ -40,10 +40,3 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
         [spread(numbers, held, COMBO_COUNT, NO_BUCKET) for numbers in bucket],
         np.array([numbers.max(axis=(1, 2), initial=NO_BUCKET) + 1 for numbers in bucket], np.int64),
     )
-
-
-def _strengths(boards: npt.NDArray[np.int16], hands: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
-    """Return the strengths [B, n] int32 of hands [n] on boards [B, 5], -1 if they share a card."""
-    found, room = np.empty((len(boards), len(hands)), np.int32), np.empty(COMBO_COUNT, np.int16)
-    fill_on_boards(evaluator_tables(), boards.astype(np.int8), hands, room, found)
-    return found

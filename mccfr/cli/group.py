@@ -22,11 +22,12 @@ from mccfr.cli.status_commands import status, stop, tensorboard
 from mccfr.cli.stopping import stoppable
 from mccfr.cli.upi_command import upi
 from mccfr.cli.view_command import view
+from mccfr.cli.warmup_command import warmup
 from mccfr.trees.history_progress import counts_reported
 
 click.rich_click.TEXT_MARKUP = "rich"
 _COMMANDS: dict[str, tuple[click.Command, ...]] = {
-    "Before a run": (init, games, plan),
+    "Before a run": (init, games, plan, warmup),
     "Runs": (solve, spot, upi, resume, status, stop, verify, cluster),
     "Results": (evaluate, exploit, export, query, view, report, compare, tensorboard),
     "At the table": (play, match, rank, bot, dealer, review),

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from mccfr.common.signals import signals_held
-from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, duration_text
+from mccfr.runs.reporter import COMPILING, TRAINING, Reporter, SessionProgress, duration_text
 
 _LINE_SECONDS = 10.0
 _LATE_SECONDS = 2.0  # shorter phases are not printed
@@ -57,6 +57,7 @@ class DelayedLine:
     def __init__(self) -> None:
         self._timer: threading.Timer | None = None
         self.text = ""  # callers may change it until it is printed
+        self.compiling = False  # whether a line on compiling was printed
 
     def say(self, text: str | None) -> None:
         """Print the text after two seconds unless another one, or None, replaces it."""
@@ -71,6 +72,7 @@ class DelayedLine:
                 self._timer.start()
 
     def _print(self) -> None:
+        self.compiling |= self.text.startswith(COMPILING)
         _print(self.text)
 
 
@@ -101,9 +103,12 @@ class PlainReporter:
     def phase(self, text: str, share: float | None = None) -> None:
         """Print a phase if it takes long; one that changes only its numbers, every ten seconds."""
         counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
+        compiling = text.startswith(COMPILING)
         if not counts_on:
             self._counted = time.monotonic()
-            self._late.say(None if text == TRAINING else text)
+            self._late.say(None if text == TRAINING or (compiling and self._late.compiling) else text)
+        elif compiling:
+            self._late.text = text
         elif time.monotonic() - max(self._counted, self._last) >= _LINE_SECONDS:  # lines of counters name it too
             self._last = time.monotonic()
             _print(text)
@@ -120,7 +125,7 @@ class PlainReporter:
 
     def progress(self, progress: SessionProgress) -> None:
         """Print the counters if ten seconds have passed since the last line."""
-        if time.monotonic() - self._last >= _LINE_SECONDS:
+        if time.monotonic() - self._last >= _LINE_SECONDS and not self._phase.startswith(COMPILING):
             self._last = time.monotonic()
             _print(progress_text(progress, self._phase))
 
@@ -146,8 +151,9 @@ class LiveReporter:
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Show the phase beside the bar."""
+        """Show the phase beside the bar, and with compilation a clock."""
         self._phase = text
+        self._bar.update(self._task, began=time.monotonic() if text.startswith(COMPILING) else None)
         if self._progress is None:
             self._bar.update(self._task, completed=share or 0.0, total=None if share is None else 1.0, text=text)
         else:
@@ -182,9 +188,17 @@ def reporter() -> Iterator[Reporter]:
             plain.close()
         return
     from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
+    from rich.progress import BarColumn, ProgressColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.text import Text
 
-    columns = (BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False))
+    class CompilingClock(ProgressColumn):
+        """Shows the time since a compilation began."""
+
+        def render(self, task: Any) -> Text:
+            began = task.fields["began"]
+            return Text("" if began is None else duration_text(int(time.monotonic() - began)))
+
+    columns = (BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False), CompilingClock())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        yield LiveReporter(bar, bar.add_task("", total=None, text="starting"))
+        yield LiveReporter(bar, bar.add_task("", total=None, text="starting", began=None))

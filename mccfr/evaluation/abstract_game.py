@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mccfr.evaluation.exact import ExactEvaluation
 from mccfr.games.game import Game
 from mccfr.games.perfect_recall import forgotten_street
-from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Step
+from mccfr.solvers.minimisers import Step
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.solvers.public.public_walk import Scope, step_rows, train
 from mccfr.solvers.public.street_arrays import FOLLOW, Views, new_scratch, street_tables
@@ -23,7 +23,7 @@ from mccfr.solvers.public.walk_threads import alone
 from mccfr.tables.strategy import Strategy, row_starts
 from mccfr.trees.compiled import NO_PARENT
 
-_STEP = Step(REGRET_MATCHING, NOTHING, 1.0, 1.0, 1.0, 1.0)
+_STEP = Step(None, None, 1.0, 1.0, 1.0, 1.0)
 
 
 def abstract_problem(game: Game) -> str | None:

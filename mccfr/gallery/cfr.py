@@ -11,7 +11,7 @@ import numpy as np
 
 from mccfr.config.solver_tables import SolverConfig
 from mccfr.gallery.history_game import DRAWS_NOTHING, Count, History, HistoryGame, Infoset, Row, regret_matching
-from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, Step
+from mccfr.solvers.minimisers import NORMAL_HEDGE, OPTIMISTIC, Step
 from mccfr.solvers.variants import variant
 
 
@@ -63,7 +63,7 @@ class Cfr(HistoryGame):
 
 def strategy(I: Infoset, step: Step) -> Row:
     """Return the current strategy by the variant's regret minimiser."""
-    basis = I.regret if step.predicts == NOTHING else I.predicted_regret
+    basis = I.regret if step.predicts is None else I.predicted_regret
     return normal_hedge(basis) if step.rule == NORMAL_HEDGE and basis.max() > 0 else regret_matching(basis)
 
 

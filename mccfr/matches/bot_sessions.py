@@ -44,6 +44,7 @@ from mccfr.matches.socket_lines import FirstMessages
 from mccfr.matches.terminal_player import Ask, Tell, history, money_of, play_person
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
+from mccfr.runs.reporter import COMPILING
 from storage.atomic_outputs import check_output
 from storage.cleanup import closed_after
 
@@ -82,7 +83,7 @@ def guest(
     """Return a policy, run or program as a player of no-limit hold'em, with compiled kernels.
 
     game  the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
-    say   told that kernels are compiled, which takes up to a minute and a half
+    say   told that kernels are compiled, which takes up to a minute
 
     Raises `ValueError` if the policy is for another game, and as `open_player`.
     """
@@ -111,10 +112,10 @@ def _prepare(player: Player, say: Say) -> None:
     """Compile a player's kernels, with one message if anything is compiled."""
     told = list[bool]()
 
-    def compiling(begins: bool) -> None:
-        if begins and not told:
+    def compiling(seconds: int | None) -> None:
+        if seconds is not None and not told:
             told.append(True)
-            say("compiling kernels, once per version of the program: up to a minute and a half, before the first hand")
+            say(f"{COMPILING}: up to a minute, before the first hand")
 
     with told_of_compiling(compiling):
         player.prepare()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from abstraction.kernels.compiling import told_of_compiling, working_seconds
 from mccfr.evaluation.evaluation_progress import steps_reported
-from mccfr.runs.reporter import COMPILING, EVALUATING, Reporter, duration_text
+from mccfr.runs.reporter import EVALUATING, Reporter, compiling_text, duration_text
 from storage.held_directory import shown
 
 _SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time left
@@ -34,9 +34,9 @@ class _Naming:
             self._note(text)
             self._reporter.phase(text, share)
 
-    def compilation(self, begins: bool) -> None:
-        """Report compilation, or at its end the interrupted phase."""
-        text = COMPILING if begins else self._phase
+    def compilation(self, seconds: int | None) -> None:
+        """Report compilation, or at its end (None) the interrupted phase."""
+        text = self._phase if seconds is None else compiling_text(seconds)
         self._note(text)
         self._reporter.phase(text)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 TRAINING, EVALUATING = "training", "evaluating"
-COMPILING = "compiling kernels, once a version"
+COMPILING = "compiling kernels, once per version of the program"
 """Phases; others contain a number, such as "writing checkpoint 3"."""
 
 
@@ -56,6 +56,11 @@ class Silent:
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
         """Do nothing."""
+
+
+def compiling_text(seconds: int) -> str:
+    """Return the phase in which kernels are compiled, with the estimated time."""
+    return f"{COMPILING}: about {seconds} s"
 
 
 def duration_text(seconds: float) -> str:

@@ -26,14 +26,11 @@ from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.regret import as_element
 from mccfr.solvers.user_regret_rules import own_rule
 
-REGRET_MATCHING, NORMAL_HEDGE = 0, 1
-"""Codes of the rules that turn regrets into a strategy.
+NORMAL_HEDGE = 1
+"""`Step.rule` of NormalHedge."""
 
-Any other number is the address of a user's rule.
-"""
-
-NOTHING, OPTIMISTIC, PREDICTIVE = 0, 1, 2
-"""Codes of the prediction: none, R_old + 2r, R_new + r."""
+OPTIMISTIC, PREDICTIVE = 1, 2
+"""Codes of the prediction: R_old + 2r, R_new + r."""
 
 _NARROW = 4  # bytes of a float32
 _LAST_STEP_NARROW, _LAST_STEP_WIDE = 1e-4, 1e-7  # relative; they leave relative errors of 1e-8 and 1e-14
@@ -43,17 +40,20 @@ _MOST_STEPS = 64  # Newton's method needs fewer than ten here
 class Step(NamedTuple):
     """Parameters of the kernels for one iteration of a variant.
 
-    rule      int64    REGRET_MATCHING, NORMAL_HEDGE or the address of a user's rule (`mccfr.solvers.user_regret_rules`)
-    predicts  int64    NOTHING; with OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old + 2r or R_new
-                       + r
+    Kernels contain no code for a rule or prediction that is None.
+
+    rule      int64    None: regret matching. NORMAL_HEDGE or the address of a user's rule
+                       (`mccfr.solvers.user_regret_rules`)
+    predicts  int64    None: no prediction. With OPTIMISTIC or PREDICTIVE `basis` is a separate table that gets R_old +
+                       2r or R_new + r
     positive  float64  factor of positive regrets after this iteration's are added
     negative  float64  factor of negative regrets then
     keep      float64  factor of the strategy sums before this iteration's strategy is added
     weight    float64  weight of this iteration's strategy
     """
 
-    rule: int
-    predicts: int
+    rule: int | None
+    predicts: int | None
     positive: float
     negative: float
     keep: float
@@ -86,10 +86,10 @@ class Rows(NamedTuple):
 @njit
 def current_strategy(step, tables, rows, sigma, place):
     """Write the current strategy of a row block into sigma[place : place+actions, :count], in place."""
-    if step.rule == NORMAL_HEDGE:
-        _normal_hedge(tables.basis, rows, sigma, place)
-    elif step.rule == REGRET_MATCHING:
+    if step.rule is None:
         regret_matching(tables.basis, rows, sigma, place)
+    elif step.rule == NORMAL_HEDGE:
+        _normal_hedge(tables.basis, rows, sigma, place)
     else:
         own_rule(np.int64(step.rule), tables.basis, rows, sigma, place)
 
@@ -199,7 +199,7 @@ def update_regrets(step, tables, rows, values, first, total):
     zero, limit = as_element(tables.regret, 0.0), as_element(tables.regret, gain_share(tables.regret))
     for a in range(rows.actions):
         row, value = tables.regret[rows.slot + a, column:stop], values[first + a]
-        if step.predicts == OPTIMISTIC:
+        if step.predicts is not None and step.predicts == OPTIMISTIC:
             basis = tables.basis[rows.slot + a, column:stop]
             for k in range(rows.count):
                 gained = gain(value[k], total[k], limit)
@@ -207,7 +207,7 @@ def update_regrets(step, tables, rows, values, first, total):
         for k in range(rows.count):
             regret = row[k] + gain(value[k], total[k], limit)
             row[k] = regret * (positive if regret > zero else negative)
-        if step.predicts == PREDICTIVE:
+        if step.predicts is not None and step.predicts == PREDICTIVE:
             basis = tables.basis[rows.slot + a, column:stop]
             for k in range(rows.count):
                 basis[k] = row[k] + gain(value[k], total[k], limit)

@@ -31,7 +31,7 @@ from typing import Any
 from mccfr.common.arguments import check_fields
 from mccfr.common.user_code import UserCodeError, calling, function_name, is_foreign
 from mccfr.config.value_limits import did_you_mean
-from mccfr.solvers.minimisers import NORMAL_HEDGE, NOTHING, OPTIMISTIC, PREDICTIVE, REGRET_MATCHING, Step
+from mccfr.solvers.minimisers import NORMAL_HEDGE, OPTIMISTIC, PREDICTIVE, Step
 from mccfr.solvers.user_regret_rules import RegretRule
 
 MINIMISERS = ("regret-matching", "regret-matching-plus", "normal-hedge", "predictive")
@@ -115,14 +115,14 @@ class Variant:
         return alpha, beta, gamma
 
     @property
-    def rule(self) -> int:
+    def rule(self) -> int | None:
         """Return the code of the regret minimiser for `Step.rule`.
 
         Raises `ValueError` if a user's rule does not compile.
         """
         if isinstance(self.regret_minimiser, RegretRule):
             return self.regret_minimiser.address
-        return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else REGRET_MATCHING
+        return NORMAL_HEDGE if self.regret_minimiser == "normal-hedge" else None
 
     def step(self, iteration: int) -> Step:
         """Return the parameters of the kernels for an iteration, counted from 1; raise the errors of `powers`."""
@@ -130,7 +130,7 @@ class Variant:
         prediction = PREDICTIVE if self.regret_minimiser == "predictive" else OPTIMISTIC
         return Step(
             self.rule,
-            prediction if self.optimistic else NOTHING,
+            prediction if self.optimistic else None,
             _regret_factor(iteration, alpha),
             _regret_factor(iteration, beta),
             ((iteration - 1) / iteration) ** gamma,
@@ -145,7 +145,7 @@ def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
     def checked(self: Variant, iteration: int) -> Step:
         with calling(step, f" for iteration {iteration}"):
             found = step(self, iteration)
-            sound = isinstance(found, Step) and all(map(isfinite, found))
+            sound = isinstance(found, Step) and all(isfinite(number) for number in found if number is not None)
         if not sound:
             raise UserCodeError(
                 f"{function_name(step)} returned {found!r} for iteration {iteration}; a Step of finite numbers is "

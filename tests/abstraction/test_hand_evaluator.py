@@ -79,6 +79,16 @@ def test_all_five_card_hands_fall_into_the_known_classes():
     }
 
 
+@pytest.mark.parametrize("cards", [3, 4, 5])
+def test_strengths_on_boards_equal_those_of_each_board(cards):
+    """For all combinations and for some, flushes on the board and blocked combinations included."""
+    boards = np.concatenate([random_hands(200, cards, 9), 4 * np.arange(cards)[None] + 1])
+    expected = np.array([hand_evaluator.board_strengths(board) for board in boards.tolist()])
+    some = np.arange(5, 1326, 31)
+    assert np.array_equal(hand_evaluator.strengths_on_boards(boards, np.arange(1326)), expected)
+    assert np.array_equal(hand_evaluator.strengths_on_boards(boards, some), expected[:, some])
+
+
 def test_board_strengths_equal_hand_by_hand():
     special = [
         "AcKcQcJcTc",

@@ -22,7 +22,7 @@ from mccfr.runs.directory import journal_records
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.phases import naming_phases
-from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress
+from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, compiling_text
 from mccfr.runs.session.background import in_background
 from mccfr.runs.session.checkpointing import RunState, Saver, Stop
 from mccfr.runs.session.errors import (
@@ -177,11 +177,11 @@ class Session:
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
     def _starting(self) -> str:
-        """Return the phase of starting workers: one compiles for itself, several load this process's kernels."""
+        """Return the phase of starting workers."""
         count = self._run.algorithm.traits.processes(self._settings.workers)
         if count == 0:
             return "loading kernels"
-        return f"starting {count} worker{'s' * (count > 1)} (kernels are compiled once a version)"
+        return f"starting {count} worker{'s' * (count > 1)}"
 
     def _restore(self, restored: checkpoints.Checkpoint | None, pool: Pool) -> list[WorkerState]:
         """Fill the live tables, remove records of lost work, and return the workers' states."""
@@ -260,8 +260,10 @@ class Session:
 
     def _await_workers(self, pool: Pool) -> None:
         """Wait until the workers are started; a signal ends them at once, because nothing is trained yet."""
+        starting = self._starting()
         while not pool.resting():
             pool.wait(_TICK_SECONDS)
+            self._reporter.phase(compiling_text(seconds) if (seconds := pool.compiling()) else starting)
             self._tick(pool)
             if pool.losses():
                 self._refuse_losses(pool, saved=False)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.kernels.compiling import told_of_compiling
 from mccfr.config.plugins import grant
 from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.session import control
@@ -108,9 +109,11 @@ def main(assignment: str, worker: int) -> None:
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
     share = Share(worker, document["workers"], read_state(block.cells[1 + worker]))
-    solver = run.algorithm.solver(game, tables, share)
-    solver.warm_up()
-    publish(block.cells[1 + worker], solver.state)
+    mine = block.cells[1 + worker]
+    with told_of_compiling(lambda seconds: mine.__setitem__(control.COMPILING, seconds or 0)):
+        solver = run.algorithm.solver(game, tables, share)
+        solver.warm_up()
+    publish(mine, solver.state)
     coordinator = document["coordinator"]
     work(solver, run.algorithm.schedule, block.cells, worker, lambda: os.getppid() == coordinator)
 

@@ -132,6 +132,10 @@ class Pool(Protocol):
         """Return the workers that have shown no progress for long."""
         return []
 
+    def compiling(self) -> int:
+        """Return the estimated seconds of a compilation in progress in a worker; 0: none."""
+        return 0
+
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
         """End the workers that do not rest `seconds` plus two of their batches after `ordered_at`.
 
@@ -269,6 +273,9 @@ class ProcessPool(Pool):
 
     def silent(self) -> list[StalledWorker]:
         return self._watch.silent()
+
+    def compiling(self) -> int:
+        return int(self._cells[1:, control.COMPILING].max())
 
     def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
         sentences, now = [], time.monotonic()

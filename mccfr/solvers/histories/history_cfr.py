@@ -93,8 +93,8 @@ class Plan(NamedTuple):
     The rows of factors [K, 4] are `positive`, `negative`, `keep` and `weight` of each iteration's `Step`.
     """
 
-    rule: int
-    predicts: int
+    rule: int | None
+    predicts: int | None
     alternating: int
     prune: int
     zero_reach: int

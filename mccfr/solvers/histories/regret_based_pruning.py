@@ -35,7 +35,7 @@ from abstraction.kernels.jit import njit, part_njit
 from mccfr.common.float_tolerance import gain_share
 from mccfr.solvers.histories.history_cfr import BOTH, node_value
 from mccfr.solvers.histories.pruning_catchup import REACH, SUM, added, meet, settle, settle_below
-from mccfr.solvers.minimisers import REGRET_MATCHING, Step, gain
+from mccfr.solvers.minimisers import Step, gain
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 
 
@@ -204,7 +204,7 @@ def run_pruned(tree, pruning, walk, weights, first_iteration, alternating):
     """
     touched = 0
     for k in range(weights.shape[0]):
-        step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, weights[k])
+        step = Step(None, None, 1.0, 1.0, 1.0, weights[k])
         for turn in range(1 + alternating):
             touched += _traverse(tree, pruning, walk, step, first_iteration + k, turn if alternating else BOTH)
     return touched
@@ -215,6 +215,6 @@ def bring_all_forward(pruning, walk):
     """Bring the strategy and sums of every row up to date, in place, for an average strategy."""
     infosets, scratch = pruning.infosets, pruning.scratch
     scratch.marks.serial[0] += 1
-    step = Step(REGRET_MATCHING, 0, 1.0, 1.0, 1.0, 0.0)
+    step = Step(None, None, 1.0, 1.0, 1.0, 0.0)
     for row in range(infosets.above.shape[0]):
         meet(step, pruning, walk.sigma, row)

@@ -106,7 +106,7 @@ class Walk:
         root.by_hand.value.fill(0)
 
         first, stop = public.boards.root.tolist()
-        scope = Scope(player, player, first, stop, respond_from, self._sums)
+        scope = Scope(player, player, first, stop, respond_from, self._sums or None)
 
         def work(crew: WalkThread, scratch: StreetScratch) -> None:
             value(public, self._views, scope, root, scratch, crew)

@@ -81,7 +81,7 @@ def _sort(key, order, count, here):
     if count == 0:
         return
     low = high = before = np.int64(key[order[0]])
-    sorted_, shift, tally = True, 0, here.tally
+    sorted_, shift, tally = True, np.int64(0), here.tally  # one type for the literal and the sum
     for i in range(1, count):
         value = np.int64(key[order[i]])
         sorted_ &= before <= value
@@ -102,11 +102,11 @@ def _sort(key, order, count, here):
 
 
 @part_njit
-def _card_rows(live, hand_cards, row):
-    """Set row [cards+1] to the row of sums of each card in a live hand of either player; live is [2, H]."""
+def _card_rows(mine, theirs, hand_cards, row):
+    """Set row [cards+1] to the row of sums of each card in a live hand; mine, theirs [H] bool."""
     row[:] = 0
-    for hand in range(live.shape[1]):
-        if live[0, hand] or live[1, hand]:
+    for hand in range(mine.shape[0]):
+        if mine[hand] or theirs[hand]:
             row[hand_cards[hand, 0]] = row[hand_cards[hand, 1]] = 1
     last = NOT_READ
     row[-1] = NO_CARD
@@ -119,7 +119,8 @@ def _card_rows(live, hand_cards, row):
 @part_njit
 def _arrange(player, live, bucket, strength, merge, here):
     """Sort a player's hands by bucket and by strength; live, bucket, strength [H]."""
-    order, ranked, column, count, columns = here.order[player], here.ranked[player], here.column[player], 0, 0
+    order, ranked, column = here.order[player], here.ranked[player], here.column[player]
+    count, columns = np.int64(0), np.int64(0)  # not literals, for which numba would compile `_sort` once more
     for hand in range(live.shape[0]):
         column[hand] = -1
         if live[hand]:
@@ -135,16 +136,17 @@ def _arrange(player, live, bucket, strength, merge, here):
 
 
 @part_njit
-def _arrange_both(live, bucket, strength, merge, here):
-    """Run `_arrange` for both players, once if they have the same hands and buckets; live, bucket [2, H]."""
-    _arrange(0, live[0], bucket[0], strength, merge, here)
+def _arrange_both(board, live, bucket, strength, merge, here):
+    """Run `_arrange` for both players, once if their hands are alike; live, bucket [2, N, H]."""
     alike = True
-    for hand in range(live.shape[1]):
-        if live[0, hand] != live[1, hand] or (live[0, hand] and bucket[0, hand] != bucket[1, hand]):
+    for hand in range(live.shape[2]):
+        mine, theirs = live[0, board, hand], live[1, board, hand]
+        if mine != theirs or (mine and bucket[0, board, hand] != bucket[1, board, hand]):
             alike = False
             break
+    for player in range(1 if alike else 2):
+        _arrange(player, live[player, board], bucket[player, board], strength, merge, here)
     if not alike:
-        _arrange(1, live[1], bucket[1], strength, merge, here)
         return
     for each in (here.order, here.ranked, here.column, here.held):
         for k in range(each.shape[1]):
@@ -210,8 +212,8 @@ def list_hands(live, bucket, strength, hand_cards, merge, here, counts, out):
     """
     at = here.at
     for board in range(live.shape[1]):
-        _card_rows(live[:, board], hand_cards, here.row)
-        _arrange_both(live[:, board], bucket[:, board], strength[board], merge, here)
+        _card_rows(live[0, board], live[1, board], hand_cards, here.row)
+        _arrange_both(board, live, bucket, strength[board], merge, here)
         for player in range(2):
             _list_hands(player, bucket[player, board], merge, here, at[player], out)
             groups = _list_columns(player, hand_cards, strength[board], merge, here, at[player], out)

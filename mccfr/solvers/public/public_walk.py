@@ -27,8 +27,10 @@ class Scope(NamedTuple):
     """Players and boards of a call of `train` or `value`: first and last player, first board and end.
 
     respond_from  street from which best responses are taken; before it RESPOND follows the strategy
-    in_place      in `train`, whether rows are updated when they are visited; in `value`, whether views hold strategy
-                  sums
+    in_place      True or None, for which kernels contain no code: in `train`, whether rows are updated when they are
+                  visited; in `value`, whether views hold strategy sums
+    rule          in `train`, `Step.rule` of all iterations
+    predicts      in `train`, `Step.predicts` of all iterations
     """
 
     first_player: int
@@ -36,13 +38,15 @@ class Scope(NamedTuple):
     first_board: int
     stop_board: int
     respond_from: int = 0
-    in_place: bool = False
+    in_place: bool | None = None
+    rule: int | None = None
+    predicts: int | None = None
 
 
 def step_rows(steps: Sequence[Step], iteration: int) -> npt.NDArray[np.float64]:
-    """Return [n, 7] steps for `train`: each step's fields and its iteration, counted from `iteration`."""
-    fields = np.array(steps, np.float64).reshape(-1, len(Step._fields))
-    return np.column_stack([fields, np.arange(iteration, iteration + len(steps))])
+    """Return [n, 5] steps for `train`: each step's factors and its iteration, counted from `iteration`."""
+    factors = np.array([(s.positive, s.negative, s.keep, s.weight) for s in steps], np.float64).reshape(-1, 4)
+    return np.column_stack([factors, np.arange(iteration, iteration + len(steps))])
 
 
 @part_njit
@@ -223,7 +227,7 @@ def _traverse(public, views, step, iteration, scope, root, scratch, crew):
 
 @nogil_njit
 def train(public, views, steps, scope, root, scratch, crew):
-    """Run the traversals for each row of steps [n, 7] from `step_rows`.
+    """Run the traversals for each row of steps [n, 5] from `step_rows`.
 
     views    Views of player 0 and of player 1
     scope    Scope: traversers and first-street boards
@@ -236,8 +240,8 @@ def train(public, views, steps, scope, root, scratch, crew):
     begin_walks(crew)
     for i in range(steps.shape[0]):
         row = steps[i]
-        step = Step(np.int64(row[0]), np.int64(row[1]), row[2], row[3], row[4], row[5])
-        _traverse(public, views, step, np.int64(row[6]), scope, root, scratch, crew)
+        step = Step(scope.rule, scope.predicts, row[0], row[1], row[2], row[3])
+        _traverse(public, views, step, np.int64(row[4]), scope, root, scratch, crew)
 
 
 @nogil_njit

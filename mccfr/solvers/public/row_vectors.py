@@ -14,7 +14,7 @@ from llvmlite import ir
 from abstraction.kernels.jit import intrinsic, part_njit, types
 from abstraction.kernels.prefetch import emit_prefetch, prefetch_to_write
 from mccfr.common.float_tolerance import gain_share
-from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, current_strategy, update_regrets
+from mccfr.solvers.minimisers import current_strategy, update_regrets
 from mccfr.solvers.public.terminals.lane_code import I64, LINE_BYTES, Code, counting, swept
 from mccfr.solvers.regret import as_element
 
@@ -367,7 +367,7 @@ def match_rows(basis, rows, sigma, place):
 @part_njit
 def strategy_rows(step, tables, rows, sigma, place):
     """Vector form of `minimisers.current_strategy`."""
-    if step.rule == REGRET_MATCHING:
+    if step.rule is None:
         match_rows(tables.basis, rows, sigma, place)
     else:
         current_strategy(step, tables, rows, sigma, place)
@@ -397,7 +397,7 @@ def _factors(step, regret):
 @part_njit
 def regret_rows(step, tables, rows, values, first, total):
     """Vector form of `minimisers.update_regrets`."""
-    if step.predicts == NOTHING:
+    if step.predicts is None:
         _gains(tables.regret, values, total, _span(first, rows), _factors(step, tables.regret))
     else:
         update_regrets(step, tables, rows, values, first, total)

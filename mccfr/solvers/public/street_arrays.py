@@ -74,7 +74,7 @@ class Traversal(NamedTuple):
     """Parameters of one player's walk.
 
     player        the traverser
-    in_place      whether rows are updated where they are visited
+    in_place      as in `Scope`
     views         the traverser's tables
     opponent      the opponent's tables that give its strategy; `opponent_narrow` if they have 16-bit cells
     iteration     seed for rounding 16-bit cells
@@ -82,7 +82,7 @@ class Traversal(NamedTuple):
     """
 
     player: int
-    in_place: bool
+    in_place: bool | None
     views: Views
     opponent: tuple[npt.NDArray[np.floating], ...]
     opponent_narrow: Int16Rows | None = None

@@ -24,7 +24,7 @@ import numpy as np
 from abstraction.kernels.jit import inline_njit, part_njit
 from abstraction.kernels.prefetch import prefetch_to_read
 from mccfr.common.float_tolerance import gain_share
-from mccfr.solvers.minimisers import NOTHING, REGRET_MATCHING, Rows, Tables, gain
+from mccfr.solvers.minimisers import Rows, Tables, gain
 from mccfr.solvers.public.locked_rows import hold, level, respond_locked, seen
 from mccfr.solvers.public.narrow_rows import Int16Work, add_regrets, add_to_average, strategy_of, sums_strategy
 from mccfr.solvers.public.row_vectors import add_rows, mean_and_regrets, range_rows, times_rows, weigh
@@ -112,11 +112,11 @@ def _opponent_strategy(public, traversal, step, here, rows, scratch, place):
     """Write the opponent's strategy at a decision to opponent.reach[place : place+actions]."""
     table, reach, narrow = traversal.opponent[here.street], scratch.opponent.reach, traversal.opponent_narrow
     if step is None:
-        if traversal.in_place:
+        if traversal.in_place is not None:
             sums_strategy(table, narrow, here.street, rows, reach, place, scratch.wide)
         else:
             _take_rows(public.ranges, 1 - traversal.player, here.board, table, rows, reach, place)
-    elif traversal.in_place:
+    elif traversal.in_place is not None:
         tables = Tables(table, table, table)
         strategy_of(step, tables, narrow, here.street, rows, reach, place, scratch.wide)
     else:
@@ -132,13 +132,13 @@ def _is_locked(public, lock):
 @inline_njit
 def _matches_at_once(traversal, step):
     """Return whether the opponent's strategy is by regret matching from float tables."""
-    return traversal.in_place and traversal.opponent_narrow is None and step.rule == REGRET_MATCHING
+    return traversal.in_place is not None and traversal.opponent_narrow is None and step.rule is None
 
 
 @inline_njit
 def _learns_at_once(public, traversal, step, lock):
     """Return whether a decision's value and its regrets can be computed in one pass."""
-    plain = traversal.in_place and traversal.views.narrow is None and step.predicts == NOTHING
+    plain = traversal.in_place is not None and traversal.views.narrow is None and step.predicts is None
     return plain and not _is_locked(public, lock) and public.row_weight.shape[1] == 0
 
 
@@ -184,11 +184,11 @@ def _own_strategy(public, traversal, step, here, rows, scratch, at):
     reach = scratch.own.reach[own]
     if step is None:
         table = views.basis[street]
-        if traversal.in_place:
+        if traversal.in_place is not None:
             sums_strategy(table, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
         else:
             _take_rows(ranges, traversal.player, board, table, rows, scratch.sigma, place)
-    elif traversal.in_place:
+    elif traversal.in_place is not None:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         strategy_of(step, tables, views.narrow, street, rows, scratch.sigma, place, scratch.wide)
         counted = _counted(public, traversal.player, board, rows, scratch, at)
@@ -214,7 +214,7 @@ def _regrets(public, traversal, step, here, rows, scratch, member, child):
     views, street, board = traversal.views, here.street, here.board
     values, total = scratch.value[FOLLOW], scratch.value[FOLLOW, member]
     first = public.ranges.first[traversal.player, board]
-    if traversal.in_place:
+    if traversal.in_place is not None:
         tables = Tables(views.regret[street], views.basis[street], views.strategy_sum[street])
         if public.row_weight.shape[1] > 0:  # the actions' values are not needed afterwards and may be overwritten
             weights, weighed = public.row_weight[1], values[values.shape[0] - 1]
@@ -243,7 +243,7 @@ def _rows(public, player, member, board, in_place):
     first = public.ranges.first[player, board]
     column = np.int64(0)
     count = public.ranges.first[player, board + 1] - first
-    if in_place and count > 0:
+    if in_place is not None and count > 0:
         column = np.int64(public.ranges.bucket[first])
     return Rows(np.int64(public.trees.rows.slot[member]), np.int64(public.trees.actions[member]), column, count)
 
@@ -374,7 +374,7 @@ def _decision(public, traversal, step, here, member, scratch):
             add_rows(values, scratch.sigma, (top + member, child, shares, np.int64(actions), count))
         elif step is None:
             _take_best(values, child, actions, count, value)
-            rows = _rows(public, player, base + member, board, False)
+            rows = _rows(public, player, base + member, board, None)
             if public.locks is not None and trees.rows.lock[base + member] >= 0:
                 respond_locked(public, player, board, trees.rows.lock[base + member], rows, values, child, value)
             _note_best(traversal.views.regret, street, public.ranges, player, board, rows, values, child)
@@ -385,7 +385,7 @@ def _decision(public, traversal, step, here, member, scratch):
             level(public, player, board, trees.rows.lock[base + member], rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
     if step is None and own:
-        rows, reach = _rows(public, player, base + member, board, False), np.int64(scratch.own.row[top + member])
+        rows, reach = _rows(public, player, base + member, board, None), np.int64(scratch.own.row[top + member])
         _add_choices(traversal.views.strategy_sum, public, here, rows, scratch, player, reach, child)
 
 

@@ -269,12 +269,12 @@ class VectorCfr:
 
     def iterate(self, count: int = 1) -> None:
         """Run `count` iterations and change the tables in place."""
-        steps = [self.variant.step(self.iteration + 1 + i) for i in range(count)]
+        steps = [self.variant.step(self.iteration + 1 + i) for i in range(max(count, 1))]
         if self.in_place:
-            self._walk(steps, range(2))
+            self._walk(steps, range(2), count)
             self.iteration += count
             return
-        for step in steps:
+        for step in steps[:count]:
             self._collect_increments(step)
             self.iteration += 1
 
@@ -307,11 +307,14 @@ class VectorCfr:
             for player in range(2):
                 self._absorb(step, player)
 
-    def _walk(self, steps: Sequence[Step], players: range) -> None:
-        """Run the traversals of some players for each of some iterations, in all threads."""
+    def _walk(self, steps: Sequence[Step], players: range, count: int = 1) -> None:
+        """Run the traversals of some players for each of the first `count` iterations, in all threads."""
         first, stop = self._field.boards.root.tolist()
-        scope = Scope(players[0], players[-1], first, stop, in_place=self.in_place)
-        rows = step_rows(steps, self.iteration + 1)
+        rule, predicts = (steps[0].rule, steps[0].predicts) if self.in_place else (None, None)  # else set by `freeze`
+        scope = Scope(
+            players[0], players[-1], first, stop, in_place=self.in_place or None, rule=rule, predicts=predicts
+        )
+        rows = step_rows(steps[:count], self.iteration + 1)
 
         def work(crew: WalkThread, scratch: StreetScratch) -> None:
             train(self._field, self._views, rows, scope, self._root, scratch, crew)

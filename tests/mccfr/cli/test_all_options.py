@@ -71,6 +71,7 @@ CASES = {
     "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
     "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
+    "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",

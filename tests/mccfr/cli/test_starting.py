@@ -1,6 +1,7 @@
 """Imports of commands: numba, zarr and h5py are loaded only if needed."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -31,10 +32,13 @@ print(json.dumps(found))
 """
 
 
-def imported(*commands):
+def imported(*commands, **variables):
     """Return each command's exit status in one process, and the modules of HEAVY imported at its end."""
     given = [json.dumps([[str(part) for part in command] for command in commands]), json.dumps(HEAVY)]
-    done = subprocess.run([sys.executable, "-c", SCRIPT, *given], capture_output=True, text=True, check=True)
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, *given], capture_output=True, text=True, check=True, env=environment
+    )
     return [tuple(found) for found in json.loads(done.stdout.splitlines()[-1])]
 
 
@@ -54,6 +58,10 @@ def test_commands_that_call_no_kernel_do_without_numba(policy, tmp_path):
         ["evaluate", policy, "--json", "--method", "lbr", "--hands", "100"],
     )
     assert found == [*[(0, [])] * 5, (0, ["numba"])]  # the last one has kernels
+
+
+def test_completion_does_without_numba():
+    assert imported([], _MCCFR_COMPLETE="bash_complete", COMP_WORDS="mccfr sta", COMP_CWORD="1") == [(0, [])]
 
 
 def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):

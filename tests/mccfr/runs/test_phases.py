@@ -9,7 +9,7 @@ from abstraction.kernels import compiling
 from abstraction.recipe import load_recipe
 from mccfr.runs import phases
 from mccfr.runs.phases import naming_stages
-from mccfr.runs.reporter import COMPILING, Silent
+from mccfr.runs.reporter import Silent, compiling_text
 
 
 class Told(Silent):
@@ -96,7 +96,7 @@ def test_compiling_is_named():
         compiling._watch.on_end(None)
         assert compiling.compiling()
         compiling._watch.on_end(None)
-    assert told.texts == ["building flop, features", COMPILING, "building flop, features"]
+    assert told.texts == ["building flop, features", compiling_text(1), "building flop, features"]
     assert not compiling.compiling()
 
 

@@ -14,7 +14,7 @@ from mccfr.cli.progress_display import PlainReporter, progress_text, reporter
 from mccfr.config.run_tables import RunSettings
 from mccfr.evaluation import exact as exact_module
 from mccfr.runs.directory.run import EVALUATIONS
-from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress, Silent
+from mccfr.runs.reporter import COMPILING, EVALUATING, TRAINING, SessionProgress, Silent, compiling_text
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session import checkpointing as saving_module
 from mccfr.runs.session.session_progress import Meter
@@ -116,8 +116,8 @@ def compile_for(seconds):
 def test_phases_are_reported_in_order(tmp_path, monkeypatch, workers):
     run = make(tmp_path / "run", {"at_nodes": [200_000], "at_end": True}, workers=workers)
     reporter, _ = go(run, nodes=400_000)
-    starting = "loading kernels" if workers == 0 else "starting 1 worker (kernels are compiled once a version)"
-    phases = [phase for phase in reporter.phases if phase != COMPILING]
+    starting = "loading kernels" if workers == 0 else "starting 1 worker"
+    phases = [phase for phase in reporter.phases if not phase.startswith(COMPILING)]
     begins = ["looking for checkpoints", "making the tables", starting, TRAINING]
     # The first evaluation may find workers at their next stop, or training.
     assert [p for n, p in enumerate(phases) if n == 0 or p != phases[n - 1]] == [
@@ -150,9 +150,9 @@ def test_compilation_is_a_phase_without_time_left(tmp_path, monkeypatch):
     run = make(tmp_path / "run", {"at_end": True})
     reporter, wall = go(run, workers=0, seconds=0.5)
     own = [phase for phase in reporter.phases if phase not in ("looking for checkpoints", "making the tables")]
-    assert own[:2] == ["loading kernels", COMPILING]
-    assert own[-3:] == [EVALUATING, COMPILING, EVALUATING]
-    assert all(tick.seconds_left is None for phase, tick in reporter.ticks if phase == COMPILING)
+    assert own[:2] == ["loading kernels", compiling_text(1)]
+    assert own[-3:] == [EVALUATING, compiling_text(1), EVALUATING]
+    assert all(tick.seconds_left is None for phase, tick in reporter.ticks if phase.startswith(COMPILING))
     assert wall > 1.4
     assert 0.3 < find_checkpoint(run, None).state["training_seconds"] < 0.8
     assert 0 < run.read(EVALUATIONS)[0]["seconds"] < 0.5  # less than its compiling took
@@ -208,13 +208,27 @@ def test_plain_lines_name_a_phase_that_takes_long(capsys, monkeypatch):
     assert capsys.readouterr().err == "evaluating\n"
 
 
+def test_compiling_is_told_in_one_line(capsys, monkeypatch):
+    """A command compiles many kernels, one after the other."""
+    monkeypatch.setattr(progress_module, "_LATE_SECONDS", 0.1)
+    reporter = PlainReporter()
+    for seconds in (8, 1, 6):
+        reporter.phase(compiling_text(seconds))
+        time.sleep(0.3)
+        reporter.phase(TRAINING)
+    reporter.close()
+    assert capsys.readouterr().err == f"{COMPILING}: about 8 s\n"
+
+
 def test_the_bar_names_a_phase_at_once(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     with reporter() as live:
         (shown,) = live._bar.tasks
-        live.phase(COMPILING)
-        assert shown.fields["text"] == COMPILING and shown.total is None
+        live.phase(compiling_text(8))
+        assert shown.fields["text"] == "compiling kernels, once per version of the program: about 8 s"
+        assert shown.total is None and live._bar.columns[-1].render(shown).plain == "0 s"
         live.phase(TRAINING)
+        assert not live._bar.columns[-1].render(shown).plain
         live.progress(at(0.43, 10.0))
         assert (shown.completed, shown.total) == (0.43, 1.0)
         live.progress(at(1.0, None))

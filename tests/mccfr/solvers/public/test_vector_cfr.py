@@ -230,13 +230,13 @@ def test_results_do_not_depend_on_the_number_of_workers(updates):
     game, made = small_turn(), variant("dcfr", updates=updates)
     alone = VectorCfr(game, made)
     alone.iterate(3)
+    compiled = len(getattr(train, "signatures", ()))  # compilation may be switched off
     assert alone.in_place == (updates == "alternating")
     for workers in (2, 3):
         several = VectorCfr(game, made, workers=workers)
         several.iterate(3)
         assert_same_arrays(alone.tables, several.tables)
-    if hasattr(train, "signatures"):  # compilation may be switched off
-        assert len(train.signatures) <= 6  # for each kind of cells, with locks and without
+    assert len(getattr(train, "signatures", ())) == compiled
 
 
 def test_threads_share_rows_of_several_boards_without_losing_any_of_them():

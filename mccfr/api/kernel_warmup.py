@@ -1,0 +1,97 @@
+"""Compiles kernels before commands need them: `mccfr warmup`.
+
+Kernels depend on the types of arrays and not on their sizes.  So each target does what its commands do, on the smallest
+scale: one iteration, the fewest hands and boards, and one hand at the table.
+"""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from abstraction.buckets import is_abstraction
+from abstraction.kernels.jit import kernel_directory
+from mccfr.config.examples import find_file
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import load_config
+from mccfr.matches.bot_sessions import guest
+from mccfr.matches.players import PlayManner
+from mccfr.play.resolving.resolving_table import settings_of
+from mccfr.policy.writer import is_policy
+from mccfr.runs.directory.run import is_run
+from mccfr.runs.reporter import Silent
+from mccfr.runs.session.run_plan import planned_layout
+from mccfr.runs.session.spot_run import start_typed_spot
+from mccfr.runs.session.start import Terms, start_run
+from mccfr.runs.session.train_and_export import limited, train_and_export
+from mccfr.solvers.game_from_config import configured_game
+from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.solver import Share
+from mccfr.tables.table_layout import private_tables
+
+ALL = ("kuhn", "leduc", "hunl-quick", "QsJh2h7c3d", "QsJh2h7c", "QsJh2h")
+"""Targets of `mccfr warmup all`: examples, and a river, a turn and a flop."""
+
+_BOARD_LENGTHS = (6, 8, 10)  # characters of three to five cards
+_SPOT = {"oop": "TT+,AQs+,KQ", "ip": "99-22,ATs+,KJs+", "pot": 60.0, "stack": 170.0, "to": 1.0, "workers": 0}
+_ONE = {"iterations": 1, "workers": 0}
+
+
+def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """Compile the kernels of a target, unless they are in the cache, and return the state of the cache.
+
+    target  a configuration or an example's name as for `solve`, a board of three to five cards as for `spot`, a policy
+            or run as for `bot --resolve flop`, or "all" (`ALL`)
+    say     receives a sentence on each target that is not prepared in full
+
+    Raises `ValueError` for an unknown target, and the errors of the commands.
+    """
+    before = len(_kernels())
+    for each in ALL if target == "all" else (target,):
+        with tempfile.TemporaryDirectory() as folder:
+            _warm(each, Path(folder), say)
+    kept = _kernels()
+    found = {"compiled": len(kept) - before, "kernels": len(kept), "bytes": sum(kept)}
+    return found | {"directory": str(kernel_directory())}
+
+
+def _kernels() -> list[int]:
+    """Return the sizes of the kernels in the cache, in bytes."""
+    return [file.stat().st_size for file in kernel_directory().rglob("*.kernel")]
+
+
+def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
+    if is_policy(Path(target)) or is_run(Path(target)):
+        guest(target, PlayManner(resolve=settings_of("flop")))
+        return
+    if len(target) in _BOARD_LENGTHS and target[1::2].strip("shdc") == "" and not Path(target).exists():
+        spot: Mapping[str, Any] = {"board": target, "directory": folder / "run", **_SPOT}
+        started = start_typed_spot({**spot, "overrides": ("run.iterations=1",)}, Terms(Silent(), force=True))
+        started.answer(train_and_export(started.run, started.game, Silent(), force=True)[0].directory)
+        return
+    file = find_file(Path(target))
+    config = _shortest(load_config(file))
+    wanted = config.abstraction
+    if wanted is None or wanted.recipe is None or is_abstraction(file.parent / wanted.path):
+        run, game = start_run(config, file.parent, folder / "run", Terms(Silent(), force=True))
+        train_and_export(run, game, Silent(), force=True)
+        return
+    game = configured_game(config, file.parent)
+    tables = np.zeros(game.cards.shared_bytes, np.uint8)  # kernels only need their types
+    game = replace(game, cards=game.cards.in_memory(tables, fill=False))
+    algorithm_of(config).solver(game, private_tables(planned_layout(config, game)), Share()).warm_up()
+    say(f"{target}: its buckets are not built, so only training is prepared: evaluations and play compile when used")
+
+
+def _shortest(config: Config) -> Config:
+    """Return the configuration with one iteration and the smallest evaluation, in one process."""
+    evaluation, fewest = config.evaluation, {"hands": 100, "boards": 2, "budget_seconds": None}
+    given = {key: least for key, least in fewest.items() if getattr(evaluation, key) is not None}
+    points = {"at_nodes": (), "at_iterations": (), "keep": False}
+    return msgspec.structs.replace(
+        config, run=limited(config.run, _ONE), evaluation=msgspec.structs.replace(evaluation, **points, **given)
+    )
