@@ -18,8 +18,8 @@ Shows:
   (test_what_is_taken_off_as_luck_is_nothing_on_average, test_lines_that_are_drawn_stand_for_all)
 * The test detects a range that is not updated and a translation drawn twice (planted:
   test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
-* A bet that is translated to a closing check changes the ranges of both players
-  (test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check)
+* A bet below every size changes the ranges of both players as the smallest bet does
+  (test_what_is_believed_of_a_small_bet_is_that_of_the_smallest)
 """
 
 import math
@@ -253,18 +253,15 @@ def supposed(position, *actions):
     return before, theirs.reach, seat.played(node, theirs._buckets_on(node, tuple(parse_cards(cards))))
 
 
-def test_what_is_believed_of_a_hand_heeds_bets_that_are_taken_for_a_closing_check():
-    """Assume a check of the bettor, and a call of the smallest bet for the caller."""
-    children = policy().game.tree.children
+def test_what_is_believed_of_a_small_bet_is_that_of_the_smallest():
+    """Assume the smallest bet of the bettor, and a call of it for the caller."""
     before, bets, rows = supposed(1, "r400")
     (((node, _), reach),) = before.items()
-    check, half, *_ = children(node)
-    assert set(bets) == {(half, check), (half, -1)}
-    share = 2 * (1 / 2 - 1 / 6) / (1 + 1 / 6)
-    assert bets[half, check] == pytest.approx(reach * rows[:, 0] * share)
-    assert bets[half, -1] == pytest.approx(reach * rows[:, 1] * (1 - share))
+    half = policy().game.tree.children(node)[1]
+    assert set(bets) == {(half, -1)} and bets[half, -1] == pytest.approx(reach * rows[:, 1])
     before, called, rows = supposed(0, "r400", "c")
-    assert called[check, -1] == pytest.approx(before[half, check] * rows[:, 1])
+    (found,) = called.values()
+    assert found == pytest.approx(before[half, -1] * rows[:, 1])
 
 
 def follows_every_reading(module):
