@@ -21,9 +21,20 @@ MAX_DECK = 1024
 _ALLOWED = f"a card is a rank of {RANKS} and a suit of {SUITS}, as in As or Td"
 
 
+_SUIT_SYMBOLS = {
+    ord(symbol): suit for suit, symbols in zip(SUITS, ("♣♧", "♦♢", "♥♡", "♠♤"), strict=True) for symbol in symbols
+}
+_INVISIBLE = dict.fromkeys((0xFEFF, 0xFE0E, 0xFE0F, 0x200B, 0x200D))  # byte order mark, variants of symbols, joiners
+
+
+def plain_suits(text: str) -> str:
+    """Return a text with letters in place of suit symbols, and without invisible characters."""
+    return text.translate(_SUIT_SYMBOLS | _INVISIBLE)
+
+
 def plain_text(text: str) -> str:
-    """Return cards in standard spelling, without spaces and commas: "10h, 9H" becomes "Th9h"."""
-    plain = re.sub(r"[\s,]+", "", text).replace("10", "T")
+    """Return cards in standard spelling, without spaces and commas: "10h, 9♥" becomes "Th9h"."""
+    plain = re.sub(r"[\s,;]+", "", plain_suits(text)).replace("10", "T")
     if re.fullmatch(rf"([{RANKS}][{SUITS}])+", plain, re.IGNORECASE):
         plain = "".join(letter.lower() if place % 2 else letter.upper() for place, letter in enumerate(plain))
     return plain

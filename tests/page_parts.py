@@ -17,20 +17,22 @@ def write_review(path):
         link = f"#line={line}" + (f"&board={board}" if board else "")
         return {
             **{"player": player, "position": "big blind", "street": street, "line": line, "board": board},
-            **{"hand": hand, "action": action, "best": best, "cost_chips": cost, "ci95_chips": ci95, "link": link},
-            **{"taken_for": "", "probability": 0.25, "pot": "raised", "resolved": False},
+            **{"hand": hand, "action": action, "did": action, "best": best, "cost_bb": cost, "ci95_bb": ci95},
+            **{"taken_for": "", "probability": 0.25, "pot": "raised", "how": "in the tree", "link": link},
+            **{"cost": cost / 2, "other": None},
         }
 
     river = "r200c/cc/cc/r400"
     hands = [
-        [decision("preflop", "r200", "", "7h2c", "c", "f", 40.0, ci95=[10.0, 70.0])],
+        [decision("preflop", "r200", "", "7h2c", "call 1 BB", "fold", 0.4, ci95=[0.1, 0.7])],
         [
-            decision("river", river, "Kc7d2s4h9d", "AdAs", "f", "c", 310.0),
-            decision("preflop", "", "", "KdKs", "c", "c", 0.0, player="<i>Bob"),
+            decision("river", river, "Kc7d2s4h9d", "AdAs", "fold", "call 2 BB", 3.1),
+            decision("preflop", "", "", "KdKs", "call 0.5 BB", "call 0.5 BB", -0.2, "<i>Bob", [-0.5, 0.1]),
         ],
     ]
-    head = {"boards": 4, "hands": "", "policy": fingerprint(), "resolve": None}
-    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_chips": None, "aivat_chips": None}
+    head = {"boards": 4, "hands": "", "policies": {"mine": fingerprint()}, "resolve": None}
+    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_bb": None, "aivat_bb": None, "policy": "mine"}
+    told |= {"distance": "stack 180 for 200", "currency": "$", "tournament": False}
     lines = [json.dumps([n, {**told, "where": f"log, line {n}", "decisions": rows}]) for n, rows in enumerate(hands)]
     path.write_text("\n".join(["# mccfr review " + json.dumps(head), *lines, '[2, {"where"']))
     return path
@@ -50,12 +52,13 @@ def check_the_review(page, at):
     assert page["document.querySelector('#hands tr[aria-current] .hand').textContent"] == "A♠A♦"
     told = page["document.getElementById('review-told').textContent"]
     assert told.startswith(
-        "Ada, big blind, raised pot: Fold with AdAs (the strategy: 25.0 %) costs 3.1 BB; the best is Call 2 BB."
+        "Ada, big blind, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); "
+        "the best is call 2 BB."
     ), told
     assert page["document.getElementById('tab-look').getAttribute('aria-selected')"] == "false"
     page["document.querySelector('[data-place=\"1\"]').click()"]
     at("#line=r200&review=1")
-    assert "about 0.40 ± 0.3 BB" in page["document.getElementById('review-told').textContent"]
+    assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page["document.getElementById('review-told').textContent"]
     for name, value, left in (("street", "river", "0"), ("street", "", "0,1,2"), ("player", "<i>Bob", "2")):
         chosen = f"document.getElementById('review-{name}')"
         page[f"{chosen}.value = {json.dumps(value)}, {chosen}.dispatchEvent(new Event('change'))"]

@@ -1,4 +1,4 @@
-"""Defects planted in evaluations, re-solving and experiments; `DRAWN_59` was drawn with seed 59.
+"""Defects planted in evaluations, re-solving and experiments; `DRAWN_59` was drawn with seeds 59 and 592811.
 
 `python tests/mutations.py 59 MODULE...` prints the drawn ones, one for each module. In
 `mccfr.play.resolving.observer_ranges` the drawn one changes nothing: it doubles the weight of all hands of a range.
@@ -9,7 +9,7 @@ from mutants import Defect
 COMPARE, UNITS = "mccfr/experiments/test_compare.py", "mccfr/evaluation/test_samples.py"
 EXPLOIT, FIRST = "mccfr/evaluation/test_exploitative_responses.py", "mccfr/evaluation/test_preflop_best_response.py"
 AIVAT, MATCH = "mccfr/matches/test_aivat.py", "mccfr/matches/test_match.py"
-RESOLVING = "mccfr/play/test_resolving.py"
+RESOLVING, SEATS = "mccfr/play/test_resolving.py", "mccfr/play/test_resolving_table.py"
 SCIPY = f"{COMPARE}::test_intervals_agree_with_scipy"
 PAIRS = f"{COMPARE}::test_pairs_are_ratios_to_the_first_variant_seed_by_seed"
 POINTS = f"{COMPARE}::test_variants_meet_only_at_points_at_which_both_were_measured"
@@ -158,6 +158,42 @@ DRAWN_59 = (
         "pass",
         "The points of a run are not kept.",
         COMPARE,
+    ),
+    # --- seed 592811 ---
+    Defect(
+        "mccfr.experiments.result_table",
+        "_write(out / PAIRS, PAIR_COLUMNS, pairs(experiment, rows))",
+        "pass",
+        "Pairs are not written.",
+        COMPARE,
+    ),
+    Defect(
+        "mccfr.evaluation.local_best_response.lbr_evaluation",
+        "found[number, seat] = responder.play_all(streets, own)",
+        "pass",
+        "Nothing is won from a policy that is solved again.",
+        f"{SEATS}::test_local_best_response_takes_as_much_where_nothing_is_solved",
+    ),
+    Defect(
+        "mccfr.evaluation.local_best_response.hand",
+        "yield action, self._sign * self._lines.folded(state) * total, SAME * total",
+        "pass",
+        "Local best response never folds.",
+        "mccfr/evaluation/test_local_best_response.py",
+    ),
+    Defect(
+        "mccfr.evaluation.self_consistency",
+        "note(public, walk, player)",
+        "note(walk, public, player)",
+        "Losses are noted of another object.",
+        "mccfr/evaluation/test_self_consistency.py",
+    ),
+    Defect(
+        "mccfr.play.resolving.solve",
+        "self._tables[name][:] = pots[block // 2] * table",
+        "pass",
+        "Re-solving begins without the policy's play.",
+        f"{RESOLVING}::test_what_is_solved_begins_with_the_strategy_in_force",
     ),
 )
 

@@ -100,7 +100,7 @@ def test_the_first_commands_of_an_installed_wheel(installed, tmp_path):
 def test_a_blueprint_from_an_installed_wheel(installed, tmp_path):
     said = installed(tmp_path, "mccfr", "solve", "hunl-quick", "--nodes", "3e7").stderr
     assert "exported to runs/hunl-quick-policy" in said and "checkpoint" in said
-    answer = installed(tmp_path, "mccfr", "query", "runs/hunl-quick-policy", "r300", "--hand", "AsAh").stdout
+    answer = installed(tmp_path, "mccfr", "query", "runs/hunl-quick-policy", "b300", "--hand", "AsAh").stdout
     assert "player 0 (big blind) to act on street preflop" in answer
 
 

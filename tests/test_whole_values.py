@@ -29,7 +29,7 @@ from mccfr.config.game_tables import KuhnGame
 from mccfr.evaluation.compatible_games import check_same_game
 from mccfr.matches.players import holdem_of
 from mccfr.matches.review.review_files import _HEAD, read_review
-from mccfr.policy import Policy, verify_policy
+from mccfr.policy import Policy, Profile, verify_policy
 from mccfr.policy.export.networks import is_networks, read_networks, verify_networks
 from mccfr.policy.query import query
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, METRICS, open_run
@@ -213,10 +213,12 @@ def test_lines_of_another_type_are_passed_over(sound, tmp_path, name, some):
 
 def test_kept_reviews_and_trees_of_another_type_are_refused(sound, tmp_path):
     source, wrong = Policy.open(sound / "policy"), []
-    head = {"policy": source.strategy() and "x"}
-    row = dict.fromkeys(("player", "position", "street", "pot", "hand", "board", "line", "action", "best"), "x")
-    hand = {"where": "x", "names": ["a", "b"], "unknown": 0, "won_chips": 1.0, "aivat_chips": None}
-    hand["decisions"] = [{**row, "cost_chips": 1.0}]
+    head = {"policies": {"x": Profile(source.game, source.strategy()).fingerprint()}}
+    texts = ["player", "position", "street", "pot", "hand", "board", "line", "link", "how", "taken_for", "did", "best"]
+    hand = {"where": "x", "names": ["a", "b"], "unknown": 0, "won_bb": 1.0, "aivat_bb": None, "policy": "x"}
+    hand |= {"distance": "", "currency": "", "tournament": False}
+    row = {**dict.fromkeys(texts, "x"), "cost_bb": 1.0, "ci95_bb": None, "cost": 1.0, "probability": 0.5, "other": None}
+    hand["decisions"] = [row]
     review, tree = tmp_path / "review", tmp_path / "tree"
     for first in [*VALUES, *(changed for _, _, changed in replaced(head))]:
         review.write_text(_HEAD + json.dumps(first) + "\n" + json.dumps([0, hand]) + "\n")

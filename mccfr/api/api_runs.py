@@ -14,7 +14,7 @@ from mccfr.api.api_types import Evaluation, Pathlike, Progress, evaluation_of, p
 from mccfr.common.arguments import checked
 from mccfr.config import plugins
 from mccfr.config.examples import find_file, own_copy
-from mccfr.config.toml_files import config_from, ignored_keys, load_document, override
+from mccfr.config.toml_files import config_from, load_document, override
 from mccfr.evaluation.curve_svg import curve_svg
 from mccfr.games.game import Game
 from mccfr.runs import reporter as report
@@ -132,8 +132,8 @@ def solve(
             override(document, key, plain(value), f"overrides = {key!r}")
         settings = config_from(document, source, (base,))
         limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
-        settings = msgspec.structs.replace(settings, run=limited(settings.run, limits))
-        return start_run(settings, base, directory, terms, ignored=ignored_keys(document))
+        settings = msgspec.structs.replace(settings, run=limited(settings.run, limits, overrides or ()))
+        return start_run(settings, base, directory, terms)
 
     if isinstance(config, Mapping):
         if run is None:

@@ -7,6 +7,7 @@ from typing import Any
 from mccfr.api.api_runs import CallbackReporter, require_main_thread, trained
 from mccfr.api.api_types import Pathlike, plain
 from mccfr.common.arguments import checked
+from mccfr.config.value_limits import share_text
 from mccfr.runs.results.line_spot import requested_spot
 from mccfr.runs.session.spot_run import SpotOptions, start_spot
 from mccfr.runs.session.start import Terms
@@ -28,7 +29,7 @@ def spot(
     rake: float | None = None,
     rake_cap: float | None = None,
     locks: Mapping[str, str] | None = None,
-    to: float = 0.003,
+    to: float | None = None,
     run: Pathlike | None = None,
     workers: int | None = None,
     force: bool = False,
@@ -39,12 +40,12 @@ def spot(
     board         three to five cards: "QsJh2h"
     oop, ip       ranges out of and in position: a text, "@FILE", 169 or 1,326 numbers
     pot, stack    chips in the pot, and chips behind of each player
-    policy, line  instead: a policy or run, and its line to the start of a street: "r300c/"
+    policy, line  instead: a policy or run, and its line to the start of a street: "b300c/"
     bets, raises  bet sizes, streets separated by "/": "0.33p,0.75p/0.5p"; None: "0.5p", or those of the policy
     menu          further keys of `[game.menu]`
     rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
-    locks         node locks: a fixed strategy for each line: {"cr184": "f 40%; c 60%"}
-    to            stop at an exploitability of this share of the pot
+    locks         node locks: a fixed strategy for each line: {"cb94": "f 40%; c 60%"}
+    to            stop at an exploitability of this share of the pot; None: 0.3 %
     run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
     workers       number of threads; None: one for each processor
     force         start even if memory or disk are too small
@@ -55,7 +56,8 @@ def spot(
     require_main_thread()
     typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
     given, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
-    others = {"rake": rake, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
+    raked = None if rake is None else share_text(rake)
+    others = {"rake": raked, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
     given |= {key: value for key, value in others.items() if value is not None}
     asked = SpotOptions(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
     terms = Terms(CallbackReporter(progress), force=force)

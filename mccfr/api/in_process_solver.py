@@ -18,7 +18,7 @@ from mccfr.common.user_code import UserCodeError
 from mccfr.config import plugins
 from mccfr.config.game_tables import GameConfig
 from mccfr.config.run_tables import AbstractionConfig, Config
-from mccfr.config.toml_files import config_from, ignored_keys, to_document
+from mccfr.config.toml_files import config_from, to_document
 from mccfr.games.game import Game
 from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.overwrite import RUN_ID, replaceable
@@ -109,8 +109,6 @@ def solver(
         "tables": {"regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
     }
     config = config_from(document, "mccfr.solver", ())
-    if ignored := ignored_keys(document):
-        raise ValueError(f"mccfr.solver: {ignored[0]!r} says nothing to the algorithm {algorithm!r}: leave it out")
     if threads < 1:
         raise ValueError(f"mccfr.solver: threads = {threads} is not allowed: it must be at least 1")
     if threads > 1 and not algorithm_of(config).traits.one_process:

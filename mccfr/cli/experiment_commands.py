@@ -83,7 +83,7 @@ def _summary_text(found: "Sequence[Curve]", axis: str) -> str:
 @click.command()
 @click.argument("directory", metavar="DIR-or-POLICY", type=path_type)
 @click.argument("out", metavar="OUT", type=path_type)
-@click.option("--spots", metavar="LINE", required=True, help='Line to the flop: r300c/; of a spot: "".')
+@click.option("--spots", metavar="LINE", required=True, help='Line to the flop: b300c/; of a spot: "".')
 @click.option(
     "--flops", type=click.IntRange(1, MOST_FLOPS), default=MOST_FLOPS, show_default=True, help="Number of flops."
 )
@@ -102,7 +102,7 @@ def report(directory: Path, out: Path, spots: str, flops: int, workers: int, kee
     flop, with the empty line: the command solves the spot on each flop. OUT ends in .csv, .parquet or .html. The tables
     are by flop, by texture and by class of hands. A flop that leaves a player without hands is skipped.
 
-    Example: mccfr report hunl-quick-policy flops.html --spots r300c/
+    Example: mccfr report hunl-quick-policy flops.html --spots b300c/
     """
     from mccfr.evaluation.samples import Effort
     from mccfr.runs.phases import naming_steps

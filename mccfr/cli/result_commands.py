@@ -23,6 +23,7 @@ from storage.free_space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
+    from mccfr.runs.results.targets import Reference
 
 
 @click.command(cls=EvaluateCommand)
@@ -250,6 +251,12 @@ _NEXT = {
 @click.argument("line")
 @click.option("--hand", help="Hole cards of the player to act: AsKh, K; default: all hands.")
 @click.option("--board", help="Board: Qs7h2d, or 'Qs 7h 2d'.")
+@click.option(
+    "--range",
+    "notation",
+    type=click.Choice(["mccfr", "pio", "gto+", "gtowizard", "equilab"]),
+    help="Print both players' ranges instead, in this program's notation or another's.",
+)
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
     "--sample", type=click.IntRange(min=0), metavar="SEED", help="Draw one of the run's networks by this seed."
@@ -260,7 +267,7 @@ _NEXT = {
 def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
     """Print the strategy of a policy, or of the run in DIR, after a betting line.
 
-    LINE has c (check or call), f (fold), rN (raise to N chips over the whole hand) and / between streets. No-limit
+    LINE has c (check or call), f (fold), bN (bet or raise to N chips on this street) and / between streets. No-limit
     hold'em also knows 3bb, 50% and allin. "" is the first decision.
 
     Example: mccfr query kuhn-policy cb --hand Q
@@ -271,6 +278,11 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
 
     named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
     asked = open_networks(named)
+    if place["notation"] is not None:
+        refuse_given("with --range", "hand", "sample")
+        found = _ranges(named, line, board or "", place["notation"])
+        answer(found, as_json, lambda found: "\n".join(f"{one['role']}: {one['text']}" for one in found["ranges"]))
+        return
     if asked is not None:
         found = query_networks(asked, line, hand, board, sample)
     elif sample is not None:
@@ -278,6 +290,16 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     else:
         found = look_up(open_source(named), line, hand, board)
     answer(found, as_json, _query_text)
+
+
+def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:
+    """Return both players' ranges after a typed line."""
+    from mccfr.games.line_text import typed_line
+    from mccfr.runs.results.targets import open_source
+    from mccfr.view.spot_view import Spots
+
+    source = open_source(target)
+    return {"ranges": Spots(source, "").ranges(typed_line(source.game, line), board, notation)}
 
 
 def _query_text(found: dict[str, Any]) -> str:

@@ -14,13 +14,13 @@ from mccfr.cli.shared_options import answer, code_option, json_option, path_type
 @click.option(
     "--policy",
     required=True,
-    metavar="POLICY-or-RUN",
-    help="Strategy for whole no-limit hold'em to compare decisions with.",
+    metavar="POLICY-or-RUN-or-FOLDER",
+    help="Strategy for whole no-limit hold'em, or a folder of such: the nearest stack judges a hand.",
 )
 @click.option(
     "--resolve",
-    type=click.Choice(["turn", "river"]),
-    help="Re-solve the rest of the hand at each decision from this street on.",
+    type=click.Choice(["flop", "turn", "river"]),
+    help="Solve every street again from this one on, not only where the policy lacks a bet.",
 )
 @click.option(
     "--boards", type=click.IntRange(4, 100_000), default=16, show_default=True, help="Boards to sample on a flop."
@@ -35,8 +35,8 @@ from mccfr.cli.shared_options import answer, code_option, json_option, path_type
 def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> None:
     """Print the EV loss of every decision in hand histories, by a policy, the largest loss first.
 
-    HANDS are files or folders of files: PHH, ACPC logs, Slumbot's JSON, PokerStars text. The command lists and skips
-    hands of more than two players, and hands with other stakes than the policy's.
+    HANDS are files or folders of files: PHH, ACPC logs, Slumbot's JSON, texts of poker sites. Hands may have any stacks
+    and blinds. The command refuses hands of more than two players and of other games, each with the reason.
 
     Example: mccfr review match.log --policy hunl-fine-policy --keep review.jsonl
     """

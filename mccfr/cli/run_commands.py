@@ -79,7 +79,7 @@ def started(
     """Start or open the run of a configuration with this session's limits; return run and game."""
     from msgspec import structs
 
-    from mccfr.config.toml_files import config_from, ignored_keys, load_document
+    from mccfr.config.toml_files import load_config, parse_override
     from mccfr.runs.directory.run import is_run
     from mccfr.runs.session.start import start_run
     from mccfr.runs.session.train_and_export import limited
@@ -87,10 +87,10 @@ def started(
     if is_run(config):
         raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
     with own_file(config) as file:
-        document = load_document(file, overrides)
-        settings, ignored = config_from(document, str(file), (file.parent,)), ignored_keys(document)
-        settings = structs.replace(settings, run=limited(settings.run, limits))
-        return start_run(settings, file.parent, directory, terms, ignored=ignored)
+        settings = load_config(file, overrides)
+        overridden = [parse_override(text)[0] for text in overrides]
+        settings = structs.replace(settings, run=limited(settings.run, limits, overridden))
+        return start_run(settings, file.parent, directory, terms)
 
 
 @click.command()

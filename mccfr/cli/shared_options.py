@@ -83,7 +83,9 @@ class Bits(click.ParamType[float]):
 
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)bit(?:/s)?", str(value).strip())
         if found is None or float(found[1]) == 0:
-            raise click.BadParameter(f"{shown(value)} is not an amount above 0, such as 100Mbit or 1.5Gbit", ctx, param)
+            number = str(value).strip()
+            other = f"{number}Mbit or {number}Gbit" if number.replace(".", "").isdigit() else "100Mbit or 1.5Gbit"
+            raise click.BadParameter(f"{shown(value)} is not an amount above 0 with its unit, as {other}", ctx, param)
         return float(found[1]) * 1000.0 ** " kMGT".index(found[2] or " ")
 
 
@@ -103,7 +105,7 @@ class MemorySizes(click.ParamType[tuple[float, ...]]):
 
 
 class Share(click.ParamType[float]):
-    """Share from 0 to 1: 0.3% or 0.003."""
+    """Share from 0% to 100%: 0.3%."""
 
     name = "share"
 
@@ -113,13 +115,15 @@ class Share(click.ParamType[float]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the share; the error names valid forms."""
-        from mccfr.config.value_limits import shown
+        from mccfr.config.value_limits import share_of, shown
 
-        found = re.fullmatch(r"(\d+\.?\d*|\.\d+)\s*(%?)", str(value).strip())
-        share = float(found[1]) / (100 if found[2] else 1) if found else -1.0
-        if not 0 <= share <= 1 or not (share or self._zero):
-            above = "from 0 to 1" if self._zero else "above 0"
-            raise click.BadParameter(f"{shown(value)} is no share {above}, such as 0.3% or 0.003", ctx, param)
+        try:
+            share = share_of(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
+        if share > 1 or not (share or self._zero):
+            above = "from 0%" if self._zero else "above 0%"
+            raise click.BadParameter(f"{shown(value)} is no share {above} to 100%, such as 0.3%", ctx, param)
         return share
 
 
@@ -163,14 +167,12 @@ def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Callable[..., Any]:
-    share = click.FloatRange(0, 1)
     for option in (
         click.option(
             f"--{prefix}threshold",
-            type=share,
-            default=0.0,
-            metavar="SHARE",
-            help=f"Never play actions below this probability{whose}.",
+            type=Share(zero=True),
+            default="0%",
+            help=f"Never play actions below this probability, such as 5%{whose}.",
         ),
         click.option(f"--{prefix}purify", is_flag=True, help=f"Always play the most probable action{whose}."),
     ):

@@ -36,19 +36,19 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 @click.option("--pot", metavar="CHIPS", type=float, help="Chips in the pot.")
 @click.option("--stack", metavar="CHIPS", type=float, help="Chips that each player has left.")
 @click.option("--policy", type=path_type, help="Take ranges, pot and stacks of this policy or run, after --line.")
-@click.option("--line", help="Betting line of --policy, to the start of a street: r300c/.")
+@click.option("--line", help="Betting line of --policy, to the start of a street: b300c/.")
 @click.option("--board", "other_board", metavar="BOARD", help="The same as BOARD.")
-@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets; default: 0.5p or --policy's.")
-@click.option("--raises", metavar="SIZES", help="Raise sizes: 0.45p, 3x, 2e, allin; default: as --bets.")
+@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets; default: 50% or --policy's.")
+@click.option("--raises", metavar="SIZES", help="Raise sizes: 45%, 3x, 2e, allin; default: as --bets.")
 @click.option("--donk", metavar="SIZES", help="Donk bet sizes; default: as --bets.")
 @click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="Bet all-in if at most X pots would be left.")
-@click.option("--add-line", "add", multiple=True, metavar="LINE", help="Add the last bet of this line: cr20c/r25.")
+@click.option("--add-line", "add", multiple=True, metavar="LINE", help="Add the last bet of this line: cb10c/b5.")
 @click.option("--remove-line", "remove", multiple=True, metavar="LINE", help="Remove the last bet of this line.")
 @click.option("--big-blind", metavar="CHIPS", type=float, help="Smallest bet, and the unit of bb; default: 1.")
 @click.option("--rake", type=Share(), help="Rake, as a share of every pot: 5%.")
 @click.option("--rake-cap", metavar="CHIPS", type=float, help="Largest rake of a pot; default: no limit.")
-@click.option("--lock", "locks", multiple=True, metavar="LINE=ACTIONS", help='Fix the strategy there: "cr184=c 60%".')
-@click.option("--to", type=Share(), default="0.3%", show_default=True, help="Exploitability to reach, of the pot.")
+@click.option("--lock", "locks", multiple=True, metavar="LINE=ACTIONS", help='Fix the strategy there: "cb94=c 60%".')
+@click.option("--to", type=Share(), help="Exploitability to reach, of the pot; default: 0.3%.")
 @click.option("--time", "seconds", type=Duration(), help="Longest time to train: 90s, 10m.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Number of threads; default: one for each processor.")
 @click.option("--run", "directory", type=path_type, help="Run directory; default: a new one in runs/ for this spot.")
@@ -60,10 +60,10 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em, and print both players' first actions and the EV of every hand.
 
     Training stops at the exploitability of --to. The same command continues the run; view, query, export and resume
-    open it. Bet sizes: 0.5p or 50% of the pot, 3x, 2.5bb, 300 chips, e, 2e, allin. Write commas between sizes and "/"
+    open it. Bet sizes: 50% of the pot, 3x, 2.5bb, 300chips, e, 2e, allin. Write commas between sizes and "/"
     between streets; later streets repeat the last list. EV includes the pot.
 
-    Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 0.5p/0.7p
+    Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 50%/70%
     """
     from mccfr.runs.session.spot_run import start_typed_spot
     from mccfr.runs.session.start import Terms
@@ -75,7 +75,7 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     with reporter() as report:
         started = start_typed_spot({"board": board, **options}, Terms(report, force=force))
         try:
-            found = _solved(started, report, options["to"], force=force)
+            found = _solved(started, report, force=force)
         except SignalInterrupt as stop:
             end_resumable(stop, started.run.directory)
     answer(found, as_json, _text)
@@ -84,11 +84,11 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
         end_unreached(found["to_pot"], reached, _nearer(options["seconds"]))
 
 
-def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -> dict[str, Any]:
+def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str, Any]:
     """Train a spot's run and return its answer."""
     from mccfr.runs.session.train_and_export import train_and_export
 
-    report.message(_beginning(started, to))
+    report.message(_beginning(started))
     outcome, _ = train_and_export(started.run, started.game, report, force=force)
     if outcome.signal is not None:
         raise SignalInterrupt(outcome.signal, directory=outcome.directory)
@@ -96,9 +96,9 @@ def _solved(started: "SpotRun", report: "Reporter", to: float, *, force: bool) -
     return started.answer(outcome.directory)
 
 
-def _beginning(started: Any, to: float) -> str:
+def _beginning(started: Any) -> str:
     """Return a message on the spot's size and the expected time."""
-    game, each = started.game, started.seconds_an_iteration
+    game, each, to = started.game, started.seconds_an_iteration, started.run.config.run.goal
     size = f"{int(game.infosets.sum()):,} infosets, {bytes_text(started.memory_bytes)} of memory"
     if _AS_A_RULE * each < 1:
         return f"{started.run.directory}: {size}; some seconds to {to:.2%} of the pot"

@@ -1,11 +1,10 @@
 """The `[game]` table of each game, as frozen structs with the defaults of all keys."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Literal
-
-from msgspec import Meta
+from typing import ClassVar, Literal
 
 from mccfr.config.table_base import Above0, Check, Table
+from mccfr.config.value_limits import share_of, share_problem
 
 
 class GameConfig(Table, frozen=True, tag_field="name"):
@@ -55,7 +54,7 @@ class PlayerMenu(Table, frozen=True):
     later: Sequence[str] | None = None  # sizes of later raises
     sizes: Sequence[Sequence[str]] | None = None  # instead: sizes after no bet, one bet, ...; the last also later
     max_bets: int | None = None  # most bets on a street that are not all-in, the big blind included; None: any number
-    allin_threshold: float | None = None  # sizes above this share of the stack become all-in; None: none do
+    allin_threshold: str | float | None = None  # "67%": sizes above this share of the stack become all-in; None: none
     allin_spr: float | None = None  # sizes that leave at most this stack-to-pot ratio after a call become all-in
     donk: Sequence[str] | None = None  # first bet into the last bettor of the street before; None: as any first bet
 
@@ -72,7 +71,7 @@ class Menu(PlayerMenu, frozen=True):
 
     first: Sequence[str] = ("0.5p", "1p", "allin")
     later: Sequence[str] = ("1p", "allin")
-    add: Sequence[str] = ()  # lines ending in a bet that the sizes lack, such as "r300c/r700"
+    add: Sequence[str] = ()  # lines ending in a bet that the sizes lack, such as "b300c/b400"
     remove: Sequence[str] = ()  # lines whose last bet is left out
     limp: bool = True  # False: the button's first action preflop cannot be a call
     preflop: StreetMenu | None = None
@@ -129,7 +128,7 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
     pot: Above0 | None = None  # chips, half of them from each player
     effective_stack: Above0 | None = None  # chips that each player has left to bet
     big_blind: Above0 | None = None  # chips; the minimum bet; None: 1, with a file 100
-    rake: Annotated[float, Meta(ge=0, lt=1)] = 0.0  # share of the pot taken from its winner
+    rake: str | float = "0%"  # share of the pot taken from its winner
     rake_cap: Above0 | None = None  # chips; the most taken from one pot; None: unlimited
     menu: Menu = Menu()  # sizes of the discounting paper, any number of bets
 
@@ -137,13 +136,19 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
         """Return the checks of the keys of a spot or file."""
         spot = ("board", "ranges", "pot", "effective_stack")
         typed = any(getattr(self, key) is not None for key in spot)
+        unfit = share_problem(self.rake, 0, 1)
         known, behind = self.file is not None, "left out beside game.board: effective_stack counts chips behind"
         return [
             ("file", not (known and typed), "left out where game.board, ranges, pot or effective_stack is given"),
             ("stack", self.stack is None or not typed, behind),
             *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
             ("ranges", self.ranges is None or {*self.ranges} == {"oop", "ip"}, "the ranges of oop and ip"),
-            ("rake_cap", self.rake_cap is None or self.rake > 0, "left out without game.rake, which it limits"),
+            ("rake", unfit is None, unfit or ""),
+            (
+                "rake_cap",
+                self.rake_cap is None or unfit is not None or share_of(self.rake) > 0,
+                "left out without game.rake, which it limits",
+            ),
         ]
 
 

@@ -1,9 +1,8 @@
-"""Parses memory sizes: `16GB`, `512 MiB`, `1.5e9`."""
+"""Parses memory sizes: `16GB`, `512 MiB`, `1.5e9 B`."""
 
 import re
 
 _UNITS = {
-    "": 1,
     "B": 1,
     "kB": 10**3,
     "MB": 10**6,
@@ -24,8 +23,10 @@ def bytes_of(text: str) -> int:
     Raises `ValueError` for other texts; the message continues "KEY must be".
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
+    if found is not None and not found[2]:
+        raise ValueError(f"written with its unit: {text} can mean {found[1]}B, {found[1]}MB or {found[1]}GB")
     if found is None or found[2].lower() not in _KNOWN:
-        raise ValueError(f"a number and one of {', '.join(unit for unit in _UNITS if unit)}, such as '16GB'")
+        raise ValueError(f"a number and one of {', '.join(_UNITS)}, such as '16GB'")
     amount = float(found[1]) * _KNOWN[found[2].lower()]
     if not 1 <= amount <= _MOST:
         raise ValueError(f"from 1 byte to {_MOST:,} bytes")

@@ -14,7 +14,7 @@ from mccfr.config.game_tables import GameConfig
 from mccfr.config.memory_sizes import bytes_of
 from mccfr.config.solver_tables import ExternalSamplingConfig, SolverConfig
 from mccfr.config.table_base import Above0, Check, Natural, Positive, Table
-from mccfr.config.value_limits import did_you_mean
+from mccfr.config.value_limits import did_you_mean, share_of, share_problem
 
 
 class AbstractionConfig(Table, frozen=True):
@@ -75,7 +75,7 @@ class RunSettings(Table, frozen=True):
     nodes: Natural | None = None
     iterations: Natural | None = None
     seconds: Annotated[float, Meta(ge=0)] | None = None
-    exploitability_pot: Above0 | None = None  # stop when an evaluation finds at most this share of the pot at the root
+    exploitability_pot: str | float | None = None  # "0.3%": stop at an evaluation of at most this share of the pot
     checkpoint_seconds: Above0 = 600.0
     checkpoint_nodes: Positive | None = None
     keep_checkpoints: Positive = 3
@@ -83,7 +83,18 @@ class RunSettings(Table, frozen=True):
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
         strata, blocks = self.strata, self.blocks
-        return [("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata")]
+        goal = self.exploitability_pot
+        unfit = None if goal is None else share_problem(goal) or (None if share_of(goal) else "above 0")
+        return [
+            ("blocks", blocks is None or 2 <= blocks <= (strata or blocks), f"from 2 to {strata}, the strata"),
+            ("exploitability_pot", unfit is None, unfit or ""),
+            *self.unused(strata is None, "without run.strata", "interval"),
+        ]
+
+    @property
+    def goal(self) -> float | None:
+        """Exploitability that ends the run, as a share of the pot at the root; None: no such end."""
+        return None if self.exploitability_pot is None else share_of(self.exploitability_pot)
 
 
 AUTO = "auto"
@@ -130,7 +141,13 @@ class EvaluationConfig(Table, frozen=True):
             allowed = f"one of {', '.join(map(repr, known))}, or module:object{did_you_mean(self.method, known)}"
         else:
             there, allowed = 0 < len(self.method) == sum(name in METHODS for name in self.method), f"some of {METHODS}"
-        return [("method", there, allowed)]
+        unkept = not self.at_nodes and not self.at_iterations
+        return [("method", there, allowed), *self.unused(unkept, "without at_nodes or at_iterations", "keep")]
+
+    @property
+    def measures(self) -> bool:
+        """True if strategies are evaluated during a run."""
+        return bool(self.every_checkpoint or self.at_end or self.at_nodes or self.at_iterations)
 
     @property
     def chosen(self) -> Sequence[str]:
@@ -173,3 +190,10 @@ class Config(Table, frozen=True):
     evaluation: EvaluationConfig = EvaluationConfig()
     export: ExportConfig | None = None
     cluster: ClusterConfig = ClusterConfig()
+
+    def checks(self) -> list[Check]:
+        """Return the checks that concern several tables, with dotted keys."""
+        alone = self.cluster.unused(self.run.strata is None, "without run.strata", *ClusterConfig.__struct_fields__)
+        unmeasured = self.run.unused(not self.evaluation.measures, "where nothing is evaluated", "exploitability_pot")
+        tables = (("cluster", alone), ("run", unmeasured))
+        return [(f"{table}.{key}", good, allowed) for table, checks in tables for key, good, allowed in checks]

@@ -37,6 +37,10 @@ class SampledConfig(InPeriodsConfig, frozen=True):
     discount: Literal["none", "linear", "initial", "dcfr"] = "linear"
     discount_until_nodes: Natural | None = None  # None: discounting never ends
 
+    def checks(self) -> list[Check]:
+        """Return the checks of the keys."""
+        return self.unused(self.discount == "none", "with solver.discount = 'none'", "discount_until_nodes")
+
 
 class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"):
     """External sampling: all actions of the traverser, one sampled action of the opponent and of chance."""
@@ -48,8 +52,14 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
-        below = self.prune_below_chips
-        return [("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}")]
+        below, where = self.prune_below_chips, "without solver.negative_regret_pruning = true"
+        return [
+            *super().checks(),
+            *self.unused(
+                not self.negative_regret_pruning, where, "prune_after_nodes", "prune_below_chips", "floor_chips"
+            ),
+            ("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}"),
+        ]
 
 
 class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
@@ -60,6 +70,10 @@ class OutcomeSamplingConfig(SampledConfig, frozen=True, tag="outcome-sampling"):
 
 class PublicChanceConfig(SampledConfig, frozen=True, tag="public-chance-sampling"):
     """Public chance sampling: one board, all hands; discount "none" is CFR+ with quadratic weights."""
+
+    def checks(self) -> list[Check]:
+        """Return no checks: all keys have an effect, because "none" weighs by periods as well."""
+        return []
 
 
 class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
@@ -77,6 +91,14 @@ class FullWidthConfig(SolverConfig, frozen=True, tag="cfr"):
     pruning: Literal["none", "partial", "regret-based"] = "none"
     best_response: Literal["none", "zero-reach"] = "none"  # zero-reach: players respond best where own reach is 0
     prune_threshold: Positive = 25  # regret-based: shortest interval worth skipping, in iterations
+
+    def checks(self) -> list[Check]:
+        """Return the checks of the keys."""
+        by_regret = self.pruning == "regret-based"
+        return [
+            *self.unused(not by_regret, "without solver.pruning = 'regret-based'", "prune_threshold"),
+            *self.unused(by_regret, "with solver.pruning = 'regret-based', which has float64 tables", "dtype"),
+        ]
 
 
 TRUNKS = ("own", "lossless")
@@ -124,7 +146,14 @@ class DeepCfrConfig(SolverConfig, frozen=True, tag="deep-cfr"):
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
-        return [("averages", len(set(self.averages)) == len(self.averages) > 0, "'sd', 'network' or both, each once")]
+        averaged, keys = "network" in self.averages, ("layers", "units", "readout", "steps", "batch", "learning_rate")
+        tables, where = self.fit == "table" and not averaged, "with solver.fit = 'table'"
+        return [
+            ("averages", len(set(self.averages)) == len(self.averages) > 0, "'sd', 'network' or both, each once"),
+            *self.unused(self.network == "plain", "with solver.network = 'plain'", "card_units"),
+            *self.unused(not averaged, "without 'network' in solver.averages", "strategy_steps"),
+            *self.unused(tables, where, "network", *keys, "decay", "last_layer"),
+        ]
 
 
 OPTIONS: dict[str, type[SolverConfig]] = {

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mccfr.config.value_limits import MOST_RANGE, shown
+from mccfr.config.value_limits import MOST_RANGE, share_text, shown
 from storage.damage import DamagedError, reading
 
 SUBGAME = "holdem-subgame"
 _POSITIONS = {"oop": "big_blind", "ip": "button"}
+_SIZES = ("first", "later", "sizes", "donk")
 STREETS = ("preflop", "flop", "turn", "river")
 
 
@@ -31,13 +32,25 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
 
 
 def _positions(street: str, menu: Any) -> Any:
-    """Return a street's menu with `oop` and `ip` replaced by the names that the rules use."""
-    if street not in STREETS or not isinstance(menu, Mapping):
+    """Return an entry of a menu with unified position names, and sizes as texts.
+
+    Sizes that are numbers become texts, so that the parser of sizes refuses them with their possible meanings.
+    """
+    if street in _SIZES:
+        return _texts(menu)
+    if street not in (*STREETS, *_POSITIONS.values()) or not isinstance(menu, Mapping):
         return menu
+    menu = {key: _positions(_POSITIONS.get(key, str(key)), value) for key, value in menu.items()}
     for name, other in _POSITIONS.items():
         if name in menu and other in menu:
             raise ValueError(f"game.menu.{street}.{name} and {other} are the same position: give one of them")
     return {_POSITIONS.get(key, key): value for key, value in menu.items()}
+
+
+def _texts(sizes: Any) -> Any:
+    if isinstance(sizes, list | tuple):
+        return [_texts(size) for size in sizes]
+    return str(sizes) if isinstance(sizes, int | float) and not isinstance(sizes, bool) else sizes
 
 
 def _read(key: str, value: Any, folder: Path) -> Any:
@@ -50,7 +63,7 @@ def _read(key: str, value: Any, folder: Path) -> Any:
             data = file.read(MOST_RANGE + 1)
         if len(data) > MOST_RANGE:
             raise ValueError(f"game.ranges.{key}: {path} is larger than {MOST_RANGE} bytes, so no range")
-        return " ".join(data.decode("utf-8").split())
+        return " ".join(data.decode("utf-8-sig").split())
     except (FileNotFoundError, DamagedError, UnicodeDecodeError) as error:
         raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None
 
@@ -76,7 +89,7 @@ def spot_document(game: Mapping[str, Any], to: float, workers: int, *, seconds: 
     while at < MOST_ITERATIONS:
         points.append(at)
         at += max(10, at // 10)  # an evaluation takes no longer than an iteration
-    run = {"workers": workers, "iterations": MOST_ITERATIONS, "exploitability_pot": to}
+    run = {"workers": workers, "iterations": MOST_ITERATIONS, "exploitability_pot": share_text(to)}
     return {
         "game": {"name": SUBGAME, **{key: value for key, value in game.items() if value is not None}},
         "solver": {"algorithm": "cfr", "variant": "dcfr", "averaging_power": AVERAGING_POWER, "dtype": "float32"},
@@ -97,7 +110,7 @@ def locks_of(texts: Sequence[str]) -> dict[str, str]:
         line, equals, what = (part.strip() for part in text.partition("="))
         if not equals:
             raise ValueError(
-                f"lock {shown(text)} has no =: write a betting line, =, and the actions there, as in 'cr184=c 60%'"
+                f"lock {shown(text)} has no =: write a betting line, =, and the actions there, as in 'cb94=c 60%'"
             )
         found[line] = "; ".join(filter(None, (found.get(line), what)))
     return found

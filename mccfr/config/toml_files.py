@@ -5,7 +5,7 @@ A configuration error is a `ValueError` of one sentence that names the file, the
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
     """
     try:
         with reading(path):
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
+            document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ValueError(
             f"{path}: no such file; give the path of a run's TOML file, such as runs/subgame.toml"
@@ -71,7 +71,10 @@ def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def override(document: dict[str, Any], path: str, value: Any, source: str) -> None:
-    """Set `table.key` of a document, in place; `source` names the origin in errors (`ValueError`)."""
+    """Set `table.key` of a document, in place; `source` names the origin in errors (`ValueError`).
+
+    Another `solver.algorithm` removes the keys that belong to the other algorithms of the package.
+    """
     *tables, last = path.split(".")
     table = document
     for key in tables:
@@ -79,6 +82,17 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
         if not isinstance(table, dict):
             raise ValueError(f"{source}: {key!r} is not a table")
     table[last] = value
+    if path == "solver.algorithm" and value in OPTIONS:
+        for key in foreign_keys(table, OPTIONS[value]):
+            del table[key]
+
+
+def check_overrides(paths: Iterable[str], given: Iterable[str]) -> None:
+    """Raise `ValueError` if an option gives an overridden key, or a key or table around it."""
+    keys = list(given)
+    for path in paths:
+        if any(f"{path}.".startswith(f"{key}.") or key.startswith(f"{path}.") for key in keys):
+            raise ValueError(f"{path} is overridden, and another option gives it as well: leave one of them out")
 
 
 def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
@@ -146,7 +160,7 @@ def converted(table: Any, key: str, kind: Any) -> Any:
 
 
 def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
-    """Return the struct that `[game]` or `[solver]` selects, and the table without other algorithms' keys."""
+    """Return the struct that `[game]` or `[solver]` selects, and the table with its name."""
     kinds, field, default = _TAGGED[key]
     if not isinstance(table, Mapping):
         raise ValueError(f"{key} = {shown(table)}: expected a table")
@@ -160,11 +174,11 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
         raise ValueError(
             f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
         )
-    foreign = ignored_keys({key: table}) if key == "solver" else []
-    if "variant" in foreign and plugins.is_reference(table["variant"]):
-        raise ValueError(f"solver.variant = {shown(table['variant'])} goes with solver.algorithm = 'cfr' alone")
-    own = {inside: value for inside, value in table.items() if inside not in foreign}
-    return kind, {**own, field: name}
+    for foreign in foreign_keys(table, kind) if key == "solver" else ():
+        raise ValueError(
+            f"solver.{foreign} = {shown(table[foreign])} has no effect on solver.algorithm = {name!r}: leave it out"
+        )
+    return kind, {**table, field: name}
 
 
 def options_named(table: str, name: str) -> Any:
@@ -197,15 +211,11 @@ def _plain(value: Any) -> Any:
     return value if value is msgspec.NODEFAULT else msgspec.to_builtins(value)
 
 
-def ignored_keys(document: Mapping[str, Any]) -> list[str]:
-    """Return the keys of a document's `[solver]` that belong to another algorithm."""
-    table = document.get("solver", {})
-    algorithm = str(table.get("algorithm", DEFAULT_ALGORITHM))
-    options = options_named("solver", algorithm) or SolverConfig
+def foreign_keys(table: Mapping[str, Any], own: type[SolverConfig]) -> list[str]:
+    """Return the keys of a `[solver]` table that its struct lacks and another algorithm has."""
     kinds = (*OPTIONS.values(), *loaded_options(plugins.ALGORITHMS))
     known = {key for kind in kinds for key in kind.__struct_fields__}
-    own = set(options.__struct_fields__)
-    return sorted((set(table) & known) - own)
+    return sorted((set(table) & known) - {*own.__struct_fields__})
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
@@ -278,3 +288,4 @@ def _checks(config: Config) -> Iterator[Check]:
         table = getattr(config, field.name)
         if isinstance(table, Table):
             yield from ((f"{field.name}.{key}", good, allowed) for key, good, allowed in table.checks())
+    yield from config.checks()

@@ -1,5 +1,6 @@
 """Rejects numbers and texts outside the range of any key, and words the messages about values."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from math import isinf
@@ -26,6 +27,7 @@ _MOST: dict[str, float] = {
 }
 _MAY_BE_INFINITE = ("solver.alpha", "solver.beta")  # exponents of discounting: an infinite one means factor 0 or 1
 _SHOWN = 60
+_SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 
 
 def limit_problems(value: Any, key: str = "") -> Iterator[str]:
@@ -51,6 +53,35 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
         most = _MOST.get(key, MOST_NUMBER if isinstance(value, float) else counted)
         if not -most <= value <= most:  # also true for NaN
             yield f"{key} = {shown(value)} is not allowed: it must be finite, and at most {most:g}"
+
+
+def share_of(given: object) -> float:
+    """Return the share that a text such as "0.3%" names; 0 needs no unit.
+
+    Raises `ValueError` for other texts, and for a number without unit, with its two meanings.
+    """
+    found = _SHARE.fullmatch(str(given).strip())
+    if found is None:
+        raise ValueError(f"{shown(given)} is no share: write it in per cent, such as 0.3%")
+    number = float(found[1])
+    if number and not found[2]:
+        other = f"{100 * number:g}%" if number <= 1 else f"{number:g} chips"
+        raise ValueError(f"{shown(given)} can mean {number:g}% or {other}: write it in per cent, such as 0.3%")
+    return number / 100
+
+
+def share_text(share: float) -> str:
+    """Return a share as `share_of` reads it: 0.05 as "5%"."""
+    return f"{100 * share:.15f}".rstrip("0").rstrip(".") + "%"
+
+
+def share_problem(given: object, least: float = 0.0, most: float = float("inf")) -> str | None:
+    """Return a phrase for the allowed values of a share outside of [least, most), or None if it is inside."""
+    try:
+        share = share_of(given)
+    except ValueError as error:
+        return f"a share in per cent: {error}"
+    return None if least <= share < most else f"from {share_text(least)} to less than {share_text(most)}"
 
 
 def shown(value: Any) -> str:

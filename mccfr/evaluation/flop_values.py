@@ -19,10 +19,12 @@ from mccfr.cards.card_index import Board, IndexedCards
 from mccfr.common.intervals import student95
 from mccfr.evaluation.hand_values import Below
 from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
+from mccfr.games.line_text import line_start, typed_line
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine
 from mccfr.play.showdown_values import RunOuts, all_run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Profile
 from mccfr.trees.betting_lines import line_text
+from mccfr.trees.street_amounts import street_action
 
 Floats = npt.NDArray[np.float64]
 FLOP_CARDS = 3
@@ -110,7 +112,7 @@ class LineOnFlops(SampledEvaluation):
         """
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
-        self._ranges, self._line, self._flops = RangesOfLine(source), line, flops
+        self._ranges, self._line, self._flops = RangesOfLine(source), typed_line(source.game, line), flops
         self._drawn, self._seed = drawn, seed
         found = self.follow(0)
         (node, _), *more = found.places
@@ -119,7 +121,8 @@ class LineOnFlops(SampledEvaluation):
             raise ValueError(f"line {line!r} has bets that the strategy has not: give one of its own")
         self.node, self.line, self.put_in = node, found.line, found.state.put_in
         self.player = found.state.player
-        self.actions = [tree.label[child] for child in tree.children(node)]
+        start = line_start(source.game)
+        self.actions = [street_action(found.line, tree.label[child], start) for child in tree.children(node)]
         self._source = source
         self.fields = CLASSES * self._columns + 3 * drawn
         self.sides, self.what = (source,), {"method": "flops", "line": self.line, "run_outs": drawn, "seed": seed}
@@ -138,7 +141,7 @@ class LineOnFlops(SampledEvaluation):
         try:
             found = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
         except ValueError as error:
-            raise ValueError(f"{error}; the report is of a line that ends on the flop, as r300c/") from None
+            raise ValueError(f"{error}; the report is of a line that ends on the flop, as b300c/") from None
         if found.boards is None:
             raise ValueError(f"line {self._line!r} ends behind the flop: the report is of a line that ends on it")
         return found

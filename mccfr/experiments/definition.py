@@ -31,7 +31,6 @@ from mccfr.config.table_base import Table
 from mccfr.config.toml_files import (
     config_from,
     converted,
-    ignored_keys,
     load_document,
     options_named,
     override,
@@ -75,6 +74,13 @@ _EXACT = ("exact",)
 _FIRST = {"iterations": (1, 0.0), "nodes": (1, 1e-3), "seconds": (_SMALLEST_SECONDS, 1e-2)}
 """Default of `first`: its least value, and the share of `last`."""
 
+_REPLACED = frozenset(
+    {f"run.{key}" for key in ("nodes", "iterations", "seconds", "checkpoint_nodes", "keep_checkpoints")}
+    | {f"evaluation.{key}" for key in ("method", "at_nodes", "at_iterations", "every_checkpoint", "at_end", "keep")}
+    | {"solver.seed"}
+)
+"""Keys that `Experiment.run_config` replaces, besides the table `[export]`."""
+
 Document = dict[str, Any]
 
 
@@ -109,14 +115,12 @@ class ExperimentVariant:
     name       shown to users
     directory  prefix of the names of its run directories
     config     configuration, whose seed each run replaces
-    ignored    keys given in `[solver]` that the algorithm does not have
     average    average strategy to measure in the runs of another variant; None: runs of its own, first average
     """
 
     name: str
     directory: str
     config: Config
-    ignored: tuple[str, ...] = ()
     average: str | None = None
 
 
@@ -147,7 +151,7 @@ class Experiment:
         at_iterations = counts if self.axis == "iterations" else ()
         return changed(
             variant.config,
-            solver=changed(variant.config.solver, seed=seed),
+            solver=changed(variant.config.solver, seed=seed) if self._is_seeded(variant) else variant.config.solver,
             run=changed(
                 variant.config.run,
                 nodes=max(at_nodes, default=None),
@@ -181,7 +185,11 @@ class Experiment:
 
     def seeds_of(self, variant: ExperimentVariant) -> tuple[int, ...]:
         """Return the seeds of a variant's runs; only the first if the algorithm is deterministic."""
-        return self.seeds if algorithm_of(variant.config).traits.seeded else self.seeds[:1]
+        return self.seeds if self._is_seeded(variant) else self.seeds[:1]
+
+    @staticmethod
+    def _is_seeded(variant: ExperimentVariant) -> bool:
+        return algorithm_of(variant.config).traits.seeded
 
 
 def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
@@ -191,7 +199,15 @@ def load_experiment(path: Path, overrides: Sequence[str] = ()) -> Experiment:
 
     Raises `ValueError` with file, key, value and the allowed values.
     """
+    for text in overrides:
+        _check_override(text, "--set")
     return experiment_from(load_document(path, overrides), path.parent, str(path))
+
+
+def _check_override(text: str, what: str) -> None:
+    """Raise `ValueError` for an override of a key that `Experiment.run_config` replaces."""
+    if (path := parse_override(text)[0]) in _REPLACED or path.startswith("export."):
+        raise ValueError(f"{what} {text}: {path} has no effect on an experiment: [compare] says when runs are measured")
 
 
 def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
@@ -234,6 +250,8 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
             path = folder / table.base
             base = _with_whole_paths(load_document(path), path.parent)
             base.pop("compare", None)
+            if isinstance(solver := rest.get("solver"), Mapping) and "algorithm" in solver:
+                override(base, "solver.algorithm", solver["algorithm"], source)
             rest = merged(base, rest)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
@@ -319,6 +337,7 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
             continue
         try:
             for text in wanted.set:
+                _check_override(text, "set")
                 override(changed, *parse_override(text), f"set {text}")
             changed = _with_whole_paths(changed, folder)
         except ValueError as error:
@@ -328,9 +347,7 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
             raise ValueError(
                 f"{where}: its runs would lie in {directory!r}-SEED: names need letters or digits that tell them apart"
             )
-        made.append(
-            ExperimentVariant(wanted.name, directory, config_from(changed, where), tuple(ignored_keys(changed)))
-        )
+        made.append(ExperimentVariant(wanted.name, directory, config_from(changed, where)))
     return made
 
 

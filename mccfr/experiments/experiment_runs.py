@@ -139,7 +139,7 @@ def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[
             built = (key, configured_game(config, Path()))
         report.message(f"to {experiment.points[-1]:,.10g} {experiment.axis}")
         terms = Terms(report, force=force)
-        run, game = start_run(config, Path(), directory, terms, game=built[1], ignored=variant.ignored)
+        run, game = start_run(config, Path(), directory, terms, game=built[1])
         _note_points(experiment, out, run)
         _report_passed(experiment, out, directory, report)
         stopped = noted[0] if noted else _continue(experiment, run, game, report, force)

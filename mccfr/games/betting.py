@@ -17,6 +17,7 @@ import numpy as np
 
 from mccfr.common.user_code import UserCodeError, function_name, is_foreign, user_error
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
+from mccfr.trees.street_amounts import LineStart, street_action, street_line
 
 MAX_NODES = 10_000_000
 """Most nodes of a betting tree.
@@ -92,6 +93,11 @@ class BettingRules:
     def streets(self) -> int:
         """Number of streets."""
         return len(self.first_player)
+
+    @property
+    def line_start(self) -> LineStart:
+        """Chips at the beginning of the game's lines."""
+        return LineStart(self.put_in_before, max(self.put_in))
 
     def deals_board(self, street: int) -> bool:
         """Return True if board cards are dealt before this street."""
@@ -174,6 +180,7 @@ class _Builder:
 
     def __init__(self, rules: BettingRules) -> None:
         self.rules = rules
+        self.start = rules.line_start
         self.label = [""]
         # for each decision, in order of expansion: node, block, number of actions, touched nodes
         self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
@@ -239,14 +246,21 @@ class _Builder:
                 self.made.add((what, line, amount))
                 if what == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
                     raise ValueError(
-                        f"game.menu.add: r{amount_text(amount)} is no bet after the line {line!r}: amounts there are "
-                        f"{amount_text(state.lowest_raise)} to {amount_text(rules.stack)}, chips put in over the hand"
+                        f"game.menu.add: {self.street_bet(line, amount)} is no bet after the line "
+                        f"{street_line(line, self.start)!r}: bets there are "
+                        f"{self.street_bet(line, state.lowest_raise)} to {self.street_bet(line, rules.stack)}"
+                    )
+                if what == "add" and amount in targets:
+                    raise ValueError(
+                        f"game.menu.add: {self.street_bet(line, amount)} after the line "
+                        f"{street_line(line, self.start)!r} is there already: leave it out"
                     )
         found, removed = set(targets) | set(rules.added.get(line, ())), set(rules.removed.get(line, ()))
         if absent := sorted(removed - found):
-            there = ", ".join(f"r{amount_text(amount)}" for amount in sorted(found)) or "none"
+            there = ", ".join(self.street_bet(line, amount) for amount in sorted(found)) or "none"
             raise ValueError(
-                f"game.menu.remove: r{amount_text(absent[0])} is no bet after the line {line!r}: bets there are {there}"
+                f"game.menu.remove: {self.street_bet(line, absent[0])} is no bet after the line "
+                f"{street_line(line, self.start)!r}: bets there are {there}"
             )
         return sorted(found - removed)
 
@@ -256,10 +270,15 @@ class _Builder:
             for line, those in amounts.items():
                 for amount in those:
                     if (what, line, amount) not in self.made:
-                        text = f"{line}r{amount_text(amount)}"
+                        before = street_line(line, self.start)
                         raise ValueError(
-                            f"game.menu.{what}: {text!r} is no line of the tree: {line!r} leads to no such bet"
+                            f"game.menu.{what}: {before + self.street_bet(line, amount)!r} is no line of the tree: "
+                            f"{before!r} leads to no such bet"
                         )
+
+    def street_bet(self, line: str, amount: float) -> str:
+        """Return a raise to `amount` after a line, with the chips put in on the street: b75."""
+        return street_action(line, f"r{amount_text(amount)}", self.start)
 
     def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
         """Record the decision of `state` and return its children that are decisions."""

@@ -41,7 +41,7 @@ def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path
     deck, tree = _deck((0, 3, 1, 1), abstraction, base), build_tree(rules)
     return Game(
         "holdem",
-        replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges(deck))),
+        replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges(deck), rules.line_start)),
         deck,
         big_blind_chips=float(config.blinds[1]),
         pot_chips=float(sum(rules.put_in)),

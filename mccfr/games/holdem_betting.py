@@ -6,6 +6,7 @@ from typing import Literal
 from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.menu import MenuGame, check_opening, line_edits, menu_targets
+from mccfr.trees.street_amounts import LineStart
 
 BIG_BLIND, BUTTON = 0, 1
 _MOST_BETS, _LATE_STREET = 4, 2
@@ -39,7 +40,7 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
         board_cards=(0, 3, 1, 1),
         put_in_before=ante,
         limp=menu.limp,
-        **line_edits(menu),
+        **line_edits(menu, LineStart(ante, big)),
     )
     check_opening(menu, rules)
     return rules

@@ -12,11 +12,13 @@ from abstraction.range_notation import read_range
 from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.cards.suit_symmetry import suits_merged
 from mccfr.config.game_tables import HoldemSubgame
+from mccfr.config.value_limits import share_of
 from mccfr.games.betting import BettingRules, build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
 from mccfr.games.locks import LockRanges, read_locks
 from mccfr.games.menu import MenuGame, line_edits, menu_targets
+from mccfr.trees.street_amounts import LineStart
 
 _RIVER = 3
 FILE_BIG_BLIND, FILE_STACK = 100.0, 20_000.0
@@ -50,7 +52,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
         minimum_bet=big_blind,
         board_cards=(0, 1, 1)[:streets],
         put_in_before=half,
-        **line_edits(config.menu),
+        **line_edits(config.menu, LineStart(half, half)),
     )
     tree = build_tree(rules)
     tree = replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges()))
@@ -61,7 +63,7 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
         suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot and merge_suits else cards,
         big_blind_chips=big_blind,
         pot_chips=endgame.pot_chips,
-        rake=Rake(config.rake, config.rake_cap or inf) if config.rake else None,
+        rake=Rake(rake, config.rake_cap or inf) if (rake := share_of(config.rake)) else None,
     )
 
 

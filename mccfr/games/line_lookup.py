@@ -17,8 +17,8 @@ class LineReading(NamedTuple):
     node         decision at which the player to act answers; a terminal if the tree's hand is over; NOWHERE if calling
                  is the only answer
     probability  of this reading
-    closed       if a bet was mapped to a call that closes the betting: the node to which a call now leads, instead of
-                 the call of `node`; else NOWHERE
+    closed       if a bet was mapped to a call that closes the betting: the node to which a call leads, where `node` is
+                 NOWHERE; else NOWHERE
     """
 
     node: int

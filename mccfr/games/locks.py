@@ -1,11 +1,12 @@
 """Parses node locks: `[game.locks]` maps a line to the fixed strategy there.
 
-    "cr184" = "f 40%; c 60%"       probabilities of actions, for every hand
-    "cr184" = "c AA,KK:0.5; f 22"  ranges: the probability of each hand in a range; other hands are free
-    "ip:*/*" = "r 0"               a pattern, for one position: every raise is barred, other actions are free
+    "cb94" = "f 40%; c 60%"        probabilities of actions, for every hand
+    "cb94" = "c AA,KK:0.5; f QQ"   ranges: the probability of each hand in a range; other hands are free
+    "ip:*/*" = "b 0"               a pattern, for one position: every bet is barred, other actions are free
 
-An action that is not named gets the remaining probability if it is the only one. Lines are those of the tree. In a
-pattern `*` matches any text, and decisions without the named actions are skipped.
+An action that is not named gets the remaining probability if it is the only one. Amounts are the chips put in on the
+street (`mccfr.trees.street_amounts`). In a pattern `*` matches any text, and decisions without the named actions are
+skipped.
 """
 
 import re
@@ -21,14 +22,24 @@ from abstraction.cards import COMBO_COUNT
 from abstraction.range_notation import read_range
 from mccfr.cards.base import Cards
 from mccfr.cards.full_deck import WholeDeck
-from mccfr.config.value_limits import shown
+from mccfr.config.value_limits import share_of, shown
 from mccfr.games.game import Game
-from mccfr.trees.betting_lines import all_lines, find_decision
+from mccfr.games.line_text import line_start
+from mccfr.trees.betting_lines import all_lines, find_decision, line_text
 from mccfr.trees.compiled import CompiledTree, Locks
+from mccfr.trees.street_amounts import (
+    LineStart,
+    check_line,
+    refuse_whole_amounts,
+    street_action,
+    street_line,
+    tree_start,
+    whole_line,
+)
 
 _FREE = -1.0
-_SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
-_ACTION = re.compile(r"(f|c|r\d+(?:\.\d+)?|r)\s+(\S.*)")
+_SHARE = re.compile(r"[\d.]+\s*%?")
+_ACTION = re.compile(r"(f|c|[rb]\d+(?:\.\d+)?|[rb])\s+(\S.*)")
 _NEAR = 1e-9  # tolerance of a sum of probabilities above or below 1
 _BUCKETS = re.compile(r"#(\d+)(?:-#?(\d+))?(?::(\d+\.?\d*|\.\d+))?")
 _POSITIONS = {"oop": 0, "ip": 1, "big_blind": 0, "button": 1}
@@ -91,22 +102,27 @@ class _Part(NamedTuple):
     is_range: bool
 
 
-def read_locks(given: Mapping[str, str], tree: CompiledTree, hands: LockRanges) -> Locks | None:
+def read_locks(
+    given: Mapping[str, str], tree: CompiledTree, hands: LockRanges, start: LineStart | None = None
+) -> Locks | None:
     """Return the locks of a betting tree, or None if there are none.
+
+    start  chips at the root, if the tree does not tell antes from blinds
 
     Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
     is locked twice.
     """
     found: dict[int, Floats] = {}
-    lines = all_lines(tree) if any("*" in line for line in given) else []
+    start = start or tree_start(tree)
+    lines = [street_line(line, start) for line in all_lines(tree)] if any("*" in line for line in given) else []
     for line, text in given.items():
         try:
             made: dict[tuple[object, ...], Floats] = {}
-            for node in _nodes(tree, line, lines):
-                parts = _parts(tree, node, text, pattern="*" in line)
+            for node in _nodes(tree, line, lines, start):
+                parts = _parts(tree, node, text, start, pattern="*" in line)
                 key = (int(tree.arrays.block[node]), int(tree.arrays.count[node]), *parts)
                 if parts and key not in made:
-                    made[key] = _shares(tree, node, parts, hands)
+                    made[key] = _shares(_street_labels(tree, node, start), int(tree.arrays.block[node]), parts, hands)
                 if parts:
                     found[node] = _both(found.get(node), made[key])
             if not made:
@@ -124,10 +140,10 @@ def with_stated_locks(game: Game, document: Any) -> Game:
     if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
         raise ValueError("game.locks are no texts by line")
     hands = LockRanges(None if game.name == "holdem-subgame" else game.cards)
-    return replace(game, tree=replace(game.tree, locks=read_locks(given, game.tree, hands)))
+    return replace(game, tree=replace(game.tree, locks=read_locks(given, game.tree, hands, line_start(game))))
 
 
-def _nodes(tree: CompiledTree, line: str, lines: list[str]) -> list[int]:
+def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) -> list[int]:
     """Return the decisions that a line or a pattern names."""
     position, colon, rest = line.strip().rpartition(":")
     if colon and position not in _POSITIONS:
@@ -136,19 +152,25 @@ def _nodes(tree: CompiledTree, line: str, lines: list[str]) -> list[int]:
     if "*" in rest:
         nodes = [node for node in tree.decisions.tolist() if fnmatchcase(lines[node], rest)]
         return [node for node in nodes if int(tree.arrays.player[node]) in wanted]
-    node = find_decision(tree, rest)
+    refuse_whole_amounts(rest, start)
+    whole = whole_line(rest, start)
+    check_line(tree, whole, start)
+    node = find_decision(tree, whole)
     if int(tree.arrays.player[node]) not in wanted:
         raise ValueError("the other player acts there")
     return [node]
 
 
-def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[tuple[tuple[int, ...], str]]:
+def _parts(
+    tree: CompiledTree, node: int, text: str, start: LineStart, *, pattern: bool
+) -> list[tuple[tuple[int, ...], str]]:
     """Return (actions, text) of each part of a lock; nothing if a pattern skips the decision."""
-    labels, parts = [tree.label[child] for child in tree.children(node)], []
+    labels, parts = _street_labels(tree, node, start), []
     for part in filter(None, map(str.strip, text.split(";"))):
         match = _ACTION.fullmatch(part)
         if match is None:
-            raise ValueError(f"{part!r} is no action (f, c, r, r300) and a share or a range of it")
+            raise ValueError(f"{part!r} is no action (f, c, b, b300) and a share or a range of it")
+        refuse_whole_amounts(match[1], start, line_text(tree, node))
         named = tuple(n for n, label in enumerate(labels) if match[1] in (label, label[0]))
         if not named and pattern:
             return []
@@ -160,25 +182,32 @@ def _parts(tree: CompiledTree, node: int, text: str, *, pattern: bool) -> list[t
     return parts
 
 
+def _street_labels(tree: CompiledTree, node: int, start: LineStart) -> list[str]:
+    """Return the actions of a decision with amounts of the street; any bet begins with b."""
+    line = line_text(tree, node)
+    labels = [street_action(line, tree.label[child], start) for child in tree.children(node)]
+    return [label.replace("r", "b") for label in labels]
+
+
 def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _Part:
     """Parse one part of a lock: a probability for every hand, or a range."""
-    match = _SHARE.fullmatch(text)
-    if match is None:
+    if re.fullmatch(r"([2-9])\1", text):
+        raise ValueError(f"{text} can mean {text}% or the pair: write {text}% or {text}:1")
+    if _SHARE.fullmatch(text) is None:
         return _Part(named, hands.weights(text, block), is_range=True)
-    share = float(match[1]) / (100 if match[2] else 1)
+    share = share_of(text)
     if share > 1:
-        raise ValueError(f"{text!r} is no share from 0 to 1, or 100%")
+        raise ValueError(f"{text!r} is more than 100%")
     return _Part(named, np.full(hands.count(block), share), is_range=False)
 
 
-def _shares(tree: CompiledTree, node: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
-    """Return [actions, K] probabilities of a lock, -1 where free."""
-    labels, block = [tree.label[child] for child in tree.children(node)], int(tree.arrays.block[node])
+def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
+    """Return [actions, K] probabilities of a lock on a block, -1 where free."""
     size = hands.count(block)
     table, known = np.full((len(labels), size), _FREE), np.zeros(size, bool)
     for named, shares, is_range in (_part(*part, block, hands) for part in parts):
         if len(named) > 1 and np.any(shares > 0):
-            raise ValueError(f"r is any of {', '.join(labels[n] for n in named)}: name one, or give r 0")
+            raise ValueError(f"b is any of {', '.join(labels[n] for n in named)}: name one, or give b 0")
         if any(table[n, 0] != _FREE for n in named):
             raise ValueError(f"{labels[named[0]]} is given twice")
         table[list(named)] = shares

@@ -12,23 +12,25 @@ from math import floor, inf
 from typing import NamedTuple, TypedDict
 
 from mccfr.config.game_tables import Menu, PlayerMenu, StreetMenu
-from mccfr.config.value_limits import shown
+from mccfr.config.value_limits import share_of, share_problem, shown
 from mccfr.games.betting import MAX_CHIPS, BettingRules, BettingState
+from mccfr.trees.street_amounts import LineStart, refuse_whole_amounts, whole_line
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 PLAYER_NAMES = ("big_blind", "button")
 """Players by position; position 0 of an endgame acts first, as the big blind does on the flop."""
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|%|x|bb|e)?|e")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|%|x|bb|e|chips)?|e")
 _ALL_IN = "allin"
+_LARGE = 10  # from here on, a number without unit is hardly a multiple
 _Table = Menu | StreetMenu | PlayerMenu
 
 
 class Size(NamedTuple):
-    """A parsed bet size: `0.5p` is Size(0.5, "p"), `300` is Size(300, "")."""
+    """A parsed bet size: `0.5p` is Size(0.5, "p"), `300chips` is Size(300, "chips")."""
 
     number: float  # inf for all-in
-    unit: str  # "p", "x", "bb", "e", "" for chips, "allin"
+    unit: str  # "p", "x", "bb", "e", "chips" or "allin"
 
     def target(self, state: BettingState, big_blind: float, stack: float, streets: int) -> float:
         """Return the amount raised to, over the whole hand, before the limits of the rules.
@@ -36,7 +38,7 @@ class Size(NamedTuple):
         * `0.5p`: the call plus this share of the pot after the call
         * `3x`: to this multiple of the last bet; preflop the blind counts as a bet
         * `2.5bb`: to this number of big blinds
-        * `300`: to this number of chips
+        * `300chips`: to this number of chips
         * `3e`: geometric sizing: the share of the pot that, bet and called three times, puts in the `stack`
         * `e`: the same with one bet on each of the `streets` remaining
 
@@ -95,7 +97,11 @@ class _Plan(NamedTuple):
 
 
 def parse_size(text: str, key: str) -> Size:
-    """Parse a bet size of the table entry `key`; `ValueError` if it is invalid or not above zero."""
+    """Parse a bet size of the table entry `key`.
+
+    Raises `ValueError` if it is invalid or not above zero, and for a number without unit, with what it can mean.
+    """
+    text = re.sub(r"\s", "", text).lower()
     if text == _ALL_IN:
         return Size(inf, _ALL_IN)
     match = _SIZE.fullmatch(text)
@@ -103,14 +109,22 @@ def parse_size(text: str, key: str) -> Size:
         return Size(0.0, "e")
     if not match or float(match[1]) <= 0:
         raise ValueError(
-            f"{key}: bet size {shown(text)} is not allowed: it must be a number above 0 with p, %, x, bb, e or nothing "
+            f"{key}: bet size {shown(text)} is not allowed: it must be a number above 0 with %, p, x, bb, chips or e "
             "behind it, or 'e' or 'allin'"
+        )
+    if match[2] is None:
+        number = float(match[1])
+        ratio = f"{number:g}% of the pot" if number >= _LARGE else f"{100 * number:g}% of the pot"
+        other = f"{number:g}x the last bet" if 1 < number < _LARGE else f"{number:g}bb"
+        raise ValueError(
+            f"{key}: bet size {shown(text)} has no unit, and can mean {ratio}, {other} or {number:g}chips: write "
+            "the one that you mean"
         )
     if match[2] == "%":
         return Size(float(match[1]) / 100, "p")
     if float(match[1]) > MAX_CHIPS:
         raise ValueError(f"{key}: bet size {shown(text)} is not allowed: numbers are at most {MAX_CHIPS:g}")
-    return Size(float(match[1]), match[2] or "")
+    return Size(float(match[1]), match[2])
 
 
 def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequence[float]]:
@@ -157,18 +171,26 @@ class LineEdits(TypedDict):
     removed: Mapping[str, Sequence[float]]
 
 
-def line_edits(menu: Menu) -> LineEdits:
-    """Return the lines that a menu adds and removes; `ValueError` for one that does not end in a bet."""
-    return {"added": _amounts(menu.add, "add"), "removed": _amounts(menu.remove, "remove")}
+def line_edits(menu: Menu, start: LineStart) -> LineEdits:
+    """Return the lines that a menu adds and removes; `ValueError` for one that does not end in a bet.
+
+    start  chips at the beginning of the game's lines
+    """
+    return {"added": _amounts(menu.add, "add", start), "removed": _amounts(menu.remove, "remove", start)}
 
 
-def _amounts(lines: Sequence[str], key: str) -> dict[str, list[float]]:
-    """Return the amounts bet after each line, with lines written without /."""
+def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list[float]]:
+    """Return the amounts bet after each line, both of the whole hand, with lines written without /."""
     found: dict[str, list[float]] = {}
     for line in lines:
-        match = re.fullmatch(r"((?:[cf]|r\d+(?:\.\d+)?)*)r(\d+(?:\.\d+)?)", line.replace("/", ""))
+        try:
+            refuse_whole_amounts(line, start)
+        except ValueError as error:
+            raise ValueError(f"game.menu.{key}: {error}") from None
+        whole = whole_line(line.replace("/", ""), start)
+        match = re.fullmatch(r"((?:[cf]|r\d+(?:\.\d+)?)*)r(\d+(?:\.\d+)?)", whole)
         if match is None:
-            raise ValueError(f"game.menu.{key}: {shown(line)} is not allowed: a line ends in a bet, as 'cr300'")
+            raise ValueError(f"game.menu.{key}: {shown(line)} is not allowed: a line ends in a bet, as 'cb300'")
         found.setdefault(match[1], []).append(float(match[2]))
     return found
 
@@ -208,7 +230,7 @@ def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence
 def _plan(menu: Menu, street: int, player: str) -> _Plan:
     tables = [table for _, table in _tables(menu, street, player)]
     limit = next((table.max_bets for table in tables if table.max_bets is not None), inf)
-    threshold = next((table.allin_threshold for table in tables if table.allin_threshold is not None), None)
+    threshold = next((share_of(table.allin_threshold) for table in tables if table.allin_threshold is not None), None)
     spr = next((table.allin_spr for table in tables if table.allin_spr is not None), None)
     donk = next((table.donk for table in tables if table.donk is not None), None)
     sizes = [[parse_size(text, key) for text in texts] for key, texts in _bet_sizes(menu, street, player)]
@@ -223,7 +245,14 @@ def _check(menu: Menu, game: MenuGame) -> None:
             _check_without_blinds(key, table)
     if game.first_street > 0 and not menu.limp:
         raise ValueError("game.menu.limp = False is not allowed in an endgame, which has no limps: leave it out")
-    for street in range(game.first_street, game.first_street + game.streets):
+    streets = range(game.first_street, game.first_street + game.streets)
+    for street, name in enumerate(STREET_NAMES):
+        if getattr(menu, name) is not None and street not in streets:
+            raise ValueError(f"game.menu.{name} is not allowed in a game without this street: leave it out")
+    for key, table in [(key, table) for player in PLAYER_NAMES for key, table in _tables(menu, streets[0], player)]:
+        if table.donk is not None and (len(streets) == 1 or table is not menu):
+            raise ValueError(f"{key}.donk has no effect on the game's first street, before which nobody bets")
+    for street in streets:
         for player in game.players if street != game.first_with_bet else ():
             key, texts = _bet_sizes(menu, street, player)[0]
             for text in texts:
@@ -277,7 +306,10 @@ def _check_table(key: str, table: _Table) -> None:
         raise ValueError(f"{key}.allin_spr = {table.allin_spr} is not allowed: it must be at least 0")
     if table.max_bets is not None and table.max_bets < 0:
         raise ValueError(f"{key}.max_bets = {table.max_bets} is not allowed: it must be at least 0")
-    if table.allin_threshold is not None and not 0 < table.allin_threshold <= 1:
-        raise ValueError(
-            f"{key}.allin_threshold = {table.allin_threshold} is not allowed: it must be above 0 and at most 1"
-        )
+    if table.allin_threshold is not None:
+        problem = share_problem(table.allin_threshold)
+        if problem or not 0 < share_of(table.allin_threshold) <= 1:
+            raise ValueError(
+                f"{key}.allin_threshold = {table.allin_threshold!r} is not allowed: it must be "
+                f"{problem or 'above 0% and at most 100%'}"
+            )

@@ -54,7 +54,8 @@ def poker(config: PokerGame) -> Game:
     """
     rules, menu, streets = small_rules(config), config.menu, len(config.board_cards)
     if menu is not None:
-        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **line_edits(menu))
+        edits = line_edits(menu, rules.line_start)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **edits)
         _check_limp(menu, rules)
     else:
         targets = _limit_targets(config, streets) if config.raise_sizes else _no_limit_targets(config, streets)
@@ -83,9 +84,6 @@ def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
             f"game.board_cards = {list(config.board_cards)}: with game.menu there are at most {len(STREET_NAMES)} "
             f"streets, {', '.join(STREET_NAMES)}"
         )
-    for name in STREET_NAMES[streets:]:
-        if getattr(menu, name) is not None:
-            raise ValueError(f"game.menu.{name} is not allowed in a game of {streets} streets: leave it out")
     if not isfinite(config.stack):
         raise ValueError(f"game.stack = {config.stack}: a menu needs a finite stack")
     blinds, small_first = config.blinds, bool(config.blinds) and config.blinds[0] < config.blinds[1]

@@ -6,19 +6,19 @@ pseudo-harmonic mapping, A has the probability
     (B - x)(1 + A) / ((B - A)(1 + x))
 
 A size is the raise beyond the call, divided by the pot after the call. Real bets use the real pot, tree bets the
-tree's. A check or call has size 0.
+tree's. A bet smaller than every size is mapped to the smallest: a bet stays a bet.
 
 Ganzfried & Sandholm 2013, "Action translation in extensive-form games with large action spaces", section 4.
 
 Cases that the mapping leaves open:
 
 * An all-in is mapped to the tree's all-in if there is one. A bet larger than every size is mapped to the largest one.
-  If the tree has no raise, a bet is mapped to a call.
-* **A bet mapped to a check or call** must still be answered. If the opponent is to act after the check, the opponent's
-  strategy after a check applies: its check calls the bet, and a fold is not possible. If the check *closes* the
-  betting, the tree is already on the next street or over. Then the opponent answers as to the smallest raise
-  (`LineReading.node`), and a call leads to the node after the check (`LineReading.closed`). Always calling such bets
-  would be exploitable. If the tree has no raise there, the bet is called.
+* **If the tree has no raise**, a bet is mapped to a check or call. If the opponent is to act after the check, the
+  opponent's strategy after a check applies: its check calls the bet, and a fold is not possible. If the check *closes*
+  the betting, the tree is already on the next street or over. Then the bet is called, which leads to the node after the
+  check (`LineReading.closed`).
+* **Other stakes than the tree's** (`with_stakes`): sizes are shares of the pot, so only the all-in differs. It is
+  mapped to the tree's if the stacks, in big blinds, differ at most by a factor of two, and else by its size.
 * **The tree's hand is over while chips remain**: a smaller bet was mapped to the tree's all-in and called. The player
   then checks and calls to the end, as the stack is already committed.
 * **A limp** that the tree lacks is mapped to the smallest raise.
@@ -29,6 +29,7 @@ Cases that the mapping leaves open:
 
 import re
 from collections.abc import Sequence
+from copy import copy
 from math import floor
 
 from mccfr.games.betting import (
@@ -47,6 +48,8 @@ from mccfr.games.line_lookup import NOWHERE, OVER, LineReading, followed
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 _TOKEN = re.compile(r"r([0-9]+(?:\.[0-9]+)?)|[cf/]")
+_AS_DEEP = 2
+"""Largest factor between two stacks whose all-ins are mapped to each other."""
 _SAME_SHARE = 1e-9
 """Tolerance within which two sizes are equal, because they come from float64 sums of chips."""
 
@@ -98,6 +101,11 @@ def pseudo_harmonic(small: float, large: float, share: float) -> float:
     return (large - share) * (1 + small) / ((large - small) * (1 + share))
 
 
+def _whole(rules: BettingRules) -> bool:
+    """Return True if amounts of the game are whole chips."""
+    return all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
+
+
 def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """Return the mapping between a game's tree and its full betting.
 
@@ -125,14 +133,21 @@ class Translation:
             raise ValueError(
                 f"the tree begins with {tree.put_in[0].tolist()} chips put in, and the game with {list(rules.put_in)}"
             )
-        self.tree, self.rules = tree, rules
-        self.whole_chips = all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
+        self.tree, self.rules, self._as_deep = tree, rules, True
+        self.whole_chips = _whole(rules)
         # Lists, because indexing single cells of arrays would dominate a lookup's time.
         self._decides = (tree.arrays.kind == DECISION).tolist()
         self._first, self._count = tree.arrays.first.tolist(), tree.arrays.count.tolist()
         self._level = tree.put_in.max(axis=1).tolist()
         self._all_in = (tree.put_in.max(axis=1) >= rules.stack).tolist()
         self._label = list(tree.label)
+
+    def with_stakes(self, rules: BettingRules) -> "Translation":
+        """Return the mapping for hands with other stakes than the tree's."""
+        found = copy(self)
+        deep = rules.stack * self.rules.minimum_bet, self.rules.stack * rules.minimum_bet
+        found.rules, found.whole_chips, found._as_deep = rules, _whole(rules), max(deep) <= _AS_DEEP * min(deep)
+        return found
 
     # --- from the real game to the tree ---
 
@@ -201,19 +216,26 @@ class Translation:
         closes = call != NOWHERE and self._closes(node, call)
         if not raises:
             return [LineReading(NOWHERE, 1.0, call) if closes and self._decides[call] else LineReading(call, 1.0)]
-        if target >= self.rules.stack and self._all_in[raises[-1][1]]:
+        if target >= self.rules.stack and self._all_in[raises[-1][1]] and self._as_deep:
             return [LineReading(raises[-1][1], 1.0)]
         share = (target - state.to_call) / (2 * state.to_call)
-        sizes = [(0.0, call), *raises] if call != NOWHERE else raises
-        above = next((k for k, (size, _) in enumerate(sizes) if size >= share - _SAME_SHARE), len(sizes))
-        if above == len(sizes) or above == 0:
-            return [LineReading(sizes[min(above, len(sizes) - 1)][1], 1.0)]
-        (small, lower), (large, upper) = sizes[above - 1 : above + 1]
+        above = next((k for k, (size, _) in enumerate(raises) if size >= share - _SAME_SHARE), len(raises))
+        if above == len(raises) or above == 0:
+            return [LineReading(raises[min(above, len(raises) - 1)][1], 1.0)]
+        (small, lower), (large, upper) = raises[above - 1 : above + 1]
         chance = max(0.0, pseudo_harmonic(small, large, share))
         if chance < _SAME_SHARE:
             return [LineReading(upper, 1.0)]
-        below = LineReading(upper, chance, call) if lower == call and closes else LineReading(lower, chance)
-        return [below, LineReading(upper, 1 - chance)]
+        return [LineReading(lower, chance), LineReading(upper, 1 - chance)]
+
+    def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
+        """Return True if the tree has a real action at a decision: the same size, and all-in if it is all-in."""
+        if action[0] != "r":
+            return self._child(node, action) != NOWHERE
+        sizes = {child: size for size, child in self._raises(node)}
+        target = float(action[1:])
+        same = abs(sizes.get(outcome.node, -1.0) - (target - state.to_call) / (2 * state.to_call)) < _SAME_SHARE
+        return same and self._all_in[outcome.node] == (target >= self.rules.stack)
 
     def _closes(self, node: int, call: int) -> bool:
         """Return True if a check or call ends the tree's betting on its street."""

@@ -32,7 +32,7 @@ from mccfr.matches.dealer import (
 )
 from mccfr.matches.dealer_connections import DealerPort, listening
 from mccfr.matches.dealer_seat import RemoteSeat, seat_all
-from mccfr.matches.gtowizard import AT_ONCE, WizardServer, finish_open, play_wizard_hands, read_key
+from mccfr.matches.gtowizard import AT_ONCE, UnknownResultError, WizardServer, finish_open, play_wizard_hands, read_key
 from mccfr.matches.hand_files.writing import PHHS, STARS, is_hands, write_hands
 from mccfr.matches.json_http import http_post
 from mccfr.matches.json_server_hand import check_game
@@ -276,14 +276,14 @@ def run_gtowizard(
         if before := finish_open(players[0], player.rules, server):
             say(f"{before:,} hands that were in progress are played to their end, and not counted")
         for one in play_wizard_hands(players, player.rules, server, hands):
-            if one is None:
+            if isinstance(one, UnknownResultError):
+                say(f"{one}, and is not counted")
                 unseen += 1
                 continue
             recorder.add(one.hand._replace(number=len(recorder.hands)))
             scores.append(one.aivat)
             progress(len(recorder.hands))
         if unseen:
-            say(f"{unseen:,} hands ended while the line was cut, and are not counted")
             finish_open(players[0], player.rules, server)
     return recorder.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
 

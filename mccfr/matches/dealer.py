@@ -56,6 +56,12 @@ class MatchPlan:
 
     def __post_init__(self) -> None:
         acpc_rules(self.game, "dealer")
+        small, big = self.blinds
+        if not 0 <= small <= big <= self.stack:
+            raise ValueError(
+                f"blinds = {small:g} {big:g}, stack = {self.stack:g}: the small blind must not be above the big blind, "
+                "nor that above the stack"
+            )
         if self.hands < 1:
             raise ValueError(f"hands = {self.hands}: at least 1 is needed")
         if self.duplicate and self.hands % 2:

@@ -25,6 +25,7 @@ from mccfr.games.game import Game
 from mccfr.games.line_lookup import LineReading
 from mccfr.games.translation import real_betting
 from mccfr.matches.aivat import HandState, Heuristic, Weights
+from mccfr.play.player import Betting
 from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, row_starts
@@ -42,7 +43,8 @@ class EquityHeuristic(Heuristic):
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
         """Compute the node values once from the tree and strategy of `side`."""
         self._dealing, self._most = dealing, run_outs
-        self._game, self._betting = side.game, real_betting(side.game)
+        self._game = side.game
+        self._betting: Betting = real_betting(side.game)
         self._values = mean_values(side.game, side.strategy)
         put_in = side.game.tree.put_in
         # Real amounts may differ from the tree's: a node's chips are then scaled to the real pot.
@@ -50,8 +52,14 @@ class EquityHeuristic(Heuristic):
         self._of_line = lru_cache(_KEPT_LINES)(self._line_values)
         self.begin(0, 0)
 
-    def begin(self, seed: int, number: int) -> None:
-        """Begin a hand with a fresh random stream for run-outs."""
+    def begin(self, seed: int, number: int, betting: Betting | None = None) -> None:
+        """Begin a hand with a fresh random stream for run-outs.
+
+        betting  of the hand's stakes; None: as for the last hand
+        """
+        if betting is not None and betting is not self._betting:
+            self._betting = betting
+            self._of_line.cache_clear()
         self._rng = np.random.default_rng(new_stream(seed, DRAWN, EVALUATION, number).tolist())
         self._kept: dict[tuple[int, Board, tuple[int, ...]], RunOuts] = {}
         self._opponent_reach: tuple[Weights, Weights] | None = None

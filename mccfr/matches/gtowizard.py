@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from mccfr.games.betting import BettingRules
 from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_session import FinishedHand
-from mccfr.matches.json_http import DisconnectedError, Post, StatusError
+from mccfr.matches.json_http import DisconnectedError, NoAnswerError, Post, StatusError
 from mccfr.matches.json_server_hand import GAME, ServerHand, ServerHandState, card_list
 from mccfr.play.player import Player
 
@@ -112,7 +112,7 @@ class WizardServer:
             try:
                 return request(tried)
             except DisconnectedError as error:
-                last: TableError = error
+                last: NoAnswerError = error
             except StatusError as error:
                 if error.status in _NO_KEY:
                     raise TableError(
@@ -125,7 +125,7 @@ class WizardServer:
                 self._say(f"{last}: trying again")
             if tried + 1 < _TRIES:
                 self._wait(min(_FIRST_WAIT * 2**tried, _LONGEST_WAIT) * self._random.uniform(0.5, 1.0))
-        raise TableError(f"{last}, {_TRIES} times: give it up until later") from None
+        raise NoAnswerError(f"{last}, {_TRIES} times: give it up until later") from None
 
 
 _Thinking = AbstractContextManager[Any]
@@ -140,7 +140,10 @@ def _play_hand(
     number: int,
     thinking: _Thinking = nullcontext(),  # noqa: B008  (has no state)
 ) -> ScoredHand:
-    """Play a hand to its end; `number` seeds the player's draws."""
+    """Play a hand to its end; `number` seeds the player's draws.
+
+    Raises `ConnectionError`, with the server's number of the hand, if the server is lost within it.
+    """
     served = ServerHand(player, rules, number)
     while True:
         with thinking:
@@ -155,6 +158,8 @@ def _play_hand(
             lost = served.folded(hand.seen)  # without these hands the score would be biased upwards
             assert lost.won is not None
             return ScoredHand(lost, lost.won * (1 - 2 * lost.position))
+        except NoAnswerError as error:
+            raise ConnectionError(f"{error}; hand {hand.number} of the server was not finished") from None
 
 
 def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> int:
@@ -170,12 +175,12 @@ def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> in
 
 def play_wizard_hands(
     players: Sequence[Player], rules: BettingRules, server: WizardServer, count: int
-) -> Iterator[ScoredHand | None]:
-    """Yield hands 0 .. count-1 as they end, one at a time per player; None for one that ended unseen.
+) -> Iterator[ScoredHand | UnknownResultError]:
+    """Yield hands 0 .. count-1 as they end, one at a time per player; the error for one that ended unseen.
 
-    Only one player chooses an action at a time, while others wait for the server. Raises as `WizardServer.act`.
+    Only one player chooses an action at a time, while others wait for the server. Raises as `_play_hand`.
     """
-    found: SimpleQueue[ScoredHand | BaseException | None] = SimpleQueue()
+    found: SimpleQueue[ScoredHand | BaseException] = SimpleQueue()
     left, taking, thinking, over = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
 
     def play(player: Player) -> None:
@@ -186,8 +191,8 @@ def play_wizard_hands(
                 return
             try:
                 found.put(_play_hand(player, rules, server, server.new_hand(), number, thinking))
-            except UnknownResultError:
-                found.put(None)
+            except UnknownResultError as error:
+                found.put(error)
             except BaseException as error:  # raised again in the caller's thread
                 found.put(error)
                 return
@@ -198,7 +203,7 @@ def play_wizard_hands(
     try:
         for _ in range(count):
             one = found.get()
-            if isinstance(one, BaseException):
+            if isinstance(one, BaseException) and not isinstance(one, UnknownResultError):
                 raise one
             yield one
     finally:

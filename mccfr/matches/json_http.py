@@ -15,7 +15,11 @@ Post = Callable[[str, Mapping[str, Any] | None], Any]
 """Posts a JSON object to a path below the server's URL (None: a GET request) and returns the response's JSON."""
 
 
-class StatusError(TableError):
+class NoAnswerError(TableError):
+    """Raised if a request has no response, or none that can be used."""
+
+
+class StatusError(NoAnswerError):
     """Raised for a response with an HTTP error status."""
 
     def __init__(self, message: str, status: int) -> None:
@@ -23,7 +27,7 @@ class StatusError(TableError):
         self.status = status
 
 
-class DisconnectedError(TableError):
+class DisconnectedError(NoAnswerError):
     """Raised if there is no connection or it was lost; the server may have received the request."""
 
 
@@ -35,7 +39,7 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
     secret   headers that need TLS
 
     Raises `ValueError` for an invalid URL, and for one without TLS together with a secret, unless it is local.
-    Requests raise `DisconnectedError`, `StatusError`, and `TableError` on timeout.
+    Requests raise `DisconnectedError`, `StatusError`, and `NoAnswerError` on timeout.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
@@ -58,7 +62,7 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
             response = connection.getresponse()
             status, data = response.status, response.read(MOST_BYTES + 1)
         except TimeoutError:
-            raise TableError(f"{url} has not answered /{where} within {seconds:g} s") from None
+            raise NoAnswerError(f"{url} has not answered /{where} within {seconds:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             why = str(error) or type(error).__name__
             raise DisconnectedError(

@@ -10,7 +10,7 @@ from typing import Any
 from mccfr.games.betting import BettingRules
 from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_session import FinishedHand
-from mccfr.matches.json_http import DisconnectedError, Post
+from mccfr.matches.json_http import NoAnswerError, Post
 from mccfr.matches.json_server_hand import ServerHand, ServerHandState, card_list
 from mccfr.play.player import Player
 
@@ -50,7 +50,7 @@ class SlumbotSession:
                 return found
             try:
                 answer = self._request("act", {"incr": found})
-            except DisconnectedError as error:
+            except NoAnswerError as error:
                 raise ConnectionError(f"{error}; {where} was not finished") from None
 
     def _request(self, where: str, body: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from abstraction.cards import combo_text
 from abstraction.range_notation import hand_class_names
-from mccfr.games.line_text import said_line
+from mccfr.games.line_text import typed_line
 from mccfr.policy.query import answer_head, query
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.deep.network_strategy import Networks
@@ -41,7 +41,7 @@ def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, s
     """Return the answer for a game whose cards are dealt from the whole deck."""
     game = strategy.game
     table = game.cards.at_table()
-    node, answer = answer_head(game, said_line(game, line))
+    node, answer = answer_head(game, typed_line(game, line))
     street = int(game.tree.arrays.block[node]) // 2
     dealt = table.read_board(street, board)
     combos = np.arange(table.hand_count) if hand is None else table.find_hands(hand)

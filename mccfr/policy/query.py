@@ -9,19 +9,20 @@ import numpy.typing as npt
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.line_lookup import NOWHERE
-from mccfr.games.line_text import said_line
+from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.translation import Translation
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import given_actions
 from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips, to_chips
 from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_action, street_line
 
 
 def query(source: Behaviour, line: str, hand: str | None = None, board: str | None = None) -> dict[str, Any]:
     """Return the strategy at the decision that `line` leads to; docs/files.md lists the fields.
 
     source  a `Policy`, or `Profile(game, strategy)`
-    line    betting line, in the form of `mccfr.trees.betting_lines` or as typed by users (`mccfr.games.line_text`)
+    line    betting line, as typed by users (`mccfr.games.line_text`): `b300c/`
     hand    one hand; None: every hand of the player's range.  Games without cards need none
     board   all board cards, or those dealt after the board with which the game begins; needed if there are several
 
@@ -39,7 +40,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     Raises `ValueError` for an invalid line, hand or board; the message names the valid ones.
     """
     game = source.game
-    tree, cards, line = game.tree, game.cards, said_line(game, line)
+    tree, cards, line = game.tree, game.cards, typed_line(game, line)
     try:
         node, answer = answer_head(game, line)
     except ValueError:
@@ -73,18 +74,19 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
     Raises `ValueError` for a line that leads to no decision.
     """
     tree, dealt = game.tree, game.cards.dealt
-    node = find_decision(tree, line)
+    node, start = find_decision(tree, line), line_start(game)
+    line = line_text(tree, node)
     street, player = divmod(int(tree.arrays.block[node]), 2)
     chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in to_chips(tree, node)]
     return node, {
-        "line": line_text(tree, node),
+        "line": street_line(line, start) if dealt else line,
         "street": game.street_name(street),
         "player": player,
         "role": game.roles[player],
         "big_blind_chips": game.big_blind_chips,
         "pot_chips": None if not dealt else _whole(sum(put_in_chips(tree, node))),
         "actions": [
-            {"action": tree.label[child], "to_chips": to}
+            {"action": street_action(line, tree.label[child], start) if dealt else tree.label[child], "to_chips": to}
             | ({} if tree.action_names is None else {"name": tree.action_names[child]})
             for child, to in zip(tree.children(node), chips, strict=True)
         ],
@@ -95,7 +97,7 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
     """Return the answer to a legal line that is not in the tree, by action translation."""
     game = source.game
     assert game.real_rules is not None
-    translation, tree = Translation(game.tree, game.real_rules), game.tree
+    translation, tree, start = Translation(game.tree, game.real_rules), game.tree, line_start(game)
     state, readings = translation.read(line.strip())
     if not isinstance(state, BettingState):
         raise ValueError(f"line {line!r}: the hand is over here, so no player acts; give a line to a decision")
@@ -111,7 +113,9 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
     for reading in readings:
         actions = translation.real_actions(reading, state)
         for action in actions:
-            found.setdefault(action, {"action": action, "to_chips": _whole(_to_chips(state, action))})
+            found.setdefault(
+                action, {"action": street_action(line, action, start), "to_chips": _whole(_to_chips(state, action))}
+            )
         for name, bucket in buckets.items():
             shares = [1.0] if reading not in decides else source.probabilities(reading.node, bucket).tolist()
             for action, share in zip(actions, shares, strict=True):
@@ -120,7 +124,7 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
                 weight[name] += reading.probability * source.weight(reading.node, bucket)
     order = sorted(found, key=lambda action: (action != "f", action != "c", found[action]["to_chips"]))
     answer: dict[str, Any] = {
-        "line": line.strip(),
+        "line": street_line(line.strip(), start),
         "street": game.street_name(state.street),
         "player": state.player,
         "role": game.roles[state.player],
@@ -129,8 +133,8 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
         "actions": [found[action] for action in order],
         "readings": [
             {
-                "line": None if r.node == NOWHERE else line_text(tree, r.node),
-                "after_call": None if r.closed == NOWHERE else line_text(tree, r.closed),
+                "line": None if r.node == NOWHERE else street_line(line_text(tree, r.node), start),
+                "after_call": None if r.closed == NOWHERE else street_line(line_text(tree, r.closed), start),
                 "probability": r.probability,
             }
             for r in readings

@@ -97,6 +97,7 @@ class FullWidth(Algorithm):
     """Full-width CFR over public trees or histories; threads of one process share each iteration."""
 
     options = FullWidthConfig
+    unused_dtypes = ("regret_dtype", "sum_dtype")
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)

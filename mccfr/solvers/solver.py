@@ -145,6 +145,8 @@ class Algorithm(ABC):
 
     options: ClassVar[type[SolverConfig]]
     """Struct of its `[solver]` table; the struct's tag is the algorithm's name."""
+    unused_dtypes: ClassVar[tuple[str, ...]] = ()
+    """Keys of `[tables]` that its tables do not depend on."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -177,11 +179,16 @@ class Algorithm(ABC):
     def problem(self) -> str | None:
         """Return the sentence that says why the configuration cannot be trained, or None if it can.
 
-        The default refuses `run.strata`, which only algorithms that sample actions support.
+        The default refuses `run.strata`, which only algorithms that sample actions support. It refuses `unused_dtypes`,
+        and a seed if the algorithm draws nothing.
         """
-        allowed = f"left out with solver.algorithm = {self.name!r}, which draws no deals of one stratum"
-        checks = [("run.strata", self.config.run.strata is None, allowed)]
-        return first_refused(self.config, checks)
+        where = f"with solver.algorithm = {self.name!r}, "
+        allowed = f"left out {where}which draws no deals of one stratum"
+        unused = self.config.tables.unused(True, f"{where}which has no such tables", *self.unused_dtypes)
+        checks = [(f"tables.{key}", good, phrase) for key, good, phrase in unused]
+        seeded = self.traits.seeded or self.config.solver.seed == 0
+        checks += [("solver.seed", seeded, f"left out {where}which draws nothing")]
+        return first_refused(self.config, [("run.strata", self.config.run.strata is None, allowed), *checks])
 
     def warnings(self) -> list[str]:
         """Return sentences about settings that are allowed but rarely intended."""

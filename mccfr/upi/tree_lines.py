@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from mccfr.config.value_limits import shown
 from mccfr.games.betting import amount_text
+from mccfr.trees.street_amounts import LineStart, street_line
 
 Amounts = tuple[float, ...]
 
@@ -25,7 +26,10 @@ def read_amounts(text: str) -> Amounts:
 
 
 def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
-    """Return every line of the tree, without "/", that ends in one of the bets of these lines."""
+    """Return every line of the tree, without "/", that ends in one of the bets of these lines.
+
+    Amounts are those that `[game.menu]` has: chips put in on the street.
+    """
     found = dict[str, None]()
     for amounts in lines:
         line, level = "", 0.0
@@ -34,7 +38,7 @@ def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
             if amount > level:
                 found[line] = None
             level = amount
-    return list(found)
+    return [street_line(line, LineStart(half_pot, half_pot)) for line in found]
 
 
 def begins_with(amounts: Amounts, first: Sequence[float]) -> bool:

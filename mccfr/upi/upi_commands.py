@@ -15,7 +15,7 @@ from abstraction.cards import COMBO_COUNT, combo_text
 from abstraction.range_notation import read_range
 from mccfr import __version__
 from mccfr.config.game_tables import HoldemSubgame
-from mccfr.config.value_limits import shown
+from mccfr.config.value_limits import share_text, shown
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.line_spot import game_config, whole_stack
 from mccfr.runs.results.targets import Reference, open_target
@@ -83,12 +83,19 @@ class UpiSession:
 
     def set_rake(self, text: str) -> None:
         """Set the rake as a share of every pot and its maximum in chips; 0 0 is no rake."""
-        self._rake, self._rake_cap = _numbers(text, 2, "set_rake takes a share and the most chips: 0.05 30, or 0 0")
+        wanted = "set_rake takes a share below 1 and the most chips: 0.05 30, or 0 0"
+        rake, cap = _numbers(text, 2, wanted)
+        if rake >= 1 or bool(rake) != bool(cap):
+            raise ValueError(wanted)
+        self._rake, self._rake_cap = rake, cap
 
     def set_threads(self, text: str) -> None:
         """Set the number of threads; 0 is one for each processor."""
-        (count,) = _numbers(text, 1, "set_threads takes a number, 0 for one a processor")
-        self._threads = min(int(count), 1024) or available_threads()
+        wanted = "set_threads takes a whole number up to 1024, 0 for one a processor"
+        (count,) = _numbers(text, 1, wanted)
+        if count > 1024 or count % 1:
+            raise ValueError(wanted)
+        self._threads = int(count) or available_threads()
 
     def set_accuracy(self, text: str) -> None:
         """Set the exploitability that ends a solve: `0.5`, `0.5 chips`, or `0.003 fraction` of the pot."""
@@ -135,7 +142,7 @@ class UpiSession:
             raise ValueError("a tree needs set_board, set_pot and set_eff_stack before it")
         ranges = dict(zip(("oop", "ip"), self._ranges, strict=True))
         added = bets(self._lines, self._pot / 2)
-        raked = {"rake": self._rake, "rake_cap": self._rake_cap} if self._rake and self._rake_cap else {}
+        raked = {"rake": share_text(self._rake), "rake_cap": self._rake_cap} if self._rake else {}
         return {
             "board": self._board,
             "ranges": ranges,
@@ -201,6 +208,8 @@ class UpiSession:
             if unit.strip() not in ("steps", "seconds", ""):
                 raise ValueError(f"go: {shown(unit)} is no unit: say steps or seconds")
             steps = unit.strip() == "steps"
+            if steps and count % 1:
+                raise ValueError(f"go: {number} is no whole number of steps")
             goal = Goal(goal.chips, int(count) if steps else None, None if steps else count)
         self._hold()
         self._played = self._values = None

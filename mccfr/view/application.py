@@ -217,6 +217,7 @@ _AT: _Known = {"line": str, "board": str}
 _GET: Mapping[str, _Asked] = {
     "/api/game": (_game, {}),
     "/api/spot": (lambda shown, **at: shown.spots.spot(**at), _AT),
+    "/api/ranges": (lambda shown, **at: {"ranges": shown.spots.ranges(**at)}, {**_AT, "notation": str}),
     "/api/equity": (lambda shown, **at: shown.spots.equity(**at), _AT),
     "/api/values": (lambda shown, **at: shown.values.values(**at), {**_AT, "boards": int}),
     "/api/cost": (lambda shown, **at: shown.values.cost(**at), {**_AT, "hand": str, "action": str, "boards": int}),

@@ -9,9 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr.cards.card_index import Deal
+from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_line
 from mccfr.view.spot_view import Spots
 
 _TRIES = 50
@@ -37,14 +39,19 @@ def drills(spots: Spots) -> list[dict[str, str]]:
     if not isinstance(spots.betting, Translation):
         return []
     tree, found = spots.source.game.tree, []
-    block = tree.arrays.block
+    block, start = tree.arrays.block, line_start(spots.source.game)
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
         line = line_text(tree, node)
         raises = line.count("r")
         if raises >= len(_RAISES):
             continue
         facing = f"facing {_RAISES[raises]}" if raises else "first in" if not line else "after a limp"
-        found.append({"line": line, "name": f"{spots.roles[block[node]]}, {facing}" + f": {line}" * (raises > 0)})
+        found.append(
+            {
+                "line": line,
+                "name": f"{spots.roles[block[node]]}, {facing}" + f": {street_line(line, start)}" * (raises > 0),
+            }
+        )
     return found
 
 

@@ -1,6 +1,6 @@
-"""Writes hand ranges as text for other programs."""
+"""Writes hand ranges as text for this and other programs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -9,44 +9,64 @@ import numpy.typing as npt
 from mccfr.cards.grid import Grid
 
 DECIMALS = 3
+NOTATIONS = {
+    "mccfr": "TT+,AKs:0.5,KdQd:0.25, also for postflop-solver",
+    "pio": "AA,KK,AKs:0.5,KdQd:0.25, for PioSOLVER, without + and -",
+    "gto+": "[50.0]AA-TT,AKs[/50.0], for GTO+ and Flopzilla",
+    "gtowizard": "KdQd: 0.25, one combination an item, for GTO Wizard",
+    "equilab": "TT+,AKs, for Equilab and PokerStove, which have no weights",
+}
+"""Notations that ranges are written in, with their form."""
 
 
 def range_text(
-    grid: Grid, names: list[str], weight: npt.NDArray[np.float64], live: npt.NDArray[np.bool_], top: float | None = None
+    grid: Grid,
+    names: list[str],
+    weight: npt.NDArray[np.float64],
+    live: npt.NDArray[np.bool_],
+    top: float | None = None,
+    notation: str = "mccfr",
 ) -> str:
     """Return a range as text, such as "AA,AKs:0.5,KdQd:0.25".
 
     In hold'em `abstraction.range_notation.parse_range` reads it.
 
-    weight  [H] weight of each hand
-    live    [H] hands that can be held; the others count as their class does
-    top     weight that becomes 1; None takes the largest
+    weight    [H] weight of each hand
+    live      [H] hands that can be held; the others count as their class does
+    top       weight that becomes 1; None takes the largest
+    notation  one of NOTATIONS
 
     A class whose hands have equal weights is one item, and in hold'em adjacent classes are joined.  Other hands are
-    single items.
+    single items.  Raises `ValueError` for an unknown notation, and for weights that a notation cannot express.
     """
+    if notation not in NOTATIONS:
+        raise ValueError(f"{notation!r} is no notation of ranges: {', '.join(NOTATIONS)} are")
     top = weight[live].max(initial=0.0) if top is None else top
     if top == 0:
         return ""
     shares = np.round(weight / top, DECIMALS)
-    whole, single = dict[str, float](), list[str]()
+    if notation == "equilab" and np.any(live & (shares > 0) & (shares < 1)):
+        raise ValueError("a range of equilab has no weights, and this one has: take another notation")
+    whole, single = dict[str, float](), list[tuple[str, float]]()
     order = np.flatnonzero(live)
     order = order[np.argsort(grid.cell[order], kind="stable")]
     starts = np.flatnonzero(np.diff(grid.cell[order], prepend=-1))
     for hands in np.split(order, starts[1:]):
         shown = shares[hands].tolist()
-        if min(shown) == max(shown):
+        if min(shown) == max(shown) and notation != "gtowizard":
             whole[grid.label[int(grid.cell[hands[0]])]] = shown[0]
         else:
-            single.extend(_item(names[hand], share) for hand, share in zip(hands.tolist(), shown, strict=True))
-    items = _runs(whole, grid.label) if grid.label[0] == "AA" else [_item(*each) for each in whole.items()]
-    return ",".join(item for item in (*items, *single) if item)
+            single.extend((names[hand], share) for hand, share in zip(hands.tolist(), shown, strict=True))
+    joined = grid.label[0] == "AA" and notation not in ("pio", "gtowizard")
+    items = _runs(whole, grid.label, plus=notation != "gto+") if joined else list(whole.items())
+    items = [item for item in (*items, *single) if item[1] > 0]
+    return _in_brackets(items) if notation == "gto+" else _with_weights(items, notation)
 
 
-def _runs(weight: dict[str, float], labels: Sequence[str]) -> list[str]:
+def _runs(weight: Mapping[str, float], labels: Sequence[str], *, plus: bool) -> list[tuple[str, float]]:
     """Return items of classes, with adjacent classes of equal weight joined as "TT+", "ATs+" or "A5s-A2s".
 
-    `labels` begin with the row of the aces.
+    `labels` begin with the row of the aces.  Without `plus`, "TT+" is "AA-TT".
     """
     groups = dict[str, list[str]]()
     for label in labels:
@@ -56,10 +76,25 @@ def _runs(weight: dict[str, float], labels: Sequence[str]) -> list[str]:
         for share, run in groupby(group, key=weight.get):
             members = list(run)
             first, last = members[0], members[-1]
-            text = first if first == last else f"{last}+" if first == group[0] else f"{first}-{last}"
-            found.append(_item(text, share or 0.0))
+            above = plus and first == group[0]
+            found.append((first if first == last else f"{last}+" if above else f"{first}-{last}", share or 0.0))
     return found
 
 
-def _item(text: str, weight: float) -> str:
-    return "" if weight == 0 else text if weight == 1 else f"{text}:{weight:g}"
+def _with_weights(items: Sequence[tuple[str, float]], notation: str) -> str:
+    """Return items with their weights behind a colon; weight 1 is left out except for GTO Wizard."""
+    if notation == "gtowizard":
+        return ", ".join(f"{text}: {weight:g}" for text, weight in items)
+    return ",".join(text if weight == 1 else f"{text}:{weight:g}" for text, weight in items)
+
+
+def _in_brackets(items: Sequence[tuple[str, float]]) -> str:
+    """Return items by weight, with the weight in per cent in brackets around those of one weight."""
+    groups = dict[float, list[str]]()
+    for text, weight in items:
+        groups.setdefault(weight, []).append(text)
+    parts = []
+    for weight in sorted(groups, reverse=True):
+        hands = ",".join(groups[weight])
+        parts.append(hands if weight == 1 else f"[{100 * weight:.1f}]{hands}[/{100 * weight:.1f}]")
+    return ",".join(parts)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from mccfr.matches.review.review_files import STREETS, read_review
+from mccfr.matches.review.review_files import NO_ICM, STREETS, read_review, shown_cost
 from mccfr.view.spot_view import Spots
 
 MOST_ROWS = 200
@@ -11,34 +11,37 @@ MOST_ROWS = 200
 
 
 class Reviews:
-    """The decisions of a review made with the strategy that is shown."""
+    """The decisions of a review made with the strategy that is shown, and perhaps with others beside it."""
 
     def __init__(self, path: Path, spots: Spots) -> None:
         """Raises as `read_review`."""
-        hands = read_review(path, spots.source)
-        rows = [{"where": hand["where"], **row} for hand in hands for row in hand["decisions"]]
-        rows.sort(key=lambda row: -row["cost_chips"])
+        hands, name = read_review(path, spots.source)
+        rows = [
+            {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament")}
+            | {**row, "shown_bb": shown_cost(row), "link": row["link"] if hand["policy"] == name else ""}
+            for hand in hands
+            for row in hand["decisions"]
+        ]
+        rows.sort(key=lambda row: -row["shown_bb"])
         self._rows = [{"place": place, **row} for place, row in enumerate(rows)]
-        self._spots, self._title, self._hands = spots, path.name, len(hands)
+        self._title, self._hands = path.name, len(hands)
+        self._note = NO_ICM if any(hand["tournament"] for hand in hands) else ""
         self._players = sorted({row["player"] for row in rows})
 
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
         """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
-        `decisions` and `cost_chips` count all selected decisions.  A row has the fields of `mccfr review --keep`, its
-        `place` among all, and the actions `did` and `better` in words.
+        `decisions` and `cost_bb` count all selected decisions, with estimates as they are. A row has the fields of
+        `mccfr review --keep`, its `place` among all, and `shown_bb`: 0 where the interval contains 0.
         """
         rows = [row for row in self._rows if street in ("", row["street"]) and player in ("", row["player"])]
-        shown_rows = []
-        for row in rows[:MOST_ROWS]:
-            did, better = self._spots.named(row["line"], [row["action"], row["best"]])
-            shown_rows.append({**row, "did": did, "better": better})
         return {
             "title": self._title,
             "hands": self._hands,
+            "note": self._note,
             "players": self._players,
             "streets": [street for street in STREETS if any(row["street"] == street for row in self._rows)],
             "decisions": len(rows),
-            "cost_chips": sum(row["cost_chips"] for row in rows),
-            "rows": shown_rows,
+            "cost_bb": sum(row["cost_bb"] for row in rows),
+            "rows": rows[:MOST_ROWS],
         }

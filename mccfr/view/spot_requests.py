@@ -19,7 +19,8 @@ from abstraction.cards import combo_masks, combo_table, combo_text, parse_cards
 from abstraction.range_notation import class_names, read_range
 from mccfr.cards.grid import make_grid
 from mccfr.config.spot_table import locks_of
-from mccfr.config.value_limits import shown
+from mccfr.config.value_limits import share_of, shown
+from mccfr.games.menu import parse_size
 from mccfr.view.range_text import range_text
 from mccfr.view.resolve_request import BusyError
 
@@ -39,9 +40,8 @@ FIELDS = (
     "locks",
 )
 """Fields of the form, as texts.  `locks` are lines LINE=WHAT."""
-_NUMBERS = ("pot", "stack", "rake", "rake_cap", "allin_spr")
+_NUMBERS = ("pot", "stack", "rake_cap", "allin_spr")
 _TO = "0.3%"
-_SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 _NAMES = [combo_text(hand) for hand in range(len(combo_table()))]
 _GRID = make_grid(combo_table(), _NAMES)
 
@@ -177,18 +177,30 @@ def _request(fields: Mapping[str, str]) -> dict[str, Any]:
         if given[name] and not _range(name, given[name]).any():
             raise ValueError(f"{name}: the range holds no hand: type or paint one")
     number = {name: _number(name, given[name]) if given[name] else None for name in _NUMBERS}
+    number["rake"] = _share("rake", given["rake"]) if given["rake"] else None
+    for name in ("bets", "raises", "donk"):
+        for size in re.split("[,/]", given[name]):
+            if size.strip():
+                parse_size(size, name)
     locks = [text for text in given["locks"].splitlines() if text.strip()]
     locks_of(locks)  # raises its errors at once
     texts = {name: given[name] or None for name in ("board", "oop", "ip", "bets", "raises", "donk")}
-    return {**texts, **number, "to": _number("to", given["to"] or _TO), "locks": locks}
+    return {**texts, **number, "to": _share("to", given["to"] or _TO), "locks": locks}
 
 
 def _number(name: str, text: str) -> float:
-    """Return a number, or a share such as 5%."""
-    found = _SHARE.fullmatch(text.strip())
-    if found is None:
-        raise ValueError(f"{name} = {shown(text)}: a number is needed, or a share such as 0.3%")
-    return float(found[1]) / (100 if found[2] else 1)
+    """Return a number without unit."""
+    if re.fullmatch(r"\d+\.?\d*|\.\d+", text.strip()) is None:
+        raise ValueError(f"{name} = {shown(text)}: a number without unit is needed")
+    return float(text)
+
+
+def _share(name: str, text: str) -> float:
+    """Return the share of a text such as 5%."""
+    try:
+        return share_of(text)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
 
 
 def _range(name: str, text: str) -> Any:

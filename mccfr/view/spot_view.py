@@ -13,6 +13,7 @@ from mccfr.cards.card_index import Board
 from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.line_lookup import NOWHERE, LineReading
+from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation
 from mccfr.matches.terminal_player import money_of
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
@@ -20,6 +21,7 @@ from mccfr.play.player import State
 from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.trees.betting_lines import line_text, to_chips
+from mccfr.trees.street_amounts import street_action, street_line
 from mccfr.view.hand_classes import hand_kinds
 from mccfr.view.hand_grid import DIGITS, GridCells, rounded
 from mccfr.view.labels import action_kind, action_text, pot_share, street_text
@@ -87,6 +89,7 @@ class Spots:
         self._facts = facts or []
         self._ranges = RangesOfLine(source)
         self.betting, self.dealing = self._ranges.betting, self._ranges.dealing
+        self._start = line_start(source.game)
         self._rules = self.betting.rules if isinstance(self.betting, Translation) else None
         self._stack = stack if self._rules is None else self._rules.stack
         self._names = [self.dealing.hand_text(hand) for hand in range(self.dealing.hand_count)]
@@ -141,6 +144,7 @@ class Spots:
         state, actions = found.state, self._actions(found)
         answer = {
             "line": found.line,
+            "street_line": street_line(found.line, self._start),
             "street": state.street,
             "player": state.player,
             "role": self.roles[state.player],
@@ -181,6 +185,28 @@ class Spots:
             each.append([None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()])
         return {"equity": each, "mean": mean}
 
+    def ranges(self, line: str = "", board: str = "", notation: str = "mccfr") -> list[dict[str, Any]]:
+        """Return `role`, `combos` and `text` of both players' ranges in a notation of `NOTATIONS`.
+
+        Raises as `spot` and `range_text`, and `ValueError` if board cards are missing.
+        """
+        found = self._ranges.follow(line, board)
+        if found.boards is None:
+            raise ValueError("cards of the board are missing: choose them first")
+        return self._texts(found, notation)
+
+    def _texts(self, found: FollowedLine, notation: str) -> list[dict[str, Any]]:
+        reach, possible = self._ranges.reach(found), np.zeros(self.dealing.hand_count, bool)
+        possible[self._live(found)] = True
+        return [
+            {
+                "role": self.roles[one],
+                "combos": round(float(reach[one].sum()), 2),
+                "text": range_text(self._grid, self._names, reach[one], possible, notation=notation),
+            }
+            for one in range(2)
+        ]
+
     def decision(self, line: str, board: str) -> SpotDecision:
         """Return a spot with a board; raises as `spot`, and `ValueError` if board cards are missing."""
         found = self._ranges.follow(line, board)
@@ -203,11 +229,6 @@ class Spots:
     def offered(self, line: str) -> list[str]:
         """Return the actions of a spot in their notation; raises as `spot`."""
         return [one.action for one in self._actions(self._ranges.follow(line, ""))]
-
-    def named(self, line: str, actions: Sequence[str]) -> list[str]:
-        """Return actions at a line in words; raises as `spot`."""
-        state = self._ranges.follow(line, "").state
-        return [self.step(state, action, line)["name"] for action in actions]
 
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """Return the fields of an action at a state of the real betting; `line` is the line before it."""
@@ -309,6 +330,7 @@ class Spots:
         kind = action_kind(action.action)
         return {
             "action": action.action,
+            "street_action": street_action(found.line, action.action, self._start),
             "kind": kind,
             "name": action_text(state, action.action, action.to_chips, self.money, self._rules),
             "to_chips": action.to_chips,
@@ -324,8 +346,8 @@ class Spots:
         tree = self._game.tree
         readings: list[dict[str, Any]] = [
             {
-                "line": None if node == NOWHERE else line_text(tree, node),
-                "after_call": None if closed == NOWHERE else line_text(tree, closed),
+                "line": None if node == NOWHERE else street_line(line_text(tree, node), self._start),
+                "after_call": None if closed == NOWHERE else street_line(line_text(tree, closed), self._start),
                 "probability": place.probability,
             }
             for (node, closed), place in found.places.items()
@@ -336,8 +358,6 @@ class Spots:
         """Return the fields of an answer that need a board."""
         live, reach, share = self._live(found), self._ranges.reach(found), self._shares(found)
         played, trained = self._strategy(found, actions)
-        possible = np.zeros(self.dealing.hand_count, bool)
-        possible[live] = True
         answer = self._played(found, played)
         answer["hands"] |= {
             "names": [self._names[hand] for hand in live.tolist()],
@@ -348,15 +368,7 @@ class Spots:
             "shares": rounded(share[:, live]),
         }
         answer["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
-        ranges = [
-            {
-                "role": self.roles[one],
-                "combos": round(float(reach[one].sum()), 2),
-                "text": range_text(self._grid, self._names, reach[one], possible),
-            }
-            for one in range(2)
-        ]
-        return {**answer, "ranges": ranges}
+        return {**answer, "ranges": self._texts(found, "mccfr")}
 
     def _kinds(self, found: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
         """Return made hands and draws of the live hands, in full hold'em from the flop on."""

@@ -1,52 +1,167 @@
+"""Shows:
+
+* sixty texts in the notations of poker programs have the meaning of a table
+  (test_notations_have_the_meaning_of_the_table)
+* a text with two meanings is refused with both (test_two_meanings)
+"""
+
 import numpy as np
 import pytest
+from refusals import refusals
 
-from abstraction.cards import COMBO_COUNT, combo_cards, combo_index, parse_cards
-from abstraction.range_notation import parse_range
+from abstraction.cards import COMBO_COUNT, combo_cards, combo_index, combo_table, parse_cards
+from abstraction.range_notation import class_names, class_of, parse_range, read_range
+from mccfr.view.preflop_equity import preflop_won
 
 
 def combo(text):
     return combo_index(*parse_cards(text))
 
 
-def by_definition(accepts):
-    """Return weight 1 for combinations that a predicate of (high rank, low rank, suited) accepts; ranks 2..14."""
-    weights = np.zeros(COMBO_COUNT)
-    for index in range(COMBO_COUNT):
-        low, high = combo_cards(index)
-        weights[index] = accepts(high // 4 + 2, low // 4 + 2, high % 4 == low % 4)
+def listed(meaning):
+    """Return the weights [1326] of hand classes and combinations in standard spelling, by blanks."""
+    weights, names = np.zeros(COMBO_COUNT), np.array(class_names())[class_of(combo_table())]
+    for item in meaning.split():
+        hands, _, weight = item.partition(":")
+        chosen = names == hands
+        if not chosen.any():
+            chosen = np.arange(COMBO_COUNT) == combo(hands)
+        weights[chosen] = float(weight or 1)
     return weights
 
 
-@pytest.mark.parametrize(
-    ("text", "count", "accepts"),
-    [
-        ("AA", 6, lambda high, low, suited: low == 14),
-        ("AK", 16, lambda high, low, suited: (high, low) == (14, 13)),
-        ("AKs", 4, lambda high, low, suited: (high, low) == (14, 13) and suited),
-        ("KAo", 12, lambda high, low, suited: (high, low) == (14, 13) and not suited),
-        ("QQ+", 18, lambda high, low, suited: low == high >= 12),
-        ("22+", 78, lambda high, low, suited: low == high),
-        ("A2s+", 48, lambda high, low, suited: high == 14 and suited),
-        ("KTo+", 36, lambda high, low, suited: high == 13 and 10 <= low < 13 and not suited),
-        ("QJ+", 16, lambda high, low, suited: (high, low) == (12, 11)),
-        ("TT-77", 24, lambda high, low, suited: 7 <= low == high <= 10),
-        ("A5s-A2s", 16, lambda high, low, suited: high == 14 and low <= 5 and suited),
-        ("A2s-A5s", 16, lambda high, low, suited: high == 14 and low <= 5 and suited),
-        ("76s-54s", 12, lambda high, low, suited: 4 <= low == high - 1 <= 6 and suited),
-        ("J9-86", 64, lambda high, low, suited: 6 <= low == high - 2 <= 9),
-        ("AA,KK", 12, lambda high, low, suited: low == high >= 13),
-        (" AA , QQ+ ", 18, lambda high, low, suited: low == high >= 12),
-        ("", 0, lambda high, low, suited: False),
-        ("  ", 0, lambda high, low, suited: False),
-    ],
+TOP_5 = "AA KK QQ JJ TT 99 88 AKs 77 AQs AJs"
+TOP_10_WITHOUT_5 = "AKo ATs AQo AJo KQs 66 A9s ATo KJs"
+EVERY = " ".join(class_names())
+NOTATIONS = (
+    # classes and combinations, as every program writes them
+    ("AA", "AA"),
+    ("AKs", "AKs"),
+    ("AKo", "AKo"),
+    ("AK", "AKs AKo"),
+    ("KAo", "AKo"),
+    ("AsKh", "AsKh"),
+    ("KhAs", "AsKh"),
+    ("QQ+", "QQ KK AA"),
+    ("QQ+, AKs", "QQ KK AA AKs"),
+    ("JTs, J9s+, 98s", "J9s JTs 98s"),
+    ("ATs+", "ATs AJs AQs AKs"),
+    ("KTo+", "KTo KJo KQo"),
+    ("KT+", "KTo KJo KQo KTs KJs KQs"),
+    ("AK+", "AKs AKo"),
+    ("TT-77", "TT 99 88 77"),
+    ("77-TT", "TT 99 88 77"),
+    ("A5s-A2s", "A5s A4s A3s A2s"),
+    ("A2s-A5s", "A5s A4s A3s A2s"),
+    ("76s-54s", "76s 65s 54s"),
+    ("J9o-86o", "J9o T8o 97o 86o"),
+    # weights: PioSOLVER, GTO Wizard, postflop-solver
+    ("AA:0.5,KK", "AA:0.5 KK"),
+    ("QQ:50%", "QQ:0.5"),
+    ("AQs-ATs:.25", "AQs:0.25 AJs:0.25 ATs:0.25"),
+    ("2d2c: 1, 2h2c: 0.5, 2h2d: 0", "2d2c 2h2c:0.5"),
+    ("AKs:1e-3", "AKs:0.001"),
+    # weights: GTO+, Flopzilla
+    ("[50]AA,KK[/50],QQ", "AA:0.5 KK:0.5 QQ"),
+    ("[50.0]AA,KK[/50.0],[12.5]AhKh[/12.5]", "AA:0.5 KK:0.5 AhKh:0.125"),
+    ("[50%]JJ[/50.00%]", "JJ:0.5"),
+    ("[75%]A5s-A3s,AQo[/75%]", "A5s:0.75 A4s:0.75 A3s:0.75 AQo:0.75"),
+    ("[99.0]AKs[/99.0],[1.00]98o[/1.00]", "AKs:0.99 98o:0.01"),
+    ("AA-QQ,AKs-AQs,[50.0]KQo[/50.0]", "AA KK QQ AKs AQs KQo:0.5"),
+    # weights: rust_poker, ProPokerTools, eval7
+    ("AJo@50", "AJo:0.5"),
+    ("AA-KK@100, QQ@50%", "AA KK QQ:0.5"),
+    ("40%(AA, KK)", "AA:0.4 KK:0.4"),
+    ("0.6(AA, AKs) QQ", "AA:0.6 AKs:0.6 QQ"),
+    # separators and blanks
+    ("AA KK AKs", "AA KK AKs"),
+    ("AA; KK;\nAKs,\n", "AA KK AKs"),
+    ("AA\r\nKK\tAKs", "AA KK AKs"),
+    ("\ufeffAA | KK", "AA KK"),
+    ("QQ + , A5s - A2s : 0.5", "QQ KK AA A5s:0.5 A4s:0.5 A3s:0.5 A2s:0.5"),
+    ("A5s–A2s", "A5s A4s A3s A2s"),
+    # letters, ten and suits
+    ("aks, tt, kqO", "AKs TT KQo"),
+    ("AKS,ASKH", "AKs AsKh"),
+    ("askh", "AsKh"),
+    ("A♠K♥", "AsKh"),
+    ("A\u2660\ufe0fK\u2665\ufe0f, q♢j♧", "AsKh QdJc"),
+    ("A10s+, 1010", "ATs AJs AQs AKs TT"),
+    ("10s9s", "Ts9s"),
+    # suit variables: ProPokerTools, Open PQL
+    ("AxKx, QxJy", "AKs QJo"),
+    ("AwJw+", "AJs AQs AKs"),
+    ("AxAy", "AA"),
+    ("Axs", "AKs AQs AJs ATs A9s A8s A7s A6s A5s A4s A3s A2s"),
+    ("44-", "44 33 22"),
+    ("A5s-, K3o-", "A5s A4s A3s A2s K3o K2o"),
+    # every hand and the best hands: PokerStove, Equilab
+    ("random", EVERY),
+    ("Any Two", EVERY),
+    ("100%", EVERY),
+    ("5%", TOP_5),
+    ("5%-10%", TOP_10_WITHOUT_5),
+    ("top 10%, 72o", f"{TOP_5} {TOP_10_WITHOUT_5} 72o"),
 )
-def test_items_name_the_hands_they_should(text, count, accepts):
+
+
+def test_there_are_sixty_notations():
+    assert len(NOTATIONS) == 60
+
+
+@pytest.mark.parametrize(("text", "meaning"), NOTATIONS)
+def test_notations_have_the_meaning_of_the_table(text, meaning):
     weights = parse_range(text)
-    assert weights.shape == (1326,)
-    assert weights.dtype == np.float64
-    assert np.array_equal(weights, by_definition(accepts))
-    assert weights.sum() == count
+    assert (weights.shape, weights.dtype) == ((1326,), np.float64)
+    np.testing.assert_allclose(weights, listed(meaning), rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\ufeff\n"])
+def test_an_empty_text_is_the_empty_range(text):
+    assert not parse_range(text).any()
+
+
+def test_the_best_hands_are_ordered_by_their_equity_against_a_random_hand():
+    equity = np.bincount(class_of(combo_table()), preflop_won(np.ones(COMBO_COUNT))) / np.bincount(
+        class_of(combo_table())
+    )
+    order, taken = np.argsort(-equity, kind="stable"), np.zeros(COMBO_COUNT, bool)
+    for cell in order:
+        taken |= class_of(combo_table()) == cell
+        np.testing.assert_array_equal(
+            parse_range(f"{min(100, 100 * (taken.sum() + 0.5) / COMBO_COUNT):.6f}%") > 0, taken
+        )
+
+
+test_two_meanings = refusals(
+    (r"'76s\+'.* 76s, if only the lower card moves, or 76s-AKs, if both move", parse_range, "76s+"),
+    (r"'QJ\+'.* QJ, if only the lower card moves, or QJ-AK, if both move", parse_range, "QJ+"),
+    ("'T9o-'.* T9o-T2o, if only the lower card moves, or T9o-32o, if both move", parse_range, "T9o-"),
+    ("'AKs 50%'.* weight, as in AKs:50%, or the best hands, as in AKs,50%", parse_range, "AKs 50%"),
+    ("'20% AKs'.* weight.* or the best hands", parse_range, "20% AKs"),
+    ("'0.5': it can mean the weight of the item before it.* or the best 0.5% of hands", parse_range, "AKs 0.5"),
+    ("'20': it can mean the weight.* or the best 20% of hands", parse_range, "20"),
+    ("'25': it can mean two ranks.*52.* or the best 25% of hands", parse_range, "25"),
+    ("'As': it can mean half of one combination.* or all hands with this card", parse_range, "As Ks"),
+    (r"'Ax': it can mean A2\+ without the pair of aces, or A2\+,AA", parse_range, "Ax"),
+    (r"'Kxs': it can mean the hands whose higher card is K \(K2s\+\), or all hands with K", parse_range, "Kxs"),
+    ("'TT- 77' can mean the run TT-77, or TT- and 77", parse_range, "TT- 77"),
+    (r"\[0.5\] can mean 0.5% or 50%", parse_range, "[0.5]AA[/0.5]"),
+    (r"\[1\] can mean 1% or 100%", parse_range, "[1.0]AA[/1.0]"),
+    ("'AA@0.5' can mean 0.5% or 50%", parse_range, "AA@0.5"),
+    ("'AA@1' can mean 1% or 100%", parse_range, "AA@1"),
+)
+
+test_brackets = refusals(
+    ("do not match: each .50. needs one", parse_range, "[50]AA"),
+    ("do not match", parse_range, "AA[/50]"),
+    ("do not match", parse_range, "[50]AA,[50]KK[/50][/50]"),
+    ("do not match", parse_range, "[]AA[/]"),
+    ("'AA:0.5' has two weights", parse_range, "[50]AA:0.5[/50]"),
+    ("150% in brackets is more than 100%", parse_range, "[150]AA[/150]"),
+    ("200% in brackets is more than 100%", parse_range, "2(AA)"),
+    ("shares of the best hands go from 0% to 100%, the smaller first", parse_range, "20%-5%"),
+)
 
 
 def test_weights_and_single_combinations():
@@ -56,3 +171,18 @@ def test_weights_and_single_combinations():
     assert weights[combo("Ah3h")] == 0.25
     assert weights[combo("KcQd")] == 0.001
     assert weights.sum() == pytest.approx(18 + 4 * 0.5 + 16 * 0.25 + 1 + 0.001, rel=1e-12)
+
+
+def test_numbers_are_separated_by_blanks_commas_semicolons_or_lines():
+    numbers = ["0.5", "1", "0"] + ["0.25"] * 166
+    expected = read_range([float(number) for number in numbers])
+    for separator in (" ", ",", "; ", "\r\n"):
+        np.testing.assert_array_equal(read_range("\ufeff" + separator.join(numbers) + "\n"), expected)
+
+
+def test_runs_hold_each_class_between_their_ends():
+    for high in range(2, 13):
+        weights = parse_range(f"A{'23456789TJQK'[high - 1]}s-A2s")
+        cards = [combo_cards(index) for index in np.flatnonzero(weights)]
+        assert len(cards) == 4 * high
+        assert all(a % 4 == b % 4 and b // 4 == 12 and a // 4 < high for a, b in cards)

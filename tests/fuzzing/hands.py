@@ -41,7 +41,8 @@ def _read(data):
     for found in read_hands(path, _GAME):
         if found.hand is None:
             raise ValueError(found.why)
-        assert found.hand.chips is None or found.hand.chips[0] == -found.hand.chips[1]
+        chips = found.hand.hand.chips
+        assert chips is None or chips[0] == -chips[1]
 
 
 HANDS = Format(_make, _read)

@@ -3,34 +3,35 @@
 A format is a module here and an entry of `FORMATS`. The first line that is no comment determines a file's format.
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.matches.acpc import quoted
-from mccfr.matches.acpc_log import LoggedHand
-from mccfr.matches.hand_files import line_hands, phh_hands, pokerstars_hands
-from mccfr.matches.hand_files.format_base import HandFormat
+from mccfr.matches.hand_files import line_hands, phh_hands, site_texts
+from mccfr.matches.hand_files.format_base import CheckedHand, HandFormat
 from storage.damage import reading, walk
 
-FORMATS: tuple[HandFormat, ...] = (line_hands.ACPC, line_hands.SLUMBOT, pokerstars_hands.FORMAT, phh_hands.FORMAT)
+FORMATS: tuple[HandFormat, ...] = (line_hands.ACPC, line_hands.SLUMBOT, site_texts.FORMAT, phh_hands.FORMAT)
 MOST_LINE_BYTES = 1 << 16
 MOST_PIECE_BYTES = 1 << 18
 """Most characters of one hand; published hands have some hundred."""
 _COMMENTS = ("#", ";")
+_HAND_NUMBER = re.compile(r"#[A-Z]{0,4}(\d+)|Hand History for Game (\d+)|^\[(\d+)\]|^STATE:(\d+)")
 
 
 class FoundHand(NamedTuple):
     """A hand of a file, or the reason why it could not be read.
 
     where  such as "match.log, line 17"
-    hand   a heads-up no-limit hold'em hand in chips of the requested game, or None
+    hand   a heads-up no-limit hold'em hand with its stakes, or None
     why    the reason if there is no hand
     """
 
     where: str
-    hand: LoggedHand | None
+    hand: CheckedHand | None
     why: str = ""
 
 
@@ -51,10 +52,10 @@ def hand_files(path: Path) -> list[Path]:
 
 
 def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
-    """Yield the hands of a file in order, scaled to the big blind of `game`.
+    """Yield the hands of a file in order; `game` has the stakes of logs that do not tell any.
 
-    Hands that cannot be read, or have other stacks or more than two players, have only a reason; so has a file of
-    unknown format. Raises `OSError` if the file cannot be opened.
+    Hands that cannot be read, or have more than two players, have only a reason; so has a file of unknown format.
+    Raises `OSError` if the file cannot be opened.
     """
     lines = _lines(path)
     form, first = None, ""
@@ -68,7 +69,8 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
         yield FoundHand(str(path), None, f"{quoted(first)} begins none of the forms that are read: {names}")
         return
     for number, piece in form.pieces(lines):
-        where = f"{path}, line {number}"
+        named = _HAND_NUMBER.search(piece[:200])
+        where = f"{path}, line {number}" + ("" if named is None else f", hand {next(filter(None, named.groups()))}")
         try:
             if len(piece) > MOST_PIECE_BYTES:
                 raise ValueError(f"a hand of more than {MOST_PIECE_BYTES:,} characters: none is so long")
@@ -79,12 +81,22 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (number, line without its end); invalid UTF-8 is replaced and long lines are cut."""
+    """Yield (number, line without its end); invalid characters are replaced and long lines are cut."""
     with reading(path), path.open("rb") as file:
+        start = file.read(4)
+    with reading(path), path.open(encoding=_encoding(start), errors="replace") as text:
         number = 0
-        while data := file.readline(MOST_LINE_BYTES):
+        while line := text.readline(MOST_LINE_BYTES):
             number += 1
-            while not data.endswith(b"\n") and (more := file.readline(MOST_LINE_BYTES)):
-                if more.endswith(b"\n"):
+            while not line.endswith("\n") and (more := text.readline(MOST_LINE_BYTES)):
+                if more.endswith("\n"):
                     break
-            yield number, data.decode("utf-8-sig" if number == 1 else "utf-8", "replace").rstrip("\r\n")
+            yield number, line.rstrip("\r\n").lstrip("\ufeff")
+
+
+def _encoding(start: bytes) -> str:
+    """Return the encoding of a text file from its first bytes: UTF-16 by its mark or zeros, else UTF-8."""
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    zeros = [place % 2 for place, byte in enumerate(start) if byte == 0]
+    return ("utf-16-be", "utf-16-le")[zeros[0]] if len(zeros) == len(start) // 2 > 0 else "utf-8-sig"

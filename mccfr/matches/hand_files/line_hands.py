@@ -8,26 +8,26 @@ import re
 from typing import Any
 
 from mccfr.config.game_tables import HoldemGame
-from mccfr.games.full_betting import real_rules
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import TableError, quoted
-from mccfr.matches.acpc_log import LoggedHand, read_hand
-from mccfr.matches.hand_files.format_base import HandFormat, Stakes, each_line, finished_hand, scale_to
+from mccfr.matches.acpc_log import read_hand
+from mccfr.matches.hand_files.format_base import CheckedHand, HandFormat, each_line, finished_hand, stakes_of
 from mccfr.matches.json_server_hand import GAME, card_list, read_betting
 
 _NAMES = "slumbot", "client"
 _STATE = re.compile(r"STATE:[^:]*:[^:]*:[^:]*:[^:]*:([^:]*)")
 
 
-def read_acpc(line: str, game: HoldemGame) -> LoggedHand:
+def read_acpc(line: str, game: HoldemGame) -> CheckedHand:
     """Parse a hand of two players; the format lacks stacks and blinds, so those of `game` are assumed."""
     players = _STATE.fullmatch(line)
     if players is not None and players[1].count("|") > 1:
         raise TableError(f"a hand of {players[1].count('|') + 1} players: hands of two are reviewed")
     hand = read_hand(line)
     won = None if hand.chips is None else hand.chips[0]
-    actions = actions_of(hand.betting)
-    return finished_hand(game, actions, hand.holes, "".join(hand.board), number=hand.number, names=hand.names, won=won)
+    stakes, actions, board = stakes_of(game), actions_of(hand.betting), "".join(hand.board)
+    found = finished_hand(stakes.rules, actions, hand.holes, board, number=hand.number, names=hand.names, won=won)
+    return CheckedHand(found, stakes)
 
 
 ACPC = HandFormat(
@@ -35,16 +35,15 @@ ACPC = HandFormat(
 )
 
 
-def read_slumbot(line: str, game: HoldemGame) -> LoggedHand:
-    """Parse a hand with stacks of 20,000 and blinds 50/100; `TableError` for a `game` with other stakes."""
+def read_slumbot(line: str, game: HoldemGame) -> CheckedHand:
+    """Parse a hand with stacks of 20,000 and blinds 50/100."""
+    del game
     try:
         answer = json.loads(line)
     except ValueError:
         raise TableError(f"{quoted(line)} is no JSON object of a hand") from None
     if not isinstance(answer, dict):
         raise TableError(f"{quoted(line)} is no JSON object of a hand")
-    if scale_to(game, Stakes((GAME.stack, GAME.stack), (GAME.blinds[0], GAME.blinds[1]), GAME.ante)) != 1:
-        raise TableError("Slumbot's hands are of blinds 50/100: take a policy for them")
     position, won = answer.get("client_pos"), answer.get("winnings")
     if position not in (0, 1) or isinstance(position, bool):
         raise TableError(f"client_pos is {quoted(repr(position))}, neither 0 nor 1")
@@ -52,10 +51,11 @@ def read_slumbot(line: str, game: HoldemGame) -> LoggedHand:
         raise TableError("the hand is not over: winnings are missing")
     own, other = _hole(answer, "hole_cards"), _hole(answer, "bot_hole_cards")
     board = "".join(card_list(answer.get("board", []), (0, 3, 4, 5), "board"))
-    actions = read_betting(real_rules(game), answer.get("action"), "the hand").actions
+    stakes = stakes_of(GAME)
+    actions = read_betting(stakes.rules, answer.get("action"), "the hand").actions
     first = float(won) * (1 - 2 * position)
     holes, names = ((own, other), _NAMES[::-1]) if position == 0 else ((other, own), _NAMES)
-    return finished_hand(game, actions, holes, board, names=names, won=first)
+    return CheckedHand(finished_hand(stakes.rules, actions, holes, board, names=names, won=first), stakes)
 
 
 def _hole(answer: dict[str, Any], key: str) -> str:

@@ -3,15 +3,23 @@
 import re
 import tomllib
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 from mccfr.config.game_tables import HoldemGame
-from mccfr.games.betting import BettingState, amount_text
-from mccfr.games.full_betting import real_rules
-from mccfr.games.translation import apply_action
 from mccfr.matches.acpc import TableError, quoted
-from mccfr.matches.acpc_log import LoggedHand
-from mccfr.matches.hand_files.format_base import HandFormat, Lines, Stakes, begun_by, finished_hand, scale_to
+from mccfr.matches.hand_files.format_base import (
+    MOST,
+    ROLES,
+    CheckedHand,
+    HandFormat,
+    HandRecord,
+    Lines,
+    Posted,
+    Result,
+    begun_by,
+    checked_hand,
+)
 
 _TABLE = re.compile(r"\[\d+\]\s*(#.*)?")
 _KEY = re.compile(r"\w+\s*=|\[\d+\]")
@@ -19,6 +27,7 @@ _MOVE = re.compile(
     r"d dh p(?P<to>\d+) (?P<hole>\S+)|d db (?P<board>\S+)|p(?P<who>\d+) (?P<what>f|cc|cbr (?P<chips>[0-9.]{1,20})|"
     r"sm( (?P<shown>\S+))?)"
 )
+_PAIR = 2
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
@@ -28,10 +37,14 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def read(text: str, game: HoldemGame) -> LoggedHand:
-    """Parse a hand of the variant NT (no-limit hold'em), in chips of `game`."""
+def read(text: str, game: HoldemGame) -> CheckedHand:
+    """Parse a hand of two players of the variant NT (no-limit hold'em).
+
+    The format lists the small blind first and p1 posts the big one. A first blind above the second is a straddle.
+    """
+    del game
     try:
-        hand: Any = tomllib.loads(text)
+        hand: Any = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise TableError(f"no TOML: {error}") from None
     if len(hand) == 1 and isinstance(next(iter(hand.values())), dict):
@@ -41,35 +54,53 @@ def read(text: str, game: HoldemGame) -> LoggedHand:
             f"the variant is {quoted(str(hand.get('variant')))}: hands of no-limit hold'em, NT, are reviewed"
         )
     stacks, blinds, antes = (_numbers(hand, key) for key in ("starting_stacks", "blinds_or_straddles", "antes"))
-    if len(stacks) == 2 and (len(blinds) != 2 or len(antes) != 2 or antes[0] != antes[1]):
-        raise TableError("blinds and antes of two players are needed, with one ante for both")
-    scale = scale_to(game, Stakes(stacks, (blinds[0], blinds[1]) if len(blinds) == 2 else (1.0, 1.0), *antes[:1]))
-    actions = hand.get("actions")
-    if not isinstance(actions, list) or not all(isinstance(each, str) for each in actions):
-        raise TableError("actions is no list of texts")
-    line, holes, board = _followed(actions, game, scale)
-    names = hand.get("players", [])
-    known = isinstance(names, list) and len(names) == 2 and all(isinstance(name, str) for name in names)
-    number = hand.get("hand", 0)
-    return finished_hand(
-        game, line, holes, board, number=number if isinstance(number, int) else 0, names=names if known else ()
+    if len(stacks) != _PAIR:
+        raise TableError(f"a hand of {len(stacks)} players: hands of two are reviewed")
+    if len(blinds) != _PAIR or len(antes) != _PAIR:
+        raise TableError("blinds and antes of two players are needed")
+    small, big = blinds
+    moves, holes, board = _moves(hand.get("actions"))
+    names, number = hand.get("players", []), hand.get("hand", 0)
+    won = _numbers(hand, "winnings") if "winnings" in hand else []
+    known = isinstance(names, list) and len(names) == _PAIR and all(isinstance(name, str) for name in names)
+    found = checked_hand(
+        HandRecord(
+            (names[0], names[1]) if known else ROLES,
+            Posted(
+                (stacks[0], stacks[1]),
+                (min(small, big), big),
+                (antes[0], antes[1]),
+                small if small > big else Decimal(0),
+            ),
+            moves,
+            holes,
+            board,
+            number if isinstance(number, int) else 0,
+            str(hand.get("currency_symbol", "")),
+            "tournament" in hand or "event" in hand,
+            Result(collected=(won[0], won[1]) if len(won) == _PAIR and any(won) else None),
+        )
     )
+    _check_stacks(hand, stacks, found)
+    return found
 
 
-def _numbers(hand: dict[str, Any], key: str) -> list[float]:
+def _numbers(hand: dict[str, Any], key: str) -> list[Decimal]:
     found = hand.get(key)
     if not isinstance(found, list) or not found:
         raise TableError(f"{key} is missing: a list of numbers is needed")
-    if not all(isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < 1e12 for one in found):
+    kinds = all(isinstance(one, int | Decimal) and not isinstance(one, bool) for one in found)
+    numbers = [Decimal(one) for one in found] if kinds else []
+    if not kinds or not all(one.is_finite() and 0 <= one <= MOST for one in numbers):
         raise TableError(f"{key} is {quoted(str(found))}: numbers from 0 to 10^12 are needed")
-    return [float(one) for one in found]
+    return numbers
 
 
-def _followed(actions: list[str], game: HoldemGame, scale: float) -> tuple[list[str], tuple[str, str], str]:
-    """Return the betting, the hands by position and the board from a hand's actions."""
-    rules = real_rules(game)
-    state: BettingState | int = rules.start()
-    line, holes, board = list[str](), ["", ""], ""
+def _moves(actions: Any) -> tuple[list[tuple[int, str, Decimal]], tuple[str, str], str]:
+    """Return the moves of a `HandRecord`, the hands by position and the board from a hand's actions."""
+    if not isinstance(actions, list) or not all(isinstance(each, str) for each in actions):
+        raise TableError("actions is no list of texts")
+    moves, holes, board = list[tuple[int, str, Decimal]](), ["", ""], ""
     for text in actions:
         move = _MOVE.fullmatch(text.partition("#")[0].strip())
         if move is None:
@@ -82,23 +113,30 @@ def _followed(actions: list[str], game: HoldemGame, scale: float) -> tuple[list[
             holes[who] = cards
         if move["board"]:
             board += move["board"]
-        if move["what"] and not move["what"].startswith("sm"):
-            if not isinstance(state, BettingState) or state.player != who:
-                raise TableError(f"{quoted(text)}: it is not the turn of p{who + 1}")
-            action = {"f": "f", "cc": "c"}.get(move["what"], "")
-            if not action:
-                target = state.put_in_before + round(_chips(move["chips"]) * scale, 3)
-                action = f"r{amount_text(target)}"
-            state = apply_action(rules, state, action, quoted(text))
-            line.append(action)
-    return line, (holes[0], holes[1]), board
+        if move["chips"]:
+            moves.append((who, "to", _chips(move["chips"])))
+        elif move["what"] in ("f", "cc"):
+            moves.append((who, move["what"][0], Decimal(0)))
+    return moves, (holes[0], holes[1]), board
 
 
-def _chips(text: str) -> float:
+def _chips(text: str) -> Decimal:
     try:
-        return float(text)
-    except ValueError:
+        return Decimal(text)
+    except ArithmeticError:
         raise TableError(f"{quoted(text)} is no number of chips") from None
+
+
+def _check_stacks(hand: dict[str, Any], stacks: list[Decimal], found: CheckedHand) -> None:
+    """Raise `TableError` if the loser's final stack, from which no rake is taken, differs from the rules'."""
+    if "finishing_stacks" not in hand or found.hand.chips is None:
+        return
+    after, stakes = _numbers(hand, "finishing_stacks"), found.stakes
+    won = [(sign * (found.hand.chips[0] + stakes.offset)) / stakes.unit for sign in (1, -1)]
+    for position, (before, left) in enumerate(zip(stacks, after, strict=False)):
+        lost = float(before - left)
+        if won[position] < 0 and abs(lost + won[position]) > 1e-6:
+            raise TableError(f"p{position + 1} loses {lost:g} in the file, and {-won[position]:g} by the rules")
 
 
 FORMAT = HandFormat("PHH", lambda line: _KEY.match(line) is not None, pieces, read)

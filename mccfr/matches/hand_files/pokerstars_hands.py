@@ -1,127 +1,24 @@
-"""Reads and writes hands in PokerStars' text format, which hand trackers import.
+"""Writes hands in PokerStars' text format, which hand trackers import.
 
-Heads-up no-limit hold'em with one board. Written hands show the cards of the first player and those shown down;
-chips are written as dollars.
+Written hands show the cards of the first player and those shown down; chips are written as dollars.
 """
 
 import hashlib
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingState, amount_text
 from mccfr.games.full_betting import real_rules
-from mccfr.games.translation import actions_of, apply_action
-from mccfr.matches.acpc import TableError, follow_actions, quoted, won_chips
+from mccfr.games.translation import actions_of
+from mccfr.matches.acpc import follow_actions, won_chips
 from mccfr.matches.acpc_log import LoggedHand
-from mccfr.matches.hand_files.format_base import ROLES, HandFormat, Lines, Stakes, begun_by, finished_hand, scale_to
+from mccfr.matches.hand_files.format_base import ROLES, finished_hand
 from mccfr.matches.phh_format import Hand
 
 TABLE = "\nTable 'mccfr' 2-max"
 """Second line of written hands; it marks files of this program, which may be overwritten."""
-_CHIPS = r"[$€£]?([0-9][0-9,]*(?:\.[0-9]+)?)"
-_HEAD = re.compile(rf"PokerStars .*Hold'em No Limit.*?\({_CHIPS}/{_CHIPS}")
-_SEAT = re.compile(rf"Seat (\d+): (.{{1,80}}) \({_CHIPS} in chips")
-_BUTTON = re.compile(r"Table .* Seat #(\d+) is the button")
-_POST = re.compile(rf"posts (small blind|big blind|the ante) {_CHIPS}")
-_DEALT = re.compile(r"Dealt to (.{1,80}) \[(\w\w) (\w\w)\]")
-_ACT = re.compile(rf"(folds|checks|calls|bets|raises)(?: {_CHIPS})?(?: to {_CHIPS})?(?: and is all-in)?(?: \[.*\])?")
-_SHOWS = re.compile(r"(?:shows|mucked|showed) \[(\w\w) (\w\w)\]")
-_STREET = re.compile(r"\*\*\* (FLOP|TURN|RIVER) \*\*\* (?:\[[\w ]*\] )?\[([\w ]+)\]")
 _STREETS = ("Flop", "Turn", "River")
-
-
-def _begins(line: str) -> bool:
-    return line.startswith(("PokerStars Hand #", "PokerStars Game #", "PokerStars Zoom Hand #", "PokerStars Home Game"))
-
-
-def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
-    """Yield the text of each hand, from its heading line to the next."""
-    return begun_by(lines, _begins)
-
-
-class _Seats(NamedTuple):
-    """Names and stakes by position, the big blind's first."""
-
-    names: tuple[str, str]
-    stakes: Stakes
-
-
-def read(text: str, game: HoldemGame) -> LoggedHand:
-    """Parse a hand in chips of `game`; rake is ignored, chips follow from betting and cards."""
-    lines = text.split("\n")
-    seats = _read_seats(lines)
-    scale = scale_to(game, seats.stakes)
-    rules = real_rules(game)
-    state: BettingState | int = rules.start()
-    actions, holes, board = list[str](), ["", ""], ""
-    for line in map(str.strip, lines):
-        if line.startswith("*** SUMMARY"):
-            break
-        if "*** FIRST" in line:
-            raise TableError("the hand was run twice: one board is reviewed")
-        if dealt := _STREET.match(line):
-            board += dealt[2].replace(" ", "")
-        if hole := _DEALT.fullmatch(line):
-            if hole[1] in seats.names:
-                holes[seats.names.index(hole[1])] = hole[2] + hole[3]
-            continue
-        who = next((each for each in (0, 1) if line.startswith(f"{seats.names[each]}: ")), None)
-        if who is None:
-            continue
-        said = line[len(seats.names[who]) + 2 :]
-        if showed := _SHOWS.match(said):
-            holes[who] = showed[1] + showed[2]
-        elif act := _ACT.fullmatch(said):
-            if not isinstance(state, BettingState) or state.player != who:
-                raise TableError(f"{quoted(line)}: it is not this player's turn")
-            actions.append(_action(act, state, scale))
-            state = apply_action(rules, state, actions[-1], quoted(line))
-    for line in lines:
-        found = _SHOWS.search(line) if line.startswith("Seat ") else None
-        who = next((each for each in (0, 1) if f": {seats.names[each]} " in line), None)
-        if found and who is not None and not holes[who]:
-            holes[who] = found[1] + found[2]
-    return finished_hand(game, actions, (holes[0], holes[1]), board, names=seats.names)
-
-
-def _read_seats(lines: Sequence[str]) -> _Seats:
-    head = _HEAD.match(lines[0].strip("\ufeff"))
-    if head is None:
-        raise TableError(f"{quoted(lines[0])} names no hand of no-limit hold'em with its blinds")
-    before = lines[: next((n for n, line in enumerate(lines) if line.startswith("*** HOLE")), len(lines))]
-    seats = {found[1]: (found[2], _number(found[3])) for found in map(_SEAT.match, before) if found}
-    button = next((found[1] for found in map(_BUTTON.match, before) if found), "")
-    if len(seats) != 2:
-        raise TableError(f"a hand of {len(seats)} players: hands of two are reviewed")
-    if button not in seats:
-        raise TableError("no player sits at the button's seat: hands of two players are reviewed")
-    order = sorted(seats, key=lambda seat: seat == button)
-    names = seats[order[0]][0], seats[order[1]][0]
-    posted = [found for line in before if (found := _POST.search(line))]
-    ante = next((_number(each[2]) for each in posted if each[1] == "the ante"), 0.0)
-    return _Seats(names, Stakes([seats[seat][1] for seat in order], (_number(head[1]), _number(head[2])), ante))
-
-
-def _action(found: re.Match[str], state: BettingState, scale: float) -> str:
-    if found[1] in ("folds", "checks", "calls"):
-        return "f" if found[1] == "folds" else "c"
-    chips = found[3] if found[1] == "raises" else found[2]
-    if chips is None:
-        raise TableError(f"{quoted(found[0])} does not say to what amount")
-    return f"r{amount_text(state.put_in_before + round(_number(chips) * scale, 3))}"
-
-
-def _number(text: str) -> float:
-    found = float(text.replace(",", ""))
-    if found > 1e12:
-        raise TableError(f"{quoted(text)} is more than anybody has: at most 10^12 are read")
-    return found
-
-
-# --- writing ---
 
 
 def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
@@ -130,7 +27,7 @@ def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     Raises `ValueError` if the betting is illegal or the board too short.
     """
     first, second = ("" if "?" in cards else cards for cards in hand.hole)
-    checked = finished_hand(game, actions_of(hand.line), (first, second), hand.board, names=hand.names)
+    checked = finished_hand(real_rules(game), actions_of(hand.line), (first, second), hand.board, names=hand.names)
     names, played = checked.names, follow_actions(real_rules(game), actions_of(hand.line))
     number = int.from_bytes(hashlib.sha256(f"{when}{checked.text()}".encode()).digest()[:5], "big")
     small, big = map(_dollars, game.blinds)
@@ -223,6 +120,3 @@ def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
     """Return the hands of a match, one minute apart, with the first player of the first hand as hero."""
     hero = (hands[0].names or ROLES)[0] if hands else ""
     return "".join(hand_text(hand, game, began + timedelta(minutes=n), hero) for n, hand in enumerate(hands))
-
-
-FORMAT = HandFormat("PokerStars' text", lambda line: line.startswith("PokerStars "), pieces, read)

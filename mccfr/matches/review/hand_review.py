@@ -1,9 +1,10 @@
 """Review of a played hand: each decision's EV loss by a policy, and the hand's luck-adjusted chips.
 
-The line is followed in the policy's tree as at a table (`mccfr.games.translation`). A bet outside the tree is
-followed by its likeliest translation. The reviewed decision's own bet uses all translations with their
-probabilities. Both ranges follow the policy by Bayes' rule; an action that the policy never takes leaves the range
-unchanged.
+The line is followed in the policy's tree as at a table (`mccfr.games.translation`), by the real pot. A bet outside the
+tree is followed by its likeliest translation. From the flop on no decision is judged on another line than the real one:
+a street with a bet outside the tree, in that line or before, is solved again with the real stacks, pot and bets
+(`mccfr.play.resolving.solved_street`). Both ranges follow the policy, then the solutions, by Bayes' rule. An action
+that is never taken leaves the range unchanged.
 """
 
 from collections.abc import Sequence
@@ -12,27 +13,31 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cards.card_index import Board, Deal
-from mccfr.games.betting import BettingState
-from mccfr.games.line_lookup import LineReading, taken_for
+from mccfr.cards.card_index import Deal
+from mccfr.games.betting import BettingRules, BettingState, amount_text
+from mccfr.games.holdem_betting import BUTTON
+from mccfr.games.line_lookup import NOWHERE, LineReading, taken_for
 from mccfr.games.translation import Translation, real_betting
-from mccfr.matches.acpc import BettingResult, follow_line
+from mccfr.matches.acpc import follow_line
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.aivat import Aivat
 from mccfr.matches.equity_heuristic import EquityHeuristic
+from mccfr.matches.hand_files.format_base import CheckedHand, Stakes
 from mccfr.matches.review.action_costs import DecisionCosts
-from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import Settings
-from mccfr.play.resolving.observer_ranges import nearest_action
-from mccfr.play.resolving.resolving_table import Resolver
+from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
 from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.trees.betting_lines import line_text
 
 Floats = npt.NDArray[np.float64]
-POTS = ("limped", "raised", "3-bet", "4-bet", "5-bet or more")
-"""Names of pots by the number of raises before the flop."""
-_CERTAIN = 1 - 1e-9
+POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more")
+"""Names of pots: by the first action, then by the number of raises before the flop."""
+RESOLVED = ("flop", "turn", "river")
+"""Streets from which every decision may be solved again."""
+IN_TREE, MAPPED, SOLVED = "in the tree", "mapped", "solved again"
+"""How a decision is judged."""
+_LEAST_SHARE = 1e-6  # weight of the real hand, in the largest of its range, where the policy would not hold it
+_SAME = 1e-9  # tolerance between stakes, in big blinds
 
 
 class ReviewedDecision(NamedTuple):
@@ -40,7 +45,7 @@ class ReviewedDecision(NamedTuple):
 
     player, position   name of the player, and 0 for the big blind, 1 for the button
     street             0 before the flop
-    line, hand, board  known to the player at that time
+    line, hand, board  known to the player at that time; the line in chips of the hand
     action             taken
     """
 
@@ -55,22 +60,25 @@ class ReviewedDecision(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The policy's judgement of a decision, in chips of the real betting.
+    """The judgement of a decision, in chips of the hand.
 
-    taken_for    the line's and action's translation into the policy's tree; "" if the tree contains both
-    probability  of the policy to take the action, or its translation
-    best         action with the highest EV
-    cost_chips   EV loss against it; estimates may be below 0
-    ci95_chips   95 % interval; None if there is none
-    resolved     the rest of the hand was re-solved for it
+    how          one of `IN_TREE`, `MAPPED` and `SOLVED`
+    taken_for    the line's and action's translation if it is mapped; else ""
+    tree_line    the line's translation, if the tree has a decision there; else ""
+    probability  of taking the action, by the policy or the solution
+    did, best    the action taken and the one with the highest EV, in words
+    cost_chips   EV loss against that one; estimates may be below 0
+    ci95_chips   95 % interval; None if the cost is exact
     """
 
+    how: str
     taken_for: str
+    tree_line: str
     probability: float
+    did: str
     best: str
     cost_chips: float
     ci95_chips: tuple[float, float] | None
-    resolved: bool = False
 
 
 class ReviewedHand(NamedTuple):
@@ -79,7 +87,7 @@ class ReviewedHand(NamedTuple):
     decisions    with a known EV loss
     unknown      number of other decisions: hidden hands, or no decision in the tree
     pot          one of `POTS`
-    won_chips    by position 0; None if unknown
+    won_chips    by position 0, before rake; None if unknown
     aivat_chips  the same adjusted for luck by AIVAT; None unless all cards are known
     """
 
@@ -90,33 +98,29 @@ class ReviewedHand(NamedTuple):
     aivat_chips: float | None
 
 
-class _LinePosition:
-    """A hand's translation into the tree, and both players' ranges [2, H] there."""
+class _Step(NamedTuple):
+    """One action of a hand, mapped into the tree.
 
-    def __init__(self, source: Behaviour, betting: Translation) -> None:
-        self._source, self._betting = source, betting
-        self._dealing = source.game.cards.at_table()
-        self.reading = LineReading(0, 1.0)
-        self.reach = self._dealing.reach.astype(np.float64)
+    reading  before the action
+    column   number of the tree's action; None if the tree has no decision, or no such kind of action
+    exact    the tree has this very action, and had all actions before
+    """
 
-    def rows(self, state: BettingState, board: Board) -> Floats:
-        """Return [H, A] action probabilities of the player to act at the current node."""
-        buckets = self._dealing.bucket_row(state.street, state.player, board)
-        return self._source.rows(self.reading.node, buckets)[0]
-
-    def follow(self, state: BettingState, action: str, board: Board) -> None:
-        """Apply an action to the translation and the range."""
-        likeliest = max(self._betting.outcomes(self.reading, state, action), key=lambda one: one.probability)
-        if self._betting.decides(self.reading):
-            column = taken_for(self._source.game.tree, self.reading.node, action, likeliest)
-            reach = self.reach[state.player] * self.rows(state, board)[:, column]
-            if reach.any():
-                self.reach[state.player] = reach
-        self.reading = likeliest._replace(probability=1.0)
+    reading: LineReading
+    column: int | None
+    exact: bool
 
 
 class Reviewer:
-    """Reviews hands of full-deck no-limit hold'em by a policy."""
+    """Reviews hands of full-deck no-limit hold'em by a policy.
+
+    source         the policy
+    betting        its mapping of real bets
+    dealing        its cards
+    costs          EV losses at decisions of its tree
+    heuristic      for AIVAT
+    resolved_from  first street of which every decision is solved again
+    """
 
     def __init__(self, side: Profile, source: Behaviour, boards: int, resolve: str | None = None) -> None:
         """Prepare the review.
@@ -124,126 +128,225 @@ class Reviewer:
         side     the policy loaded in full, for AIVAT's values
         source   the same policy, for its rows
         boards   as in `DecisionCosts`
-        resolve  "turn" or "river": from there on each decision is judged by re-solving the rest of the hand with the
-                 policy's ranges; None: by the policy itself
+        resolve  one of `RESOLVED`: from there on every decision is judged by solving its street again; None: only
+                 where the tree lacks the line
 
         Raises `ValueError` for another game.
         """
         betting = real_betting(source.game)
         if not isinstance(betting, Translation) or source.game.cards.boards is not None:
             raise ValueError(f"{source.game.name} is not whole no-limit hold'em, whose hands are reviewed")
-        self._source, self._betting, self._dealing = source, betting, source.game.cards.at_table()
-        self._costs = DecisionCosts(source, self._dealing, boards)
-        self._heuristic = EquityHeuristic(side, self._dealing)
-        self._aivat = Aivat(self._dealing, betting, self._heuristic)
-        self._resolver = None
-        if resolve is not None:
-            self._resolver = Resolver(Seat(source), Settings(resolve, "unsafe"))
+        self.source, self.betting, self.dealing = source, betting, source.game.cards.at_table()
+        self.costs = DecisionCosts(source, self.dealing, boards)
+        self.heuristic = EquityHeuristic(side, self.dealing)
+        self.resolved_from = len(RESOLVED) + 1 if resolve is None else 1 + RESOLVED.index(resolve)
 
-    def review(self, hand: LoggedHand, number: int) -> ReviewedHand:
+    def review(self, checked: CheckedHand, number: int) -> ReviewedHand:
         """Review a hand from `mccfr.matches.hand_files`; `number` seeds the draws of AIVAT's values."""
-        game = follow_line(self._betting.rules, hand.betting)
+        hand, stakes = checked
+        return _HandReview(self, hand, stakes).reviewed(number)
+
+
+class _HandReview:
+    """The review of one hand."""
+
+    def __init__(self, by: Reviewer, hand: LoggedHand, stakes: Stakes) -> None:
+        self._by, self._hand, self._stakes = by, hand, stakes
+        self._source, self._dealing = by.source, by.dealing
+        self._betting = (
+            by.betting if _stakes(stakes.rules) == _stakes(by.betting.rules) else by.betting.with_stakes(stakes.rules)
+        )
+        self._game = follow_line(stakes.rules, hand.betting)
         texts = ["", *("".join(hand.board[: street + 1]) for street in range(len(hand.board)))]
-        boards = [self._dealing.read_board(street, text or None) for street, text in enumerate(texts)]
-        trail, decisions, unknown, line = _LinePosition(self._source, self._betting), list[ReviewedDecision](), 0, ""
-        for state, action in zip(game.states, game.actions, strict=True):
-            line += "/" * (state.street - line.count("/"))
-            board = boards[state.street]
-            found = None
-            if hand.holes[state.player]:
-                found = self._decision(trail, line, state, action, board, hand.holes[state.player])
-            if found is None:
-                unknown += 1
+        self._boards = [self._dealing.read_board(street, text or None) for street, text in enumerate(texts)]
+        self._texts = texts
+        self._held = [int(self._dealing.find_hands(hole)[0]) if hole else None for hole in hand.holes]
+        self._steps = self._mapped()
+        self._reach = self._dealing.reach.astype(np.float64)
+
+    def reviewed(self, number: int) -> ReviewedHand:
+        """Return the result; see `Reviewer.review`."""
+        game, hand, solved_from = self._game, self._hand, self._solved_from()
+        verdicts = list[Verdict | None]()
+        for street in range(len(self._boards)):
+            here = [n for n, state in enumerate(game.states) if state.street == street]
+            if self._held == [None, None]:  # nobody's cards are known
+                verdicts += [None] * len(here)
+            elif street >= solved_from and here:
+                verdicts += self._solved(here)
             else:
-                who, hole = state.player, hand.holes[state.player]
-                known = line, hole, texts[state.street]
-                decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, action, found))
-            if action != "f":
-                trail.follow(state, action, board)
+                verdicts += [self._in_tree(each) for each in here]
+        decisions, line = list[ReviewedDecision](), ""
+        for state, action, verdict in zip(game.states, game.actions, verdicts, strict=True):
+            line += "/" * (state.street - line.count("/"))
+            if verdict is not None:
+                who = state.player
+                known = line, hand.holes[who], self._texts[state.street]
+                decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, action, verdict))
             line += action
         raises = sum(
             action[0] == "r" for state, action in zip(game.states, game.actions, strict=True) if not state.street
         )
-        won = None if hand.chips is None else hand.chips[0]
+        pot = POTS[0] if game.actions[0] == "f" else POTS[1 + min(raises, len(POTS) - 2)]
+        offset = self._stakes.offset
+        won = None if hand.chips is None else hand.chips[0] + offset
+        aivat = self._without_luck(number)
         return ReviewedHand(
-            decisions, unknown, POTS[min(raises, len(POTS) - 1)], won, self._without_luck(hand, game, boards, number)
+            decisions, len(game.states) - len(decisions), pot, won, None if aivat is None else aivat + offset
         )
 
-    def _decision(
-        self, trail: _LinePosition, line: str, state: BettingState, action: str, board: Board, hole: str
-    ) -> Verdict | None:
-        """Return the verdict on a decision, or None if the policy has none."""
-        hand = int(self._dealing.find_hands(hole)[0])
-        if self._resolver is not None and state.street >= self._resolver.street:
-            return self._resolved(trail, state, action, board, hand)
-        if not self._betting.decides(trail.reading):
+    def _mapped(self) -> list[_Step]:
+        """Return the actions mapped into the tree, each to its likeliest translation.
+
+        If that is of another kind, such as a raise for a limp that the tree lacks, the line leaves the tree.
+        """
+        tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
+        reading, exact, found = LineReading(0, 1.0), _same_stakes(rules, self._by.betting.rules), list[_Step]()
+        if rules.first_player[0] != BUTTON:
+            reading = self._straddled(rules)
+        for state, action in zip(self._game.states, self._game.actions, strict=True):
+            decides, column = betting.decides(reading), None
+            at, after = reading, reading
+            if decides and int(tree.arrays.block[reading.node]) == 2 * state.street + state.player:
+                labels = [tree.label[child] for child in tree.children(reading.node)]
+                if action != "f" or action in labels:
+                    after = max(betting.outcomes(reading, state, action), key=lambda one: one.probability)
+                    column = taken_for(tree, reading.node, action, after)
+                    exact = exact and betting.is_exact(reading.node, after, state, action)
+                    if action != "f" and (action == "c") != (labels[column] == "c"):
+                        after, column = LineReading(NOWHERE, 1.0), None
+            elif not decides:
+                after = betting.outcomes(reading, state, action)[0]
+            exact = exact and column is not None
+            found.append(_Step(at, column, exact))
+            reading = after._replace(probability=1.0)
+        return found
+
+    def _straddled(self, rules: BettingRules) -> LineReading:
+        """Return the likeliest translation of the button's straddle, a raise made without seeing the cards."""
+        put_in = rules.put_in[1 - BUTTON]
+        state = rules.start()._replace(put_in=(put_in, put_in), player=BUTTON)
+        found = self._betting.outcomes(LineReading(0, 1.0), state, f"r{amount_text(rules.put_in[BUTTON])}")
+        return max(found, key=lambda one: one.probability)._replace(probability=1.0)
+
+    def _solved_from(self) -> int:
+        """Return the first street that is solved again."""
+        inexact = [
+            max(1, state.street) for state, step in zip(self._game.states, self._steps, strict=True) if not step.exact
+        ]
+        return min([self._by.resolved_from, *inexact])
+
+    def _in_tree(self, place: int) -> Verdict | None:
+        """Return the policy's verdict on a decision, or None if it has none; then update the range."""
+        state, step = self._game.states[place], self._steps[place]
+        if step.column is None:
             return None
-        tree, node = self._source.game.tree, trail.reading.node
-        labels = [tree.label[child] for child in tree.children(node)]
-        if action == "f" and action not in labels:
-            return None  # the tree translated the bet to a check, so it has no fold here
-        level = float(tree.put_in[node].max())  # type: ignore[index]
-        found = self._costs.costs(node, board, hand, self._other(trail, state, board))
+        board, held = self._boards[state.street], self._held[state.player]
+        buckets = self._dealing.bucket_row(state.street, state.player, board)
+        rows = self._source.rows(step.reading.node, buckets)[0]
+        found = None if held is None else self._verdict(place, held, rows[held])
+        reach = self._reach[state.player] * rows[:, step.column]
+        if self._game.actions[place] != "f" and reach.any():
+            self._reach[state.player] = reach
+        return found
+
+    def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
+        """Return the verdict on a decision of the tree; `row` has the policy's probabilities of the real hand."""
+        state, action, step = self._game.states[place], self._game.actions[place], self._steps[place]
+        tree, node, column = self._source.game.tree, step.reading.node, step.column
+        assert column is not None
+        live = self._dealing.live(state.street, self._boards[state.street])
+        other = np.where(live, self._reach[1 - state.player], 0.0)
+        found = self._by.costs.costs(
+            node, self._boards[state.street], held, other if other.any() else live.astype(np.float64)
+        )
         if found is None:
             return None
-        scale = state.to_call / level
-        outcomes = self._betting.outcomes(trail.reading, state, action)
-        columns = [(taken_for(tree, node, action, each), each.probability) for each in outcomes]
-        cost = sum(share * found.cost[column] for column, share in columns)
-        ends = None if found.ci95 is None else scale * sum(share * found.ci95[column] for column, share in columns)
-        row = trail.rows(state, board)[hand]
-        real = self._betting.real_actions(trail.reading, state)
-        known = line_text(tree, node) == line and action in labels
-        there = "" if known else self._taken_for(node, labels, columns)
+        scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
+        label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
+        real = self._betting.real_actions(step.reading, state)
+        # Against an all-in, the tree's raises are calls too.
+        same = [each for each in range(len(real)) if each == column or real[each] == action]
+        column, best = min(same, key=lambda each: float(found.cost[each])), int(found.cost.argmin())
+        ends = None if found.ci95 is None else scale * found.ci95[column]
         return Verdict(
-            there,
-            float(sum(share * row[column] for column, share in columns)),
-            real[int(found.cost.argmin())],
-            float(scale * cost),
+            IN_TREE if step.exact else MAPPED,
+            "" if step.exact else f"{label} after {line!r}",
+            line,
+            float(row[same].sum()),
+            self._words(state, action),
+            self._words(state, action if best in same else real[best]),
+            float(scale * found.cost[column]),
             None if ends is None else (float(ends[0]), float(ends[1])),
         )
 
-    def _other(self, trail: _LinePosition, state: BettingState, board: Board) -> Floats:
-        """Return [H] weights of the opponent's possible hands; all of them if the range is empty."""
-        live = self._dealing.live(state.street, board)
-        other = np.where(live, trail.reach[1 - state.player], 0.0)
-        return other if other.any() else live.astype(np.float64)
+    def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
+        """Return the verdicts on a street's decisions by solving it again; then take over the ranges."""
+        states = [self._game.states[place] for place in places]
+        actions = [self._game.actions[place] for place in places]
+        board = self._boards[states[0].street]
+        live = self._dealing.live(states[0].street, board)
+        ranges = np.where(live, self._reach, 0.0)
+        for own, held in zip(ranges, self._held, strict=True):
+            own[:] = own if own.any() else live
+            if held is not None:
+                own[held] = max(own[held], own.max() * _LEAST_SHARE)
+        solved = SolvedStreet(
+            self._stakes.rules, list(zip(states, actions, strict=True)), board, ranges, self._source.game.cards
+        )
+        self._reach = solved.ranges
+        return [self._solved_verdict(solved, number, place) for number, place in enumerate(places)]
 
-    def _taken_for(self, node: int, labels: Sequence[str], columns: Sequence[tuple[int, float]]) -> str:
-        """Return the translation of an action as text."""
-        found = [labels[column] + ("" if share > _CERTAIN else f" ({share:.0%})") for column, share in columns]
-        return f"{' or '.join(found)} after {line_text(self._source.game.tree, node)!r}"
-
-    def _resolved(
-        self, trail: _LinePosition, state: BettingState, action: str, board: Board, hand: int
-    ) -> Verdict | None:
-        """Return the verdict by re-solving with both ranges; the player's real hand is added to its range."""
-        assert self._resolver is not None
-        ranges = np.zeros_like(trail.reach)
-        ranges[1 - state.player] = self._other(trail, state, board)
-        own = np.where(self._dealing.live(state.street, board), trail.reach[state.player], 0.0)
-        own[hand] = max(own[hand], own.max(initial=0.0) / 100, 1e-9)
-        ranges[state.player] = own / own.max()
-        spot = self._resolver.spot(state.player, state, board, ranges, "unsafe")
-        ranges = ranges * spot.weights
-        here = self._resolver.solved(state.player, spot, ranges, None, state, "unsafe")
-        values = here.values()
-        if values is None or np.isnan(values[:, hand]).any():
+    def _solved_verdict(self, solved: SolvedStreet, number: int, place: int) -> Verdict | None:
+        state, action, step = self._game.states[place], self._game.actions[place], self._steps[place]
+        held, labels = self._held[state.player], solved.actions[number]
+        if held is None or np.isnan(solved.values[number][:, held]).any():
             return None
-        worth = values[:, hand]
-        column = nearest_action(here.actions, action)
-        there = "" if here.actions[column] == action else f"{here.actions[column]} as the hand is solved"
-        probability = float(here.played()[column, hand])
-        cost = float(worth.max() - worth[column])
-        return Verdict(there, probability, here.actions[int(worth.argmax())], cost, None, resolved=True)
+        worth, column = solved.values[number][:, held], labels.index(action)
+        return Verdict(
+            SOLVED,
+            "",
+            "" if step.column is None else line_text(self._source.game.tree, step.reading.node),
+            float(solved.played[number][column, held]),
+            self._words(state, action),
+            self._words(state, labels[int(worth.argmax())]),
+            float(worth.max() - worth[column]),
+            None,
+        )
 
-    def _without_luck(self, hand: LoggedHand, game: BettingResult, boards: list[Board], number: int) -> float | None:
+    def _words(self, state: BettingState, action: str) -> str:
+        """Return an action in words, with amounts on the street in big blinds."""
+        if action == "f":
+            return "fold"
+        rules, big = self._stakes.rules, self._stakes.big_blind
+        target = state.to_call if action == "c" else float(action[1:])
+        if action == "c":
+            found = f"call {(target - state.put_in[state.player]) / big:.4g} BB" if state.facing else "check"
+        else:
+            verb = "raise to" if state.to_call > state.put_in_before else "bet"
+            found = f"{verb} {(target - state.put_in_before) / big:.4g} BB"
+        return found + ", all-in" * (target >= rules.stack and found != "check")
+
+    def _without_luck(self, number: int) -> float | None:
         """Return AIVAT's chips of position 0 with unknown strategies; None unless all cards are known."""
-        last = game.states[-1]
-        fixed, showdown = self._betting.settled(last, game.actions[-1])
-        if not all(hand.holes) or (showdown and len(boards) < self._dealing.streets):
+        game, heuristic = self._game, self._by.heuristic
+        fixed, showdown = self._betting.settled(game.states[-1], game.actions[-1])
+        first, second = self._held
+        if first is None or second is None or (showdown and len(self._boards) < self._dealing.streets):
             return None
-        first, second = (int(self._dealing.find_hands(hole)[0]) for hole in hand.holes)
-        self._heuristic.begin(0, number)
-        whole = PlayedHand(hand.betting, game.states, game.actions, fixed, showdown)
-        return float(sum(self._aivat.terms(Deal((first, second), tuple(boards)), whole, (None, None)).values()))
+        heuristic.begin(0, number, self._betting)
+        aivat = Aivat(self._dealing, self._betting, heuristic)
+        whole = PlayedHand(self._hand.betting, game.states, game.actions, fixed, showdown)
+        return float(sum(aivat.terms(Deal((first, second), tuple(self._boards)), whole, (None, None)).values()))
+
+
+def _stakes(rules: BettingRules) -> list[float]:
+    """Return blinds, antes, stack and the first player."""
+    return [*rules.put_in, rules.put_in_before, rules.stack, rules.first_player[0]]
+
+
+def _same_stakes(rules: BettingRules, own: BettingRules) -> bool:
+    """Return True if a hand's stakes are the policy's, counted in big blinds."""
+    (*ours, first), (*theirs, other) = _stakes(rules), _stakes(own)
+    pairs = zip(ours, theirs, strict=True)
+    return first == other and all(abs(a / rules.minimum_bet - b / own.minimum_bet) < _SAME for a, b in pairs)

@@ -6,6 +6,10 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +20,15 @@ from abstraction.kernels.compiling import working_seconds
 from mccfr.common.intervals import ratio95
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation.samples import SampleFile, play_left
-from mccfr.matches.acpc_log import LoggedHand
+from mccfr.games.holdem_betting import BUTTON
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
-from mccfr.matches.hand_files.format_base import ROLES
+from mccfr.matches.hand_files.format_base import ROLES, CheckedHand, Stakes
 from mccfr.matches.players import holdem_of, open_player
-from mccfr.matches.review.hand_review import POTS, ReviewedHand, Reviewer
+from mccfr.matches.review.hand_review import POTS, SOLVED, ReviewedDecision, ReviewedHand, Reviewer
 from mccfr.matches.socket_lines import FirstMessages
+from mccfr.policy import is_policy
 from mccfr.policy.strategy_profile import Behaviour, Profile
+from mccfr.runs.directory.run import is_run
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from storage.atomic_outputs import begins_with, check_output
@@ -31,8 +37,83 @@ from storage.json_files import parse_json
 
 STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
+NO_ICM = "costs are chips, not prize money (no ICM)"
+"""What a review says of tournaments."""
+_SAME = 1e-6  # tolerance between stakes, in big blinds
 _TOLD = 20
 """Number of rejected hands that are reported one by one."""
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """A policy that reviews hands; `depth` is its stack in big blinds."""
+
+    name: str
+    game: HoldemGame
+    side: Profile
+    source: Behaviour
+    boards: int
+    resolve: str | None
+
+    @property
+    def depth(self) -> float:
+        return float(self.game.stack / self.game.blinds[1])
+
+    @cached_property
+    def reviewer(self) -> Reviewer:
+        return Reviewer(self.side, self.source, self.boards, self.resolve)
+
+
+def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
+    """Return the policies of a name, or of a folder of policies and runs, by depth.
+
+    Raises `ValueError` for another game, or two policies of one depth.
+    """
+    path = Path(policy)
+    names = [policy]
+    if path.is_dir() and not (is_policy(path) or is_run(path)):
+        names = [str(each) for each in sorted(path.iterdir()) if is_policy(each) or is_run(each)] or names
+    found = list[_Judge]()
+    for name in names:
+        opened = open_player(name, programs=False)
+        side, game = opened.contender.side, holdem_of(opened.table)
+        assert side is not None
+        if game is None:
+            raise ValueError(f"{name} plays {side.game.name}: hands of whole no-limit hold'em are reviewed")
+        source: Behaviour = opened.contender.spec.policy  # type: ignore[attr-defined]
+        found.append(_Judge(name, game, side, source, boards, resolve))
+    found.sort(key=lambda judge: judge.depth)
+    for one, other in pairwise(found):
+        if one.depth == other.depth:
+            raise ValueError(f"{one.name} and {other.name} both have stacks of {one.depth:g} big blinds: keep one")
+    return found
+
+
+def _nearest(judges: Sequence[_Judge], depth: float) -> list[_Judge]:
+    """Return the policy of the nearest depth by ratio.
+
+    If the depth is between two policies', the nearest on the other side follows.
+    """
+    found = sorted(judges, key=lambda judge: abs(log(judge.depth / depth)))
+    beyond = [judge for judge in found if (judge.depth - depth) * (found[0].depth - depth) < 0]
+    return [found[0], *beyond[:1]]
+
+
+def _distance(stakes: Stakes, judge: _Judge) -> str:
+    """Return how a hand's stakes differ from a policy's, in big blinds; "" if they do not."""
+    rules, big = stakes.rules, stakes.big_blind
+    pairs = [("stack", stakes.depth, judge.depth)]
+    first = (rules.put_in[BUTTON] - rules.put_in_before) / big
+    pairs.append(
+        (
+            "straddle" if rules.first_player[0] != BUTTON else "small blind",
+            first,
+            judge.game.blinds[0] / judge.game.blinds[1],
+        )
+    )
+    pairs.append(("antes and dead blinds", 2 * rules.put_in_before / big, 2 * judge.game.ante / judge.game.blinds[1]))
+    told = [f"{what} {ours:.4g} for {theirs:.4g}" for what, ours, theirs in pairs if abs(ours - theirs) > _SAME]
+    return ", ".join(told)
 
 
 def review_hands(
@@ -48,7 +129,8 @@ def review_hands(
 ) -> dict[str, Any]:
     """Review hands in files and directories, and return the record of `mccfr review --json`.
 
-    policy   policy or run of whole no-limit hold'em
+    policy   policy or run of whole no-limit hold'em, or a folder of such. Each hand is judged by the one with the
+             nearest stack in big blinds, by ratio; between two of them, the other's verdicts are given beside
     resolve  as for `Reviewer`
     boards   as for `DecisionCosts`
     keep     file for reviewed hands, one JSON object per line; the same review resumes from it after a stop
@@ -61,16 +143,11 @@ def review_hands(
         check_output(keep, begins_with(_HEAD.encode()))
     with naming_phases(reporter or Silent()) as phases:
         phases.phase(f"reading {policy}")
-        opened = open_player(policy, programs=False)
-        side, game, spec = opened.contender.side, holdem_of(opened.table), opened.contender.spec
-        assert side is not None
-        if game is None:
-            raise ValueError(f"{policy} plays {side.game.name}: hands of whole no-limit hold'em are reviewed")
-        source: Behaviour = spec.policy  # type: ignore[attr-defined]
-        reviewer = Reviewer(side, source, boards, resolve)
+        judges = _judges(policy, boards, resolve)
         phases.phase("reading the hands")
-        found, refused = _hands(paths, game, phases)
-        what = {"policy": side.fingerprint() if keep is not None else "", "resolve": resolve, "boards": boards}
+        found, refused = _hands(paths, judges[-1].game, phases)
+        prints = {judge.name: judge.side.fingerprint() if keep is not None else "" for judge in judges}
+        what = {"policies": prints, "resolve": resolve, "boards": boards}
         began, before = working_seconds(), 0
         with closing(_Kept(keep, what, found)) as kept:
             kept.read(len(found))
@@ -80,7 +157,8 @@ def review_hands(
             def play(number: int) -> dict[str, Any]:
                 hand = found[number].hand
                 assert hand is not None
-                return _record(found[number].where, hand, reviewer.review(hand, number))
+                near = _nearest(judges, hand.stakes.depth)
+                return _record(found[number].where, hand, near, [each.reviewer.review(hand, number) for each in near])
 
             with naming_steps(phases):
                 play_left(play, left, len(found), workers, kept, kept.add, "hand")
@@ -89,19 +167,31 @@ def review_hands(
     record: dict[str, Any] = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(found)}
     record |= {"refused": sum(refused.values()), "reasons": dict(refused.most_common(_TOLD))}
     rate = (len(found) - before) / seconds if seconds > 0 and len(found) > before else None
-    return record | _summed(records, game, top) | {"seconds": round(seconds, 3), "hands_per_second": rate}
+    return record | _summed(records, top) | {"seconds": round(seconds, 3), "hands_per_second": rate}
 
 
-def _summed(records: Sequence[Mapping[str, Any]], game: HoldemGame, top: int) -> dict[str, Any]:
+def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
     """Return the totals over all hands, and the costliest decisions."""
     rows = [(each, record) for record in records for each in record["decisions"]]
-    worst = sorted(rows, key=lambda row: -row[0]["cost_chips"])[:top]
+    worst = sorted(rows, key=lambda row: -shown_cost(row[0]))[:top]
     return {
         "decisions": len(rows),
         "unknown": sum(record["unknown"] for record in records),
-        "players": _players(records, game.blinds[1]),
-        "worst": [{"where": record["where"], **row} for row, record in worst],
+        "tournament_hands": sum(record["tournament"] for record in records),
+        "players": _players(records),
+        "worst": [{**_beside(record), **row} for row, record in worst],
     }
+
+
+def _beside(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a hand's record says of each of its decisions."""
+    return {key: record[key] for key in ("where", "policy", "distance", "currency", "tournament")}
+
+
+def shown_cost(row: Mapping[str, Any]) -> float:
+    """Return a decision's cost in big blinds as it is shown: 0 where its interval contains 0."""
+    ends = row["ci95_bb"]
+    return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"])
 
 
 def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
@@ -116,80 +206,111 @@ def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[l
                 found.append(one)
     if not found:
         count = sum(refused.values())
-        raise ValueError(
-            f"none of {count:,} hands can be reviewed: give files of hands of two for this policy's stakes"
-        )
+        raise ValueError(f"none of {count:,} hands can be reviewed: give files of no-limit hold'em hands of two")
     if refused:
         phases.message(f"{sum(refused.values()):,} hands are passed over, {len(found):,} are reviewed")
     return found, refused
 
 
-def _record(where: str, hand: LoggedHand, reviewed: ReviewedHand) -> dict[str, Any]:
-    """Return the record of a reviewed hand."""
-    rows = []
-    for row in reviewed.decisions:
-        known = {key: value for key, value in row._asdict().items() if key != "verdict"} | row.verdict._asdict()
-        link = f"#line={row.line}" + (f"&board={row.board}" if row.board else "")
-        told = {"position": ROLES[row.position], "street": STREETS[row.street], "pot": reviewed.pot, "link": link}
-        rows.append(known | told)
+def _record(
+    where: str, checked: CheckedHand, judges: Sequence[_Judge], reviews: Sequence[ReviewedHand]
+) -> dict[str, Any]:
+    """Return the record of a reviewed hand; the first policy is the nearest."""
+    (hand, stakes), reviewed = checked, reviews[0]
+    rows = [_row(each, stakes, reviewed.pot) for each in reviewed.decisions]
+    for judge, review in zip(judges[1:], reviews[1:], strict=True):
+        others = {each.line: _row(each, stakes, review.pot) for each in review.decisions}
+        for row in rows:
+            if other := others.get(row["line"]):
+                told = {key: other[key] for key in ("how", "probability", "best", "cost_bb", "ci95_bb")}
+                row["other"] = {"policy": judge.name, "distance": _distance(stakes, judge), **told}
+    won, aivat = (
+        None if chips is None else chips / stakes.big_blind for chips in (reviewed.won_chips, reviewed.aivat_chips)
+    )
     return {
         "where": where,
         "names": list(hand.names),
+        "policy": judges[0].name,
+        "distance": _distance(stakes, judges[0]),
+        "depth_bb": stakes.depth,
+        "big_blind": stakes.big_blind / stakes.unit,
+        "currency": stakes.currency,
+        "tournament": stakes.tournament,
         "unknown": reviewed.unknown,
-        "won_chips": reviewed.won_chips,
-        "aivat_chips": reviewed.aivat_chips,
+        "won_bb": won,
+        "aivat_bb": aivat,
         "decisions": rows,
     }
 
 
-def _players(records: Sequence[Mapping[str, Any]], big_blind: float) -> dict[str, Any]:
-    """Return the cost of each player's decisions and the winnings, in mbb per hand."""
-    scale, found = 1000 / big_blind, dict[str, Any]()
+def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
+    """Return the record of a decision: costs in big blinds, and in the hand's own currency or chips."""
+    verdict, ends = row.verdict, row.verdict.ci95_chips
+    link = f"#line={verdict.tree_line}" + (f"&board={row.board}" if row.board else "")
+    return {
+        **{key: getattr(row, key) for key in ("player", "line", "hand", "board", "action")},
+        **{key: getattr(verdict, key) for key in ("how", "taken_for", "probability", "did", "best")},
+        **{"position": ROLES[row.position], "street": STREETS[row.street], "pot": pot},
+        "link": link if verdict.how != SOLVED or verdict.tree_line else "",
+        "cost_bb": verdict.cost_chips / stakes.big_blind,
+        "ci95_bb": None if ends is None else [end / stakes.big_blind for end in ends],
+        "cost": verdict.cost_chips / stakes.unit,
+        "other": None,
+    }
+
+
+def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the cost of each player's decisions and the winnings, in mbb per hand and in each currency."""
+    found = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
     for record in records:
         for position, name in enumerate(record["names"]):
             hands[name].append((record, position))
     for name, own in hands.items():
-        rows = [row for record, position in own for row in record["decisions"] if row["position"] == ROLES[position]]
-        costs = [
-            sum(row["cost_chips"] for row in record["decisions"] if row["position"] == ROLES[position])
-            for record, position in own
-        ]
+        each = [[row for row in record["decisions"] if row["position"] == ROLES[position]] for record, position in own]
+        rows = [row for some in each for row in some]
+        money = Counter[str]()
+        for (record, _), some in zip(own, each, strict=True):
+            if some:
+                money["tournament chips" if record["tournament"] else record["currency"] or "chips"] += sum(
+                    row["cost"] for row in some
+                )
         found[name] = {
             "hands": len(own),
             "decisions": len(rows),
-            **_mean("cost", costs, scale),
-            **_mean("won", [_signed(record["won_chips"], position) for record, position in own], scale),
-            **_mean("aivat", [_signed(record["aivat_chips"], position) for record, position in own], scale),
+            "cost": dict(money),
+            **_mean("cost", [sum(row["cost_bb"] for row in some) for some in each]),
+            **_mean("won", [_signed(record["won_bb"], position) for record, position in own]),
+            **_mean("aivat", [_signed(record["aivat_bb"], position) for record, position in own]),
             "by": {
-                key: _parts(rows, key, order, scale / len(own))
+                key: _parts(rows, key, order, 1000 / len(own))
                 for key, order in (("street", STREETS), ("position", ROLES), ("pot", POTS))
             },
         }
     return found
 
 
-def _signed(chips: float | None, position: int) -> float | None:
-    return None if chips is None else chips * (1 - 2 * position)
+def _signed(won: float | None, position: int) -> float | None:
+    return None if won is None else won * (1 - 2 * position)
 
 
-def _mean(title: str, values: Sequence[float | None], scale: float) -> dict[str, Any]:
-    """Return the mean per hand and its 95 % interval; None if a hand's value is unknown.
+def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
+    """Return the mean per hand and its 95 % interval in mbb, from big blinds.
 
-    The mean of the known hands would have a selection bias.
+    They are None if a hand's value is unknown, since the mean of the known hands would have a selection bias.
     """
     known = np.array([each for each in values if each is not None])
     if len(known) < len(values) or not len(known):
         return {f"{title}_mbb": None, f"{title}_ci95_mbb": None}
     mean, ends = (float(known[0]), None) if len(known) == 1 else ratio95(known, np.ones(len(known)))
-    return {f"{title}_mbb": mean * scale, f"{title}_ci95_mbb": None if ends is None else [end * scale for end in ends]}
+    return {f"{title}_mbb": 1000 * mean, f"{title}_ci95_mbb": None if ends is None else [1000 * end for end in ends]}
 
 
 def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], scale: float) -> dict[str, Any]:
     """Return the cost of the decisions of each kind, over all hands."""
     cost, count = defaultdict[str, float](float), Counter[str]()
     for row in rows:
-        cost[row[key]] += row["cost_chips"]
+        cost[row[key]] += row["cost_bb"]
         count[row[key]] += 1
     return {each: {"decisions": count[each], "cost_mbb": cost[each] * scale} for each in order if count[each]}
 
@@ -198,7 +319,8 @@ class _Kept(SampleFile):
     """Reviewed hands by number, and their optional file with one JSON object per line."""
 
     def __init__(self, path: Path | None, what: Mapping[str, Any], found: Sequence[FoundHand]) -> None:
-        digest = hashlib.sha256("\n".join(one.hand.text() for one in found if one.hand).encode()).hexdigest()
+        texts = [f"{one.hand.hand.text()} {one.hand.stakes.text()}" for one in found if one.hand]
+        digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         super().__init__(path, _HEAD.encode(), {**what, "hands": digest}, "another review")
         self.known = dict[int, dict[str, Any]]()
 
@@ -224,9 +346,16 @@ class _DecisionFields(msgspec.Struct):
     hand: str
     board: str
     line: str
-    action: str
+    link: str
+    how: str
+    taken_for: str
+    probability: float
+    did: str
     best: str
-    cost_chips: float
+    cost_bb: float
+    ci95_bb: tuple[float, float] | None
+    cost: float
+    other: dict[str, Any] | None
 
 
 class _HandFields(msgspec.Struct):
@@ -234,9 +363,13 @@ class _HandFields(msgspec.Struct):
 
     where: str
     names: tuple[str, str]
+    policy: str
+    distance: str
+    currency: str
+    tournament: bool
     unknown: int
-    won_chips: float | None
-    aivat_chips: float | None
+    won_bb: float | None
+    aivat_bb: float | None
     decisions: list[_DecisionFields]
 
 
@@ -256,13 +389,13 @@ def _records(path: Path, lines: bytes, count: int) -> dict[int, dict[str, Any]]:
     return known
 
 
-def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
-    """Return the hands that `review_hands` kept in a file, so far.
+def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], str]:
+    """Return the hands that `review_hands` kept in a file so far, and the name of a policy.
 
-    source  the policy or run's strategy used for the review
+    source  that policy, or the run's strategy used for the review
 
     Raises `FileNotFoundError`, `UnreadableError` if the system cannot read the file, and `ValueError` for another file
-    or a review by another policy.
+    or a review by other policies.
     """
     with reading(path):
         head, _, lines = path.read_bytes().partition(b"\n")
@@ -270,10 +403,15 @@ def read_review(path: Path, source: Behaviour) -> list[dict[str, Any]]:
         raise ValueError(f"{path} holds no review: give the FILE of mccfr review --keep FILE")
     side = source if isinstance(source, Profile) else Profile(source.game, source.strategy())  # type: ignore[attr-defined]
     stated = parse_json(head[len(_HEAD) :], f"the first line of {path}")
-    if not isinstance(stated, dict) or stated.get("policy") != side.fingerprint():
+    policies = stated.get("policies") if isinstance(stated, dict) else None
+    own = side.fingerprint()
+    name = (
+        next((each for each, print_ in policies.items() if print_ == own), None) if isinstance(policies, dict) else None
+    )
+    if name is None:
         raise ValueError(f"{path} is a review by another policy: look at that one")
     known = _records(path, lines[: lines.rfind(b"\n") + 1], sys.maxsize)
-    return [known[number] for number in sorted(known)]
+    return [known[number] for number in sorted(known)], name
 
 
 def review_text(record: Mapping[str, Any]) -> str:
@@ -282,24 +420,34 @@ def review_text(record: Mapping[str, Any]) -> str:
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"
     ]
+    if record["tournament_hands"]:
+        found.append(f"{record['tournament_hands']:,} hands are of tournaments: {NO_ICM}")
     for name, own in record["players"].items():
         found.append(f"\n{name}, {own['hands']:,} hands, {own['decisions']:,} decisions, mbb a hand")
         for title, key in (("decisions cost", "cost"), ("won", "won"), ("won by AIVAT", "aivat")):
-            if own[f"{key}_mbb"] is not None:
+            if own[f"{key}_mbb"] is not None and (own["decisions"] or key != "cost"):
                 ends = own[f"{key}_ci95_mbb"]
                 text = "" if ends is None else f" (95 %: {ends[0]:+.5g} to {ends[1]:+.5g})"
                 found.append(f"  {title:16} {own[f'{key}_mbb']:+10.5g}{text}")
+        for currency, cost in own["cost"].items():
+            found.append(f"  {'cost in ' + currency:16} {cost:10.5g}")
         for kinds in own["by"].values():
             for kind, part in kinds.items():
                 found.append(f"  {kind:16} {part['cost_mbb']:10.5g}  {part['decisions']:,} decisions")
     if record["worst"]:
-        found.append("\ncost in chips; hand, board, line, what was done and what wins most")
-    for row in record["worst"]:
-        ends = row["ci95_chips"]
-        sure = "" if ends is None else f" ({ends[0]:.5g} to {ends[1]:.5g})"
-        taken = f", taken for {row['taken_for']}" if row["taken_for"] else ""
-        found.append(
-            f"{row['cost_chips']:.5g}{sure}  {row['player']} {row['hand']} {row['board'] or '-'} {row['line'] or '-'}: "
-            f"{row['action']} ({row['probability']:.0%}), best {row['best']}{taken}; {row['where']}"
-        )
-    return "\n".join(found)
+        found.append("\ncost in big blinds, in the hand's currency; hand, board, what was done and what wins most")
+    return "\n".join([*found, *map(_worst_text, record["worst"])])
+
+
+def _worst_text(row: Mapping[str, Any]) -> str:
+    """Return a decision as one line: its cost, what was done, how it was judged, and by which policy."""
+    ends, other = row["ci95_bb"], row["other"]
+    sure = "" if ends is None else f" (95 %: {ends[0]:.4g} to {ends[1]:.4g})"
+    how = f"taken for {row['taken_for']}" if row["taken_for"] else row["how"]
+    by = f"{row['policy']}" + (f" ({row['distance']})" if row["distance"] else "")
+    beside = f"; {other['policy']}: {shown_cost(other):.4g} BB, best {other['best']}" if other else ""
+    return (
+        f"{shown_cost(row):.4g} BB{sure}, {row['currency']}{row['cost']:.4g}  {row['player']} {row['hand']} "
+        f"{row['board'] or '-'} {row['line'] or '-'}: {row['did']} ({row['probability']:.0%}), best {row['best']}; "
+        f"{how}, by {by}{beside}; {row['where']}"
+    )

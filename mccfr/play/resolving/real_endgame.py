@@ -4,8 +4,9 @@ Chips in the pot, the player to act and the last raise are the table's real ones
 may therefore begin with a bet that is in no policy's tree.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +19,12 @@ from mccfr.games.betting import BettingRules, BettingState, build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import MenuGame, menu_targets
 
-MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold=0.5)
+MENU = Menu(first=("0.5p", "1p", "2p"), later=("1p",), max_bets=3, allin_threshold="50%")
 """Three bet sizes, pot-size raises; above half the stack all-in.
 
 All-in is no size of its own: all-ins into small pots converge slowest, and facing one the player re-solves.
 """
-TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold=0.5)
+TURN_MENU = Menu(first=("1p",), later=("1p",), max_bets=2, allin_threshold="50%")
 """If a street follows, whose bets multiply with its cards: pot size and one raise."""
 _LISTED = 2  # most streets for lossless buckets, the first included
 
@@ -35,6 +36,7 @@ def endgame(
     menu: Menu = MENU,
     live: npt.NDArray[np.bool_] | None = None,
     cards: Cards | None = None,
+    real_bets: Mapping[BettingState, Set[float]] = MappingProxyType({}),
 ) -> Game:
     """Return the subgame from a state of real betting; its street is the first, all hands have weight 1.
 
@@ -42,6 +44,7 @@ def endgame(
     board  all cards of the state's street, in order of dealing
     live   [2, 1326] possible hands, others are not dealt; None: every hand is possible
     cards  of the whole game, whose buckets are used if two more streets follow
+    real_bets  amounts that were really bet, beside those of the menu: by state, with streets counted from this one
 
     Raises `ValueError` for an invalid menu after the flop, and for more than two streets without `cards`.
     """
@@ -55,10 +58,11 @@ def endgame(
         dealt = replace(known, reach=known.reach * reach)
     else:
         raise ValueError(f"{streets} streets follow: an endgame of more than {_LISTED} needs the whole game's buckets")
+    targets = menu_targets(menu, MenuGame(rules.stack, rules.minimum_bet, first, streets, whole_chips=whole))
     kept = BettingRules(
         state.put_in,
         rules.first_player[first:],
-        menu_targets(menu, MenuGame(rules.stack, rules.minimum_bet, first, streets, whole_chips=whole)),
+        lambda here: sorted({*targets(here), *real_bets.get(here, ())}),
         stack=rules.stack,
         minimum_bet=rules.minimum_bet,
         board_cards=rules.board_cards[first:],

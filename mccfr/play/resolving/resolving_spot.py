@@ -153,7 +153,7 @@ class Spot:
         dtype = np.float32 if self.merged else np.float64
         reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
         reach[1 - player] = other
-        tree, rows = self._tree, Tables(table.astype(dtype, copy=False) for table in tables)
+        tree, rows = self.walk_tree, Tables(table.astype(dtype, copy=False) for table in tables)
         walk = Walk(tree._replace(reach=reach), rows, follow=how == FOLLOW or not self.merged)
         walk.values(player)
         values, how = walk.root.by_hand.value[0], -1 if how == RESPOND else FOLLOW
@@ -165,7 +165,8 @@ class Spot:
         return RootValues(values[how].astype(np.float64), action)
 
     @cached_property
-    def _tree(self) -> PublicTree:
+    def walk_tree(self) -> PublicTree:
+        """The public tree for walks: in float32 if merged."""
         return in_dtype(self.public, np.float32) if self.merged else self.public
 
 

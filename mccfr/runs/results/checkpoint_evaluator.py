@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.run_tables import EvaluationConfig
+from mccfr.config.run_tables import Config, EvaluationConfig
 from mccfr.evaluation.methods import Method, check_method, measure, method_for
 from mccfr.evaluation.methods.measuring import options_for
 from mccfr.evaluation.methods.option_structs import declared
@@ -21,14 +21,24 @@ from storage import checkpoint as checkpoints
 from storage.damage import DamagedError
 
 
-def check_evaluation(points: EvaluationConfig, game: Game) -> None:
-    """Raise `ValueError` if `[evaluation]` asks for a method that does not suit the game."""
-    if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
-        for name in points.chosen:
-            method = check_method(game, name)
+def check_evaluation(config: Config, game: Game) -> None:
+    """Raise `ValueError` for methods of `[evaluation]` that do not suit, and keys without effect."""
+    points = config.evaluation
+    if points.measures:
+        methods = [check_method(game, name) for name in points.chosen]
+        if config.run.exploitability_pot is not None and all(each.bound == "lower" or each.meets for each in methods):
+            raise ValueError(
+                "run.exploitability_pot has no effect: lower bounds and winnings never reach it, so add 'exact' to "
+                "evaluation.method, or leave the key out"
+            )
+        for method in methods:
             problem = method.options_problem(game, options_for(method, options_of(method, points)))
             if problem is not None:
                 raise ValueError(problem)
+        for key in unused_keys(points, game):
+            raise ValueError(
+                f"evaluation.{key} has no effect: no method of [evaluation] takes it on {game.name}: leave it out"
+            )
 
 
 def options_of(method: Method, points: EvaluationConfig) -> dict[str, Any]:

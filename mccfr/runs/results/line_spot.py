@@ -7,14 +7,19 @@ from typing import Any
 
 import msgspec
 
+from abstraction.cards import plain_text
 from mccfr.config.game_tables import GameConfig, HoldemGame, HoldemSubgame
+from mccfr.config.spot_table import STREETS
 from mccfr.config.toml_files import config_from
+from mccfr.config.value_limits import share_text
 from mccfr.games.holdem_subgame import FILE_STACK
+from mccfr.games.line_text import line_start, typed_line
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Behaviour, Policy, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
 from mccfr.runs.directory.run import is_run, open_run
 from mccfr.runs.results.targets import Reference, open_source
+from mccfr.trees.street_amounts import street_line
 from storage.directory_lock import read_unchanged
 
 TYPED = ("oop", "ip", "pot", "stack")
@@ -60,22 +65,22 @@ def spot_behind(
     """Return board, ranges, pot and stacks after a line, as `[game]` keys, and the later bet menu.
 
     config  game of the strategy
-    line    betting line up to the start of a street: "r300c/"
+    line    betting line up to the start of a street: "b300c/"
     board   the board of that street: three to five cards
 
     A hand's weight is its weight in the game times the probability that the strategy plays the line with it. Raises
     `ValueError` for a line that is illegal, ends the hand or ends within a street. Also for a board of another street,
     and if no hand reaches the spot.
     """
-    ranges = RangesOfLine(source)
-    found = ranges.follow(line, board)
+    ranges, start = RangesOfLine(source), line_start(source.game)
+    found = ranges.follow(typed_line(source.game, line), board)
     if found.boards is None or not source.game.cards.cards_on(found.state.street):
         raise ValueError(
             f"line {line!r}, board {board!r}: a spot begins on a flop, turn or river, with its board: give a line that "
-            "ends there, as r300c/, and all of its cards"
+            "ends there, as b300c/, and all of its cards"
         )
     if found.line and not found.line.endswith("/"):
-        before = found.line[: found.line.rfind("/") + 1]
+        before = street_line(found.line[: found.line.rfind("/") + 1], start)
         raise ValueError(f"line {line!r} ends within a street: a spot begins where a street does, as after {before!r}")
     board = ranges.dealing.board_text(found.state.street, found.boards[-1])
     reach = ranges.reach(found)
@@ -91,8 +96,8 @@ def spot_behind(
         "big_blind": source.game.big_blind_chips,
     }
     if (rake := source.game.rake) is not None:
-        game |= {"rake": rake.share} | ({"rake_cap": rake.cap} if isfinite(rake.cap) else {})
-    return game, _menu_behind(config, found.line)
+        game |= {"rake": share_text(rake.share)} | ({"rake_cap": rake.cap} if isfinite(rake.cap) else {})
+    return game, _menu_behind(config, street_line(found.line, start), len(plain_text(board)) // 2 - 2)
 
 
 def game_config(path: Path) -> GameConfig:
@@ -120,11 +125,16 @@ def whole_stack(config: HoldemGame | HoldemSubgame) -> float:
     return config.stack or FILE_STACK
 
 
-def _menu_behind(config: HoldemGame | HoldemSubgame, line: str) -> dict[str, Any]:
-    """Return the game's menu after a line; the prefix of its added and removed lines is cut off."""
+def _menu_behind(config: HoldemGame | HoldemSubgame, line: str, first: int) -> dict[str, Any]:
+    """Return the menu from street `first` on; the prefix of added and removed lines is cut off."""
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")
     for key in ("add", "remove"):
         whole = [each.replace("/", "") for each in menu[key]]
         menu[key] = [each[len(start) :] for each in whole if each.startswith(start) and len(each) > len(start)]
-    return {key: value for key, value in menu.items() if key not in ("preflop", "limp")}
+    if first == len(STREETS) - 1:
+        menu.pop("donk", None)  # nobody bets before a river on which the spot begins
+    for table in (street := menu.get(STREETS[first], {}), street.get("button"), street.get("big_blind")):
+        if table:
+            table.pop("donk", None)
+    return {key: value for key, value in menu.items() if key not in (*STREETS[:first], "limp")}

@@ -23,6 +23,7 @@ from mccfr.solvers.public.best_response import hand_values
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.solver import Share
 from mccfr.tables.table_layout import private_tables
+from mccfr.trees.street_amounts import street_action, tree_start
 
 _PLAYER_COLUMNS = 4
 _FLOP_CARDS = 3
@@ -74,7 +75,10 @@ class SolvedFlops(SampledEvaluation):
         self._spot, self._flops, self._to = spot, flops, to
         self.what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
         made = self._game(0)[1]
-        self.pot, self.actions = made.pot_chips, [made.tree.label[child] for child in made.tree.children(0)]
+        self.pot, self.actions = (
+            made.pot_chips,
+            [street_action("", made.tree.label[child], tree_start(made.tree)) for child in made.tree.children(0)],
+        )
         self.fields = CLASSES * (2 * _PLAYER_COLUMNS + len(self.actions)) + 1
 
     def _game(self, sample: int) -> tuple[Config, Game]:

@@ -15,8 +15,9 @@ from mccfr.runs.directory.run import Run
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.solvers.public.best_response import hand_values
 from mccfr.tables.strategy import Strategy
-from mccfr.trees.betting_lines import to_chips
+from mccfr.trees.betting_lines import line_text, to_chips
 from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_action, tree_start
 
 _DIGITS = 6
 _ROUNDING = 1e-6  # relative error of an exploitability in float32
@@ -44,7 +45,7 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     weight, played = reach * opponents, _played(profile, dealing, 0, 0)
     shares = [_mean(weight[player], shown[player]) for player in range(2)]
     worth = [_mean(weight[player], ev[player]) for player in range(2)]
-    off, goal = sum(gains) / 2 / game.pot_chips, run.config.run.exploitability_pot
+    off, goal = sum(gains) / 2 / game.pot_chips, run.config.run.goal
     answer: dict[str, Any] = {
         "board": run.config.game.board,  # type: ignore[attr-defined]
         "pot_chips": game.pot_chips,
@@ -111,7 +112,7 @@ def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) 
     """Return each action of a decision with its frequency and EV."""
     return [
         {
-            "action": action,
+            "action": street_action(line_text(game.tree, node), action, tree_start(game.tree)),
             "bet_chips": chips - game.pot_chips / 2 if action.startswith("r") else None,
             "frequency": _mean(weight, played[number]),
             "ev_chips": _mean(weight * played[number], ev[number]),

@@ -122,7 +122,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     if (problem := training_problem(config)) is not None:
         raise ValueError(problem)
     game = _foreseen_game(config, base, measured=seconds > 0)
-    check_evaluation(config.evaluation, game)
+    check_evaluation(config, game)
     layout = planned_layout(config, game)
     trial = _trial(config, base, game, layout, seconds) if seconds else None
     expected = _estimate(algorithm_of(config).forecast(game), trial)
@@ -338,8 +338,7 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
     copy = layout.nbytes if config.run.workers and config.tables.memory_budget is None and not in_place else 0
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
-    evaluates = points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations
-    strategies = evaluation_bytes(config, game, layout) if evaluates else 0
+    strategies = evaluation_bytes(config, game, layout) if points.measures else 0
     least = tables + beside_bytes(config, game)
     return {
         "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),

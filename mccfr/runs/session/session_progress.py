@@ -70,7 +70,7 @@ class Meter:
         Assumes that exploitability falls as a power of the iterations, fitted to the last two evaluations of which the
         later is lower.
         """
-        goal, known = self._settings.exploitability_pot, [one for one in self._found if min(one) > 0]
+        goal, known = self._settings.goal, [one for one in self._found if min(one) > 0]
         for (first, before), (last, after) in reversed(list(pairwise(known))):
             if goal is not None and last > first and after < before:
                 return float(last * max(1.0, after / goal) ** (log(last / first) / log(before / after)))
@@ -85,7 +85,7 @@ class Meter:
         nodes_per_second = (totals.nodes - self.origin.nodes) / seconds
         iterations_per_second = (totals.iterations - self.origin.iterations) / seconds
         ends: float | None = self._settings.iterations
-        if self._settings.exploitability_pot is not None:
+        if self._settings.goal is not None:
             ends = self._iterations_to_go_to()
         ahead = [
             ((limit - count) / rate, count / limit)

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
-from mccfr.config.spot_table import locks_of, sizes_of, spot_document, spot_menu
-from mccfr.config.toml_files import config_from, override, parse_override
+from mccfr.config.spot_table import STREETS, locks_of, sizes_of, spot_document, spot_menu
+from mccfr.config.toml_files import check_overrides, config_from, override, parse_override
+from mccfr.config.value_limits import share_text
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import dropped_text, spot_endgame
 from mccfr.runs.directory.identity import identity_document
@@ -27,9 +28,8 @@ from storage.manifest import content_hash
 from storage.threads import available_threads
 
 _NAME_DIGITS = 6
-_HALF_POT = "0.5p"
+_HALF_POT, _TO = "0.5p", 0.003
 _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB of a two-tone flop
-_RIVER_CARDS = 5
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SpotOptions:
     """Options of a spot besides board, ranges, pot and stacks.
 
     bets, raises  sizes as for `spot_menu`; None: half the pot, or `own` if neither is given
-    to            exploitability that ends the run, as a share of the pot
+    to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`
     own           `[game.menu]` of the policy whose line the spot is
@@ -48,7 +48,7 @@ class SpotOptions:
 
     bets: str | None = None
     raises: str | None = None
-    to: float = 0.003
+    to: float | None = None
     workers: int | None = None
     menu: Mapping[str, Any] | None = None
     own: Mapping[str, Any] | None = None
@@ -93,6 +93,8 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
         given["donk"] = sizes_of(given["donk"])
     if "locks" in given:
         given["locks"] = locks_of(given["locks"])
+    if "rake" in given:
+        given["rake"] = share_text(given["rake"])
     game |= {key: given.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in given}
     menu: dict[str, Any] = {key: given.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in given}
     return start_spot(game, SpotOptions(menu=menu, own=own, **given), terms)
@@ -103,12 +105,11 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
-    Raises as `start_run`, and `ValueError` for donk bets on a river.
+    Raises as `start_run`, and `ValueError` for a key that is given twice.
     """
     began = time.monotonic()
     cards = len(plain_text(str(game["board"]))) // 2
-    if cards == _RIVER_CARDS and options.own is None and "donk" in (options.menu or {}):
-        raise ValueError("--donk has no effect on a river, where nobody has bet before: leave it out")
+    _check_overrides(game, options)
     menu = options.own
     if menu is None or options.bets is not None or options.raises is not None:
         bets, raises = (_HALF_POT if text is None else text for text in (options.bets, options.raises))
@@ -116,12 +117,13 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
         menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
     menu = {**menu, **(options.menu or {})}
     workers = available_threads() if options.workers is None else options.workers
-    document = spot_document({**game, "menu": menu}, options.to, workers, seconds=options.seconds)
-    ours = dict(document["solver"])
-    for text in options.overrides:
-        override(document, *parse_override(text), f"--set {text}")
-    if document["solver"]["algorithm"] != ours["algorithm"]:  # another algorithm has other keys
-        document["solver"] = {key: value for key, value in document["solver"].items() if ours.get(key) != value}
+    to = _TO if options.to is None else options.to
+    document = spot_document({**game, "menu": menu}, to, workers, seconds=options.seconds)
+    changes = [parse_override(text) for text in options.overrides]
+    if dict(changes).get("solver.algorithm", "cfr") != "cfr":  # another algorithm has other keys
+        document["solver"] = {}
+    for path, value in changes:
+        override(document, path, value, f"--set {path}")
     config = config_from(document, "the spot", (Path(),))
     endgame, dropped = spot_endgame(config.game)  # type: ignore[arg-type]
     if (sentence := dropped_text(dropped, endgame.board)) is not None:
@@ -133,6 +135,16 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     layout = run.layout(spot_game)
     seconds = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
     return SpotRun(run, spot_game, planned_memory(run.config, spot_game, layout)["memory_bytes"], seconds, began)
+
+
+def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
+    """Raise `ValueError` for an override of a key that an option or the policy gives as well."""
+    run = {"exploitability_pot": options.to, "seconds": options.seconds, "workers": options.workers}
+    given = [f"run.{key}" for key, value in run.items() if value is not None]
+    given += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]
+    for key, sizes in (("first", options.bets), ("later", options.raises)):
+        given += [] if sizes is None else [f"game.menu.{street}.{key}" for street in STREETS]
+    check_overrides((parse_override(text)[0] for text in options.overrides), given)
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:

@@ -7,13 +7,13 @@ Every decision that affects training is made here, so that all callers train the
 * the layout of the tables, and the check of memory and disk
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from abstraction.buckets import is_abstraction, verify_abstraction
-from mccfr.config.run_tables import Config, RunSettings
+from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.runs.directory import run as rundir
@@ -21,7 +21,7 @@ from mccfr.runs.directory.identity import check_same_run
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
-from mccfr.runs.results.checkpoint_evaluator import check_evaluation, unused_keys
+from mccfr.runs.results.checkpoint_evaluator import check_evaluation
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.initial_tables import check_warm_start
 from mccfr.runs.session.pools import training_problem
@@ -104,7 +104,7 @@ def rehearse(start: Start) -> str | None:
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
     config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
-    check_evaluation(config.evaluation, game)
+    check_evaluation(config, game)
     if is_new:
         check_warm_start(config, start.base)
         check_export(config, game, start.directory, replace=start.terms.replace)
@@ -119,19 +119,15 @@ def start_run(
     terms: Terms,
     *,
     game: Game | None = None,
-    ignored: Sequence[str] = (),
 ) -> tuple[Run, Game]:
     """Create the run that `config` describes, or open it if it exists, ready for training.
 
     config, base, directory, game  as for `Start`; limits and evaluations of an existing run are replaced
-    ignored  keys of `[solver]` that were given but that the algorithm lacks (`config_file.ignored_keys`)
 
     Raises as `rehearse`, `find_abstractions` and `rundir.create_run`, and `ValueError` if `directory` contains another
     run.
     """
     start = Start(config, base, directory, terms, game)
-    for key in ignored:
-        terms.reporter.message(f"solver.{key} is ignored by algorithm {algorithm_of(start.config).name!r}")
     if rundir.is_run(directory):
         return prepare_run(reopen_run(start.completed, base, directory), terms, start.game)
     return _created(start)
@@ -180,7 +176,7 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     if (problem := training_problem(run.config)) is not None:
         raise ValueError(problem)
     run, game = replace(run, replace=terms.replace), game or run.build_game()
-    check_evaluation(run.config.evaluation, game)
+    check_evaluation(run.config, game)
     check_export(run.config, game, run.directory, run.run_id, replace=run.replace)
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
@@ -221,9 +217,5 @@ def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Repo
     """Report missing memory or disk that `force` accepts, and settings that are allowed but unusual."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
-    for key in unused_keys(config.evaluation, game):
-        reporter.message(f"evaluation.{key} is ignored: no method of [evaluation] takes it on {game.name}")
-    if config.run.strata is None and config.run.interval != RunSettings().interval:
-        reporter.message("run.interval is ignored without run.strata")
     for sentence in algorithm_of(config).warnings():
         reporter.message(sentence)

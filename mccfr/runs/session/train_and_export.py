@@ -1,6 +1,6 @@
 """Trains a run, and writes the export of its configuration."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import msgspec
 
 from mccfr.config.run_tables import RunSettings
 from mccfr.config.table_base import first_refused
-from mccfr.config.toml_files import converted
+from mccfr.config.toml_files import check_overrides, converted
 from mccfr.config.value_limits import limit_problems
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
@@ -20,16 +20,19 @@ from mccfr.runs.session.pools import PoolOpener, open_pool
 from mccfr.runs.session.training_session import Outcome, train
 from storage.held_directory import HeldDirectory, errors_shown
 
+_KINDS = {"nodes", "iterations", "seconds"}
 
-def limited(settings: RunSettings, limits: Mapping[str, Any]) -> RunSettings:
+
+def limited(settings: RunSettings, limits: Mapping[str, Any], overridden: Iterable[str] = ()) -> RunSettings:
     """Return settings with a session's limits and workers in place of the configured ones, unless None.
 
     One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.  Raises
-    `ValueError` for a number that a configuration may not have.
+    `ValueError` for a number that a configuration may not have, and for a limit that is `overridden` as well.
     """
     given = {key: value for key, value in limits.items() if value is not None}
-    if {"nodes", "iterations", "seconds"} & set(given):
-        given = {"nodes": None, "iterations": None, "seconds": None, **given}
+    if _KINDS & set(given):
+        given = {**dict.fromkeys(_KINDS), **given}
+    check_overrides(overridden, (f"run.{key}" for key in given))
     made = converted(msgspec.to_builtins(settings) | given, "run", RunSettings)
     if problem := next(limit_problems(made, "run"), None) or first_refused(made, made.checks()):
         raise ValueError(problem)

@@ -359,12 +359,14 @@ class Session:
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
         """Return exploitability as a share of the pot, if the run ends by it; otherwise {}."""
-        has_goal, found = self._settings.exploitability_pot is not None, record.get("exploitability_chips")
-        return {"exploitability_pot": found / self._game.pot_chips} if has_goal and found is not None else {}
+        has_goal, found = self._settings.goal is not None, record.get("exploitability_chips")
+        if not has_goal or found is None or record.get("bound") == "lower":
+            return {}
+        return {"exploitability_pot": found / self._game.pot_chips}
 
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
         """Return whether an evaluation has reached the required exploitability."""
-        return any(found <= (self._settings.exploitability_pot or 0) for found in self._pot_share(record).values())
+        return any(found <= (self._settings.goal or 0) for found in self._pot_share(record).values())
 
     def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Return memory for a copy of some tables; None if it is too small or of no use.
@@ -386,7 +388,7 @@ class Session:
         """Checkpoint and evaluate while the workers rest, or while they train if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
-        may_end_here = stop.evaluate and self._settings.exploitability_pot is not None
+        may_end_here = stop.evaluate and self._settings.goal is not None
         if stop.done or may_end_here:  # the tables that reach the goal must be saved
             room = None
         elif room is None:

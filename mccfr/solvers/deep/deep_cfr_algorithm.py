@@ -43,6 +43,7 @@ class DeepCfr(Algorithm):
     """Deep CFR; threads of one process share traversals, and the process fits networks."""
 
     options = DeepCfrConfig
+    unused_dtypes = ("sum_dtype",)
     traits = Traits(axis="iterations", one_process=True, looks_hands_up=False)  # networks see cards
 
     def __init__(self, config: Config) -> None:
@@ -82,7 +83,7 @@ class DeepCfr(Algorithm):
         try:
             check_tabulated(game)
         except ValueError as error:
-            if points.every_checkpoint or points.at_end or points.at_nodes or points.at_iterations:
+            if points.measures:
                 raise ValueError(
                     f"{error}: set evaluation.every_checkpoint and at_end to false, and leave at_iterations out"
                 ) from None

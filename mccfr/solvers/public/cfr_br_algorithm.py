@@ -41,7 +41,11 @@ def trunk_game(solver: CfrBrConfig, game: Game) -> Game | None:
                 f"solver.trunk = 'lossless': the hands of {game.name} are too many; name an abstraction that is finer "
                 "than the players', or take 'own'"
             )
-        return None if game.known_cards is None else replace(game, cards=game.known_cards)
+        if game.known_cards is None:
+            raise ValueError(
+                f"solver.trunk = 'lossless' has no effect on {game.name}, which has no buckets: leave it out"
+            )
+        return replace(game, cards=game.known_cards)
     if game.opponent_cards is None:
         raise ValueError(f"solver.trunk = {solver.trunk!r}: the game comes without its buckets, opponent_cards")
     return replace(game, cards=game.opponent_cards)

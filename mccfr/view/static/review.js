@@ -30,33 +30,40 @@ const Review = (() => {
       byId("review-" + name).value = which[name];
     }
   }
-  const big = (chips) => (chips / page.game.unit_chips).toFixed(2);
+  const blinds = (count) => count.toFixed(2) + " BB";
+  /* The cost in words; an estimate whose interval contains 0 is no cost. */
   function costs(one) {
-    if (one.cost_chips < 0.005 * page.game.unit_chips) return "costs nothing";
-    const wide = one.ci95_chips ? (one.ci95_chips[1] - one.ci95_chips[0]) / 2 : 0;
-    return "costs " + (wide ? "about " + big(one.cost_chips) + " ± " : "") + page.money(wide || one.cost_chips);
+    if (Math.abs(one.shown_bb) < 0.005) return "costs nothing" + (one.ci95_bb ? " that can be told from 0 (" + interval(one) + ")" : "");
+    const money = one.tournament ? "" : " (" + one.currency + one.cost.toFixed(2) + ")";
+    return "costs " + (one.ci95_bb ? "about " : "") + blinds(one.shown_bb) + money + (one.ci95_bb ? ", " + interval(one) : "");
+  }
+  const interval = (one) => "95 %: " + one.ci95_bb.map((end) => end.toFixed(2)).join(" to ") + " BB";
+  function judged(one) {
+    const by = one.distance ? " By " + one.policy + ": " + one.distance + " (hand for policy, in BB)." : "";
+    const beside = one.other ? " By " + one.other.policy + ": best " + one.other.best + ", " + blinds(one.other.cost_bb) + "." : "";
+    const how = { "mapped": " Taken for " + one.taken_for + ".", "solved again": " The street was solved again with the bets that were made." }[one.how] || "";
+    return how + by + beside;
   }
   function draw() {
     const { decisions, rows } = found;
     byId("review-said").textContent = found.title + ", " + found.hands.toLocaleString("en") + " hands: " +
-      decisions.toLocaleString("en") + " decisions cost " + page.money(found.cost_chips) +
-      (rows.length < decisions ? "; the costliest " + rows.length : "") + ".";
+      decisions.toLocaleString("en") + " decisions cost " + blinds(found.cost_bb) +
+      (rows.length < decisions ? "; the costliest " + rows.length : "") + "." + (found.note ? " Tournaments: " + found.note + "." : "");
     byId("review-rows").replaceChildren(...rows.map((one) => {
       const made = button(null, one.where, () => go(one), { class: "review-row", "aria-current": String(one.place) === at, "data-place": one.place });
-      made.append(element("b", big(one.cost_chips)), element("span", null, {}, ...drawnHand(one.hand).childNodes),
+      made.append(element("b", one.shown_bb.toFixed(2)), element("span", null, {}, ...drawnHand(one.hand).childNodes),
         element("span", null, { class: "cards" }, ...page.split(one.board).map(drawnCard)),
-        element("small", one.player + ", " + one.street + ": " + one.did + ", best " + one.better));
+        element("small", one.player + ", " + one.street + ": " + one.did + ", best " + one.best));
       return made;
     }));
     const one = here();
     byId("review-told").hidden = !one;
     if (!one) return;
-    byId("review-told").textContent = one.player + ", " + one.position + ", " + one.pot + " pot: " + one.did + " with " + one.hand +
-      " (the strategy: " + percent(one.probability) + ") " + costs(one) + "; the best is " + one.better + "." +
-      (one.taken_for ? " Taken for " + one.taken_for + "." : "") + (one.resolved ? " The rest of the hand was solved for it." : "") +
-      " " + one.where + ".";
+    byId("review-told").textContent = one.player + ", " + one.position + ", " + (one.pot === "folded first in" ? one.pot : one.pot + " pot") + ": " + one.did + " with " + one.hand +
+      " (" + (one.how === "solved again" ? "the solution: " : "the strategy: ") + percent(one.probability) + ") " + costs(one) + "; the best is " + one.best + "." +
+      judged(one) + " " + one.where + ".";
   }
-  const go = (one) => { location.hash = one.link + "&review=" + one.place; };
+  const go = (one) => { location.hash = (one.link || "#line=") + "&review=" + one.place; };
   async function open() {
     try {
       if (!found) await read();
@@ -67,7 +74,8 @@ const Review = (() => {
   /* The hand of the decision that is shown, where a spot is it. */
   function hand(spot) {
     const one = here();
-    if (!shown() || !one || one.line !== spot.line || one.board !== (spot.board || "") || !spot.hands) return -1;
+    const link = "#line=" + spot.line + (spot.board ? "&board=" + spot.board : "");
+    if (!shown() || one?.link !== link || !spot.hands) return -1;
     const sorted = (text) => page.split(text).sort().join("");
     return spot.hands.names.findIndex((name) => sorted(name) === sorted(one.hand));
   }

@@ -10,8 +10,8 @@ const Typed = (() => {
   const AS_A_RULE = 200;     // iterations that 0.3 % of the pot take
   const SIDES = { oop: "Out of position", ip: "In position" };
   const LOCK = "lock";       // a third grid: the hands that do the action which is being locked
-  const EVERY = /^\d*\.?\d+\s*%?$/;  // a lock's share of every hand
-  const ANY_ACTION = [["f", "Fold"], ["c", "Check or call"], ["r", "Any bet or raise: 0 %"]];  // before a tree is known
+  const EVERY = /^\d*\.?\d+\s*%$/;  // a lock's share of every hand
+  const ANY_ACTION = [["f", "Fold"], ["c", "Check or call"], ["b", "Any bet or raise: 0 %"]];  // before a tree is known
   const NAMES = ["board", "oop", "ip", "pot", "stack", "bets", "raises", "donk", "allin_spr", "rake", "rake_cap", "to", "locks"];
   const BOUND = ["board", "oop", "ip", "pot", "stack"];   // what a strategy's line says
   const weights = { oop: null, ip: null, lock: null };    // of each class, as the server has read the range
@@ -65,7 +65,7 @@ const Typed = (() => {
     if (page.game && page.game.asked) tree = page.game.of;
     actionsToLock();
     byId("spot-from").hidden = !line;
-    field("bets").placeholder = line ? "its own" : "0.5p";
+    field("bets").placeholder = line ? "its own" : "50%";
   }
   function problem(text) {
     byId("spot-problem").textContent = text;
@@ -80,7 +80,7 @@ const Typed = (() => {
     const told = byId("spot-told-" + side), before = field(side).value, key = side === LOCK && lockedHere();
     const every = side === LOCK && EVERY.test(before.trim());
     if (every && !classes) {
-      weights[side] = page.labels.map(() => parseFloat(before) / (before.includes("%") ? 100 : 1));
+      weights[side] = page.labels.map(() => parseFloat(before) / 100);
       told.textContent = "of every hand";
       draw(side);
       return;
@@ -182,7 +182,7 @@ const Typed = (() => {
     if (tree !== null) {
       try {
         const there = await page.ask("/api/spot", { of: tree, line: lockLine(), board: field("board").value.trim() });
-        actions = there.actions.map((one) => [one.action, one.name]);
+        actions = there.actions.map((one) => [one.street_action, one.name]);
         byId("lock-who").textContent = there.role + ":";
       } catch (error) { wrong = page.toldOf(error); }
     }

@@ -497,7 +497,7 @@ const View = (() => {
     if (!spot.ranges) { box.append(element("p", "Choose the board first.", { class: "quiet" })); return; }
     spot.ranges.forEach((one, player) => {
       const mean = equities && equities.mean ? equities.mean[player] : null;
-      const copy = button("Copy", "Copy the range as text", () => copyText(one.text, copy), { "data-range": one.text });
+      const copy = button("Copy", "Copy the range as text", () => copyRange(player, copy), { "data-range": one.text });
       const ev = worth && worth.mean && worth.mean[player] !== null ? worth.mean[player] : null;
       box.append(element("div", null, { class: "range" }, element("span", one.role),
         element("span", one.combos.toLocaleString("en", { maximumFractionDigits: 1 }) + (game.square ? " combos" : " hands")),
@@ -520,6 +520,14 @@ const View = (() => {
     byId("value-progress").hidden = done >= 1;
     box.textContent = kind + (worth && !worth.why ? " EV: what is won from here on, in " + game.unit + "." : "");
     box.hidden = !kind;
+  }
+  async function copyRange(player, from) {
+    const notation = byId("notation").value;
+    try {
+      const { ranges } = notation === "mccfr" ? spot
+        : await ask("/api/ranges", { line: spot.line, board: spot.board, of: base, notation });
+      await copyText(ranges[player].text, from);
+    } catch (error) { problem(toldOf(error)); }
   }
   async function copyText(text, from) {
     try {
@@ -671,7 +679,7 @@ const View = (() => {
   /* --- what is beside --- */
 
   /* A line as a spot, from its street's beginning; a typed spot with its fields again, and what is played there locked. */
-  const streetLine = () => spot.line.slice(0, spot.line.lastIndexOf("/") + 1);
+  const streetLine = () => spot.street_line.slice(0, spot.street_line.lastIndexOf("/") + 1);
   function drawTyped() {
     const begins = game.square && spot.behind_chips && streetLine() && !spot.missing_cards && streetCards(spot.street) >= 3;
     byId("as-spot").hidden = !begins;
@@ -835,7 +843,7 @@ const View = (() => {
     });
     const change = (at) => { location.hash = "#spot&" + new URLSearchParams({ ...game.asked, ...at }); };
     byId("again").addEventListener("click", () => change({}));
-    byId("lock").addEventListener("click", () => change({ at: spot.line }));
+    byId("lock").addEventListener("click", () => change({ at: spot.street_line }));
     Play.begin(lent);
     Typed.begin(lent);
     Review.begin(lent);

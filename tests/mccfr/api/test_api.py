@@ -141,7 +141,7 @@ test_errors_are_one_sentence = refusals(
     ("mccfr.game: game.name = 'kuhnn' is not one of: 'kuhn', ", mccfr.game, "kuhnn"),
     ("mccfr.game: unknown key 'rank' in game; allowed: bets", lambda: mccfr.game("leduc", rank=3)),
     ("mccfr.solver: solver.algorithm = 'cfrr' is not one of", lambda: of_kuhn("cfrr")),
-    ("'discount' says nothing to the algorithm", lambda: of_kuhn("cfr", discount="dcfr")),
+    ("solver.discount = 'dcfr' has no effect on solver.algorithm = 'cfr'", lambda: of_kuhn("cfr", discount="dcfr")),
     ("solver.variant = 'dcr': one of cfr, cfr", lambda: of_kuhn("cfr", variant="dcr")),
     ("threads = 2, and 'external-sampling' shares", lambda: of_kuhn(threads=2)),
     ("threads = 0 is not allowed", lambda: of_kuhn(threads=0)),

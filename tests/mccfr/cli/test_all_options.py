@@ -35,7 +35,7 @@ from storage import free_space
 SPOT = "--oop AA,QJs --ip KK,T9s --pot 40 --stack 20 --workers 0"
 SOLVE = "--nodes 9|--iterations 8|--time 0s|--force"
 CLUSTER = f"{SOLVE}|--workers 1|--replace"
-BOT = "--purify|--threshold .1|--resolve river|--seed 7|--log l|--silence 9s"
+BOT = "--purify|--threshold 10%|--resolve river|--seed 7|--log l|--silence 9s"
 CASES = {
     "abstraction bucket A --hand AsKd": "--hand 2c2d|--board QsJh2h",
     "abstraction build quick": "--out there|--workers 1|--replace",
@@ -52,7 +52,7 @@ CASES = {
     "compare compare.toml out": "--set compare.last=3|--force",
     "dealer --with random --hands 8": "--players 3|--hands 9|--duplicate|--stack 900|--blinds 5 10|--with min-raise|"
     "--names a,b|--host h|--port 1|--wait 9s|--response 9s|--per-hand 9s|--seed 7|--log l|--phhs h.phhs",
-    "dealer --with kuhn-policy": "--purify|--threshold .1",
+    "dealer --with kuhn-policy": "--purify|--threshold 10%",
     "evaluate kuhn": "--method abstract|--checkpoint 1|--against kuhn-policy|--against-checkpoint 9|--average sd|"
     "--against-average sd|--abstraction no|--against-abstraction no|--strategy uniform|--from 0|"
     "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s",
@@ -62,18 +62,18 @@ CASES = {
     "--responder-abstraction no",
     "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",
     "exploit kuhn leduc-policy": "--replace",
-    "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold .3|--values|--best exact|--average sd|"
+    "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold 30%|--values|--best exact|--average sd|"
     "--values-boards 9|--format zarr|--abstraction no",
     "export leduc out --format csv": "--checkpoint 1|--by hand|--by hand --board Kc|--by hand --purify",
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
     "games kuhn": "",
-    "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 1s|--keep k|--log l.phhs|"
-    "--purify|--threshold .3|--against-purify|--against-threshold .3",
+    "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
+    "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
-    "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold .1|--resolve river|--seed 7|--log l",
-    "query kuhn cb": "--hand Q|--board As|--checkpoint 1|--sample 3|--abstraction no",
-    "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold .3",
+    "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
+    "query kuhn cb": "--hand Q|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
+    "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
     "report leduc out.csv --spots x": "--spots y|--checkpoint 9|--abstraction no",
     "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch",
@@ -84,8 +84,8 @@ CASES = {
     "solve taken.toml --run r": "--replace",
     f"spot QsJh2h7c3d {SPOT} --stack 90 --ip 22,KK --to 9% --run r --bets 1bb": ""
     "--oop AA|--ip KK|--pot 50|--stack 60|--to 0.0001%|"
-    "--policy kuhn|--line c|--board AsKsQs|--bets allin|--raises allin|--donk allin|--allin-spr 9|--add-line r33|"
-    "--remove-line r1|--remove-line r21|--big-blind 2|--rake 5%|--rake 5% --rake-cap 1|--lock 'c=c 1'|--time 0s|"
+    "--policy kuhn|--line c|--board AsKsQs|--bets allin|--raises allin|--donk allin|--allin-spr 9|--add-line b13|"
+    "--remove-line b500|--remove-line b1|--big-blind 2|--rake 5%|--rake 5% --rake-cap 1|--lock 'c=c 100%'|--time 0s|"
     "--workers 1|--run s|--set run.iterations=3|--force",
     "status kuhn": "--watch|--watch --every 9s|--every 9s|--abstraction no",
     "stop kuhn": "",

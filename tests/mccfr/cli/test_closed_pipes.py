@@ -66,7 +66,7 @@ def test_a_reader_that_is_gone_is_no_error(run, tmp_path, monkeypatch, capsys, l
 def test_a_pipe_of_a_shell_is_no_error(run):
     """The same to the end of the process, and a disk that is full is an error as before."""
     program = f"{sys.executable} -m mccfr status {run}"
-    for behind, status, said in (("| true", "0", ""), ("> /dev/full", "1", "No space left")):
+    for behind, status, said in (("| true", "0", ""), ("2>&1 | true", "0", ""), ("> /dev/full", "1", "No space left")):
         script = f"{program} {behind}; echo status ${{PIPESTATUS[0]}}"
         ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
         assert ended.stdout == f"status {status}\n" and said in ended.stderr, ended

@@ -4,10 +4,12 @@ Shows:
 
 * An option that nothing reads in a command line is refused in one sentence, and in Python as well
   (test_an_option_without_effect_is_refused, test_python_refuses_the_same)
+* An override of a key that another option gives is refused
+  (test_a_key_that_the_command_gives_as_well_is_not_overridden)
 """
 
 import pytest
-from commands import command, refusal
+from commands import answer, command, refusal
 from places import RUNS
 from refusals import refused
 
@@ -32,8 +34,21 @@ LINES = (
     "view --abstraction none",
     f"{TWO} --wait 1s",
     f"{TWO} --purify",
-    f"{SPOT} --donk 75%",
 )
+
+
+TWICE = (
+    ("solve kuhn.toml --nodes 9", "run.iterations=9"),
+    ("solve kuhn.toml --workers 1", "run.workers=0"),
+    (f"{SPOT} --to 1%", "run.exploitability_pot=2%"),
+    (f"{SPOT} --workers 1", "run.workers=2"),
+    (f"{SPOT} --time 1s", "run.seconds=2"),
+    (f"{SPOT} --bets 1p", 'game.menu.river.first=["2p"]'),
+    (SPOT, "game.pot=12"),
+    ("compare compare.toml out", "run.iterations=9"),
+    ("compare compare.toml out", "solver.seed=9"),
+)
+"""Command lines, and an override of what they say already."""
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +67,33 @@ def test_an_option_without_effect_is_refused(run, capsys, monkeypatch, tmp_path,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(("line", "override"), TWICE)
+def test_a_key_that_the_command_gives_as_well_is_not_overridden(capsys, monkeypatch, tmp_path, line, override):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "kuhn.toml").write_text('[game]\nname = "kuhn"\n')
+    (tmp_path / "compare.toml").write_text('[game]\nname = "kuhn"\n[compare]\nlast = 4\n')
+    assert override.partition("=")[0] in refusal(capsys, *line.split(), "--set", override)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_target_by_override_is_the_one_that_is_told(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    found = answer(capsys, *SPOT.split(), "--workers", 0, "--set", "run.exploitability_pot=20%")
+    assert found["to_pot"] == 0.2
+
+
+def test_blinds_above_the_stack_are_refused(capsys):
+    for stack, blinds in ((60, (50, 100)), (900, (100, 50))):
+        said = refusal(capsys, *TWO.split(), "--stack", stack, "--blinds", *blinds)
+        assert f"blinds = {blinds[0]} {blinds[1]}, stack = {stack}: the small blind must not be above" in said
+
+
 def test_python_refuses_the_same(run):
     """As the command, where nothing is sampled; where boards are, both are taken."""
     for method, option in (("exact", "seed"), ("exact", "boards"), ("abstract", "boards"), ("lbr", "keep")):
         refused(f"--{option} has no effect on {method} of kuhn", mccfr.evaluate, run, method, **{option: 9})
     river = {"board": "Qs Jh 2h 7c 3d", "oop": "AA", "ip": "QQ", "pot": 10, "stack": 20}
-    refused("--donk has no effect on a river", mccfr.spot, **river, menu={"donk": ["75%"]})
+    refused("game.menu.donk has no effect on the game's first street", mccfr.spot, **river, menu={"donk": ["75%"]})
 
 
 def test_a_folder_of_code_that_is_none_is_refused(run, capsys):

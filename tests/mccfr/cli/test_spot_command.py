@@ -86,7 +86,7 @@ def test_a_target_that_is_not_reached_is_said_with_a_status(capsys, limit, advic
 
 def test_frequencies_and_values_of_actions_and_classes_agree_with_those_of_the_range(capsys):
     found = answer(capsys, *RIVER, "--bets", "0.5p,1p", "--to", "0.3%")
-    assert [one["action"] for one in found["actions"]] == ["c", "r180", "r270"]
+    assert [one["action"] for one in found["actions"]] == ["c", "b90", "b180"]
     assert [one["bet_chips"] for one in found["actions"]] == [None, 90, 180]
     for key in ("actions", "ip_actions"):
         assert sum(one["frequency"] for one in found[key]) == pytest.approx(1, abs=1e-4)
@@ -142,13 +142,13 @@ def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
 
 
 def test_what_takes_no_rake_says_so(capsys):
-    ask(capsys, *RIVER, "--to", "5%", "--rake", "0.05", "--run", "raked")
+    ask(capsys, *RIVER, "--to", "5%", "--rake", "5%", "--run", "raked")
     with pytest.raises(ValueError, match="the method self-consistency takes what one wins for what the other loses"):
         mccfr.evaluate("raked", "self-consistency")
     for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
         said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
         assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(said.split())
-    said = ask(capsys, *RIVER, "--lock", "c=c 1", "--set", "solver.algorithm=cfr-br", "--run", "other", code=2).err
+    said = ask(capsys, *RIVER, "--lock", "c=c 100%", "--set", "solver.algorithm=cfr-br", "--run", "other", code=2).err
     assert "solver.algorithm = 'cfr-br' keeps no game.locks: leave one of them out" in " ".join(said.split())
 
 
@@ -207,7 +207,7 @@ POLAR = [
 @pytest.mark.parametrize(("calls", "bets", "worth", "free"), [(30, 1.0, 85, 35), (60, 0.5, 80, 30)])
 def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets, worth, free):
     """Bluff always against a caller who folds too often, and never against one who calls too often."""
-    found = answer(capsys, *POLAR, "--lock", f"r150=c {calls}%", "--to", "0.02%")
+    found = answer(capsys, *POLAR, "--lock", f"b100=c {calls}%", "--to", "0.02%")
     assert found["actions"][1]["frequency"] == pytest.approx(bets, abs=0.01)
     assert found["ev_chips"] == pytest.approx([worth, 100 - worth], abs=0.05)
     assert found["gain_chips"][1] == pytest.approx(0, abs=0.02)
@@ -218,7 +218,7 @@ def test_who_knows_what_he_has_bets_against_a_locked_caller(capsys, calls, bets,
 
 def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
     """Compare the best response's gain with `exact`; the policy keeps the caller's locked part."""
-    mccfr.Run(answer(capsys, *POLAR, "--lock", "r150=c 30%", "--to", "5%")["run"]).export("policy")
+    mccfr.Run(answer(capsys, *POLAR, "--lock", "b100=c 30%", "--to", "5%")["run"]).export("policy")
     best = mccfr.evaluate("policy", "exact").best_response_chips
     told = json.loads(call(capsys, "exploit", "policy", "kept", "--player", 0, "--json").out)
     ((won,), wrong) = told["answers"], call(capsys, "exploit", "policy", "kept")
@@ -226,7 +226,7 @@ def test_the_answer_to_a_locked_caller_is_kept_as_a_policy(capsys):
     policy = mccfr.load_policy("kept")
     assert mccfr.evaluate(policy, "exact").value_chips == pytest.approx(best[0], abs=1e-9)
     assert policy.query("")["hands"] == {"7d6d": [0, 1], "8d8c": [0, 1]}
-    assert policy.query("r150", hand="AhAd")["locked"] == ["f", "c"]
+    assert policy.query("b100", hand="AhAd")["locked"] == ["f", "c"]
     assert wrong.status == 2 and "give --replace" in wrong.err
     assert call(capsys, "exploit", "policy", "kept", "--share", "50%", "--replace").status == 0
     half = call(capsys, "exploit", "kept", "again", "--share", "0%", "--to", "1%").out
@@ -238,21 +238,21 @@ TURN = "--oop QQ+,AQs --ip QQ-99,ATs --pot 180 --stack 300 --bets 50%,1p/50% --r
 
 def test_locked_rows_of_a_policy_are_the_lock_and_the_rest_learns(capsys):
     """Lock a share, ranges and a pattern on every board, in reached and unreached rows."""
-    locks = ["r180=c 25%; f 75%; r 0", "c=r270 QQ,AcTc:0.5; r180 AcTc:0.25", "oop:*/*=r 0"]
+    locks = ["b90=c 25%; f 75%; b 0", "c=b180 QQ,AcTc:0.5; b90 AcTc:0.25", "oop:*/*=b 0"]
     found = answer(capsys, "QsJh2h7c", *TURN.split(), *(word for lock in locks for word in ("--lock", lock)))
     policy = mccfr.load_policy(mccfr.Run(found["run"]).export("policy"))
-    asked = policy.query("r180")
-    assert asked["hands"] and all(asked["locked"][hand] == ["f", "c", "r390"] for hand in asked["hands"])
-    assert policy.query("c", hand="AcTc")["locked"] == ["c", "r180", "r270"]
+    asked = policy.query("b90")
+    assert asked["hands"] and all(asked["locked"][hand] == ["f", "c", "b300"] for hand in asked["hands"])
+    assert policy.query("c", hand="AcTc")["locked"] == ["c", "b90", "b180"]
     assert policy.query("c", hand="AdTd")["locked"] == []
-    calls = policy.query("r180")["hands"]
+    calls = policy.query("b90")["hands"]
     assert all(shares[:2] == pytest.approx([0.75, 0.25], abs=1e-4) for shares in calls.values())
     after = policy.query("c")["hands"]
     queens = [shares for hand, shares in after.items() if hand.count("Q") == 2]
     assert queens and all(shares == [0, 0, 1] for shares in queens)
     assert after["AcTc"] == pytest.approx([0.25, 0.25, 0.5], abs=1e-4)
     assert len({round(shares[0], 3) for hand, shares in after.items() if "Q" not in hand}) > 2
-    for line in ("r180c/", "cr270c/"):
+    for line in ("b90c/", "cb180c/"):
         river = policy.query(line, board="QsJh2h7cAd")["hands"]
         assert all(shares[0] == 1 for shares in river.values())
 
@@ -262,20 +262,24 @@ def asked(arguments, capsys):
 
 
 test_refusals = refusals(
-    ("no share above 0", (*RIVER, "--to", "0")),
+    ("is no share above 0%", (*RIVER, "--to", "0")),
     ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
     ("xp", (*RIVER, "--bets", "xp")),
-    ("game.rake = 1 is not allowed: it must be below 1", (*RIVER, "--rake", "100%")),
+    ("game.rake = '100%' is not allowed: it must be from 0% to less than 100%", (*RIVER, "--rake", "100%")),
     ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
-    ("lock 'r150' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "r150")),
-    ("character 1: 'r160' is not possible here", (*POLAR, "--lock", "r160=c 1")),
-    ("'r' is not possible there: f, c are", (*POLAR, "--lock", "r150=r 1")),
-    ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "r150=c 60%; f 60%")),
-    ("the shares of a hand sum to 0.9: leave out one action alone", (*POLAR, "--lock", "r150=c 60%; f 30%")),
-    ("'call' is no action (f, c, r, r300) and a share or a range of it", (*POLAR, "--lock", "r150=call")),
-    ("range item 'AX' is not known", (*POLAR, "--lock", "r150=c AX")),
-    ("the other player acts there", (*POLAR, "--lock", "oop:r150=c 1")),
-    ("the position 'bb' is none: oop or ip or big_blind or button is", (*POLAR, "--lock", "bb:r150=c 1")),
-    ("no decision is there that has these actions", (*POLAR, "--lock", "*/*=c 1")),
+    ("lock 'b100' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "b100")),
+    ("'b110' is not possible after ''; legal actions: c, b100", (*POLAR, "--lock", "b110=c 100%")),
+    ("'b' is not possible there: f, c are", (*POLAR, "--lock", "b100=b 100%")),
+    ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "b100=c 60%; f 60%")),
+    ("the shares of a hand sum to 0.9: leave out one action alone", (*POLAR, "--lock", "b100=c 60%; f 30%")),
+    ("'call' is no action (f, c, b, b300) and a share or a range of it", (*POLAR, "--lock", "b100=call")),
+    ("range item 'AX': it can mean A2+ without the pair of aces, or A2+,AA", (*POLAR, "--lock", "b100=c AX")),
+    (r"r150 can mean .* this street \(b150\) or over the whole hand \(b100\)", (*POLAR, "--lock", "r150=c 1%")),
+    ("22 can mean 22% or the pair: write 22% or 22:1", (*POLAR, "--lock", "b100=f 22")),
+    (r"r150 can mean chips put in on this street \(b150\) or", (*POLAR, "--lock", "=r150 10%")),
+    ("can mean 0.6% or 60%", (*POLAR, "--lock", "b100=c 0.6")),
+    ("the other player acts there", (*POLAR, "--lock", "oop:b100=c 100%")),
+    ("the position 'bb' is none: oop or ip or big_blind or button is", (*POLAR, "--lock", "bb:b100=c 100%")),
+    ("no decision is there that has these actions", (*POLAR, "--lock", "*/*=c 100%")),
     call=asked,
 )

@@ -102,7 +102,10 @@ test_what_cannot_be_named = refusals(
     ("its parameter 'name' is what chooses the game: rename it", named, "games_x:named"),
     ("its parameters are no keys that TOML can say", named, "games_x:strange"),
     ("is no function that makes a game", named, "games_x:Path"),
-    ("'toys:own_dcfr' goes with solver.algorithm = 'cfr' alone", lambda: solved_by(variant="toys:own_dcfr")),
+    (
+        "'toys:own_dcfr' has no effect on solver.algorithm = 'external-sampling'",
+        lambda: solved_by(variant="toys:own_dcfr"),
+    ),
     ("is no algorithm: a class derived from", lambda: solved_by(algorithm="toys:Mixed")),
     ("is not one of: ", lambda: solved_by(algorithm="nope")),
 )

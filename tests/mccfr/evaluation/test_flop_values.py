@@ -31,7 +31,7 @@ from mccfr.tables.strategy import tabulate
 from mccfr.trees.betting_lines import find_node
 from mccfr.view import Spots
 
-LINE = "r200c/c"
+LINE, WHOLE_LINE = "b200c/c", "r200c/c"
 MENU = Menu(first=("0.5p",), later=(), max_bets=2)
 FLOPS = Flops(np.array([parse_cards(flop) for flop in ("2s7dKc", "QsJs2s", "7d7h7s")], np.int8), np.array([24.0, 4, 4]))
 DRAWN = 3
@@ -53,7 +53,8 @@ def test_a_flop_is_as_the_page_shows_it(source, found):
     page = Spots(source, "random")
     for flop, cards in enumerate(FLOPS.cards.tolist()):
         shown, own = page.spot(LINE, cards_text(cards)), np.array([flop])
-        assert [one["action"] for one in shown["actions"]] == found.actions and found.player == shown["player"] == 1
+        assert [one["street_action"] for one in shown["actions"]] == found.actions
+        assert found.player == shown["player"] == 1
         assert found.frequencies(own) == pytest.approx(shown["frequencies"], abs=1e-5)
         assert [found.equity(own, player) for player in range(2)] == pytest.approx(
             page.equity(LINE, cards_text(cards))["mean"], abs=1e-5
@@ -64,7 +65,7 @@ def test_values_are_those_of_head_to_head(source, found):
     """Compare with the strategy against itself on each run-out, in chips won after the line."""
     units, tree = LineOnFlops(source, LINE, FLOPS, DRAWN, 0), source.game.tree
     inside = np.zeros(len(tree.parent), bool)
-    inside[nodes_below(tree, find_node(tree, LINE))] = True
+    inside[nodes_below(tree, find_node(tree, WHOLE_LINE))] = True
 
     def played(full, **columns):
         game = replace(source.game, tree=replace(tree, arrays=tree.arrays._replace(**columns)))
@@ -82,7 +83,7 @@ def test_values_are_those_of_head_to_head(source, found):
             mine = played(each, fixed=np.where(inside, arrays.fixed, 0), showdown=np.where(inside, arrays.showdown, 0))
             assert won == pytest.approx(mine, rel=1e-9)
             assert weight == pytest.approx(played(each, fixed=ends * 1.0, showdown=np.zeros(len(ends))), rel=1e-9)
-    assert units.line == LINE
+    assert units.line == WHOLE_LINE
 
 
 def test_intervals_hold_what_more_run_outs_give(source):
@@ -138,7 +139,7 @@ def test_tables_are_written_and_gone_on_with(source, tmp_path, monkeypatch, caps
     tables = {name: (tmp_path / f"flops{name}.csv").read_text() for name in ("", ".textures", ".classes")}
     rows = list(csv.DictReader(tables[""].splitlines()))
     assert len(rows) == 3 and sum(float(row["stands_for"]) for row in rows) == 22_100
-    assert all(sum(float(row[action]) for action in ("c", "r400")) == pytest.approx(1, abs=1e-5) for row in rows)
+    assert all(sum(float(row[action]) for action in ("c", "b200")) == pytest.approx(1, abs=1e-5) for row in rows)
     assert tables[".textures"].startswith("by,texture,") and tables[".classes"].startswith("position,class,")
     again = call(capsys, *asked, "--workers", 1)
     assert again.status == 0 and out.read_text() == tables[""]
@@ -152,10 +153,10 @@ def reported(line, out, source, monkeypatch, tmp_path, capsys):
 
 
 test_refusals = refusals(
-    ("ends in none of .csv, .parquet and .html", "r200c/", "x.txt"),
-    ("of a line that ends on the flop", "r200", "x.csv"),
-    ("ends behind the flop", "r200c/cc/", "x.csv"),
-    ("bets that the strategy has not", "r300c/", "x.csv"),
-    ("the hand is over here", "r200f", "x.csv"),
+    ("ends in none of .csv, .parquet and .html", "b200c/", "x.txt"),
+    ("of a line that ends on the flop", "b200", "x.csv"),
+    ("ends behind the flop", "b200c/cc/", "x.csv"),
+    ("bets that the strategy has not", "b300c/", "x.csv"),
+    ("the hand is over here", "b200f", "x.csv"),
     call=reported,
 )

@@ -148,7 +148,7 @@ def twin(one, other, redrawn=False, cards=None):
     return total / weight
 
 
-SIZES = st.lists(st.sampled_from(["0.25p", "0.5p", "1p", "2p", "3", "allin"]), max_size=2, unique=True)
+SIZES = st.lists(st.sampled_from(["0.25p", "0.5p", "1p", "2p", "3chips", "allin"]), max_size=2, unique=True)
 MENU = st.builds(Menu, first=SIZES, later=SIZES, max_bets=st.integers(0, 2), limp=st.booleans())
 
 

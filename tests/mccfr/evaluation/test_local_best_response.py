@@ -9,6 +9,7 @@ Shows:
   (test_a_responder_who_sees_the_opponents_hand_is_caught, test_a_responder_who_sees_the_last_board_early_is_caught,
   test_one_bucket_map_for_both_is_caught, test_a_reach_without_the_opponents_draws_is_caught,
   test_a_translation_redrawn_at_each_decision_is_caught, test_a_responder_who_sees_the_river_early_is_caught)
+* Its 95 % intervals cover the exact value as often as stated (test_intervals_cover_what_they_should)
 """
 
 from dataclasses import replace

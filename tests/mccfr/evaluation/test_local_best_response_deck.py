@@ -4,7 +4,6 @@ Shows:
 
 * In hold'em, local best response wins what it wins in hands played against the policy's seat
   (test_it_is_what_hands_played_out_win, test_always_fold_loses_750)
-* Its 95 % intervals cover the exact value (test_intervals_cover_what_they_should)
 """
 
 import json

@@ -103,7 +103,7 @@ def test_bet_sizes_are_those_of_the_board_however_it_is_written(board, tmp_path)
 EXAMPLE = (
     *("As8s7d4h2c", "--oop", "AhAd,8h8d:0.5,KsQs,JsTs:0.7,9h6h:0.4,5c3c", "--pot", 10, "--stack", 17),
     *("--ip", "AcKc,8c7c:0.6,QhQd,JhJd:0.8,9c6c:0.3,5h3h,Ts9s:0.9", "--bets", "50%,allin", "--raises", "allin"),
-    *("--lock", "c=c 20%; r10 50%", "--to", "30%", "--workers", 0),
+    *("--lock", "c=c 20%; b5 50%", "--to", "30%", "--workers", 0),
 )
 
 

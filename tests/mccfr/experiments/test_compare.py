@@ -144,7 +144,7 @@ def test_averages_of_the_same_runs_are_curves_of_their_own(tmp_path):
 BLINDS = {
     "game": {"name": "poker", "blinds": [2, 1], "stack": 8, "first_player": [2, 1]},
     "run": {"workers": 0},
-    "evaluation": {"setting": "2", "keep": True},
+    "evaluation": {"setting": "2"},
     "compare": {
         "y": ["lbr_chips", "exploitability_chips", "sampled_br_chips"],
         "at": [20, 400],

@@ -31,6 +31,7 @@ from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.config.run_tables import AbstractionConfig
 from mccfr.config.toml_files import config_from
 from mccfr.games.holdem import holdem
+from mccfr.games.line_text import line_start
 from mccfr.policy import Policy
 from mccfr.policy.query import query
 from mccfr.policy.strategy_profile import Profile
@@ -40,6 +41,8 @@ from mccfr.runs.results.targets import Reference
 from mccfr.runs.session.run_plan import make_plan
 from mccfr.solvers.game_from_config import configured_game
 from mccfr.tables.strategy import pure_strategy
+from mccfr.trees.betting_lines import find_node
+from mccfr.trees.street_amounts import street_line
 from storage.manifest import content_hash
 from storage.npy import npy_pieces
 
@@ -96,7 +99,7 @@ def flop_trained(tmp_path_factory, slot_abstractions):
 def test_limit_holdem_is_trained_measured_and_asked(tmp_path, slot_abstractions, tables_read_once, capsys):
     config = write_config(tmp_path, slot_abstractions[0], game="limit-holdem", menu="", boards=4)
     assert command("solve", config, "--run", tmp_path / "run", "--set", "run.nodes=100_000") == 0
-    found = answer(capsys, "query", tmp_path / "run", "r20r30r40", "--hand", "AsAh")
+    found = answer(capsys, "query", tmp_path / "run", "b20b30b40", "--hand", "AsAh")
     assert [action["action"] for action in found["actions"]] == ["f", "c"] and found["pot_chips"] == 70
     assert answer(capsys, "evaluate", tmp_path / "run", "--hands", 100)["ci95_mbb"] is not None
 
@@ -179,7 +182,7 @@ def test_evaluations_are_played_against_the_first_checkpoint_that_is_kept(traine
 
 def test_queries_know_hands_classes_and_boards(trained):
     policy = Policy.open(trained / "policy")
-    preflop = query(policy, "r300")
+    preflop = query(policy, "b300")
     assert (preflop["street"], preflop["player"], preflop["pot_chips"]) == ("preflop", 0, 400)
     assert len(preflop["hands"]) == 169 and {"AA", "AKs", "AKo", "72o"} <= set(preflop["hands"])
     river = query(policy, "cc/cc/cc/", board="Qs7h2d3c4c")
@@ -214,18 +217,22 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
     monkeypatch.chdir(tmp_path)
     exec(source, names)
     policy = Policy.open(trained / "policy")
+    tree = policy.game.tree
 
     def asked(line, hand, board):
-        return {action["action"]: action["probability"] for action in query(policy, line, hand, board)["actions"]}
+        found = query(policy, street_line(line, line_start(policy.game)), hand, board)["actions"]
+        labels = [tree.label[child] for child in tree.children(find_node(tree, line))]
+        return {label: action["probability"] for label, action in zip(labels, found, strict=True)}
 
     assert capsys.readouterr().out == f"{asked('r300c/cr900', 'KhQd', 'Kc7d2s')}\n"
     rng, lines = np.random.default_rng(3), json.loads((trained / "policy/tree_line.json").read_text())
-    tree, reached = policy.game.tree, set()
+    reached = set()
     for node in rng.choice(tree.decisions, 200).tolist():
         dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[tree.street[node]]
         hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
         assert names["look_up"](lines[node], hand, board) == asked(lines[node], hand, board)
-        reached.add(query(policy, lines[node], hand, board)["reached"])
+        line = street_line(lines[node], line_start(policy.game))
+        reached.add(query(policy, line, hand, board)["reached"])
     assert reached == {True, False}
 
 
@@ -328,8 +335,9 @@ def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, l
         hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
         arguments = [*program, trained / "policy", lines[node], hand, *[board] * (known > 0)]
         found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-        expected = query(policy, lines[node], hand, board or None)["actions"]
-        assert [line.split()[0] for line in found] == [action["action"] for action in expected]
+        typed, tree = street_line(lines[node], line_start(policy.game)), policy.game.tree
+        expected = query(policy, typed, hand, board or None)["actions"]
+        assert [line.split()[0] for line in found] == [tree.label[child] for child in tree.children(node)]
         assert [float(line.split()[1]) for line in found] == pytest.approx(
             [action["probability"] for action in expected], abs=1e-9
         )

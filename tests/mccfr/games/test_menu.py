@@ -49,7 +49,7 @@ class Count:
             elif text.endswith("bb"):
                 amount = float(text[:-2]) * 100
             else:
-                amount = float(text)
+                amount = float(text.removesuffix("chips"))
             amount = max(floor(amount + 0.5), top + biggest)
             if amount + behind > self.threshold * self.stack:
                 amount = left
@@ -118,7 +118,7 @@ CASES = {
         {"offered": by_bets, "stack": 5_000},
     ),
     "threshold": (
-        Menu(first=("0.5p", "1p"), later=("1p",), allin_threshold=0.4),
+        Menu(first=("0.5p", "1p"), later=("1p",), allin_threshold="40%"),
         {"offered": lambda street, player, raises: ("0.5p", "1p") if raises == 0 else ("1p",), "threshold": 0.4},
     ),
     "no limp": (
@@ -144,13 +144,13 @@ CASES = {
     ),
     "chips, blinds and an ante": (
         Menu(
-            preflop=StreetMenu(first=("2.5bb", "3x", "333"), later=("2.2x", "1p")),
+            preflop=StreetMenu(first=("2.5bb", "3x", "333chips"), later=("2.2x", "1p")),
             first=("0.35p", "4bb"),
             later=("3x",),
         ),
         {
             "offered": lambda street, player, raises: (
-                (("2.5bb", "3x", "333") if raises == 0 else ("2.2x", "1p"))
+                (("2.5bb", "3x", "333chips") if raises == 0 else ("2.2x", "1p"))
                 if street == 0
                 else (("0.35p", "4bb") if raises == 0 else ("3x",))
             ),
@@ -202,10 +202,10 @@ def line(rules, *actions):
         (("0.5p",), (300, "c", 500), [1_000]),  # 1,000 after calling
         (("2.5bb",), (), [250]),
         (("2.5bb",), (300,), [500]),  # below the least raise
-        (("1234", "700", "allin"), (300,), [700, 1_234, 20_000]),
+        (("1234chips", "700 chips", "allin"), (300,), [700, 1_234, 20_000]),
         (("0.33p", "0.34p"), (), [200]),  # both are below the least raise: one action
         (("0.75p",), (275,), [688]),  # 687.5 in whole chips
-        (("40p", "20000"), (300,), []),  # at or above the stack: only as all-in
+        (("40p", "20000chips"), (300,), []),  # at or above the stack: only as all-in
     ],
 )
 def test_sizes(sizes, actions, expected):
@@ -215,9 +215,11 @@ def test_sizes(sizes, actions, expected):
     assert list(rules.raise_targets(line(rules, *actions))) == expected
 
 
-@pytest.mark.parametrize(("threshold", "expected"), [(0.29, [290]), (0.2899, [1_000]), (1.0, [290]), (None, [290])])
+@pytest.mark.parametrize(
+    ("threshold", "expected"), [("29%", [290]), ("28.99%", [1_000]), ("100%", [290]), (None, [290])]
+)
 def test_a_size_at_the_threshold_stays(threshold, expected):
-    rules = holdem_rules(1_000, (50, 100), 0, Menu(first=("290",), allin_threshold=threshold))
+    rules = holdem_rules(1_000, (50, 100), 0, Menu(first=("290chips",), allin_threshold=threshold))
     assert list(rules.raise_targets(rules.start())) == expected
 
 
@@ -260,8 +262,8 @@ BAD = {
     "game.menu.flop.sizes and game.menu.flop.later are both given": {"flop": {"sizes": [["1p"]], "later": ["1p"]}},
     "game.menu.sizes and game.menu.first are both given": {"sizes": [["1p"]], "first": ["1p"]},
     "game.menu.max_bets = -1 is not allowed: it must be at least 0": {"max_bets": -1},
-    "game.menu.allin_threshold = 0.0 is not allowed: it must be above 0 and at most 1": {"allin_threshold": 0.0},
-    "game.menu.turn.allin_threshold = 1.5 is not allowed": {"turn": {"allin_threshold": 1.5}},
+    "game.menu.allin_threshold = '0%' is not allowed: it must be above 0% and at most 100%": {"allin_threshold": "0%"},
+    "game.menu.turn.allin_threshold = '150%' is not allowed": {"turn": {"allin_threshold": "150%"}},
     "game.menu.first: bet size '3x' is not allowed for the first bet of the flop": {"first": ["3x"]},
     "game.menu.river.button.sizes[0]: bet size '2x' is not allowed for the first bet of the river": {
         "river": {"button": {"sizes": [["2x"]]}}
@@ -298,13 +300,13 @@ def test_menus_are_read_from_toml_tables():
         "name": "holdem",
         "menu": {
             "sizes": [["1p"], ["allin"]],
-            "allin_threshold": 1,
+            "allin_threshold": "100%",
             "limp": False,
             "flop": {"max_bets": 2, "button": {"first": ["0.5p"]}, "big_blind": {"later": []}},
         },
     }
     menu = config_from({"game": document}, "test").game.menu
-    assert (menu.sizes, menu.allin_threshold, menu.limp) == ([["1p"], ["allin"]], 1.0, False)
+    assert (menu.sizes, menu.allin_threshold, menu.limp) == ([["1p"], ["allin"]], "100%", False)
     assert (menu.flop.max_bets, menu.flop.button.first, menu.flop.big_blind.later) == (2, ["0.5p"], [])
     again = config_from(to_document(config_from({"game": document}, "test")), "a run's own copy").game.menu
     assert list(again.first) == ["0.5p", "1p", "allin"]  # written out, yet no contradiction of sizes

@@ -126,12 +126,12 @@ def raises(tree, node=0):
 
 def test_sizes_by_hand():
     """Blinds of 2 and 1, an ante of 1: what a pot, multiples, big blinds and chips are, on two streets."""
-    menu = {"first": ["1p", "2.5bb"], "later": [], "flop": {"first": ["3", "0.5p"]}}
+    menu = {"first": ["1p", "2.5bb"], "later": [], "flop": {"first": ["3chips", "0.5p"]}}
     tree = game_of(ranks=4, stack=50, blinds=[2, 1], first_player=[2, 1], menu=menu).tree
     assert raises(tree) == ["r5", "r6"]
     check = tree.children(tree.children(0)[1])[0]  # call, check
     assert raises(tree, check) == ["r4", "r5"]
-    ante = game_of(ranks=4, stack=50, antes=[1, 1], menu={"first": ["4", "1p"], "later": ["3x"]}).tree
+    ante = game_of(ranks=4, stack=50, antes=[1, 1], menu={"first": ["4chips", "1p"], "later": ["3x"]}).tree
     assert raises(ante) == ["r3", "r5"]  # an ante is no bet: four chips on top of it
     assert raises(ante, ante.children(0)[2]) == ["r13"]
 
@@ -157,7 +157,7 @@ def test_the_number_of_bets_counts_the_blind_and_nothing_where_there_is_none():
 BAD = {
     "game.menu is for no-limit poker": {"raise_sizes": [2, 4], "max_raises": [2, 2]},
     "leave out raise_sizes and max_raises, or the menu": {"max_raises": [2, 2]},
-    "game.menu.turn is not allowed in a game of 2 streets": {"menu": {"turn": {"first": ["1p"]}}},
+    "game.menu.turn is not allowed in a game without this street": {"menu": {"turn": {"first": ["1p"]}}},
     "with game.menu there are at most 4 streets": {"board_cards": [0, 1, 1, 1, 1], "ranks": 6},
     "game.menu: bet size '2bb' is not allowed with game.antes": {"menu": {"first": ["2bb"]}, "antes": [1, 1]},
     "game.menu.limp = False is not allowed with game.antes": {"menu": {"limp": False}, "antes": [1, 1]},

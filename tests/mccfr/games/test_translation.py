@@ -4,6 +4,7 @@ Shows:
 
 * The pseudo-harmonic mapping has the properties that Ganzfried & Sandholm 2013 state
   (test_the_mapping_has_its_published_properties)
+* A bet stays a bet, however small (test_a_small_bet_stays_a_bet)
 * Each translated line stays in step with the real game, and its actions are legal
   (test_readings_keep_step_with_the_game)
 """
@@ -114,24 +115,29 @@ def test_shares_do_not_depend_on_the_size_of_chips():
 # --- what it leaves open ---
 
 
-def test_a_small_bet_that_is_a_check_leaves_the_other_to_act():
-    """The big blind bets 100 into 400; the tree's smallest bet is 200."""
-    chance = (0.5 - 0.25) / (0.5 * 1.25)
+def test_a_small_bet_stays_a_bet():
+    """The big blind, or the button after a check, bets 100 into 400; the tree's smallest bet is 200."""
     found = translation()
-    assert places(found, "r200c/r300") == {"r200c/c": chance, "r200c/r400": 1 - chance}
-    state, readings = found.read("r200c/r300")
-    checked = next(r for r in readings if r.probability == pytest.approx(chance))
-    assert found.real_actions(checked, state)[0] == "c"  # the tree's check calls the bet
-    assert "f" not in found.real_actions(checked, state)
-
-
-def test_a_small_bet_that_would_close_is_answered_as_the_smallest_raise():
-    chance = (0.5 - 0.25) / (0.5 * 1.25)
-    found = translation()
-    assert places(found, "r200c/cr300") == {"r200c/cr400 > r200c/cc/": chance, "r200c/cr400": 1 - chance}
-    assert places(found, "r200c/cr300c/") == {"r200c/cc/": chance, "r200c/cr400c/": 1 - chance}
+    for line, node in (
+        ("r200c/r300", "r200c/r400"),
+        ("r200c/cr300", "r200c/cr400"),
+        ("r200c/cr300c/", "r200c/cr400c/"),
+    ):
+        assert places(found, line) == {node: 1.0}
     state, readings = found.read("r200c/cr300")
     assert found.real_actions(readings[0], state)[:2] == ["f", "c"]
+
+
+def test_other_stakes_are_mapped_by_shares_of_the_pot():
+    """With blinds of 0.40 and 1 and 87 big blinds; all-in is all-in there, and with 5 of 100 it is a size."""
+    tree = translation(stack=10_000)
+
+    def taken(rules, line):
+        return max(places(tree.with_stakes(rules), line).items(), key=lambda one: one[1].expected)[0]
+
+    cents = holdem_rules(8_700, (40, 100), 0, MENUS["pot or all-in"])
+    assert taken(cents, "r300c/r600") == "r300c/r600" and taken(cents, "r8700") == "r10000"
+    assert taken(holdem_rules(500, (40, 100), 0, MENUS["pot or all-in"]), "r500") == "r300"
 
 
 def test_where_the_tree_has_no_raise_a_bet_is_called():

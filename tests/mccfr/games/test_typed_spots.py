@@ -45,7 +45,7 @@ def test_a_typed_spot_is_the_one_of_a_file(tmp_path):
     board = parse_cards(SPOT["board"])
     reach[:, [combo_index(card, other) for card in board for other in range(52) if other != card]] = 0
     write_endgame(tmp_path / "spot.txt", Endgame(3, board, 180, reach))
-    sizes = {"first": ["94", "allin"], "later": ["allin"]}
+    sizes = {"first": ["94chips", "allin"], "later": ["allin"]}
     document = {"game": {"name": "holdem-subgame", "file": "spot.txt", "stack": 1000, "big_blind": 1, "menu": sizes}}
     filed = build_game(config_from(document, "test").game, tmp_path)
     typed = game(tmp_path, menu=sizes)
@@ -114,9 +114,11 @@ test_spots_that_cannot_be = refusals(
     ("game.ranges.oop: number 1 is 2: a weight from 0 to 1", {"ranges": {"oop": [2.0] * 169, "ip": "AA"}}),
     ("allows no deal", {"ranges": {"oop": "AsAh", "ip": "AsAd"}}),
     ("game.menu.add: 'c' is not allowed: a line ends in a bet", {"menu": {"add": ["c"]}}),
-    ("r95 is no bet after the line ''.*100 to 1000", {"menu": {"add": ["r95"]}, "big_blind": 10}),
-    ("game.menu.remove: 'cccr300' is no line of the tree", {"menu": {"remove": ["cccr300"]}}),
-    ("game.menu.remove: r33 is no bet after the line ''", {"menu": {"remove": ["r33"]}}),
+    ("b5 is no bet after the line ''.* b10 to b910", {"menu": {"add": ["b5"]}, "big_blind": 10}),
+    ("game.menu.add: b90 after the line 'c' is there already", {"menu": {"add": ["cb90"]}}),
+    ("game.menu.remove: 'cccb300' is no line of the tree", {"menu": {"remove": ["cccb300"]}}),
+    ("game.menu.remove: b33 is no bet after the line ''", {"menu": {"remove": ["b33"]}}),
+    (r"game.menu.add: line 'r95'.*this street \(b95\) or over the whole hand \(b5\)", {"menu": {"add": ["r95"]}}),
     call=lambda keys, tmp_path: game(tmp_path, **keys),
 )
 
@@ -160,7 +162,7 @@ def test_single_lines_are_added_and_taken_away(tmp_path):
     plain = menu(first=["50%"], turn={"first": ["50%", "100%"]})
     spot = {"board": "QsJh2h7c", "pot": 20, "effective_stack": 400}
     before = lines(game(tmp_path, **spot, menu=plain))
-    edits = {"add": ["cr33", "cr20c/r25"], "remove": ["r30c/r60", "cr30"]}
+    edits = {"add": ["cb23", "cb10c/b5"], "remove": ["b20c/b30", "cb20"]}
     after = lines(game(tmp_path, **spot, menu={**plain, **edits}))
     assert {"cr33", "cr33f", "cr33c/", "cr20c/r25"} <= after
     assert not {line for line in after if line.startswith(("r30c/r60", "cr30"))} and "cr30" in before
@@ -203,7 +205,7 @@ def test_hands_alike_share_an_infoset_unless_a_lock_tells_them_apart(tmp_path):
 
     for locks in ({}, {"": "c ATs:0.5"}):
         assert buckets(**locks)[clubs] == buckets(**locks)[diamonds]
-    apart = buckets(**{"": "c AcTc:0.5; r270 AcTc:0.5"})
+    apart = buckets(**{"": "c AcTc:0.5; b180 AcTc:0.5"})
     assert apart[clubs] != apart[diamonds]
 
 

@@ -5,9 +5,16 @@ Shows:
 * Hands written to any hand history format are read back unchanged (test_hands_come_back_from_every_form)
 * A damaged hand or a hand of six players is refused, and the other hands are read
   (test_a_hand_that_cannot_be_read_stops_no_other)
+* Hands of seven sites are read with their stacks, blinds, antes and straddles (test_sites_write_the_same_hand,
+  test_stakes_are_those_of_the_hand)
+* A pot, rake or winner that contradicts the betting and the cards is refused with both figures
+  (test_a_pot_that_cannot_be_is_refused_with_both_figures)
+* Each of 40 smallest raises at blinds 15/30 is read (test_every_legal_raise_is_read)
 """
 
 import json
+import re
+from decimal import Decimal
 
 import pytest
 from acpc import dealer, plan, player, rules
@@ -19,6 +26,7 @@ from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions
 from mccfr.matches.acpc_log import LoggedHand
 from mccfr.matches.hand_files import hand_files, read_hands
+from mccfr.matches.hand_files.site_texts import chips_of
 from mccfr.matches.hand_files.writing import write_hands
 
 GAME = HoldemGame()
@@ -63,7 +71,14 @@ def match():
 
 
 def found(path, game=GAME):
-    return [(one.hand, one.why) for one in read_hands(path, game)]
+    return [(one.hand and one.hand.hand, one.why) for one in read_hands(path, game)]
+
+
+def text_hand(tmp_path, text):
+    """Return the hand of a text, or the reason against it."""
+    (tmp_path / "hand.txt").write_text(text, encoding="utf-8")
+    (one,) = read_hands(tmp_path / "hand.txt", GAME)
+    return one.hand or one.why
 
 
 def slumbots(hand):
@@ -103,13 +118,14 @@ def test_hands_come_back_from_every_form(match, tmp_path):
     assert [hand[1:5] for hand in told] == [hand[1:5] for hand in match]
     hero, shown = match[0].names[0], 0
     for hand, (text, why) in zip(match, found(tmp_path / "a.stars.txt"), strict=True):
-        assert not why and text.betting == hand.betting and text.board == hand.board and text.names == hand.names
+        cents = re.sub(r"\d+", lambda dollars: f"{dollars[0]}00", hand.betting)
+        assert not why and (text.betting, text.board, text.names) == (cents, hand.board, hand.names)
         for each in (0, 1):
             showdown = hand.betting.rstrip("/")[-1] != "f"
             known = hand.names[each] == hero or showdown
             assert text.holes[each] == (hand.holes[each] if known else "")
             shown += known
-        assert text.chips == hand.chips
+        assert text.chips == (100 * hand.chips[0], 100 * hand.chips[1])
     assert HANDS < shown < 2 * HANDS
     with (tmp_path / "a.phhs").open("rb") as file:
         assert len(list(HandHistory.load_all(file))) == HANDS
@@ -140,17 +156,22 @@ Seat 2: p1 (button) (small blind) folded on the Flop
 """
 
 
-def test_what_others_wrote_is_read_in_the_chips_of_the_policy(tmp_path):
-    """A hand of PokerStars' of another big blind, with a windows end of lines and names with colons; the published
-    hands of the dealer of the ACPC."""
-    (tmp_path / "stars").write_bytes(("\ufeff" + STARS).replace("\n", "\r\n").encode())
-    ((hand, why),) = found(tmp_path / "stars")
-    assert not why and hand == LoggedHand(
-        0, "r250c/cr550r1150f", ("AsKh", ""), ("3hKdTs",), (550.0, -550.0), ("p: 0", "p1")
-    )
+def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
+    """A hand of PokerStars' with windows ends of lines and names with colons, in each encoding; the published hands of
+    the dealer of the ACPC. The smaller of the two stacks counts."""
+    written = STARS.replace("\n", "\r\n")
+    for data in (written.encode("utf-8-sig"), written.encode("utf-16"), written.encode("utf-16-le")):
+        (tmp_path / "stars").write_bytes(data)
+        (one,) = read_hands(tmp_path / "stars", GAME)
+        assert one.where.endswith("stars, line 1, hand 208958099944") and not one.why
+        hand, stakes = one.hand
+        assert hand == LoggedHand(
+            208958099944, "r125c/cr275r575f", ("AsKh", ""), ("3hKdTs",), (275.0, -275.0), ("p: 0", "p1")
+        )
+        assert (stakes.depth, stakes.unit, stakes.currency, stakes.tournament) == (200, 100, "$", False)
     (tmp_path / "online.phhs").write_text(ONLINE)
-    ((hand, why),) = found(tmp_path / "online.phhs", HoldemGame(stack=14756.9))
-    assert not why and (hand.betting, hand.holes) == ("cc/r300c/r750c/cr2250c", ("", "4cJc")) and hand.chips is None
+    ((hand, why),) = found(tmp_path / "online.phhs")
+    assert not why and (hand.betting, hand.holes) == ("cc/r3000c/r7500c/cr22500c", ("", "4cJc")) and hand.chips is None
     (tmp_path / "log").write_text("STATE:7:cc/cc/cc/cc:7d3d|2hAc/5sKs7s/9s/6h:0|0:A|B\nSTATE:9:f:5c4s|As7d:50|-50:A|B")
     assert [why for _, why in found(tmp_path / "log")] == [
         "0 chips were won by the big blind there, and by cards and betting 100",
@@ -176,10 +197,6 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
         assert hand is None and words in why and "\n" not in why
     (tmp_path / "six.phh").write_text(PLURIBUS)
     assert found(tmp_path / "six.phh") == [(None, "a hand of 6 players: hands of two are reviewed")]
-    other = HoldemGame(stack=10_000)
-    write_hands(tmp_path / "a.phhs", [match[0].hand()], GAME)
-    ((_, why),) = found(tmp_path / "a.phhs", other)
-    assert "stacks of 20000" in why and "the policy is for stacks of 10000" in why
     (tmp_path / "letter").write_text("dear all")
     ((_, why),) = found(tmp_path / "letter")
     assert "begins none of the forms" in why
@@ -200,3 +217,221 @@ def test_slumbots_hands_are_those_that_a_client_kept(tmp_path):
     assert len(told) == 30 and not any(why for _, why in told)
     assert {hand.names for hand, _ in told} == {("client", "slumbot"), ("slumbot", "client")}
     assert any(all(hand.holes) for hand, _ in told)
+
+
+SITES = {
+    "Full Tilt": """Full Tilt Poker Game #7: Table Link (heads up) - NL Hold'em - $0.50/$1 - 22:09:38 ET - 2014/01/05
+Seat 1: Ada ($105.30)
+Seat 2: Bob ($29.20)
+Bob posts the small blind of $0.50
+Ada posts the big blind of $1
+The button is in seat #2
+*** HOLE CARDS ***
+Bob raises to $2.50
+Ada has 15 seconds left to act
+Ada calls $1.50
+*** FLOP *** [7c 9h 8d] (Total Pot: $5, 2 Players)
+Ada bets $2
+Bob raises to $26.70, and is all in
+Ada folds
+Uncalled bet of $24.70 returned to Bob
+Bob wins the pot ($8.80)
+*** SUMMARY ***
+Total pot $9 | Rake $0.20
+Board: [7c 9h 8d]
+""",
+    "Winamax": """Winamax Poker - CashGame - HandId: #7-1-2 - Holdem no limit (0.50€/1€) - 2013/10/24 07:36:49 UTC
+Table: 'Istanbul' 5-max (real money) Seat #5 is the button
+Seat 4: Ada (1 105.30€)
+Seat 5: Bob (29,20€)
+*** ANTE/BLINDS ***
+Bob posts small blind 0.50€
+Ada posts big blind 1€
+*** PRE-FLOP ***
+Bob raises 1.50€ to 2.50€
+Ada calls 1.50€
+*** FLOP *** [7c 9h 8d]
+Ada bets 2€
+Bob raises 24.70€ to 26.70€ and is all-in
+Ada folds
+Bob collected 33.70€ from pot
+*** SUMMARY ***
+Total pot 33.70€ | No rake
+Board: [7c 9h 8d]
+""",
+    "888poker": """#Game No : 7
+***** 888poker Hand History for Game 7 *****
+$0.50/$1 Blinds No Limit Holdem - *** 22 04 2015 07:03:01
+Table Linz 10 Max (Real Money)
+Seat 6 is the button
+Total number of players : 2
+Seat 1: Ada ( $1,105.30 )
+Seat 6: Bob ( $29.20 )
+Bob posts small blind [$0.50]
+Ada posts big blind [$1]
+** Dealing down cards **
+Bob raises [$2]
+Ada calls [$1.50]
+** Dealing flop ** [ 7c, 9h, 8d ]
+Ada bets [$2]
+Bob raises [$26.70]
+Ada folds
+** Summary **
+Bob collected [ $8.80 ]
+""",
+    "PartyPoker": """***** Hand History for Game 7 *****
+$0.50/$1 USD NL Texas Hold'em - Monday, January 06, 08:54:23 EST 2014
+Table Linz (Real Money)
+Seat 6 is the button
+Total number of players : 2/6
+Seat 1: Ada ( $1.105,30 USD )
+Seat 6: Bob ( $29,20 USD )
+Bob posts small blind [$0.50 USD].
+Ada posts big blind [$1 USD].
+** Dealing down cards **
+Bob raises [$2 USD]
+Ada calls [$1.50 USD]
+** Dealing Flop ** [ 7c, 9h, 8d ]
+Ada bets [$2 USD]
+Bob is all-In  [$26.70 USD]
+Ada folds
+Bob does not show cards.
+Bob wins $33.70 USD
+""",
+    "GGPoker": """Poker Hand #HD7: Hold'em No Limit ($0.50/$1) - 2020/06/02 19:17:33
+Table 'NLH' 2-max Seat #1 is the button
+Seat 1: Bob ($29.20 in chips)
+Seat 2: Ada ($1'105.30 in chips)
+Bob: posts small blind $0.5
+Ada: posts big blind $1
+*** HOLE CARDS ***
+Dealt to Bob
+Bob: raises $1.5 to $2.5
+Ada: calls $1.5
+*** FLOP *** [7c 9h 8d]
+Ada: bets $2
+Bob: raises $24.7 to $26.7 and is all-in
+Ada: folds
+Uncalled bet ($24.7) returned to Bob
+Bob collected $8.75 from pot
+*** SUMMARY ***
+Total pot $9 | Rake $0.2 | Jackpot $0.05 | Bingo $0
+Board [7c 9h 8d]
+""",
+    "Bovada": """Bovada Hand #7 TBL#7 HOLDEM No Limit - 2013-01-06 08:54:23
+Seat 1: Big Blind ($1105.30 in chips)
+Seat 6: Dealer [ME] ($29.20 in chips)
+Dealer [ME] : Set dealer [6]
+Dealer [ME] : Small Blind $0.50
+Big Blind : Big blind $1
+*** HOLE CARDS ***
+Big Blind : Card dealt to a spot [2c 3c]
+Dealer [ME] : Card dealt to a spot [Ah 4c]
+Dealer [ME] : Raises $2 to $2.50
+Big Blind : Calls $1.50
+*** FLOP *** [7c 9h 8d]
+Big Blind : Bets $2
+Dealer [ME] : All-in(raise) $26.70 to $26.70
+Big Blind : Folds
+Dealer [ME] : Return uncalled portion of bet $24.70
+Dealer [ME] : Hand Result $8.80
+*** SUMMARY ***
+Total Pot($9)
+""",
+}
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_sites_write_the_same_hand(tmp_path, site):
+    """Their numbers are of several languages; the button has 29.2 big blinds and the other player more."""
+    hand, stakes = text_hand(tmp_path, SITES[site])
+    assert (hand.betting, hand.board, hand.number) == ("r250c/r450r2920f", ("7c9h8d",), 7)
+    assert hand.chips == (-450, 450) and stakes.depth == 29.2 and stakes.unit == 100
+    assert hand.holes == (("2c3c", "Ah4c") if site == "Bovada" else ("", ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "chips"),
+    [
+        ("1,234.50", "1234.5"),
+        ("1.234,50", "1234.5"),
+        ("1 234,50", "1234.5"),
+        ("1\u202f234", "1234"),
+        ("1'234'567.8", "1234567.8"),
+        ("1,234", "1234"),
+        ("0.125", "0.125"),
+        ("12,5", "12.5"),
+    ],
+)
+def test_numbers_of_several_languages(text, chips):
+    assert chips_of(text) == Decimal(chips)
+
+
+def test_stakes_are_those_of_the_hand(tmp_path):
+    """Blinds of 0.40 and 1, a big-blind ante, an all-in blind, a straddle and players who sit out."""
+    blinds = STARS.replace("0.25", "0.20").replace("posts small blind $0.20", "posts small blind $0.20")
+    _, stakes = text_hand(tmp_path, blinds)
+    assert (stakes.rules.put_in, stakes.big_blind) == ((50, 20), 50)
+    ante = STARS.replace("*** HOLE", "p: 0: posts the ante $0.50\n*** HOLE").replace("$5.50", "$6")
+    hand, stakes = text_hand(tmp_path, ante)
+    assert stakes.rules.put_in == (75, 50) and stakes.rules.put_in_before == 25 and stakes.depth == 199.5
+    assert (
+        hand.betting == "r150c/cr300r600f" and hand.chips[0] + stakes.offset == 275
+    )  # half of the ante is the other's
+    short = STARS[: STARS.index("Dealt")].replace("($100 in", "($0.40 in").replace("blind $0.50\n*", "blind $0.40\n*")
+    hand, stakes = text_hand(tmp_path, short + "p1: folds\np: 0 collected $0.65 from pot\n*** SUMMARY ***\n")
+    assert hand.betting == "f" and stakes.depth == 0.8 and stakes.rules.put_in == (40, 25)
+    straddle = "[1]\n" + ONLINE[5:].replace("[5, 10]", "[20, 10]").replace(
+        "'p2 cc', 'p1 cc', 'd db 5", "'p1 cc', 'p2 cc', 'd db 5"
+    )
+    (tmp_path / "straddle.phhs").write_text(straddle)
+    (one,) = read_hands(tmp_path / "straddle.phhs", GAME)
+    assert one.hand.stakes.rules.put_in == (1000, 2000) and one.hand.hand.betting.startswith("cc/r4000c")
+    go = SITES["Full Tilt"].replace("Table Link (heads up)", "$60 Matrix (1), Table 1").replace("($", "(")
+    _, stakes = text_hand(tmp_path, go)
+    assert stakes.tournament and stakes.currency == ""
+    out = STARS.replace("p1: posts", "Seat 3: p9 ($5 in chips) is sitting out\np1: posts", 1)
+    assert text_hand(tmp_path, out).hand.names == ("p: 0", "p1")
+
+
+def test_what_is_not_reviewed_is_refused_with_its_reason(tmp_path):
+    """A hand cut off in the middle of a line ends where the next one begins."""
+    reasons = {
+        STARS.replace("Hold'em No", "Hold'em Pot"): "limits the bets",
+        STARS.replace("Hold'em No", "6+ Hold'em No"): "with all 52 cards",
+        STARS.replace("Hold'em No", "Omaha No"): "another game",
+        STARS.replace("p1: raises", "p9: calls $0.50\np1: raises").replace(
+            "*** HOLE", "Seat 3: p9 ($5 in chips)\n*** HOLE"
+        ): ("a hand of 3 players"),
+        STARS.replace("*** FLOP", "*** FIRST FLOP"): "run twice",
+        STARS[: STARS.index("p1: folds")]: "cut off",
+        STARS.replace("($100 in", "($0.20 in"): "there is no decision",
+    }
+    for text, reason in reasons.items():
+        assert reason in text_hand(tmp_path, text)
+    cut = STARS[: STARS.index("p1: bets") + 7]
+    (tmp_path / "two.txt").write_text(cut + STARS)
+    one, other = read_hands(tmp_path / "two.txt", GAME)
+    assert "cut off" in one.why and other.hand is not None
+
+
+def test_a_pot_that_cannot_be_is_refused_with_both_figures(tmp_path):
+    assert "the pot is 5.60 in the file, and the pot by betting and blinds is 5.5" in text_hand(
+        tmp_path, STARS.replace("Total pot $5.50", "Total pot $5.60")
+    )
+    assert "4.5 and a rake of 0 were taken" in text_hand(tmp_path, STARS.replace("collected $5.50", "collected $4.50"))
+    winner = text_hand(tmp_path, STARS.replace("p: 0 collected", "p1 collected"))
+    assert "-275 chips were won by the big blind there, and by cards and betting 275" in winner
+    (tmp_path / "a.phhs").write_text(ONLINE.replace("p1 sm ????", "p1 sm AhAd") + "finishing_stacks = [1600, 1476]\n")
+    ((_, why),) = found(tmp_path / "a.phhs")
+    assert "p1 loses 251.58 in the file, and 225 by the rules" in why or "p2" in why
+
+
+def test_every_legal_raise_is_read(tmp_path):
+    """The smallest raise of each raise to 60 to 99; rounded to chips of blinds 50/100, 13 of them are too small."""
+    for target in range(60, 100):
+        text = STARS.replace("$0.25/$0.50", "15/30").replace("$0.25", "15").replace("$0.50", "30").replace("$1", "$")
+        text = text[: text.index("p1: raises")].replace("($00 in", "(1500 in").replace("($01.50 in", "(1500 in")
+        text += f"p1: raises {target - 30} to {target}\np: 0: raises {target - 30} to {2 * target - 30}\np1: folds\n"
+        text += f"p: 0 collected {2 * target} from pot\n*** SUMMARY ***\n"
+        assert text_hand(tmp_path, text).hand.betting == f"r{target}r{2 * target - 30}f"

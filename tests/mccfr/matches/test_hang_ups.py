@@ -5,7 +5,8 @@ Shows:
 * A bot whose connection is closed or reset within a hand connects again and finishes the hand
   (test_a_bot_connects_again_and_finishes_the_hand)
 * A bot that loses its server within a hand ends with status 1, and names the hand
-  (test_a_bot_without_a_server_names_the_hand_that_was_not_finished)
+  (test_a_bot_without_a_server_names_the_hand_that_was_not_finished,
+  test_a_hand_over_http_that_was_not_finished_is_named, test_a_hand_at_gto_wizard_that_is_given_up_is_named)
 """
 
 import socket
@@ -15,8 +16,9 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from acpc import visit
+from acpc import player, visit
 from commands import call
+from gtowizard_double import Wizard
 from slumbot_double import served
 
 from mccfr.matches.dealer_connections import listening
@@ -80,15 +82,39 @@ def test_a_bot_without_a_server_names_the_hand_that_was_not_finished(end, capsys
 
 
 class Leaving:
-    """A server with Slumbot's interface that deals a hand and is gone."""
+    """A server with Slumbot's interface that deals a hand and is gone, or silent, or out of order."""
+
+    def __init__(self, status):
+        self.status = status
 
     def handle(self, where, *_):
         """As `slumbot_double.Double`; no status: it hangs up."""
         dealt = {"token": "t", "client_pos": 1, "hole_cards": ["As", "Kd"], "action": "", "board": []}
-        return (200, dealt) if where == "new_hand" else (None, None)
+        if where != "new_hand" and self.status == 408:
+            time.sleep(1)
+        return (200, dealt) if where == "new_hand" else (self.status, {})
 
 
-def test_a_hand_over_http_that_was_not_finished_is_named(capsys):
-    with served(Leaving()) as url:
-        status, out, err = call(capsys, "bot", "slumbot", "always-fold", "--url", url, "--hands", 2)
-    assert status == 1 and not out and "hand 0 was not finished" in err, err
+@pytest.mark.parametrize("status", [None, 408, 500])
+def test_a_hand_over_http_that_was_not_finished_is_named(capsys, status):
+    with served(Leaving(status)) as url:
+        asked = "bot", "slumbot", "always-fold", "--url", url, "--hands", 2, "--silence", "0.5s"
+        ended = call(capsys, *asked)
+    assert ended.status == 1 and not ended.out and "hand 0 was not finished" in ended.err, ended
+
+
+class LeavingWizard(Wizard):
+    """A GTO Wizard server that deals hands and hears no action."""
+
+    def _asked(self, where, body):
+        return (503, {"detail": "busy"}) if where.endswith("/act") else super()._asked(where, body)
+
+
+def test_a_hand_at_gto_wizard_that_is_given_up_is_named(capsys, tmp_path, monkeypatch):
+    (key := tmp_path / "key").write_text("k3y")
+    key.chmod(0o600)
+    monkeypatch.setattr("mccfr.matches.gtowizard._TRIES", 2)
+    monkeypatch.setattr("mccfr.matches.gtowizard._FIRST_WAIT", 0.0)
+    with served(LeavingWizard(lambda _: player("always-call"))) as url:
+        ended = call(capsys, "bot", "gtowizard", "always-call", "--url", url, "--key-file", key, "--hands", 1)
+    assert ended.status == 1 and not ended.out and "hand 1000 of the server was not finished" in ended.err, ended

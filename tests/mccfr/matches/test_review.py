@@ -6,8 +6,13 @@ Shows:
   (test_costs_from_the_turn_on_are_those_of_all_rivers)
 * On earlier streets, the estimated cost is unbiased (test_estimates_do_not_lean_towards_a_cost,
   test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
-* A bet outside of the tree costs the mean over its translations, weighted by their probabilities
-  (test_another_bet_costs_what_it_is_taken_for)
+* A bet outside of the tree costs what its likeliest translation costs before the flop, and later its street is solved
+  again with the real bets, pot and stacks (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
+  test_a_street_with_another_bet_is_solved_again)
+* Costs of a solved street are those of enumerated rivers, and the best action costs nothing
+  (test_a_solved_river_costs_what_enumeration_says)
+* Of several policies the one with the nearest stack judges, between two the other's verdict is beside
+  (test_the_nearest_policy_judges_and_the_other_is_beside)
 * The costs of a review add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
 """
 
@@ -15,6 +20,7 @@ import json
 
 import numpy as np
 import pytest
+import tomli_w
 from acpc import dealer, plan
 from commands import answer, call
 from random_policy import policy
@@ -23,20 +29,26 @@ from abstraction.cards import combo_index, parse_cards
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.hand_values import Below, HandValues
 from mccfr.games.translation import actions_of
-from mccfr.matches.hand_files.format_base import finished_hand
+from mccfr.matches.acpc import follow_actions
+from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
 from mccfr.matches.match import Contender
+from mccfr.matches.phh_format import Hand, phh
 from mccfr.matches.players import OpenedPlayer
 from mccfr.matches.review import action_costs as costs_module
+from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
 from mccfr.matches.review.action_costs import DecisionCosts, _crossed
-from mccfr.matches.review.hand_review import Reviewer
+from mccfr.matches.review.hand_review import IN_TREE, MAPPED, SOLVED, Reviewer
+from mccfr.matches.review.review_files import shown_cost
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.play.policy_seat import PolicySpec
-from mccfr.play.resolving import Effort, resolving_table
+from mccfr.play.resolving import Effort, solved_street
+from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import find_node
 
+GAME = HoldemGame()
 MENU = Menu(first=("1p",), later=("allin",), max_bets=2)
 SOURCE = policy(MENU)
 DEALING = SOURCE.game.cards.at_table()
@@ -44,13 +56,20 @@ TURN = ("r300c/cc/cr900f", ("As7s", "KhQd"), "Qs7h2d3c")
 RIVER = ("r300c/cc/cc/r900c", ("As7s", "KhQd"), "Qs7h2d3c9s")
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Two iterations after a flop: its costs are compared with nothing here."""
+    monkeypatch.setattr(solved_street, "FLOP", Effort(2))
+
+
 @pytest.fixture(scope="module")
 def reviewer():
     return Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8)
 
 
-def hand(line, holes, board, names=("Ada", "Bob")):
-    return finished_hand(HoldemGame(), actions_of(line), holes, board, names=names)
+def hand(line, holes, board, names=("Ada", "Bob"), game=GAME):
+    stakes = stakes_of(game)
+    return CheckedHand(finished_hand(stakes.rules, actions_of(line), holes, board, names=names), stakes)
 
 
 def exact(line, board, cards, player):
@@ -76,7 +95,8 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
             SOURCE.game.tree.label[child] for child in SOURCE.game.tree.children(find_node(SOURCE.game.tree, row.line))
         ]
         assert row.verdict.cost_chips == pytest.approx(costs[labels.index(row.action)], abs=1e-6)
-        assert row.verdict.best == labels[int(costs.argmin())] and row.verdict.ci95_chips is None
+        assert (row.verdict.best == row.verdict.did) == (row.action == labels[int(costs.argmin())])
+        assert row.verdict.how == IN_TREE and row.verdict.ci95_chips is None and row.verdict.cost_chips >= 0
         checked += 1
     assert checked > 1 and found.unknown == 0 and found.pot == "raised"
 
@@ -139,38 +159,91 @@ def test_one_walk_values_every_line_before_the_flop(monkeypatch):
     assert whole.costs(node, (), number, np.ones(1326)).cost != pytest.approx(found.cost) and len(whole._kept) > lines
 
 
-def test_another_bet_costs_what_it_is_taken_for(reviewer):
-    """Map 450 into 600 between a check and the pot; the river follows the likelier reading."""
-    line, holes, board = "r300c/cc/cc/r750c", *RIVER[1:]
-    rows = [row for row in reviewer.review(hand(line, holes, board), 0).decisions if row.street == 3]
-    bet, call = rows
-    costs = exact("r300c/cc/cc/", board, holes[0], 0)
-    assert bet.verdict.taken_for.startswith("c (") and "r900 (" in bet.verdict.taken_for
-    share = float(bet.verdict.taken_for.split("r900 (")[1].split("%")[0]) / 100
-    mixed = (1 - share) * costs[0] + share * costs[1]
-    assert bet.verdict.cost_chips == pytest.approx(mixed, abs=0.006 * abs(costs[1] - costs[0]) + 1e-6)
-    assert call.verdict.taken_for.endswith("after 'r300c/cc/cc/r900'")
-    answered = exact("r300c/cc/cc/r900", board, holes[1], 1)  # in the tree's chips, and 750 lie where it has 900
-    assert call.verdict.cost_chips == pytest.approx(answered[1] * 750 / 900, abs=1e-6) and answered[1] > 0
+def test_another_bet_before_the_flop_costs_what_it_is_taken_for(reviewer):
+    """A raise to 310 is the tree's of 300; the flop after it is solved again, with 620 in the pot."""
+    line, holes, board = "r310c/cc/cc/cc", *RIVER[1:]
+    other, same = (reviewer.review(hand(text, holes, board), 0) for text in (line, "r300c/cc/cc/cc"))
+    raised, known = other.decisions[0].verdict, same.decisions[0].verdict
+    assert (raised.how, raised.taken_for, raised.did) == (MAPPED, "r300 after ''", "raise to 3.1 BB")
+    assert (known.how, known.taken_for, known.tree_line) == (IN_TREE, "", "")
+    assert raised.cost_chips == pytest.approx(known.cost_chips) and raised.probability == known.probability
+    assert {row.verdict.how for row in other.decisions if row.street} == {SOLVED}
+    assert {row.verdict.how for row in same.decisions} == {IN_TREE}
+
+
+def test_a_street_with_another_bet_is_solved_again(reviewer):
+    """450 into 600 on the river: the check before it, the bet and the call are judged in one solution that has them."""
+    line, holes, board = "r300c/cc/cc/cr750c", *RIVER[1:]
+    found = reviewer.review(hand(line, holes, board), 0)
+    by_street = {street: {row.verdict.how for row in found.decisions if row.street == street} for street in range(4)}
+    assert by_street == {0: {IN_TREE}, 1: {IN_TREE}, 2: {IN_TREE}, 3: {SOLVED}} and found.unknown == 0
+    check, bet, call = (row.verdict for row in found.decisions if row.street == 3)
+    assert (check.did, bet.did, call.did) == ("check", "bet 4.5 BB", "call 4.5 BB")
+    for each in (check, bet, call):
+        assert each.ci95_chips is None and each.cost_chips >= 0
+        assert each.cost_chips == 0 or each.best != each.did
+
+
+def test_a_solved_river_costs_what_enumeration_says():
+    """Values of the last decision, a call for all chips, against the sum over the opponent's hands."""
+    rules, board = stakes_of(HoldemGame(stack=1_000)).rules, tuple(parse_cards("Qs7h2d3c9s"))
+    played = follow_actions(rules, actions_of("r300ccccccr1000c"))
+    acted = [(state, action) for state, action in zip(played.states, played.actions, strict=True) if state.street == 3]
+    solved = SolvedStreet(rules, acted, board, DEALING.live(3, board) * np.ones((2, 1326)), SOURCE.game.cards)
+    assert solved.actions[-1] == ["f", "c"]
+    bets = solved.played[1][solved.actions[1].index("r1000")] * DEALING.live(3, board)
+    strength, hand = DEALING.strengths(board), combo_index(*parse_cards("KhQd"))
+    apart = (DEALING.hand_masks() & DEALING.hand_masks()[hand]) == 0
+    met = bets * apart
+    won = (met * np.sign(strength[hand] - strength)).sum() / met.sum()
+    assert solved.values[-1][:, hand] == pytest.approx([-300, 1_000 * won], abs=1e-6)
+    assert np.isnan(solved.values[-1][:, combo_index(*parse_cards("QsQd"))]).all()
 
 
 @pytest.mark.parametrize(("street", "line"), [("river", "r300c/cc/cc/r900f"), ("turn", "r300c/cc/r900f")])
-def test_a_hand_that_is_solved_again_has_costs_against_the_solution(monkeypatch, street, line):
+def test_every_decision_of_a_street_can_be_solved_again(monkeypatch, street, line):
     """The nuts that fold to a bet give away what calling wins; the policy does not matter there."""
-    monkeypatch.setattr(resolving_table, "EFFORT", dict.fromkeys(resolving_table.EFFORT, Effort(4)))
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(4)))
     solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, street)
     found = solving.review(hand(line, ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
     last = found.decisions[-1].verdict
-    assert last.resolved and last.ci95_chips is None and last.cost_chips > 800
-    assert not any(row.verdict.resolved for row in found.decisions if row.street < line.count("/"))
+    assert last.how == SOLVED and last.ci95_chips is None and last.cost_chips > 800
+    assert not any(row.verdict.how == SOLVED for row in found.decisions if row.street < line.count("/"))
 
 
-def test_what_the_tree_holds_for_over_is_known_where_hands_are_solved_again(reviewer):
+def test_what_the_tree_holds_for_over_is_solved_again(monkeypatch, reviewer):
     """Map 19,000 of 20,000 to all-in; the decisions about the rest still have a cost."""
-    solving = Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8, "river")
-    called = hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d")
-    assert reviewer.review(called, 0).unknown - solving.review(called, 0).unknown == 3
-    assert solving.review(called, 0).decisions[-1].verdict.cost_chips > 10_000
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
+    found = reviewer.review(hand("r300r19000c/cc/cc/cr20000f", ("As7s", "KsJs"), "QsTs9s3c2d"), 0)
+    assert found.decisions[-1].verdict.cost_chips > 10_000
+
+
+def test_a_call_of_an_all_in_blind_is_every_raise(reviewer):
+    """The big blind has 0.8 big blinds: the button's call is all that the tree's raises can be."""
+    game = HoldemGame(stack=80)
+    found = reviewer.review(hand("c///", ("7s2d", "AsAd"), "QsTs9s3c2h", game=game), 0)
+    (call,) = (row.verdict for row in found.decisions)
+    assert call.did == call.best == "call 0.3 BB, all-in" and call.probability > 0
+    assert call.ci95_chips[0] <= 0 <= call.ci95_chips[1]
+
+
+def test_a_limp_that_the_tree_lacks_is_no_raise():
+    """The limp and the check after it have no verdict; the flop is solved with whole ranges."""
+    source = policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False))
+    by = Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
+    found = by.review(hand("cc/cr200f", ("As7s", "KsJs"), "QsTs9s"), 0)
+    assert [row.street for row in found.decisions] == [1, 1, 1] and found.unknown == 2
+
+
+def test_a_hand_without_known_cards_is_not_solved(monkeypatch, reviewer):
+    monkeypatch.setattr(hand_review, "SolvedStreet", None)
+    found = reviewer.review(hand("r310c/cr900f", ("", ""), "Qs7h2d"), 0)
+    assert (found.decisions, found.unknown, found.won_chips) == ([], 5, -310)
+
+
+def test_a_fold_first_in_is_no_limped_pot(reviewer):
+    pots = [reviewer.review(hand(line, ("As7s", "KsJs"), board), 0).pot for line, board in (("f", ""), ("cr400f", ""))]
+    assert pots == ["folded first in", "raised"]
 
 
 @pytest.fixture
@@ -190,6 +263,7 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     (tmp_path / "match.log").write_text("\n".join([six, *played, six]))
     arguments = ("review", "match.log", "--policy", "holdem", "--boards", 4, "--keep", "kept")
     monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(1)))
     whole = answer(capsys, *arguments)
     assert (whole["hands"], whole["refused"]) == (6, 2)
     assert whole["reasons"] == {"a hand of 6 players: hands of two are reviewed": 2}
@@ -200,13 +274,15 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
             assert sum(part["cost_mbb"] for part in kinds.values()) == pytest.approx(own["cost_mbb"])
             assert sum(part["decisions"] for part in kinds.values()) == own["decisions"]
     assert whole["players"]["Ada"]["won_mbb"] == -whole["players"]["Bob"]["won_mbb"]
-    worst = [row["cost_chips"] for row in whole["worst"]]
-    assert whole["worst"][0]["link"].startswith(f"#line={whole['worst'][0]['line']}")
+    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 6 == pytest.approx(
+        whole["players"]["Ada"]["cost_mbb"]
+    )
+    worst = [shown_cost(row) for row in whole["worst"]]
     assert worst == sorted(worst, reverse=True) and worst[0] > 0
     lines = (tmp_path / "kept").read_text().splitlines()
-    assert len(lines) == 7 and json.loads(lines[1])[1]["where"] == "match.log, line 2"
+    assert len(lines) == 7 and json.loads(lines[1])[1]["where"] == "match.log, line 2, hand 0"
     (tmp_path / "kept").write_text("\n".join(lines[:4]) + "\n" + lines[4][:50])
-    monkeypatch.setattr(Reviewer, "_without_luck", lambda *_: None)
+    monkeypatch.setattr(hand_review._HandReview, "_without_luck", lambda *_: None)
     again = answer(capsys, *arguments)
     assert again["players"]["Ada"]["cost_mbb"] == whole["players"]["Ada"]["cost_mbb"]
     assert again["players"]["Ada"]["aivat_mbb"] is None  # three were reviewed anew, and three are as they were kept
@@ -215,3 +291,32 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     assert "another review" in call(capsys, *arguments[:4], "--boards", 5, "--keep", "kept").err
     (tmp_path / "six.log").write_text(six)
     assert "none of 1 hands can be reviewed" in call(capsys, "review", "six.log", "--policy", "holdem").err
+
+
+def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, tmp_path):
+    """Hands of 75, 120 and 200 big blinds by policies for 100 and 200: the first by one, the second by both."""
+    names = {}
+    for depth in (100, 200):
+        source = policy(MENU, 100.0 * depth)
+        side = Profile(source.game, uniform_strategy(source.game))
+        table = {"name": "holdem", "stack": 100 * depth, "menu": {"first": ["1p"], "later": ["allin"], "max_bets": 2}}
+        names[f"many/hu-{depth}"] = OpenedPlayer(Contender("", PolicySpec(source), side), table)
+        (tmp_path / f"many/hu-{depth}").mkdir(parents=True)
+    monkeypatch.setattr(results, "open_player", lambda name, **_: names[name])
+    monkeypatch.setattr(results, "is_policy", lambda path: path.name.startswith("hu"))
+    monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
+    monkeypatch.chdir(tmp_path)
+    hands = {
+        str(depth): phh(Hand("r300f", ("????", "AsAd")), HoldemGame(stack=100 * depth)) for depth in (75, 120, 200)
+    }
+    (tmp_path / "a.phhs").write_text(tomli_w.dumps(hands))
+    call(capsys, "review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
+    found = [json.loads(line)[1] for line in (tmp_path / "kept").read_text().splitlines()[1:]]
+    assert [one["policy"] for one in found] == ["many/hu-100", "many/hu-100", "many/hu-200"]
+    assert [one["distance"] for one in found] == ["stack 75 for 100", "stack 120 for 100", ""]
+    others = [row["other"] for one in found for row in one["decisions"]]
+    assert [other and (other["policy"], other["distance"]) for other in others] == [
+        None,
+        ("many/hu-200", "stack 120 for 200"),
+        None,
+    ]

@@ -309,7 +309,7 @@ def test_local_best_response_takes_as_much_where_nothing_is_solved():
     samples = _ResolvedSamples(side, ResponderBetting(real_betting(game), "2"), 0, SMALL)
     samples._resolver = Unsolved(Seat(Profile(game, side.strategy)), Settings(menu=MENU))
     found = samples.play(0)
-    assert found[:2] == pytest.approx(found[2:], rel=1e-9, abs=1e-9)
+    assert found[:2] == pytest.approx(found[2:], rel=1e-9, abs=1e-9) and found.all()
 
 
 def all_at_once(module, setting, monkeypatch):

@@ -77,8 +77,8 @@ def test_kuhn_answer_has_the_fields_of_the_interface(tmp_path):
 
 def test_leduc_hand_and_board_find_their_infoset(leduc):
     game = leduc.game
-    found = query(leduc, "r3c/r7", hand="Jd", board="Kc")
-    assert (found["line"], found["street"], found["player"], found["pot_chips"]) == ("r3c/r7", 1, 1, 10)
+    found = query(leduc, "b2c/b4", hand="Jd", board="Kc")
+    assert (found["line"], found["street"], found["player"], found["pot_chips"]) == ("b2c/b4", 1, 1, 10)
     board = game.cards.board_cards[1][:, 0].tolist().index(4)  # Kc
     bucket = game.cards.bucket[1][1, board, 1]  # Jd
     node = next(
@@ -87,7 +87,7 @@ def test_leduc_hand_and_board_find_their_infoset(leduc):
     expected = leduc.probabilities(int(node), int(bucket)).tolist()
     assert [action["probability"] for action in found["actions"]] == expected
     assert [action["to_chips"] for action in found["actions"]] == [3, 7, 11]
-    everyone = query(leduc, "r3c/r7", board="Kc")["hands"]
+    everyone = query(leduc, "b2c/b4", board="Kc")["hands"]
     assert everyone["Jd"] == expected
     assert list(everyone) == ["Jc", "Jd", "Qc", "Qd", "Kd"]
 
@@ -111,7 +111,7 @@ test_what_leduc_does_not_know = refusals(
     ("has 2 cards: the board has 1 card", "cc", "Kc", "QcQd"),
     ("holds a card twice", "cc", "Kc", "QcQc"),
     ("shares a card with the board", "cc", "Kc", "Kc"),
-    ("the hand is over", "r3f", "Kc", None),
+    ("the hand is over", "b2f", "Kc", None),
     call=lambda line, hand, board, leduc: query(leduc, line, hand, board),
 )
 
@@ -181,7 +181,7 @@ def test_river_needs_no_board_and_names_its_street():
 
 def test_hands_without_cards():
     found = query(source(ClairvoyanceGame()), "", hand="air")
-    assert [action["action"] for action in found["actions"]] == ["c", "r1.5"]
+    assert [action["action"] for action in found["actions"]] == ["c", "b1"]
     assert (found["pot_chips"], found["actions"][1]["to_chips"]) == (1, 1.5)
     refused("expected one of nuts, bluffcatcher, air", query, source(ClairvoyanceGame()), "", hand="K")
     refused("not in the range of player 0", query, source(ClairvoyanceGame()), "", hand="bluffcatcher")

@@ -21,12 +21,13 @@ from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "units": 8, "layers": 2}
-NETWORK = {**SMALL, "steps": 5, "strategy_steps": 5, "batch": 64, "horizon": 20}
+NETWORK = {**SMALL, "steps": 5, "batch": 64, "horizon": 20}
+BOTH = {"averages": ["sd", "network"], "strategy_steps": 5}
 SOLVERS = {
     "network": NETWORK,
-    "branches, both averages": {**NETWORK, "network": "branches", "averages": ["sd", "network"], "card_units": 8},
+    "branches, both averages": {**NETWORK, **BOTH, "network": "branches", "card_units": 8},
     "few networks": {**NETWORK, "keep_networks": 2},
-    "table": {**SMALL, "fit": "table"},
+    "table": {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "fit": "table"},
     "whole memories": {**NETWORK, "batch": "all"},
 }
 
@@ -54,7 +55,7 @@ UNMEASURED = {"every_checkpoint": False, "at_end": False}
 
 def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_path, capsys):
     """Train on a game whose infosets are never listed."""
-    solver = {**NETWORK, "traversals": 1100, "averages": ["sd", "network"], "horizon": 3}
+    solver = {**NETWORK, **BOTH, "traversals": 1100, "horizon": 3}
     whole, parts = (
         make(tmp_path / str(n), solver, FIVE, evaluation=UNMEASURED, iterations=3, workers=n) for n in (2, 0)
     )
@@ -66,7 +67,7 @@ def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_pa
     assert command("export", parts.directory, tmp_path / "raw", "--format", "zarr") == 0
     capsys.readouterr()
     assert command("export", parts.directory, tmp_path / "networks") == 0
-    asked = [str(tmp_path / "networks"), "r300", "--board", "", "--hand", "AsKs", "--json"]
+    asked = [str(tmp_path / "networks"), "b300", "--board", "", "--hand", "AsKs", "--json"]
     found = answer(capsys, "query", *asked)
     assert (found["networks"], found["reached"]) == (3, True)
     assert found == answer(capsys, "query", parts.directory, *asked[1:])
@@ -94,7 +95,7 @@ test_exports_of_a_run_of_tables_that_are_refused = refusals(
 
 def test_averages_of_unlisted_games_are_compared_on_sampled_deals(tmp_path, capsys):
     """Of a run, and of its networks as files."""
-    solver = {**NETWORK, "traversals": 40, "averages": ["sd", "network"], "horizon": 2}
+    solver = {**NETWORK, **BOTH, "traversals": 40, "horizon": 2}
     run = trained(make(tmp_path / "run", solver, FIVE, evaluation=UNMEASURED, iterations=2, workers=0))
     assert command("export", run.directory, tmp_path / "shares", "--average", "network") == 0
     capsys.readouterr()
@@ -148,7 +149,7 @@ def test_every_command_accepts_a_deep_run(tmp_path, capsys):
     assert found["exploitability_chips"] == pytest.approx(line["exploitability_chips"], rel=1e-12)
     assert command("verify", run) == 0
     assert command("export", run, policy, "--tabulate") == 0
-    assert command("query", policy, "r3", "--hand", "K") == 0
+    assert command("query", policy, "b2", "--hand", "K") == 0
     network = line["other_averages"]["network"]["exploitability_chips"]
     assert command("export", run, tmp_path / "network", "--average", "network", "--tabulate") == 0
     capsys.readouterr()

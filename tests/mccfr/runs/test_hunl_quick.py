@@ -23,7 +23,7 @@ from mccfr.runs.session.run_plan import planned_layout
 from mccfr.runs.session.training_session import train
 from mccfr.solvers.game_from_config import configured_game
 
-RAISE = "r300"  # the button's first raise, of the pot
+RAISE = "b300"  # the button's first raise, of the pot
 
 pytestmark = pytest.mark.slow
 

@@ -24,7 +24,7 @@ from mccfr.trees.betting_lines import all_lines, find_node, line_text
 from mccfr.view import Spots
 
 FLOP, TURN = "Kc7d2s", "Kc7d2s4h"
-EDITED = Menu(first=("0.5p", "1p"), later=("1p",), add=("r200c/cr555", "r200c/r444"), remove=("r200c/cr400",))
+EDITED = Menu(first=("0.5p", "1p"), later=("1p",), add=("b200c/cb355", "b200c/b244"), remove=("b200c/cb200",))
 
 
 def behind(line, board, menu=MENU):
@@ -39,7 +39,7 @@ def combos(found, player):
     return weights
 
 
-@pytest.mark.parametrize(("line", "board"), [("r200c/", FLOP), ("r200c/cr400c/", TURN), ("r250c/cr777c/", TURN)])
+@pytest.mark.parametrize(("line", "board"), [("b200c/", FLOP), ("b200c/cb200c/", TURN), ("b250c/cb527c/", TURN)])
 def test_ranges_pot_and_stacks_are_those_of_the_page(line, board):
     game, _ = behind(line, board)
     found = Spots(policy(), "random").spot(line, board)
@@ -52,7 +52,7 @@ def test_ranges_pot_and_stacks_are_those_of_the_page(line, board):
 @pytest.mark.parametrize("menu", [MENU, EDITED])
 def test_a_spot_has_the_bets_of_the_policys_tree(menu):
     """The spot's tree is the policy's tree after the line, also with added lines."""
-    game, own = behind("r200c/", FLOP, menu)
+    game, own = behind("b200c/", FLOP, menu)
     document = {"game": {"name": "holdem-subgame", **game, "menu": own}}
     mine = {"r200c/" + line for line in all_lines(build_game(config_from(document, "test").game, None).tree)}
     tree = policy(menu).game.tree
@@ -61,13 +61,13 @@ def test_a_spot_has_the_bets_of_the_policys_tree(menu):
 
 
 test_lines_that_are_no_spot_are_refused = refusals(
-    ("has 4 cards", "r200c/", TURN),
-    ("a spot begins on a flop, turn or river", "r200c/", ""),
+    ("has 4 cards", "b200c/", TURN),
+    ("a spot begins on a flop, turn or river", "b200c/", ""),
     ("a spot begins on a flop, turn or river", "", ""),
-    ("ends within a street: .* as after 'r200c/'", "r200c/c", FLOP),
-    ("the hand is over here", "r20000c/", FLOP),
-    ("the hand is over here", "r20000c", FLOP),
-    ("r150", "r150c/", FLOP),
+    ("ends within a street: .* as after 'b200c/'", "b200c/c", FLOP),
+    ("the hand is over here", "b20000c/", FLOP),
+    ("the hand is over here", "b20000c", FLOP),
+    ("b150.*a bet is of 200 at least", "b150c/", FLOP),
     ("'x' is no action", "x", FLOP),
     call=behind,
 )
@@ -78,16 +78,16 @@ def test_a_line_of_a_solved_spot_is_a_spot(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": 0.02}
     mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="", rake=0.05, rake_cap=9)
-    there = ["--policy", "turn", "--line", "cr100c/", "--board", "QsJh2h7c3d", "--workers", "0"]
+    there = ["--policy", "turn", "--line", "cb50c/", "--board", "QsJh2h7c3d", "--workers", "0"]
     ended = call(capsys, "spot", *there, "--run", "river", "--json")
     found = json.loads(ended.out)
     assert (found["board"], found["pot_chips"], ended.status) == ("QsJh2h7c3d", 200, 0)
-    assert [one["action"] for one in found["actions"]] == ["c", "r200"]
+    assert [one["action"] for one in found["actions"]] == ["c", "b100"]
     assert sum(found["ev_chips"]) == pytest.approx(191, abs=1e-3)  # rake is that of the turn
-    again = mccfr.spot(policy="turn", line="cr100c/", board="3d", workers=0, run="river")
+    again = mccfr.spot(policy="turn", line="cb50c/", board="3d", workers=0, run="river")
     assert {**again, "seconds": 0} == {**found, "seconds": 0}
-    wide = mccfr.spot(policy="turn", line="cr100c/", board="3d", workers=0, run="wide", bets="25%")
-    assert [one["action"] for one in wide["actions"]] == ["c", "r150"]
+    wide = mccfr.spot(policy="turn", line="cb50c/", board="3d", workers=0, run="wide", bets="25%")
+    assert [one["action"] for one in wide["actions"]] == ["c", "b50"]
 
 
 def half(arguments, capsys):

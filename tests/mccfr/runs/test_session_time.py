@@ -224,7 +224,7 @@ def test_the_bar_names_a_phase_at_once(monkeypatch):
 
 def test_time_left_of_a_spot_comes_from_the_fall_of_exploitability():
     """The estimate uses the last two measurements of which the later is lower."""
-    settings = RunSettings(iterations=5_000, exploitability_pot=0.003)
+    settings = RunSettings(iterations=5_000, exploitability_pot="0.3%")
     meter = Meter(settings, Schedule(), Recorder(), None)
     pool, clock = SimpleNamespace(totals=lambda: (1_000, 100), busy_seconds=lambda: 10.0), SimpleNamespace(seconds=10.0)
 

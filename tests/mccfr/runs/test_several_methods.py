@@ -142,7 +142,7 @@ test_invalid_evaluation_tables_are_refused = refusals(
 
 def checked(points):
     config = config_from({"game": {"name": "leduc"}, "evaluation": points}, "here")
-    check_evaluation(config.evaluation, configured_game(config, ROOT))
+    check_evaluation(config, configured_game(config, ROOT))
 
 
 FEW = {"method": ["head-to-head", "sampled-br"], "boards": 4}

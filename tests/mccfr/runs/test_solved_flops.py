@@ -57,7 +57,7 @@ def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):
     for player in range(2):
         assert found.equity(here, player) == pytest.approx(spot["equity"][player], abs=1e-6)
         assert found.value(here, player).mean == pytest.approx(spot["ev_chips"][player], abs=0.8)
-    assert found.actions == ["c", "r40"] and found.value(here, 0).within == 0
+    assert found.actions == ["c", "b20"] and found.value(here, 0).within == 0
 
 
 def test_a_killed_report_continues_from_the_saved_flops(spot, tmp_path, capsys):

@@ -83,7 +83,7 @@ def test_too_little_memory_or_disk_is_refused_before_anything_is_written(capsys,
 def test_compare_continues_with_force_although_disk_is_short(capsys, tmp_path, monkeypatch):
     _, compared = configurations(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
     monkeypatch.setattr(free_space, "free_bytes", lambda *_: 10**6)
-    refused = ("--set", "run.keep_checkpoints=3", "--set", 'tables.live_dir="auto"')
+    refused = ("--set", "run.checkpoint_seconds=3", "--set", 'tables.live_dir="auto"')
     monkeypatch.setattr("mccfr.runs.session.run_plan.disk_bytes", lambda *_: 10**9)
     assert call(capsys, "compare", compared, tmp_path / "out", *refused).status == 2
     code, _, err = call(capsys, "compare", compared, tmp_path / "out", *refused, "--force")
@@ -92,28 +92,13 @@ def test_compare_continues_with_force_although_disk_is_short(capsys, tmp_path, m
     assert call(capsys, "compare", compared, tmp_path / "out").status == 0  # finished runs need no room
 
 
-def test_solve_and_compare_report_unusual_and_unused_settings(capsys, tmp_path):
-    text = '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "dcfr"\nbeta = 2.0\nepsilon = 0.3\n'
+def test_solve_and_compare_report_unusual_settings(capsys, tmp_path):
+    text = '[game]\nname = "kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "dcfr"\nbeta = 2.0\n'
     solved, compared = configurations(tmp_path, text, iterations=3)
     for command in (("solve", solved, "--run", tmp_path / "run"), ("compare", compared, tmp_path / "out")):
         code, _, err = call(capsys, *command)
         assert code == 0
         assert "solver.beta = 2.0 is above alpha = 1.5" in err
-        assert "solver.epsilon is ignored by algorithm 'cfr'" in err
-
-
-def test_keys_without_effect_are_named(capsys, tmp_path):
-    solved, _ = configurations(tmp_path, '[game]\nname = "kuhn"\n', iterations=3)
-    given = ("run.interval=8", "evaluation.setting='2'", "evaluation.budget_seconds=3", "evaluation.boards=9")
-    code, _, err = call(
-        capsys, "solve", solved, "--run", tmp_path / "run", *(part for key in given for part in ("--set", key))
-    )
-    assert code == 0 and "run.interval is ignored without run.strata" in err
-    for key in ("setting", "budget_seconds", "boards"):
-        assert f"evaluation.{key} is ignored: no method of [evaluation] takes it on kuhn" in err
-    taken = ("--set", "evaluation.method=['lbr', 'head-to-head']")
-    err = call(capsys, "solve", solved, "--run", tmp_path / "run", *("--set", given[1], "--set", given[3]), *taken).err
-    assert "ignored" not in err
 
 
 @pytest.mark.parametrize("command", ["solve", "compare"])

@@ -257,6 +257,11 @@ def test_scripts_are_run_line_by_line(tmp_path):
         ("load_tree nowhere", "nowhere: No such file"),
         ("go 3 hours", "'hours' is no unit"),
         ("go x", "go takes a number"),
+        ("go 2.5 steps", "2.5 is no whole number of steps"),
+        ("set_rake 2 1", "set_rake takes a share below 1"),
+        ("set_rake 0.05 0", "set_rake takes a share below 1"),
+        ("set_threads 0.5", "set_threads takes a whole number up to 1024"),
+        ("set_threads 2000", "set_threads takes a whole number up to 1024"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(river, line, sentence):
@@ -270,7 +275,7 @@ def test_a_tree_needs_what_it_is_made_of():
     assert client.ask("set_range OOP AA", "set_range IP AA", "build_tree").startswith("ERROR: a tree needs set_board")
     assert client.ask("show_node r:0") == "ERROR: there is no tree: build_tree or load_tree comes first"
     client.ask("set_board QsJh2h7c3d", "set_pot 0 0 10", "set_eff_stack 20", "add_line 5 6")
-    assert "r11 is no bet after the line 'r10'" in client.ask("build_tree")
+    assert "b6 is no bet after the line 'b5'" in client.ask("build_tree")
 
 
 def test_while_it_solves_it_says_so():

@@ -74,7 +74,7 @@ def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
 
 def test_spots_have_names_that_players_use(spots, tmp_path):
     named = {one["line"]: one["name"] for one in drills(spots)}
-    assert named["r200r600"].endswith("facing a 3-bet: r200r600") and named[""].endswith("first in")
+    assert named["r200r600"].endswith("facing a 3-bet: b200b600") and named[""].endswith("first in")
     assert named["c"].endswith("after a limp") and not any("/" in line for line in named)
     assert drills(open_spots(write_random(tmp_path / "leduc", LeducGame()))) == []
 

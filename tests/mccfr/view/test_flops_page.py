@@ -25,7 +25,7 @@ SUITS = str.maketrans("♣♦♥♠", "cdhs")
 def test_the_page_sorts_filters_and_plots(tmp_path):
     behaviour = policy(Menu(first=("0.5p",), later=(), max_bets=2), 1_000.0)
     source = Profile(behaviour.game, tabulate(behaviour.game, behaviour.probabilities))
-    found = flop_report(source, "r200c/c", some_flops(12), 2)
+    found = flop_report(source, "b200c/c", some_flops(12), 2)
     tables, out = tables_of(found), tmp_path / "flops.html"
     FLOPS_PAGE.write(out, "</script><b>random", found, tables)
     FLOPS_PAGE.write(out, "</script><b>random", found, tables)  # over an earlier one

@@ -140,7 +140,7 @@ RAKED = {
     "ranges": {"oop": "AhAd,QhQd,5s4s", "ip": "AcAs,KcKd"},
     "pot": 60,
     "effective_stack": 90,
-    "rake": 0.05,
+    "rake": "5%",
     "rake_cap": 4,
     "menu": {"first": ["1p"], "later": ["allin"]},
 }

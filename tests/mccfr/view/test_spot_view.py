@@ -26,8 +26,10 @@ from abstraction.cards import combo_text, parse_cards
 from abstraction.hand_evaluator import strength
 from abstraction.range_notation import parse_range
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
+from mccfr.games.line_text import line_start
 from mccfr.policy import Policy
 from mccfr.policy.query import query
+from mccfr.trees.street_amounts import street_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.resolve_request import Solving
 
@@ -58,9 +60,13 @@ def played(found):
 )
 def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
     """In the tree and off it, where both are the mean over what the line may stand for."""
-    found, asked = holdem.spot(line, board), query(policy(), line, board=board)
+    source = policy()
+    typed = street_line(line, line_start(source.game))
+    found, asked = holdem.spot(line, board), query(source, typed, board=board)
+    assert holdem.spot(typed, board) == found
     assert (found["line"], found["player"], found["pot_chips"]) == (line, asked["player"], asked["pot_chips"])
-    assert [(one["action"], one["to_chips"]) for one in found["actions"]] == [
+    assert (found["street_line"], typed) == (asked["line"], asked["line"])
+    assert [(one["street_action"], one["to_chips"]) for one in found["actions"]] == [
         (one["action"], one["to_chips"]) for one in asked["actions"]
     ]
     mine = played(found)
@@ -75,7 +81,8 @@ def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
 @pytest.mark.parametrize(("line", "board"), [("", ""), ("r3", ""), ("r3c/", "Kc"), ("cr3c/cr7", "Qd")])
 def test_hands_of_leduc_do_what_queries_say(leduc, line, board):
     spots, source = leduc
-    found, asked = spots.spot(line, board), query(source, line, board=board)
+    found = spots.spot(line, board)
+    asked = query(source, found["street_line"], board=board)
     assert {hand: list(row.values()) for hand, row in played(found).items() if hand in asked["hands"]} == {
         hand: pytest.approx(row, abs=1e-6) for hand, row in asked["hands"].items()
     }
@@ -87,7 +94,7 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
     spots, source = leduc
     found, steps = (
         spots.spot("cr3c/cr7", "Kc"),
-        [("", "c"), ("c", "r3"), ("cr3", "c"), ("cr3c/", "c"), ("cr3c/c", "r7")],
+        [("", "c"), ("c", "b2"), ("cb2", "c"), ("cb2c/", "c"), ("cb2c/c", "b4")],
     )
     reach = [{}, {}]
     for hand in found["hands"]["names"]:

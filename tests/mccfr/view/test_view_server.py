@@ -155,7 +155,7 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/spots/range", {"classes": "AKs", "weight": "2"}, "a number from 0 to 1 is needed"),
         ("/api/spots/solve", {"oop": "@ranges"}, "oop: files are not read here"),
         ("/api/spots/solve", {"ip": "AA:0"}, "ip: the range holds no hand"),
-        ("/api/spots/solve", {"pot": "much"}, "pot = 'much': a number is needed"),
+        ("/api/spots/solve", {"pot": "much"}, "pot = 'much': a number without unit is needed"),
         ("/api/spots/solve", {"locks": "c 60%"}, "lock 'c 60%' has no ="),
         ("/api/spots/solve", {"policy": "/etc"}, "'policy' is no parameter here"),
         ("/api/spots/solve", {"line": "r200c/", "board": "Kc7d2s"}, "only lines of a policy"),
@@ -332,7 +332,7 @@ def test_the_page_in_a_browser(holdem, tmp_path):
         page["location.hash = '#line=r200c/cr600&board=Kc7d2s'"]
         at("#line=r200c/cr600&board=Kc7d2s")
         page[f"{button}.click()"]
-        page.wait("location.hash.startsWith('#spot&line=r200c%2F&board=Kc7d2s&')")  # where the street begins
+        page.wait("location.hash.startsWith('#spot&line=b200c%2F&board=Kc7d2s&')")  # where the street begins
         page["location.hash = '#line=r200'"]
         at("#line=r200")
         page["location.hash = '#line=r200c/&board=Kc7d2s'"]

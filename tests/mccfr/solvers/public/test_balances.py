@@ -21,7 +21,7 @@ from mccfr.solvers.public.public_tree import with_balances
 
 SPOTS = {
     "monotone flop": ("Kc7c2c", "AA,KQs,54s", "QQ,AKs:0.7,A5s,22", {}),
-    "two-tone turn": ("Kc7d2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22", {"rake": 0.05, "rake_cap": 4}),
+    "two-tone turn": ("Kc7d2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22", {"rake": "5%", "rake_cap": 4}),
     "locked turn": ("Kc7d2s5h", "AA,KQs,54s", "QQ,AKs:0.7,87s,22", {"locks": {"c": "c 22,87s"}}),
 }
 

@@ -46,7 +46,7 @@ SPOTS = {
     "monotone turn": ("Kc7c2c5h", "AA,KQs,76s:0.3,54s", "QQ,AKs:0.7,87s,A5s,22"),
     "paired river": ("Kc7d7s5hTc", "AA,KQ,76s:0.001,JJ", "QQ,AK:0.7,87s,A5s,22"),
 }
-RAKED = {"rake": 0.05, "rake_cap": 4, "locks": {"c": "c 22:0.5,A5s"}}
+RAKED = {"rake": "5%", "rake_cap": 4, "locks": {"c": "c 22:0.5,A5s"}}
 
 
 def take_as_large(module, monkeypatch):

@@ -79,10 +79,10 @@ def test_samplers_bar_no_action_alone(name):
 
 def test_locks_of_buckets_are_read():
     game, _ = leduc({"algorithm": "external-sampling"})
-    locks = read_locks({"cr3": "c #0-#1:0.5,#4; f #0-#1:0.5"}, game.tree, LockRanges(game.cards))
+    locks = read_locks({"cb2": "c #0-#1:0.5,#4; f #0-#1:0.5"}, game.tree, LockRanges(game.cards))
     ((node, shares),) = locks.shares.items()
     assert [game.tree.label[child] for child in game.tree.children(node)] == ["f", "c", "r5"]
     np.testing.assert_array_equal(shares[:, :5].T, [[0.5, 0.5, 0], [0.5, 0.5, 0], [-1] * 3, [-1] * 3, [0, 1, 0]])
     for text, sentence in (("c #9", "#9' is no bucket from #0 to #5"), ("c AA", "'AA' is no share")):
         with pytest.raises(ValueError, match=sentence):
-            read_locks({"cr3": text}, game.tree, LockRanges(game.cards))
+            read_locks({"cb2": text}, game.tree, LockRanges(game.cards))

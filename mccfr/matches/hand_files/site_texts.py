@@ -1,0 +1,272 @@
+"""Reads hand histories of poker sites.
+
+The sites are PokerStars, GGPoker, Full Tilt, Winamax, 888poker, PartyPoker, and Bovada with Bodog and Ignition.
+The sites write the same facts line by line in much the same words, so one grammar reads all of them. Their clients
+and trackers write numbers in several languages: 1,234.50 and 1.234,50 and 1 234,50 and 1'234.50.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from mccfr.config.game_tables import HoldemGame
+from mccfr.games.holdem_betting import BIG_BLIND, BUTTON
+from mccfr.matches.acpc import TableError, quoted
+from mccfr.matches.hand_files.format_base import (
+    CheckedHand,
+    HandFormat,
+    HandRecord,
+    Lines,
+    Posted,
+    Result,
+    begun_by,
+    checked_hand,
+)
+
+_CHIPS = r"[$€£]?\s?(\d+(?:[ \u00a0\u202f'’.,]\d{3})*(?:[.,]\d+)?)"
+_CARDS = r"\[ ?(\w{2,3}),? (\w{2,3}) ?\]"
+_HEAD = re.compile(
+    r"PokerStars [^#]{0,40}(?:Hand|Game) #\d|(?:Poker|Bovada|Ignition|Bodog\S*) Hand #\w|Full ?Tilt Poker Game #\d|"
+    r"Winamax Poker - .*HandId: #\d|\*{3,} .*Hand History [Ff]or Game \d"
+)
+_NUMBER = re.compile(r"(?:#|Game )[A-Z]{0,4}(\d+)")
+_DATE = re.compile(r"\d{4}/\d\d/\d\d")
+_STAKES = re.compile(rf"{_CHIPS}[€£]?/{_CHIPS}(?:[€£]?/{_CHIPS})?")
+_SEAT = re.compile(rf"Seat (\d+): (.{{1,80}}?) ?\( ?{_CHIPS}[^()]*\)")
+_BUTTON = re.compile(r"Seat #?(\d+) is the button|button is in seat #(\d+)")
+_POST = re.compile(r"posts? |antes? |ante/|ante chip|(?:small|big) blind", re.IGNORECASE)
+_ACT = re.compile(r"(?:is )?(fold|check|call|bet|raise|all-?in)", re.IGNORECASE)
+_TO = re.compile(rf"\bto {_CHIPS}")
+_AMOUNT = re.compile(_CHIPS)
+_DEALT = re.compile(rf"Dealt to (.{{1,80}}?) {_CARDS}")
+_SHOWN = re.compile(rf"(?:shows?|showed|mucks?|mucked|dealt to a spot|does(?: not|n't) show) {_CARDS}", re.IGNORECASE)
+_STREET = re.compile(r"\*\*\*? ?(?:Dealing )?(?:FLOP|TURN|RIVER) ?(?:\*\*|:).*\[([\w ,]+)\]", re.IGNORECASE)
+_TWICE = re.compile(r"\*\*\* ?(?:FIRST|SECOND|1st|2nd)|(?:TURN|RIVER) 1 |run (?:it )?twice", re.IGNORECASE)
+_WON = re.compile(rf"(?:collected|wins|ties for|Hand Result)[^\d$€£]*{_CHIPS}(?!.* for eliminating)", re.IGNORECASE)
+_POT = re.compile(rf"Total pot ?\(?{_CHIPS}", re.IGNORECASE)
+_RAKE = re.compile(rf"\b(?:(?:Rake|Jackpot|Bingo|Fortune|Tax) {_CHIPS}|No rake)")
+_TOURNAMENT = re.compile(r"tournament|tourney|trny|buy-?in", re.IGNORECASE)
+_MONEY = re.compile(r"Seat \d+: .{1,80}? ?\( ?(?:([$€£])\s?\d|[\d.,'’ \u00a0\u202f]+([$€£]))")
+_ZERO = Decimal(0)
+_PAIR = 2
+
+
+def chips_of(text: str) -> Decimal:
+    """Return an amount written with any language's separators.
+
+    The last separator begins the decimals. If it occurs twice it separates thousands, and if three digits
+    follow it and one to three precede it, other than a single 0. So "1,234" is above a thousand and "0.125" below one.
+    """
+    plain = re.sub(r"[^\d.,]", "", text)
+    mark = max(plain.rfind("."), plain.rfind(","))
+    whole, rest = (plain, "") if mark < 0 else (plain[:mark], plain[mark + 1 :])
+    twice = mark >= 0 and plain[mark] in whole
+    if twice or (re.fullmatch(r"\d{1,3}", whole) and whole != "0" and re.fullmatch(r"\d{3}", rest)):
+        whole, rest = plain, ""
+    return Decimal(f"{re.sub('[.,]', '', whole) or '0'}.{rest or '0'}")
+
+
+def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
+    """Yield the text of each hand, from one heading to the next.
+
+    After a hand that is cut off, a heading may begin in the middle of a line.
+    """
+
+    def whole() -> Iterator[tuple[int, str]]:
+        for number, line in lines:
+            found = _HEAD.search(line)
+            start = found.start() if found and line[: found.start()].strip(" #*") else 0
+            if start:
+                yield number, line[:start]
+            yield number, line[start:]
+
+    for number, text in begun_by(whole(), begins):
+        if any(line.strip() and not line.startswith("#") for line in text.split("\n")):
+            yield number, text
+
+
+def begins(line: str) -> bool:
+    """Return True for the heading of a hand."""
+    return _HEAD.match(line.strip()) is not None
+
+
+@dataclass
+class _Lines:
+    """Facts from the lines of a hand, by player's name.
+
+    moves  (name, kind, amount) as in `HandRecord`; live and dead are posted amounts
+    """
+
+    live: dict[str, Decimal] = field(default_factory=dict)
+    dead: defaultdict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    straddle: dict[str, Decimal] = field(default_factory=dict)
+    small: str = ""
+    moves: list[tuple[str, str, Decimal]] = field(default_factory=list)
+    holes: dict[str, str] = field(default_factory=dict)
+    won: defaultdict[str, Decimal] = field(default_factory=lambda: defaultdict(Decimal))
+    board: str = ""
+
+    def post(self, name: str, text: str, big: Decimal | None) -> None:
+        """Note a posted blind or ante: a sum of both blinds has a dead small one."""
+        said, amounts = text.lower(), [chips_of(found) for found in _AMOUNT.findall(text)]
+        if not amounts:
+            return
+        both = len(amounts) > 1 or re.search(r"small (?:&|and|\+) big|big blind \+ dead", said)
+        if "straddle" in said:
+            self.straddle[name] = amounts[0]
+        elif both and big is not None:
+            self.live[name], self.dead[name] = big, self.dead[name] + sum(amounts) - big
+        elif "dead" in said or "out of position" in said:
+            self.dead[name] += amounts[0]
+        elif "blind" in said or "all-in" in said:
+            self.live[name] = amounts[0]
+            self.small = name if "small" in said else self.small
+        else:
+            self.dead[name] += amounts[0]
+
+    def act(self, name: str, verb: str, text: str) -> None:
+        """Note an action; a raise says to what amount, or else how much was put in."""
+        amounts, target = _AMOUNT.findall(text), _TO.search(text)
+        if verb in ("fold", "check", "call"):
+            self.moves.append((name, "f" if verb == "fold" else "c", _ZERO))
+        elif not amounts:
+            raise TableError(f"the hand is cut off: {quoted(text)} has no amount")
+        else:
+            self.moves.append((name, "to" if target else "add", chips_of(target[1] if target else amounts[0])))
+
+
+def read(text: str, game: HoldemGame) -> CheckedHand:
+    """Parse a hand of two players; raises `TableError`, as does `checked_hand`."""
+    del game
+    lines = [line.strip() for line in text.split("\n")]
+    seats, stacks = _seats(lines)
+    head = " ".join(lines[: next((n for n, line in enumerate(lines) if _SEAT.match(line)), 1)])
+    _check_game(head)
+    given = _blinds(lines)
+    told = _facts(lines, list(seats.values()), None if given is None else given[1])
+    playing = [name for name in seats.values() if name in told.live or any(name == move[0] for move in told.moves)]
+    playing = list(seats.values()) if len(seats) == _PAIR else playing
+    if len(playing) != _PAIR:
+        raise TableError(f"a hand of {len(playing)} players: hands of two are reviewed")
+    names = _by_position(lines, seats, playing, told)
+    if given is None:
+        given = [told.live.get(name, _ZERO) for name in (names[BUTTON], names[BIG_BLIND])]
+    if names[BIG_BLIND] in told.straddle:
+        raise TableError("the big blind has straddled: a straddle of the button is reviewed")
+    number, money = _NUMBER.search(head), next(filter(None, map(_MONEY.match, lines)), None)
+    sign = "" if money is None else money[1] or money[2]
+    tournament = _TOURNAMENT.search(head) is not None or (not sign and re.search("[$€£]", head) is not None)
+    pot, rakes = next(filter(None, map(_POT.search, lines)), None), [each for line in lines for each in _rakes(line)]
+    posted = Posted(
+        (stacks[names[0]], stacks[names[1]]),
+        (given[0], given[1]),
+        (told.dead[names[0]], told.dead[names[1]]),
+        told.straddle.get(names[BUTTON], _ZERO),
+    )
+    result = Result(
+        None if pot is None else chips_of(pot[1]),
+        sum(rakes, _ZERO) if rakes else None,
+        (told.won[names[0]], told.won[names[1]]) if told.won else None,
+    )
+    return checked_hand(
+        HandRecord(
+            (names[0], names[1]),
+            posted,
+            [(names.index(name), kind, amount) for name, kind, amount in told.moves],
+            (told.holes.get(names[0], ""), told.holes.get(names[1], "")),
+            told.board,
+            int(number[1]) if number else 0,
+            "" if tournament else sign,
+            tournament,
+            result,
+        )
+    )
+
+
+def _seats(lines: Sequence[str]) -> tuple[dict[str, str], dict[str, Decimal]]:
+    """Return the names by seat, and the stacks by name.
+
+    Summaries repeat the seats, so the first line of each counts.
+    """
+    seats, stacks = dict[str, str](), dict[str, Decimal]()
+    for found in map(_SEAT.match, lines):
+        if found and found[1] not in seats:
+            seats[found[1]], stacks[found[2]] = found[2], chips_of(found[3])
+    return seats, stacks
+
+
+def _blinds(lines: Sequence[str]) -> list[Decimal] | None:
+    """Return both blinds from the lines before the hole cards, such as ($0.50/$1.00); else None."""
+    for line in lines:
+        if re.match(r"\*\*\* (?:HOLE|PRE-FLOP)|\*\* Dealing", line):
+            return None
+        found = None if line.startswith(("Seat ", "Total ")) else _STAKES.search(_DATE.sub("", line))
+        if found:
+            return [chips_of(each) for each in found.groups() if each][-2:]
+    return None
+
+
+def _check_game(head: str) -> None:
+    """Raise `TableError` for another game than no-limit hold'em with the whole deck."""
+    short = re.search(r"6\+|short ?deck", head, re.IGNORECASE)
+    if short or not re.search(r"hold ?'?em", head, re.IGNORECASE):
+        raise TableError(f"{quoted(head)} is another game: no-limit hold'em with all 52 cards is reviewed")
+    if re.search(r"(?<!no )(?<!no-)\blimit\b|\b[PF]L\b|\bcap\b", head, re.IGNORECASE):
+        raise TableError(f"{quoted(head)} limits the bets: no-limit hold'em is reviewed")
+
+
+def _facts(lines: Sequence[str], names: Sequence[str], big: Decimal | None) -> _Lines:
+    """Return the facts about the players `names`; `big` is the big blind, if the heading has it."""
+    found, dealt, longest = _Lines(), False, sorted(names, key=len, reverse=True)
+    for line in lines:
+        if _TWICE.search(line):
+            raise TableError("the hand was run twice: one board is reviewed")
+        if street := _STREET.match(line):
+            cards = street[1].replace(",", " ").replace("10", "T").split()
+            found.board += "".join(cards)
+        dealt = dealt or re.match(r"\*\*\* (?:HOLE|PRE-FLOP)|\*\* Dealing down", line) is not None
+        if hole := _DEALT.match(line):
+            found.holes[hole[1]] = _pair(hole[2], hole[3])
+        summary = line.startswith("Seat ")
+        name = next((each for each in longest if _speaks(line, each) or (summary and f": {each} " in line)), None)
+        if name is None:
+            continue
+        said = line if summary else line[len(name) :].lstrip(" :")
+        if shown := _SHOWN.search(said):
+            found.holes.setdefault(name, _pair(shown[1], shown[2]))
+        if summary:
+            continue
+        act, won = _ACT.match(said), _WON.match(said)
+        if won:
+            found.won[name] += chips_of(won[1])
+        elif (_POST.match(said) or act) and not dealt:
+            found.post(name, said, big)
+        elif act:
+            found.act(name, act[1].lower(), said)
+    return found
+
+
+def _speaks(line: str, name: str) -> bool:
+    return line.startswith(name) and line[len(name) : len(name) + 1] in (" ", ":")
+
+
+def _pair(*cards: str) -> str:
+    return "".join(cards).replace("10", "T")
+
+
+def _rakes(line: str) -> list[Decimal]:
+    return [chips_of(found[1] or "0") for found in _RAKE.finditer(line)]
+
+
+def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[str], facts: _Lines) -> list[str]:
+    """Return the big blind's and the button's name: the button posts the small blind, or sits at its seat."""
+    found = next(filter(None, map(_BUTTON.search, lines)), None)
+    button = facts.small or ("" if found is None else seats.get(found[1] or found[2], ""))
+    if button not in playing:
+        raise TableError("neither player has posted the small blind or sits at the button's seat")
+    return sorted(playing, key=lambda name: name == button)
+
+
+FORMAT = HandFormat("hand histories of poker sites", begins, pieces, read)

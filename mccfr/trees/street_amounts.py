@@ -1,0 +1,98 @@
+"""Converts betting lines between chips put in over the whole hand and chips put in on the street.
+
+The tree, files and the ACPC protocol write `r450`: the chips that a player has put in over the whole hand. Players
+write `b150`: the chips that a player has put in on this street. With 300 chips in before, both are the same bet.
+"""
+
+import re
+from typing import NamedTuple
+
+from mccfr.trees.compiled import CompiledTree
+
+_AMOUNT = r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]+)?"
+_TOKEN = re.compile(f"(?P<kind>[rb])(?P<chips>{_AMOUNT})|.")
+
+
+class LineStart(NamedTuple):
+    """Chips at the beginning of a line.
+
+    before  that each player has put in before the first street: antes, or half of a spot's pot
+    level   the most that a player has put in, blinds included
+    """
+
+    before: float
+    level: float
+
+
+def tree_start(tree: CompiledTree) -> LineStart:
+    """Return the chips at a tree's root, without antes beside blinds; (0, 0) for a tree without chips."""
+    if tree.put_in is None:
+        return LineStart(0.0, 0.0)
+    own, other = map(float, tree.put_in[0])
+    return LineStart(own if own == other else 0.0, max(own, other))
+
+
+def street_line(line: str, start: LineStart) -> str:
+    """Return a line with amounts of the street: `r300c/r450` as `b300c/b150`."""
+    return _rewritten(line, start, "b")
+
+
+def whole_line(line: str, start: LineStart) -> str:
+    """Return a line with amounts of the whole hand: `b300c/b150` as `r300c/r450`."""
+    return _rewritten(line, start, "r")
+
+
+def street_action(line: str, action: str, start: LineStart) -> str:
+    """Return an action after a line with its amount of the street."""
+    return [match[0] for match in _TOKEN.finditer(street_line(line + action, start))][-1]
+
+
+def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
+    """Raise `ValueError` with both meanings of a typed line that has amounts of the whole hand.
+
+    above  line of the tree that the typed one continues
+    """
+    if found := next((match[0] for match in _TOKEN.finditer(line) if match["kind"] == "r"), None):
+        street, same = street_line(above + line, start)[len(street_line(above, start)) :], line.replace("r", "b")
+        raise ValueError(
+            f"line {line!r}: {found} can mean chips put in on this street ({same}) or over the whole hand ({street}): "
+            "write b and the chips put in on this street"
+        )
+
+
+def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
+    """Raise `ValueError` for the first action of a line that is not in the tree."""
+    node, done = 0, ""
+    for match in _TOKEN.finditer(line):
+        token = match[0]
+        if token == "/":
+            continue
+        labels = {tree.label[child]: child for child in tree.children(node)}
+        if token not in labels:
+            legal = ", ".join(street_action(done, label, start) for label in labels) or "none: the hand is over"
+            raise ValueError(
+                f"line {street_line(line, start)!r}: {street_action(done, token, start)!r} is not possible after "
+                f"{street_line(done, start)!r}; legal actions: {legal}"
+            )
+        node, done = labels[token], done + token
+
+
+def _rewritten(line: str, start: LineStart, kind: str) -> str:
+    """Return a line with all amounts written as `kind`.
+
+    A call ends a street unless it is the first action on it.
+    """
+    (before, level), first, found = start, True, ""
+    for match in _TOKEN.finditer(line):
+        token = match[0]
+        if match["kind"]:
+            level = float(match["chips"]) + (before if match["kind"] == "b" else 0.0)
+            chips = level - before if kind == "b" else level
+            token = f"{kind}{chips:.15g}"
+        elif token == "c" and not first:
+            before, first = level, True
+            found += token
+            continue
+        first = first and token == "/"
+        found += token
+    return found

@@ -1,0 +1,140 @@
+"""Shows:
+
+* a bare number for a size, a share or a target is refused with its meanings (test_a_bare_size_is_refused_everywhere,
+  test_a_bare_share_is_refused_with_both_meanings)
+* every other option that takes a number has one unit, or counts (test_every_option_that_takes_a_number_is_listed)
+"""
+
+import click
+import pytest
+from refusals import refused
+
+from mccfr.cli.group import cli
+from mccfr.cli.shared_options import Bits, Count, Duration, MemorySizes, Share
+from mccfr.config.toml_files import config_from, load_config
+from mccfr.config.value_limits import share_of
+from mccfr.games.menu import parse_size
+from mccfr.games.registry import build_game
+from mccfr.view.spot_requests import _request
+
+SPOT = {
+    "name": "holdem-subgame",
+    "board": "QsJh2h7c3d",
+    "ranges": {"oop": "AA", "ip": "KK"},
+    "pot": 10,
+    "effective_stack": 20,
+}
+REFUSED = {
+    **dict.fromkeys(
+        ("--rake", "--share", "--to", "--threshold", "--against-threshold"), (Share, "can mean 0.3% or 30%")
+    ),
+    "--memory": (MemorySizes, "0.3 can mean 0.3B, 0.3MB or 0.3GB"),
+    "--network": (Bits, "with its unit, as 0.3Mbit or 0.3Gbit"),
+}
+UNITS = {
+    **dict.fromkeys(("--pot", "--stack", "--rake-cap", "--big-blind", "--blinds"), "chips"),
+    "--allin-spr": "pots",
+    **dict.fromkeys(
+        ("--time", "--budget", "--every", "--patience", "--per-hand", "--response", "--silence", "--wait"), "seconds"
+    ),
+}
+COUNTS = {
+    *(
+        "--against-checkpoint",
+        "--boards",
+        "--checkpoint",
+        "--flops",
+        "--hands",
+        "--iterations",
+        "--machines",
+        "--nodes",
+    ),
+    *("--player", "--players", "--port", "--run-outs", "--sample", "--seed", "--set-aside", "--top", "--values-boards"),
+    "--workers",
+}
+
+
+KINDS = (Share, MemorySizes, Bits, Duration, Count, click.types.IntParamType, click.types.FloatParamType)
+
+
+def options(group):
+    for each in group.commands.values():
+        if isinstance(each, click.Group):
+            yield from options(each)
+        else:
+            yield from (option for option in each.get_params(click.Context(each)) if isinstance(option, click.Option))
+
+
+NUMBERS = {option.opts[0]: option.type for option in options(cli) if isinstance(option.type, KINDS)}
+
+
+def test_every_option_that_takes_a_number_is_listed():
+    assert set(NUMBERS) == {*REFUSED, *UNITS, *COUNTS}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bare_share_or_amount_is_refused(name):
+    kind, words = REFUSED[name]
+    assert isinstance(NUMBERS[name], kind)
+    with pytest.raises(click.BadParameter) as caught:
+        NUMBERS[name].convert("0.3", None, None)
+    assert words in caught.value.message
+
+
+@pytest.mark.parametrize("name", [*UNITS, *COUNTS])
+def test_a_bare_number_of_one_unit_is_taken(name):
+    number = {"--player": 1, "--players": 2}.get(name, 7)
+    assert NUMBERS[name].convert(str(number), None, None) == number
+
+
+@pytest.mark.parametrize(
+    ("text", "meanings"),
+    [
+        ("33", "33% of the pot, 33bb or 33chips"),
+        ("0.33", "33% of the pot, 0.33bb or 0.33chips"),
+        ("2.5", "250% of the pot, 2.5x the last bet or 2.5chips"),
+        ("1", "100% of the pot, 1bb or 1chips"),
+    ],
+)
+def test_a_bare_size_is_refused_everywhere(text, meanings):
+    words = f"bet size '{text}' has no unit, and can mean {meanings}"
+    refused(words, parse_size, text, "bets")
+    fields = {"board": "QsJh2h7c3d", "oop": "AA", "ip": "KK", "pot": "10", "stack": "20"}
+    for field in ("bets", "raises", "donk"):
+        refused(words, _request, {**fields, field: f"50%,{text}"})
+    for menu in (
+        {"first": [float(text)]},
+        {"river": {"later": [text]}},
+        {"river": {"oop": {"sizes": [[float(text)]]}}},
+    ):
+        refused(
+            words, lambda menu: build_game(config_from({"game": {**SPOT, "menu": menu}}, "a file").game, None), menu
+        )
+
+
+@pytest.mark.parametrize(
+    ("number", "meanings"), [("0.3", "0.3% or 30%"), ("1", "1% or 100%"), ("5", "5% or 5 chips"), (0.05, "0.05% or 5%")]
+)
+def test_a_bare_share_is_refused_with_both_meanings(number, meanings):
+    refused(f"can mean {meanings}", share_of, number)
+    for key in ("rake", "to"):
+        refused(f"{key}: .*can mean {meanings}", _request, {key: str(number)})
+
+
+def test_shares_of_a_configuration_are_texts_in_per_cent():
+    for document, key in (
+        ({"game": {**SPOT, "rake": 0.05}}, "game.rake = 0.05"),
+        ({"game": SPOT, "run": {"exploitability_pot": 0.05}}, "run.exploitability_pot = 0.05"),
+    ):
+        refused(f"{key} is not allowed.* can mean 0.05% or 5%", config_from, document, "a file")
+    found = config_from({"game": {**SPOT, "rake": "5%"}, "run": {"exploitability_pot": "0.3%"}}, "a file")
+    assert (share_of(found.game.rake), found.run.goal) == (0.05, pytest.approx(0.003))
+    refused("it must be above 0", config_from, {"game": SPOT, "run": {"exploitability_pot": "0%"}}, "a file")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    (tmp_path / "oop.txt").write_text("\ufeffAA,KK", encoding="utf-8")
+    text = '[game]\nname = "holdem-subgame"\nboard = "QsJh2h7c3d"\npot = 10\neffective_stack = 20\n'
+    text += 'ranges = {oop = "@oop.txt", ip = "QQ"}\n'
+    (tmp_path / "spot.toml").write_text("\ufeff" + text, encoding="utf-8")
+    assert load_config(tmp_path / "spot.toml").game.ranges["oop"] == "AA,KK"
