@@ -6,6 +6,7 @@ module imports only the standard library, because handlers must be set before ot
 """
 
 import _thread
+import atexit
 import os
 import resource
 import select
@@ -256,6 +257,8 @@ def end(status: int) -> None:
                     print(f"mccfr: standard output: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
             with suppress(OSError, ValueError):  # else Python flushes again at exit and ends with status 120
                 _to_nothing(stream.fileno())
+    if _silent:  # registered last, it runs first, when `command_line` has restored the hook
+        atexit.register(setattr, sys, "unraisablehook", lambda _: None)
     if any(thread.name == UNAWAITED for thread in threading.enumerate()):
         os._exit(status)  # a normal exit would free memory that these threads still use
     sys.exit(status)

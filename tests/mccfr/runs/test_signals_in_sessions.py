@@ -119,6 +119,22 @@ def test_what_a_signal_left_incomplete_is_not_reported(capsys):
     assert not reported and "no socket yet" not in capsys.readouterr().err
 
 
+ENDING = """
+import atexit
+from mccfr.common import signals
+atexit.register(lambda: print(1 / 0))
+with signals.command_line():
+    signals.silence()
+    signals.end(130)
+"""
+
+
+def test_a_failure_at_the_end_of_a_stopped_process_is_not_reported():
+    """As of zarr's thread, which a signal can interrupt before it is started."""
+    ended = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
 def test_a_signal_while_a_late_line_is_withdrawn_hangs_nothing(monkeypatch):
     """`Condition.__enter__` is Python code: the exception of a handler there leaves the condition's lock taken."""
     line, enter, entered = DelayedLine(), threading.Condition.__enter__, list[bool]()
