@@ -68,13 +68,8 @@ CASES = {
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
     "games kuhn": "",
-<<<<<<< HEAD
-    "match kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
-    "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
-=======
     "match kuhn-policy kuhn --hands 300": "--hands 400|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
-    "--purify|--threshold .3|--against-purify|--against-threshold .3",
->>>>>>> h59
+    "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
