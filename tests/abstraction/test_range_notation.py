@@ -1,8 +1,8 @@
 """Shows:
 
-* sixty texts in the notations of poker programs have the meaning of a table
+* Sixty texts in the notations of poker programs have the meaning of a table
   (test_notations_have_the_meaning_of_the_table)
-* a text with two meanings is refused with both (test_two_meanings)
+* A text with two meanings is refused with both (test_two_meanings)
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Shows:
 
-* a bare number for a size, a share or a target is refused with its meanings (test_a_bare_size_is_refused_everywhere,
+* A bare number for a size, a share or a target is refused with its meanings (test_a_bare_size_is_refused_everywhere,
   test_a_bare_share_is_refused_with_both_meanings)
-* every other option that takes a number has one unit, or counts (test_every_option_that_takes_a_number_is_listed)
+* Every other option that takes a number has one unit, or counts (test_every_option_that_takes_a_number_is_listed)
 """
 
 import click

@@ -7,14 +7,8 @@ Shows:
   test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal,
   test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines,
   test_one_digest_of_larger_games_on_one_two_and_four_machines)
-* No exchange of two strata between machines would shorten an interval
-  (test_no_exchange_of_two_strata_ends_intervals_sooner)
 * The test detects changes added twice and an interval on the wrong first street; late answers change nothing (planted:
   test_planted_errors_change_the_digest_and_late_answers_do_not)
-* Each machine stores the rows of its own strata only
-  (test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated)
-* A full disk on a machine is reported, and the write is tried again
-  (test_a_disk_that_a_machine_finds_full_is_told_and_tried_again)
 * Damaged rows are detected, and the run continues from the checkpoint before
   (test_damaged_rows_are_found_and_the_run_goes_on_from_before)
 * Strata are distributed so that they fit in each machine's memory
@@ -24,8 +18,6 @@ Shows:
   test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back)
 * A damaged or missing block of a checkpoint is restored from its copy on another machine
   (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone)
-* A checkpoint counts although its second copy cannot be written
-  (test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts)
 * Machines that differ or do not answer, and directories that are not shared, are refused
   (test_machines_that_differ_are_named_with_what_differs, test_a_directory_that_is_not_shared_is_found, test_bad_input,
   test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked)

@@ -11,8 +11,6 @@ Shows:
   test_a_street_with_another_bet_is_solved_again)
 * Costs of a solved street are those of enumerated rivers, and the best action costs nothing
   (test_a_solved_river_costs_what_enumeration_says)
-* Of several policies the one with the nearest stack judges, between two the other's verdict is beside
-  (test_the_nearest_policy_judges_and_the_other_is_beside)
 * The costs of a review add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
 """
 

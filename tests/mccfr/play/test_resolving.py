@@ -9,21 +9,14 @@ Shows:
 * Coin Toss is solved with the probabilities that the paper and its blueprint imply (test_coin_toss_by_its_numbers)
 * The bound holds with merged suits and on a small no-limit game
   (test_hands_that_share_a_bucket_come_to_one_strategy_within_the_bound, test_three_blueprints_of_the_twin)
-* Boards that share buckets are refused (test_what_cannot_be_solved)
 * The bound holds with sampled boards; responses on all boards equal exact ones on the last street
   (test_sampled_boards_keep_within_the_bound_and_solve, test_responses_on_all_boards_are_those_of_the_last_street)
 * Re-solving starts from the blueprint and keeps it if the solution gives away too much
   (test_what_is_solved_begins_with_the_strategy_in_force, test_what_gives_away_too_much_is_not_played)
 * The test detects wrong scales, wrong learners and wrong ranges in sampled re-solving (planted:
   test_errors_of_sampled_solving_are_caught, test_a_response_to_another_range_is_caught)
-* At the table, a re-solved flop continues to the turn with the ranges and values of its solution
-  (test_a_flop_is_solved_and_carried_on)
-* The solution answers hands that should decline the gadget game; planted: none enters by mistake
-  (test_hands_that_stay_out_are_answered)
 * The test detects wrong reaches, wrong alternatives, a missing root hand and a reach margin counted twice (planted:
   test_errors_of_the_gadget_are_caught, test_spots_share_a_gift)
-* The test detects an own range that is not updated after re-solving
-  (test_an_own_range_not_updated_after_a_re_solve_is_caught)
 """
 
 from functools import cache

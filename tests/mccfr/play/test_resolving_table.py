@@ -4,18 +4,11 @@ Shows:
 
 * The strategy of a re-solved subgame follows from the public state only
   (test_what_is_played_follows_from_the_public_state)
-* A bet outside of the subgame's tree starts another re-solve with the same ranges
-  (test_a_bet_that_the_endgame_has_not_is_solved_again)
 * Without re-solving, local best response wins as much in carried-over subgames as from the policy
   (test_local_best_response_takes_as_much_where_nothing_is_solved)
-* The same holds for a best response on the river and on the turn
-  (test_a_best_response_on_the_river_takes_as_much_where_nothing_is_solved,
-  test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved)
 * Sampled rivers represent all rivers of a turn (test_rivers_that_are_drawn_stand_for_all_of_a_turn)
 * Local best response with all hands at once equals one hand at a time; the test detects blocked hands
   (test_hands_that_are_played_at_once_play_as_each_alone; planted: test_hands_that_a_board_hits_are_caught)
-* Its control variate has mean zero, and sampled betting lines represent all lines
-  (test_what_is_taken_off_as_luck_is_nothing_on_average, test_lines_that_are_drawn_stand_for_all)
 * The test detects a range that is not updated and a translation drawn twice (planted:
   test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
 * A bet below every size changes the ranges of both players as the smallest bet does

@@ -6,7 +6,6 @@ Shows:
   (test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name)
 * A session follows its moved directory in all storage formats and on cluster ranks
   (test_a_session_follows_its_directory, test_ranks_follow_the_run_directory)
-* The export after training is of the moved run (test_an_export_is_of_the_moved_run)
 * A session whose directory or lock was removed or replaced stops with an error and writes nothing
   (test_a_session_whose_directory_was_removed_stops, test_a_session_whose_lock_was_replaced_stops)
 """

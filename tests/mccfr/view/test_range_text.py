@@ -1,6 +1,6 @@
 """Shows:
 
-* ranges are copied in other programs' notations, and read as the same weights (test_a_range_is_read_as_it_was_written)
+* Ranges are copied in other programs' notations, and read as the same weights (test_a_range_is_read_as_it_was_written)
 """
 
 import numpy as np
