@@ -291,7 +291,7 @@ test_bad_menus = refusals(*((words, menu_of, menu) for words, menu in BAD.items(
 
 def test_an_endgame_has_no_limp_and_checks_only_its_streets():
     refused(r"game\.menu\.limp = False is not allowed in an endgame", menu_targets, Menu(limp=False), TURN)
-    menu_targets(Menu(flop=StreetMenu(first=("3x",))), TURN)
+    refused("game.menu.flop is not allowed in a game without", menu_targets, Menu(flop=StreetMenu(first=("3x",))), TURN)
     refused(r"game\.menu\.flop\.first: bet size '3y'", menu_targets, Menu(flop=StreetMenu(first=("3y",))), TURN)
 
 
