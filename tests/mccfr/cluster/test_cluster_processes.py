@@ -2,9 +2,6 @@
 
 Shows:
 
-* A signal while ranks start stops the coordinator with a message of one sentence and leaves no traceback
-  (test_a_signal_while_a_rank_starts_ends_the_coordinator_in_a_sentence_and_no_other,
-  test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback)
 * Each signal to the coordinator ends the session with a checkpoint and status 75; a rank that trains passes it over
   (test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank)
 * The Slurm script writes a checkpoint and requeues itself on SIGUSR1

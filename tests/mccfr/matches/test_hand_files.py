@@ -9,7 +9,6 @@ Shows:
   test_stakes_are_those_of_the_hand)
 * A pot, rake or winner that contradicts the betting and the cards is refused with both figures
   (test_a_pot_that_cannot_be_is_refused_with_both_figures)
-* Each of 40 smallest raises at blinds 15/30 is read (test_every_legal_raise_is_read)
 """
 
 import json

@@ -7,8 +7,6 @@ Shows:
 * `verify` names a block of another run inside of a checkpoint (test_a_block_of_another_run_is_named_and_refused)
 * Checkpoints of another run are refused for evaluation and for training
   (test_older_foreign_checkpoints_are_refused_too)
-* Second copies of two runs with one configuration have different directories
-  (test_second_copies_of_two_equal_runs_lie_apart)
 """
 
 import shutil
