@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from abstraction.buckets import CELLS, HISTORY, stated_cells
 from abstraction.build_memory import recipe_bytes
 from abstraction.clustering_checkpoint import SECONDS, FileStateSaver
-from abstraction.deck_models import OtherStages, SmallDeck, StandardDeck
+from abstraction.deck_models import SmallDeck, StageInputs, StandardDeck
 from abstraction.potential_aware import NextStreet
 from abstraction.recall_buckets import Table
 from abstraction.recipe import (
@@ -175,13 +175,13 @@ class Builder:
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
-    def _other_stages(self, street: str, stages: dict[str, Checkpoint]) -> OtherStages:
+    def _stage_inputs(self, street: str, stages: dict[str, Checkpoint]) -> StageInputs:
         """Read the stages from which a street is built."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
             found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
-            return OtherStages(earlier=[_table(stage) for stage in found if stage is not None])
-        return OtherStages(
+            return StageInputs(earlier=[_table(stage) for stage in found if stage is not None])
+        return StageInputs(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),
         )
@@ -192,7 +192,7 @@ class Builder:
         self._progress(name, 0.0)
         saver = FileStateSaver(self._out / f"unfinished-{street}", identity, self._save_seconds)
         phases = Phases(lambda part, share: self._progress(f"{name}, {part}", share))
-        arrays, facts = self._maker.make(identity["recipe"], self._other_stages(street, parents), saver, phases)
+        arrays, facts = self._maker.make(identity["recipe"], self._stage_inputs(street, parents), saver, phases)
         with phases.phase("files"):
             specs = [ArraySpec(name, array.shape, array.dtype.name, _AXES[name]) for name, array in arrays.items()]
             commit(

@@ -36,7 +36,7 @@ from abstraction.suit_isomorphism import indexer
 _BOARDS = 1024  # boards described at a time
 
 
-class OtherStages(NamedTuple):
+class StageInputs(NamedTuple):
     """Results of other stages from which a stage is built.
 
     following  buckets of the next street, for potential-aware features
@@ -106,7 +106,7 @@ class StandardDeck:
         """Return potential-aware features of the flop or turn."""
         return potential_features(street, following)
 
-    def buckets_before(self, street: str, others: OtherStages) -> Rows:
+    def buckets_before(self, street: str, others: StageInputs) -> Rows:
         """Return the preflop classes; later streets have a history (`abstraction.recall_buckets`)."""
         return lambda first, last: np.broadcast_to(preflop_classes(), (last - first, COMBO_COUNT))
 
@@ -276,7 +276,7 @@ class SmallDeck:
 
         return features_of_rows(self.hands(street), rows, following, kept)
 
-    def buckets_before(self, street: str, others: OtherStages) -> Rows:
+    def buckets_before(self, street: str, others: StageInputs) -> Rows:
         """Return the bucket of each hand on the board before, in order of dealing."""
         assert others.before is not None
         above, before = self.listing.parents[self._street(street)], others.before
@@ -286,7 +286,7 @@ class SmallDeck:
 Deck = StandardDeck | SmallDeck
 
 
-def features_of(deck: Deck, document: dict[str, Any], others: OtherStages) -> Features:
+def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Features:
     """Return the features of a street; `ValueError` for `potential` without `others.following`."""
     street = document["street"]
     if document["features"] == "histogram":
@@ -298,7 +298,7 @@ def features_of(deck: Deck, document: dict[str, Any], others: OtherStages) -> Fe
     return deck.potential(street, others.following)
 
 
-def parents_of(deck: Deck, document: dict[str, Any], others: OtherStages, workers: int) -> Rows | None:
+def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:
     """Return the parent of each hand: bucket of the street before, or cluster of boards; None: none."""
     street, hands = document["street"], deck.hands(document["street"])
     if document.get("nested"):

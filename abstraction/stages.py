@@ -22,7 +22,7 @@ from abstraction.clustering.metric import distance_code
 from abstraction.clustering.percentiles import percentile_buckets
 from abstraction.clustering.points import Problem
 from abstraction.clustering.two_level import cluster_within, group_needs, refine, share_buckets
-from abstraction.deck_models import Deck, OtherStages, features_of, parents_of
+from abstraction.deck_models import Deck, StageInputs, features_of, parents_of
 from abstraction.recall_buckets import history_of
 from abstraction.street_features import Features, HandPoints, Share, collect, total
 
@@ -61,7 +61,7 @@ class StageMaker:
     def __init__(self, workers: int, deck: Deck) -> None:
         self._deck, self._workers = deck, workers
 
-    def make(self, document: dict[str, Any], others: OtherStages, saver: StateSaver, phases: Phases) -> Stage:
+    def make(self, document: dict[str, Any], others: StageInputs, saver: StateSaver, phases: Phases) -> Stage:
         """Return the stage of a document; `others` holds the results of other stages that it needs."""
         street, features = document["street"], document["features"]
         try:
@@ -89,7 +89,7 @@ class StageMaker:
             count, bucket = self._deck.lossless(street, share)
         return bucket, Stage({}, {"buckets": count, "explained": 1.0})
 
-    def _percentiles(self, document: dict[str, Any], others: OtherStages, phases: Phases) -> tuple[NDArray[Any], Stage]:
+    def _percentiles(self, document: dict[str, Any], others: StageInputs, phases: Phases) -> tuple[NDArray[Any], Stage]:
         """Return buckets of equal weight by E[HS] or E[HS²], weakest first, within each parent if nested.
 
         Streets with history (`abstraction.recall_buckets`) get percentiles and a history instead of buckets.
@@ -115,7 +115,7 @@ class StageMaker:
     # -- with clustering ---------------------------------------------------------------------------------------------
 
     def _clustered(
-        self, document: dict[str, Any], others: OtherStages, saver: StateSaver, phases: Phases
+        self, document: dict[str, Any], others: StageInputs, saver: StateSaver, phases: Phases
     ) -> tuple[NDArray[Any], Stage]:
         k = document["buckets"]
         with phases.phase("features") as share:

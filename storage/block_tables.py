@@ -73,7 +73,7 @@ def _with_rows(spec: ArraySpec, rows: int) -> ArraySpec:
 def partition_from_json(data: Any) -> Partition:
     """Return the partition that `to_json` converted; raises `ValueError` for other data."""
     if not isinstance(data, dict):
-        raise ValueError("the blocks of a checkpoint's state are no object")
+        raise ValueError("the blocks of a checkpoint's state are not a JSON object")
     arrays = specs_from_json(data.get("arrays"))
     first = msgspec.convert(data.get("first"), dict[str, list[int]])
     if set(first) != {spec.name for spec in arrays} or len({len(rows) for rows in first.values()}) != 1:
@@ -137,7 +137,7 @@ class BlockStore:
         if checkpoint is not None:
             if partition_from_json(checkpoint.state.get(BLOCKS)) != self.partition:
                 raise ValueError(f"{checkpoint.path} holds other blocks than this run has")
-            for name, content_hash in named_by(checkpoint).items():
+            for name, content_hash in versions_of_checkpoint(checkpoint).items():
                 _, block, version = name.split("/")
                 self.versions[int(block)] = (int(version), content_hash)
         sweep_blocks(self.root)
@@ -225,7 +225,7 @@ class BlockStore:
     def _drop(self, name: str) -> None:
         """Remove a version unless a checkpoint on the disk names it."""
         self._check()
-        named = versions_named(self.root)
+        named = versions_of_checkpoints(self.root)
         if named is not None and name not in named and (self.root / name).exists():
             durable.drop_trees([self.root / name])
 
@@ -246,7 +246,7 @@ def drop_unnamed(root: Path) -> None:
     _keep_only(root, ())
 
 
-def versions_named(root: Path, among: Collection[int] | None = None) -> set[str] | None:
+def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) -> set[str] | None:
     """Return the versions named by a run's checkpoints, including those set aside.
 
     among  numbers of the checkpoints to read; None: all. Those set aside are always read
@@ -275,18 +275,18 @@ def _named_by_one(path: Path) -> Collection[str]:
     except FileNotFoundError:
         pass
     try:
-        return named_by(checkpoints.open_checkpoint(path))
+        return versions_of_checkpoint(checkpoints.open_checkpoint(path))
     except FileNotFoundError:
         return ()
 
 
-def _keep_only(root: Path, kept: Collection[str]) -> None:
-    """Remove all versions except those in `kept` and those that checkpoints name."""
-    named = versions_named(root)
+def _keep_only(root: Path, versions: Collection[str]) -> None:
+    """Remove all versions except those in `versions` and those that checkpoints name."""
+    named = versions_of_checkpoints(root)
     if named is None:
         return
     for name in list_versions(root):
-        if name not in named and name not in kept:
+        if name not in named and name not in versions:
             durable.drop_trees([root / name])
 
 
@@ -299,7 +299,7 @@ def list_versions(root: Path) -> list[str]:
     ]
 
 
-def named_by(checkpoint: Checkpoint) -> dict[str, str]:
+def versions_of_checkpoint(checkpoint: Checkpoint) -> dict[str, str]:
     """Return {name: hash of the manifest} of the versions that a checkpoint names."""
     return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
@@ -318,7 +318,7 @@ def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[st
     try:
         found = checkpoints.open_checkpoint(root / name)
     except FileNotFoundError:
-        raise DamagedError(f"{root / name} is gone, and a checkpoint names it") from None
+        raise DamagedError(f"{root / name} is missing, and a checkpoint names it") from None
     except ValueError as error:
         raise DamagedError(str(error)) from error
     if (foreign := checkpoints.identity_problem(found, identity)) is not None:
@@ -328,17 +328,17 @@ def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[st
     return found
 
 
-def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[str]:
+def block_problems(checkpoint: Checkpoint, checked_versions: dict[str, list[str]]) -> list[str]:
     """Check every byte of the versions that a checkpoint names; return one sentence for each problem.
 
-    known  {name: problems} of versions already checked for other checkpoints; updated in place
+    checked_versions  {name: problems} of versions already checked for other checkpoints; updated in place
     """
     root, problems = checkpoint.path.parent.parent, []
-    for name in named_by(checkpoint):
-        if name not in known:
-            known[name] = checkpoints.verify(root / name)
-        problems += [f"{name}: {problem}" for problem in known[name]]
-        if not known[name]:
+    for name in versions_of_checkpoint(checkpoint):
+        if name not in checked_versions:
+            checked_versions[name] = checkpoints.verify(root / name)
+        problems += [f"{name}: {problem}" for problem in checked_versions[name]]
+        if not checked_versions[name]:
             try:
                 _open_named(checkpoint, name)
             except DamagedError as error:
@@ -346,7 +346,7 @@ def block_problems(checkpoint: Checkpoint, known: dict[str, list[str]]) -> list[
     return [f"{checkpoint.path.name}: {problem}" for problem in problems]
 
 
-class WholeCheckpoint(Checkpoint):
+class CheckpointWithBlocks(Checkpoint):
     """A checkpoint that reads the arrays stored in blocks like its own arrays."""
 
     def __init__(self, path: Path, manifest: dict[str, Any]) -> None:
@@ -362,7 +362,7 @@ class WholeCheckpoint(Checkpoint):
         if spec in self._own:
             return super()._read(spec, out)
         cells = np.empty(spec.shape, spec.numpy_dtype) if out is None else out
-        names = {int(name.split("/")[1]): name for name in named_by(self)}
+        names = {int(name.split("/")[1]): name for name in versions_of_checkpoint(self)}
         rows = self._partition.first[spec.name]
         for block, (first, end) in enumerate(pairwise(rows)):
             if block not in names:
@@ -372,9 +372,9 @@ class WholeCheckpoint(Checkpoint):
         return cells
 
 
-def open_whole(path: Path) -> Checkpoint:
+def open_with_blocks(path: Path) -> Checkpoint:
     """Open a checkpoint as `checkpoint.open_checkpoint`; arrays stored in blocks are readable too."""
     found = checkpoints.open_checkpoint(path)
     if BLOCKS not in found.state:
         return found
-    return checkpoints.open_checkpoint(path, WholeCheckpoint)
+    return checkpoints.open_checkpoint(path, CheckpointWithBlocks)

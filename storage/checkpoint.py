@@ -205,7 +205,7 @@ class Checkpoint:
         with _inside(self.path):
             sound = contiguous_arrays.read_array(self.path, cells, found)
         if not sound:
-            raise DamagedError(f"checkpoint {self.path}: {contiguous_arrays.other_cells(spec, cells)}")
+            raise DamagedError(f"checkpoint {self.path}: {contiguous_arrays.wrong_cells_message(spec, cells)}")
         if out is None or found is out:
             return found
         out[...] = found

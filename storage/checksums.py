@@ -71,14 +71,14 @@ def joined(first: int, second: int, second_bytes: int) -> int:
     return _product(_power(second_bytes), first) ^ second
 
 
-def _product(one: int, other: int) -> int:
+def _product(first: int, second: int) -> int:
     """Return the product of two polynomials modulo the CRC polynomial."""
     found = 0
-    while one:
-        if one & _ONE:
-            found ^= other
-        one = one << 1 & 0xFFFFFFFF
-        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
+    while first:
+        if first & _ONE:
+            found ^= second
+        first = first << 1 & 0xFFFFFFFF
+        second = second >> 1 ^ (_POLYNOMIAL if second & 1 else 0)
     return found
 
 

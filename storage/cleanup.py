@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterator
 
 from storage.durable import error_text
-from storage.held_directory import shown
+from storage.open_directory import shown
 
 
 @contextlib.contextmanager
@@ -21,9 +21,9 @@ def closed_after(close: Callable[[], object]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def failure_logged(what: str) -> Iterator[None]:
-    """Log an `OSError` of clean-up as a warning instead of raising it; `what` says what was not done."""
+def failure_logged(task: str) -> Iterator[None]:
+    """Log an `OSError` of clean-up as a warning instead of raising it; `task` says what was not done."""
     try:
         yield
     except OSError as error:
-        logging.getLogger("mccfr.cleanup").warning("mccfr: %s: %s", shown(what), shown(error_text(error)))
+        logging.getLogger("mccfr.cleanup").warning("mccfr: %s: %s", shown(task), shown(error_text(error)))

@@ -109,7 +109,7 @@ class MovingFile:
             with durable.naming(self._path):
                 done = os.preadv(descriptor, [left], offset)
             if done == 0:
-                raise DamagedError(f"{self._path} ends at byte {offset}, in the midst of its cells")
+                raise DamagedError(f"{self._path} ends at byte {offset}, in the middle of its cells")
             left, offset = left[done:], offset + done
         return piece.cells
 
@@ -193,15 +193,15 @@ def _write_file(
 
 
 def _file_sums(
-    file: MovingFile, places: Iterable[tuple[ArraySpec, int]], move: Callable[[ArraySpec, int], int]
+    file: MovingFile, arrays: Iterable[tuple[ArraySpec, int]], move: Callable[[ArraySpec, int], int]
 ) -> tuple[int, dict[str, int]]:
     """Return (CRC-32C of a file, {array: CRC-32C of its cells}).
 
-    places  (array, offset of its cells in bytes), ascending by offset
+    arrays  (array, offset of its cells in bytes), ascending by offset
     move    moves the cells of an array and returns their CRC-32C
     """
     found, whole, end = {}, 0, 0
-    for spec, offset in places:
+    for spec, offset in arrays:
         for between in file.between(end, offset):
             whole = joined(whole, checksum(between), len(between))
         found[spec.name] = move(spec, offset)
@@ -262,11 +262,11 @@ def read_array(directory: Path, cells: FileCells, out: np.ndarray) -> bool:
         return _sum_of(partial(_read_piece, file), pieces(out, cells.offset_bytes), out.nbytes) == cells.crc32c
 
 
-def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec, FileCells]]) -> list[str]:
+def file_problems(path: Path, stated: Checksum, arrays: Sequence[tuple[ArraySpec, FileCells]]) -> list[str]:
     """Read every byte of a file of arrays once; return one sentence for each problem.
 
     stated  CRC-32C of the file
-    places  (array, position of its cells), ascending by offset
+    arrays  (array, position of its cells), ascending by offset
 
     Raises `UnreadableError` if the system cannot read the file, `DamagedError` if it is too short.
     """
@@ -283,16 +283,16 @@ def file_problems(path: Path, stated: Checksum, places: Sequence[tuple[ArraySpec
 
             return _sum_of(work, _spans(math.prod(spec.shape), spec.numpy_dtype.itemsize), spec.nbytes)
 
-        whole, found = _file_sums(file, [(spec, cells.offset_bytes) for spec, cells in places], read)
+        whole, found = _file_sums(file, [(spec, cells.offset_bytes) for spec, cells in arrays], read)
     if whole != stated:
-        return [f"{places[0][1].file} has checksum {whole:08x}; the manifest states {stated:08x}"]
+        return [f"{arrays[0][1].file} has checksum {whole:08x}; the manifest states {stated:08x}"]
     first = {error.name: error for error in sorted(bad, key=lambda error: error.index, reverse=True)}
     return [
-        *(other_cells(spec, cells) for spec, cells in places if cells.crc32c != found[spec.name]),
-        *(str(first[spec.name]) for spec, _ in places if spec.name in first),
+        *(wrong_cells_message(spec, cells) for spec, cells in arrays if cells.crc32c != found[spec.name]),
+        *(str(first[spec.name]) for spec, _ in arrays if spec.name in first),
     ]
 
 
-def other_cells(spec: ArraySpec, cells: FileCells) -> str:
+def wrong_cells_message(spec: ArraySpec, cells: FileCells) -> str:
     """Return the message for an array whose cells have a wrong checksum."""
     return f"{cells.file} has another checksum in the cells of array {spec.name!r} than the manifest states"

@@ -90,10 +90,10 @@ def _raise(error: OSError) -> NoReturn:
 
 
 @contextmanager
-def decoding(path: Path, what: str) -> Iterator[None]:
+def decoding(path: Path, library_data: str) -> Iterator[None]:
     """Raise `DamagedError` if a library fails on the data of the file or directory `path`.
 
-    System errors are raised as Python's own `OSError`. `what` is the beginning of the message.
+    System errors are raised as Python's own `OSError`. `library_data` is the beginning of the message.
     """
     try:
         yield
@@ -103,7 +103,7 @@ def decoding(path: Path, what: str) -> Iterator[None]:
         if (found := system_error(error, path)) is not None:
             raise found from error
         text = str(error) if isinstance(error, OSError) else repr(error)
-        raise DamagedError(f"{what}: {' '.join(text.split())}") from error
+        raise DamagedError(f"{library_data}: {' '.join(text.split())}") from error
 
 
 def system_error(error: Exception, path: Path) -> OSError | None:

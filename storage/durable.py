@@ -20,7 +20,7 @@ import msgspec
 
 from storage.checksums import CRC32C, Checksum, new_sum
 from storage.damage import UnreadableError, UnsyncedError, check_openable, reading, walk
-from storage.held_directory import shown
+from storage.open_directory import shown
 from storage.threads import ordered
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -175,18 +175,18 @@ def write_file(
     return length, taken.found()
 
 
-def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
+def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
     """Make a file written by a library durable, and return its length and checksum.
 
-    The file is read back for its checksum unless `known` gives (length, checksum).
+    The file is read back for its checksum unless `checksum` gives (length, checksum).
 
     Returns:
-        (length in bytes, checksum of the `kind`), or `known`.
+        (length in bytes, checksum of the `kind`), or `checksum`.
     """
-    if known is not None and not _recordings:
+    if checksum is not None and not _recordings:
         with naming(path), path.open("r+b") as file:
             fsync_file(path, file)
-        return known
+        return checksum
     length, taken, kept = 0, new_sum(kind), []
     with naming(path), path.open("r+b", buffering=0) as file:
         for piece in _pieces(file):
@@ -199,9 +199,9 @@ def adopt_file(path: Path, known: tuple[int, Checksum] | None = None, kind: str 
     return length, taken.found()
 
 
-def adopt(path: Path, known: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
+def adopt(path: Path, checksums: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
     """Make a file or directory written by a library durable, as `adopt_file` and `adopt_tree`."""
-    return adopt_tree(path, known) if path.is_dir() else {path.name: adopt_file(path, known.get(path))}
+    return adopt_tree(path, checksums) if path.is_dir() else {path.name: adopt_file(path, checksums.get(path))}
 
 
 def _depth(path: Path) -> int:
@@ -209,25 +209,25 @@ def _depth(path: Path) -> int:
 
 
 def adopt_tree(
-    path: Path, known: Mapping[Path, tuple[int, Checksum]] | None = None, kind: str = CRC32C
+    path: Path, checksums: Mapping[Path, tuple[int, Checksum]] | None = None, kind: str = CRC32C
 ) -> dict[str, tuple[int, Checksum]]:
     """Make a directory written by a library durable: all files, then directories, deepest first.
 
-    known  {path: (length, checksum)} of files that need not be read back
+    checksums  {path: (length, checksum)} of files that need not be read back
 
     The name of `path` itself is durable after `fsync_dir(path.parent)`.
 
     Returns:
         {file name relative to `path.parent`: (length in bytes, checksum of the `kind`)}.
     """
-    known = known or {}
+    checksums = checksums or {}
     folders, files = [], []
     for folder, names, file_names in walk(path):
         _record(Operation("make_dir", Path(folder)))
         names.sort()
         folders.append(Path(folder))
         files += [Path(folder, name) for name in sorted(file_names)]
-    adopted = ordered(lambda file: adopt_file(file, known.get(file), kind), files, threads=_SYNCING_THREADS)
+    adopted = ordered(lambda file: adopt_file(file, checksums.get(file), kind), files, threads=_SYNCING_THREADS)
     found = {file.relative_to(path.parent).as_posix(): each for file, each in zip(files, adopted, strict=True)}
     for _, level in groupby(sorted(folders, key=_depth, reverse=True), _depth):
         for _ in ordered(fsync_dir, level, threads=_SYNCING_THREADS):
@@ -398,14 +398,14 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
     data = b"".join(line + b"\n" for line in lines)
     if path in _unsynced:
         with path.open("rb") as file:
-            whole = whole_lines_length(file)
+            whole = complete_lines_length(file)
             file.seek(0)
             replace_file(path, [file.read(whole), data])
         _unsynced.discard(path)
         return
     created = not path.exists()
     with naming(path), path.open("a+b", buffering=0) as file:
-        whole = whole_lines_length(file)
+        whole = complete_lines_length(file)
         if whole < file.seek(0, os.SEEK_END):
             cut(path, file, whole)
         try:
@@ -437,7 +437,7 @@ def cut(path: Path, file: BinaryIO, length: int) -> None:
     _record(Operation("truncate", path, length=length))
 
 
-def whole_lines_length(file: BinaryIO) -> int:
+def complete_lines_length(file: BinaryIO) -> int:
     """Return the length in bytes of the lines that end with a line break, searching from the end."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:

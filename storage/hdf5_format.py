@@ -223,7 +223,7 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
         if link is None:
             raise DamagedError(f"{path} has no array {name!r}")
         if not isinstance(link, h5py.HardLink):
-            raise DamagedError(f"{path}: {place} in it is no hard link, and checkpoints have no others")
+            raise DamagedError(f"{path}: {place} in it is not a hard link, and checkpoints have only hard links")
     dataset = file[name]
     if not isinstance(dataset, h5py.Dataset):
         raise DamagedError(f"{path} has no array {name!r}")

@@ -28,7 +28,7 @@ def lines(path: Path) -> Iterator[Line]:
     Raises `UnreadableError` if the system cannot read it.
     """
     with reading(path), _opened(path) as file:
-        start, end = 0, durable.whole_lines_length(file)  # another process may be writing a line after `end`
+        start, end = 0, durable.complete_lines_length(file)  # another process may be writing a line after `end`
         file.seek(0)
         while start < end:
             data = file.readline()
@@ -48,7 +48,7 @@ def _opened(path: Path) -> BinaryIO:
 def lines_backwards(path: Path) -> Iterator[Line]:
     """Yield the complete lines of a journal from its end, reading no more than is used; raises as `lines`."""
     with reading(path), _opened(path) as file:
-        end = durable.whole_lines_length(file)
+        end = durable.complete_lines_length(file)
         if end == 0:
             return
         pieces: list[bytes] = []  # of the current line, the last piece first
@@ -83,8 +83,8 @@ def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
     return numbers
 
 
-def replace_end(path: Path, start: int, kept: Sequence[bytes]) -> None:
-    """Replace everything from byte `start` on by the lines `kept`, atomically and durably.
+def replace_end(path: Path, start: int, lines: Sequence[bytes]) -> None:
+    """Replace everything from byte `start` on by the lines `lines`, atomically and durably.
 
     The journal is rewritten under a temporary name and renamed, so concurrent readers see the old content.
     """
@@ -95,6 +95,6 @@ def replace_end(path: Path, start: int, kept: Sequence[bytes]) -> None:
             while left > 0 and (block := file.read(min(io.DEFAULT_BUFFER_SIZE * 16, left))):
                 left -= len(block)
                 yield block
-        yield b"".join(line + b"\n" for line in kept)
+        yield b"".join(line + b"\n" for line in lines)
 
     durable.replace_file(path, pieces())

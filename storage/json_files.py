@@ -47,7 +47,7 @@ def typed(value: Any, kind: type[_Fields], where: Path | str) -> _Fields:
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def read_bounded(path: Path, most_bytes: int = MAX_JSON_BYTES) -> bytes:

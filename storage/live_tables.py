@@ -83,19 +83,19 @@ def live_bytes(specs: Iterable[ArraySpec], *, format: str) -> int:  # noqa: A002
     return table_format(format).live_bytes(validate_specs(specs))
 
 
-def check_room(
+def check_free_space(
     specs: Iterable[ArraySpec],
     *,
     format: str,  # noqa: A002 - the name of the config's key
     live_dir: str | Path = "auto",
     free_bytes_margin: int = FREE_BYTES_MARGIN,
-    beside_bytes: int = 0,
+    fixed_memory_bytes: int = 0,
 ) -> None:
     """Raise the errors that `create_live` would raise with these arguments, without creating anything.
 
-    beside_bytes  further memory that the run needs, in bytes
+    fixed_memory_bytes  further memory that the run needs, in bytes
     """
-    _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, beside_bytes)
+    _choose_place(live_dir, live_bytes(specs, format=format), free_bytes_margin, fixed_memory_bytes)
 
 
 def create_live(
@@ -129,7 +129,10 @@ def create_live(
     layout = table_format(format)
     needed = layout.live_bytes(specs)
     if os.path.lexists(link):
-        raise FileExistsError(errno.EEXIST, f"{link} already exists: tables of another run, or leftovers to remove")
+        raise FileExistsError(
+            errno.EEXIST,
+            f"{link} already exists: it has the tables of another run, or of a process that died: remove it",
+        )
     parent, anonymous, warning = _choose_place(live_dir, needed, free_bytes_margin, force=force)
     live = LiveTables(stale_live_tables.new_directory(parent), Path(link), layout.TABLES, specs)
     live.anonymous, live.warning = anonymous, warning
@@ -158,11 +161,11 @@ def _create(live: LiveTables, layout: TableFormat, specs: Sequence[ArraySpec]) -
 
 
 def _choose_place(
-    live_dir: str | Path, needed: int, margin: int, beside: int = 0, *, force: bool = False
+    live_dir: str | Path, needed: int, margin: int, other_bytes: int = 0, *, force: bool = False
 ) -> tuple[Path, bool, str | None]:
     """Return (parent directory, whether the memory is anonymous, warning), or raise."""
     if live_dir == "auto":
-        _refuse_above(MEMORY_SHARE, needed, beside, force)
+        _refuse_above(MEMORY_SHARE, needed, other_bytes, force)
         if _SHARED_MEMORY.is_dir() and os.access(_SHARED_MEMORY, os.W_OK | os.X_OK):
             free = free_space.free_bytes(_SHARED_MEMORY)
             if free >= needed + margin:
@@ -174,7 +177,7 @@ def _choose_place(
     if not parent.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, f"live_dir {live_dir} is not a directory: create it, or use 'auto'")
     in_memory = free_space.is_in_memory(parent)
-    _refuse_above(MEMORY_SHARE if in_memory else 1.0, needed, beside, force)
+    _refuse_above(MEMORY_SHARE if in_memory else 1.0, needed, other_bytes, force)
     free = free_space.free_bytes(parent)
     if free < needed + margin and not force:
         raise OSError(
@@ -189,10 +192,10 @@ def _choose_place(
     return parent, False, None if in_memory else warning
 
 
-def _refuse_above(share: float, needed: int, beside: int, force: bool) -> None:
+def _refuse_above(share: float, needed: int, other_bytes: int, force: bool) -> None:
     available = free_space.available_memory_bytes()
-    if needed + beside > share * available and not force:
-        others = f", the rest of the run {free_space.bytes_text(beside)}," if beside else ""
+    if needed + other_bytes > share * available and not force:
+        others = f", the rest of the run {free_space.bytes_text(other_bytes)}," if other_bytes else ""
         raise MemoryError(
             f"the tables need {free_space.bytes_text(needed)}{others} and {free_space.bytes_text(available)} of memory "
             f"are available, of which a run may take {share:.0%}: make the tables smaller, free memory or use a larger "

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from storage.block_tables import open_whole
+from storage.block_tables import open_with_blocks
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints
 from storage.directory_lock import ReadLock
 
@@ -24,7 +24,7 @@ def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
         except FileNotFoundError:  # retention removed it after the listing
             continue
         try:
-            found = open_whole(path)
+            found = open_with_blocks(path)
         except (OSError, ValueError):
             if lock.is_held or lock.is_in_place():
                 raise

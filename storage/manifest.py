@@ -36,7 +36,7 @@ def content_hash(value: Any) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def exact_json(value: Any, what: str) -> bytes:
+def exact_json(value: Any, document_name: str) -> bytes:
     """Return readable JSON text that reads back exactly as `value`.
 
     Integers of any size and finite floats are exact. Tuples, non-string keys, NaN and NumPy values raise.
@@ -52,9 +52,9 @@ def exact_json(value: Any, what: str) -> bytes:
     try:
         text = msgspec.json.format(canonical_json(value), indent=1) + b"\n"  # json is 3 times slower
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{what} cannot be written as JSON ({error}); {advice}") from error
+        raise ValueError(f"{document_name} cannot be written as JSON ({error}); {advice}") from error
     if json.loads(text) != value:
-        raise ValueError(f"{what} would change when written as JSON; {advice}")
+        raise ValueError(f"{document_name} would change when written as JSON; {advice}")
     return text
 
 
@@ -76,7 +76,9 @@ def write_manifest(path: Path, format_name: str, format_version: int, fields: Ma
     return content[_HASH]
 
 
-def read_manifest(path: Path, format_name: str, format_version: int, others: Collection[int] = ()) -> dict[str, Any]:
+def read_manifest(
+    path: Path, format_name: str, format_version: int, other_versions: Collection[int] = ()
+) -> dict[str, Any]:
     """Read a manifest and check its integrity, then its format and version.
 
     Args:
@@ -111,8 +113,8 @@ def read_manifest(path: Path, format_name: str, format_version: int, others: Col
     if found != format_name:
         raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")
     version = content.get("format_version")
-    if version != format_version and version not in others:
-        known = sorted({*others, format_version})
+    if version != format_version and version not in other_versions:
+        known = sorted({*other_versions, format_version})
         writer = f" ({content['created_by']})" if isinstance(content.get("created_by"), str) else ""
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "

@@ -10,7 +10,7 @@ from pathlib import Path
 from storage import checkpoint as checkpoints
 from storage import durable
 from storage.atomic_outputs import output
-from storage.block_tables import CHECKPOINTS, list_versions, named_by, versions_named
+from storage.block_tables import CHECKPOINTS, list_versions, versions_of_checkpoint, versions_of_checkpoints
 from storage.checksums import CRC32C, Checksum
 from storage.damage import DamagedError, reading, walk
 
@@ -18,48 +18,51 @@ _MANIFEST = "manifest.json"
 _PIECE_BYTES = 4 << 20
 
 
-def copy_checkpoint(root: Path, place: Path, number: int, blocks: set[int]) -> None:
-    """Copy a checkpoint of ROOT, and the versions it names of the given blocks, to the mirror `place`.
+def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> None:
+    """Copy a checkpoint of ROOT, and the versions it names of the given blocks, to the mirror `mirror`.
 
     Then removes from the mirror what no checkpoint of ROOT, or copy of one, names. Raises `DamagedError` for damaged
     files, `UnreadableError` if the system cannot read one, and `OSError` if the disk is full.
     """
     name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
     found = checkpoints.open_checkpoint(root / name)
-    for version in named_by(found):
+    for version in versions_of_checkpoint(found):
         if int(version.split("/")[1]) in blocks:
-            _copy(root, place, version)
-    _copy(root, place, name)  # last, so that a copied checkpoint has all its blocks
+            _copy(root, mirror, version)
+    _copy(root, mirror, name)  # last, so that a copied checkpoint has all its blocks
     numbers = checkpoints.list_checkpoints(root / CHECKPOINTS)
-    named, copied = versions_named(root), versions_named(place, numbers)  # ROOT's checkpoints may be damaged
+    named, copied = (
+        versions_of_checkpoints(root),
+        versions_of_checkpoints(mirror, numbers),
+    )  # ROOT's checkpoints may be damaged
     if named is None or copied is None:
         return
     kept = named | copied | {*_whole(root)}
-    for name in (*_whole(place), *list_versions(place)):
+    for name in (*_whole(mirror), *list_versions(mirror)):
         if name not in kept:
-            durable.drop_trees([place / name])
+            durable.drop_trees([mirror / name])
 
 
-def restore(root: Path, place: Path) -> list[str]:
+def restore(root: Path, mirror: Path) -> list[str]:
     """Copy back from the mirror what ROOT lacks or has damaged; return the names, relative to ROOT.
 
     Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
     file is not replaced, because it may be valid.
     """
     found = []
-    for name in (*list_versions(place), *_whole(place)):
-        if not checkpoints.verify(root / name) or checkpoints.verify(place / name):
+    for name in (*list_versions(mirror), *_whole(mirror)):
+        if not checkpoints.verify(root / name) or checkpoints.verify(mirror / name):
             continue  # valid in ROOT, or damaged in the mirror
         if (root / name).exists():
             durable.drop_trees([root / name])
-        _copy(place, root, name)
+        _copy(mirror, root, name)
         found.append(name)
     return found
 
 
-def _whole(place: Path) -> list[str]:
+def _whole(directory: Path) -> list[str]:
     """Return the names of all checkpoints in a directory, valid or damaged."""
-    return [f"{CHECKPOINTS}/{number:06d}" for number in checkpoints.list_checkpoints(place / CHECKPOINTS)]
+    return [f"{CHECKPOINTS}/{number:06d}" for number in checkpoints.list_checkpoints(directory / CHECKPOINTS)]
 
 
 def _copy(source: Path, target: Path, name: str) -> None:

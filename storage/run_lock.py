@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 
 from storage.damage import UnreadableError
 from storage.durable import naming
-from storage.held_directory import HeldDirectory
+from storage.open_directory import OpenDirectory
 
 _TRIES, _TRY_SECONDS = 5, 0.01
 _NOTE_BYTES = 4096  # of the lock file: its holder and the holder's note
@@ -37,7 +37,7 @@ class RunLock:
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self._descriptor: int | None = None
-        self._directory: HeldDirectory | None = None
+        self._directory: OpenDirectory | None = None
 
     def __enter__(self) -> Self:
         self.acquire()
@@ -53,8 +53,8 @@ class RunLock:
             BlockingIOError: another process, or another lock object, holds it; the message names the process id.
         """
         if self._descriptor is not None:
-            raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this very object")
-        directory = HeldDirectory(self.path.parent)
+            raise BlockingIOError(errno.EWOULDBLOCK, f"{self.path} is already locked by this object")
+        directory = OpenDirectory(self.path.parent)
         try:
             descriptor = self._locked_file(directory)
         except BaseException:
@@ -63,7 +63,7 @@ class RunLock:
         self._descriptor, self._directory = descriptor, directory
         _held.add(self)
 
-    def _locked_file(self, directory: HeldDirectory) -> int:
+    def _locked_file(self, directory: OpenDirectory) -> int:
         """Open and lock the file in an open directory, and write this process's id; return the descriptor."""
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
@@ -89,7 +89,7 @@ class RunLock:
         return descriptor
 
     @property
-    def directory(self) -> HeldDirectory:
+    def directory(self) -> OpenDirectory:
         """Directory of the file; only while the lock is held."""
         if self._directory is None:
             raise ValueError(f"{self.path} is not locked")
@@ -100,7 +100,7 @@ class RunLock:
 
         Raises `UnreadableError` where the system cannot tell.
         """
-        place = self.directory.place()
+        place = self.directory.current_path()
         if self.directory.is_removed():
             raise LostDirectoryError(
                 f"{place} was removed, or moved to another file system, while this process worked on it: nothing more "
@@ -174,7 +174,7 @@ class Holder(NamedTuple):
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Return the holder of the lock on `path`; only valid while `is_held`. None if the file names none."""
+    """Return the holder of the lock on `path` while `lock_is_held`; None if the file names none."""
     number, _, machine = (_lines(path) or [""])[0].partition(" ")
     return Holder(int(number), machine) if number.isdecimal() else None
 
@@ -197,7 +197,7 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def is_held(path: Path) -> bool:
+def lock_is_held(path: Path) -> bool:
     """Return whether a process holds the lock on `path`; read-only."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -213,7 +213,7 @@ def is_held(path: Path) -> bool:
 
 
 def _lock_patiently(descriptor: int) -> None:
-    """Lock exclusively, with a few attempts, because `is_held` holds a lock for an instant."""
+    """Lock exclusively, with a few attempts, because `lock_is_held` holds a lock for an instant."""
     for _ in range(_TRIES - 1):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -4,7 +4,8 @@ A damaged checkpoint stays in place. A note beside it, `checkpoints/000123.note`
 every checkpoint with a note. A checkpoint that the user sets aside moves to `set-aside/000123`, with a note too.
 
 The note lists the block versions that the checkpoint names; these versions are kept as well
-(`storage.block_tables.versions_named`). If the manifest cannot be read, the note lists all versions that exist.
+(`storage.block_tables.versions_of_checkpoints`). If the manifest cannot be read, the note lists
+all versions that exist.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from storage import durable
-from storage.block_tables import BLOCKS, CHECKPOINTS, SET_ASIDE, list_versions, named_by
+from storage.block_tables import BLOCKS, CHECKPOINTS, SET_ASIDE, list_versions, versions_of_checkpoint
 from storage.checkpoint import checkpoint_path, list_checkpoints, list_notes, note_path, open_checkpoint
 
 
@@ -34,17 +35,17 @@ def note_sound(run: Path, number: int) -> None:
         durable.fsync_dir(root)
 
 
-def set_aside(run: Path, number: int, why: str) -> Path:
+def set_aside(run: Path, number: int, reason: str) -> Path:
     """Move checkpoint `number` to `set-aside/` durably and return its new path.
 
-    The checkpoint may be damaged. `why` is one sentence for the note.
+    The checkpoint may be damaged. `reason` is one sentence for the note.
     """
     path = checkpoint_path(run / CHECKPOINTS, number)
     durable.make_dirs(run / SET_ASIDE)
     target, tries = run / SET_ASIDE / path.name, 1
     while target.exists():
         target, tries = target.with_name(f"{path.name}-{tries}"), tries + 1
-    durable.replace_file(note_path(target), _note(run, path, [why]))  # first: its blocks must stay named
+    durable.replace_file(note_path(target), _note(run, path, [reason]))  # first: its blocks must stay named
     durable.rename(path, target)
     durable.fsync_dir(target.parent)
     durable.fsync_dir(path.parent)
@@ -53,7 +54,7 @@ def set_aside(run: Path, number: int, why: str) -> Path:
 
 def _note(run: Path, path: Path, problems: Sequence[str]) -> bytes:
     try:
-        named = sorted(named_by(open_checkpoint(path)))
+        named = sorted(versions_of_checkpoint(open_checkpoint(path)))
     except (OSError, ValueError):
         named = list_versions(run)
     return json.dumps({"problems": list(problems), BLOCKS: named}, indent=1).encode()

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from storage import durable
-from storage.run_lock import RunLock, is_held
+from storage.run_lock import RunLock, lock_is_held
 
 _MARKER, _LOCK = ".mccfr-live", ".lock"
 _NAME = re.compile(r"mccfr-\d+-[0-9a-f]{8}")
@@ -84,10 +84,10 @@ def remove_if_abandoned(directory: Path) -> bool:
     return True
 
 
-def sweep(places: Iterable[Path]) -> list[Path]:
+def sweep(directories: Iterable[Path]) -> list[Path]:
     """Remove live tables of this user's dead processes from some directories; return their paths."""
     found = []
-    for place in dict.fromkeys(places):
+    for place in dict.fromkeys(directories):
         with contextlib.suppress(OSError):  # the directory is missing or not readable
             found += sorted(entry for entry in place.iterdir() if _NAME.fullmatch(entry.name))
     return [directory for directory in found if remove_if_abandoned(directory)]
@@ -103,7 +103,7 @@ def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:
     facts = directory.lstat()
     if not (_NAME.fullmatch(directory.name) and stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()):
         return False
-    if not locked and is_held(directory / _LOCK):
+    if not locked and lock_is_held(directory / _LOCK):
         return False
     owner = _owner(directory)
     if owner is None:

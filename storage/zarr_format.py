@@ -218,7 +218,7 @@ def open_array(directory: Path, spec: ArraySpec, files: Sequence[str]) -> Iterat
         raise DamagedError(f"{path} holds no array that can be read: {error}") from error
     check_layout(spec, array.shape, array.dtype, path)
     if array.shards is not None:
-        raise DamagedError(f"{path} is stored in shards, and checkpoints have none")
+        raise DamagedError(f"{path} is stored in shards, and checkpoints are not stored so")
     listed = set(files_of(spec, files))
     needed = math.prod(-(-length // width) for length, width in zip(array.shape, array.chunks, strict=True))
     if needed > len(listed):
@@ -240,11 +240,11 @@ def _whole_store() -> Any:
     """Return a store class in which a missing chunk raises `DamagedError`; zarr would read fill values."""
     from zarr.storage import LocalStore
 
-    class WholeStore(LocalStore):
+    class CompleteStore(LocalStore):
         async def get(self, key: str, *arguments: Any, **options: Any) -> Any:
             found = await super().get(key, *arguments, **options)
             if found is None:
                 raise DamagedError(f"{self.root / key} is missing")
             return found
 
-    return WholeStore
+    return CompleteStore

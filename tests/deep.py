@@ -12,7 +12,7 @@ from mccfr.common.rng import ACTIONS, new_stream, uniform
 from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.holdem import flop_holdem
-from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsCfr, dealt_specs
+from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsCfr, card_network_specs
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
 from mccfr.solvers.deep.training_state import listed_specs
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
@@ -36,7 +36,7 @@ def trained(game_name, network="plain", iterations=3):
     """Iterations where cards are dealt from the whole deck, on tables of their own."""
     game = flop_holdem(DEALT_GAMES[game_name], None, Path())
     config = DeepCfrConfig(**_DEALT, **DEALT_NETWORKS[network])
-    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in dealt_specs(game, config)}
+    tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in card_network_specs(game, config)}
     found = SampledCardsCfr(game, config, tables)
     found.iterate(iterations)
     return found

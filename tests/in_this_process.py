@@ -18,7 +18,7 @@ from mccfr.play.policy_seat import PolicySpec
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.view.application import Application
-from storage.held_directory import HeldDirectory
+from storage.open_directory import OpenDirectory
 
 ASKED = "/api/game", "/api/spot", "/api/play/drills", "/api/game?of=1"
 """Requests to the page of `view`."""
@@ -49,7 +49,7 @@ def _answer_once(shelf, port, *, ready):
 
 def _train_here(run, start, left, arguments, machines, tell):
     """Train on machines of this process."""
-    with HeldDirectory(run.directory) as held, reporter() as report:
+    with OpenDirectory(run.directory) as held, reporter() as report:
         run = replace(run, directory=held.path)
         train_alone(run, run.build_game(), machines, report)
     return 0

@@ -5,7 +5,7 @@ import numpy as np
 from sessions import NO_EVALUATION, make
 from stratified import LEDUC_12
 
-from mccfr.cluster.messages import COMMAND, RUN, WRITE, Place, copy_machines
+from mccfr.cluster.messages import COMMAND, RUN, WRITE, RankLocation, copy_machines
 from mccfr.cluster.rank_pool import on_engine, restore_copies
 from mccfr.cluster.trainer import Trainer
 from mccfr.runs.directory.run import with_settings
@@ -34,7 +34,7 @@ class OneProcess:
     """Implements `MpiEngine` with ranks that are objects of this process and train one after the other."""
 
     def __init__(self, run, game, machines, workers):
-        self.places = [Place(rank // workers, "here", 0) for rank in range(machines * workers)]
+        self.places = [RankLocation(rank // workers, "here", 0) for rank in range(machines * workers)]
         self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(copy_machines(self.places))]
         self.sent_bytes = self.received_bytes = 0
         self._answers = {}

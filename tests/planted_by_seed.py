@@ -10,8 +10,8 @@ from mutants import Defect
 DRAWN = (
     Defect(
         "storage.durable",
-        "if known is not None and not _recordings:",
-        "if not (known is not None and not _recordings):",
+        "if checksum is not None and not _recordings:",
+        "if not (checksum is not None and not _recordings):",
         "A file is not read back for its checksum where that is not known.",
         "storage/test_durable.py::test_files_are_written_whole_with_length_and_checksum",
     ),

@@ -177,7 +177,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.manifest",
-        "if version != format_version and version not in others:",
+        "if version != format_version and version not in other_versions:",
         "if version > format_version:",
         "Manifests of versions that are not read any more are read.",
         f"{DURABLE}::test_other_formats_and_versions_are_refused_with_both_values",
@@ -219,7 +219,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.journal_reader",
-        "start, end = 0, durable.whole_lines_length(file)",
+        "start, end = 0, durable.complete_lines_length(file)",
         "start, end = 0, file.seek(0, 2)",
         "A torn last line is read.",
         "storage/test_journal_reader.py::test_lines_from_the_end_are_those_from_the_beginning",
@@ -283,7 +283,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.mirror",
-        "    _copy(root, place, name)  # last, so that a copied checkpoint has all its blocks\n",
+        "    _copy(root, mirror, name)  # last, so that a copied checkpoint has all its blocks\n",
         "",
         "A checkpoint is not copied, only the versions that it names.",
         BLOCKS,
@@ -297,7 +297,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.mirror",
-        "if not checkpoints.verify(root / name) or checkpoints.verify(place / name):",
+        "if not checkpoints.verify(root / name) or checkpoints.verify(mirror / name):",
         "if not checkpoints.verify(root / name):",
         "A damaged copy takes the place of what is there.",
         BLOCKS,

@@ -112,8 +112,8 @@ DRAWN_59 = (
     ),
     Defect(
         "mccfr.matches.equity_heuristic",
-        "if self._opponent_reach is None or self._opponent_reach[0] is not other:",
-        "if not (self._opponent_reach is None or self._opponent_reach[0] is not other):",
+        "if self._opponent_reach is None or self._opponent_reach[0] is not opponent_weights:",
+        "if not (self._opponent_reach is None or self._opponent_reach[0] is not opponent_weights):",
         "The opponent's range is that of another spot.",
         f"{AIVAT}::test_equity_and_the_policys_own_play_leave_less",
     ),

@@ -252,8 +252,8 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.state",
-        "problem = identity_problem(found, run.identity) or state_problem(found.state)",
-        "problem = state_problem(found.state)",
+        "problem = identity_problem(checkpoint, run.identity) or state_problem(checkpoint.state)",
+        "problem = state_problem(checkpoint.state)",
         "A checkpoint of another run is evaluated and exported.",
         "mccfr/runs/test_identity.py::test_a_checkpoint_of_another_run_is_not_read",
     ),

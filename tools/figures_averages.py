@@ -14,7 +14,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.solvers.deep.sampled_cards_cfr import is_dealt
+from mccfr.solvers.deep.sampled_cards_cfr import samples_cards
 from mccfr.tables.strategy import Strategy
 
 AVERAGES = "averages"
@@ -54,7 +54,7 @@ def averages_lines(directory: Path) -> list[str]:
         raise ValueError(f"{directory} has one average strategy: name several in solver.averages")
     lines = []
     for name in names[1:]:
-        if is_dealt(game):
+        if samples_cards(game):
             one, other = (checkpoint_networks(game, run.config, checkpoint, each) for each in (names[0], name))
             parts = deal_parts(game, _DEALS, run.config.solver.seed)
             found = distances(game, ((one.on_deals(part), other.on_deals(part)) for part in parts))

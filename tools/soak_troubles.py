@@ -12,7 +12,7 @@ from pathlib import Path
 
 from soak_world import Command, SoakPlace, free_bytes
 
-from storage.block_tables import open_whole
+from storage.block_tables import open_with_blocks
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
 DONE, STOPPED, FAILED, REFUSED = 0, 75, 1, 2
@@ -199,7 +199,7 @@ def swaps_block(run: SoakRun) -> bool:
     found = checkpoints_of(run)
     if len(found) < 2:
         return False
-    new, old = (sorted(open_whole(path).parents) for path in found[-1:-3:-1])
+    new, old = (sorted(open_with_blocks(path).parents) for path in found[-1:-3:-1])
     pairs = [(name, other) for name in new for other in old if name != other and _block(name) == _block(other)]
     for name, other in run.random.sample(pairs, len(pairs)):
         if name not in old and _swap(run, run.directory / name, run.directory / other):

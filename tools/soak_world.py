@@ -16,7 +16,7 @@ import numpy as np
 
 from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from storage.block_tables import open_whole
+from storage.block_tables import open_with_blocks
 from storage.checkpoint import checkpoint_path, list_checkpoints
 
 MCCFR = Path(sys.executable).with_name("mccfr")
@@ -186,7 +186,7 @@ def nodes_of(directory: Path, back: int = 0) -> int:
     numbers = list_checkpoints(root) if is_run(directory) else []
     for number in numbers[::-1][back:]:
         with suppress(OSError, ValueError):
-            return int(open_whole(checkpoint_path(root, number)).state["nodes_touched"])
+            return int(open_with_blocks(checkpoint_path(root, number)).state["nodes_touched"])
     return 0
 
 

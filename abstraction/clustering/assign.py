@@ -164,7 +164,7 @@ def _measure_range(first, last, metric, points, packed, numbers, nearest):
 
 
 @nogil_njit
-def _own_range(first, last, metric, points, centres, nearest):
+def _distances_of_range(first, last, metric, points, centres, nearest):
     """Write the distances of points `first` to `last` − 1 to their labelled centres."""
     for x in range(first, last):
         nearest.distances[x] = point_distance(points[x], centres[nearest.labels[x]], metric)
@@ -181,7 +181,7 @@ def own_distances(
 ) -> Nearest:
     """Return the given labels with the distances to their centres; arrays as for `nearest_centres`."""
     nearest = Nearest(labels, np.empty(len(points), np.float32))
-    share_out(lambda i, j: _own_range(i, j, metric, points, centres, nearest), len(points), workers)
+    share_out(lambda i, j: _distances_of_range(i, j, metric, points, centres, nearest), len(points), workers)
     return nearest
 
 

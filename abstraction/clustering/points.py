@@ -83,7 +83,7 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
 
 
 @nogil_njit
-def _place_again(kept, count, negative_zero, slots, tags):
+def _insert_all(kept, count, negative_zero, slots, tags):
     """Fill a larger hash table with the rows of the store."""
     mask = np.uint64(slots.shape[0] - 1)
     for number in range(count):
@@ -114,7 +114,7 @@ class PointSet:
         if most > len(self._slots) // 2:
             size = 1 << (2 * most - 1).bit_length()
             self._slots, self._tags = np.full(size, -1, np.int32), np.empty(size, np.uint32)
-            _place_again(kept, self._count, negative_zero, self._slots, self._tags)
+            _insert_all(kept, self._count, negative_zero, self._slots, self._tags)
         numbers = np.empty(len(rows), np.int32)
         store, table = (kept, self._totals, self._count), (self._slots, self._tags)
         self._count = int(_insert_rows(words, weights, negative_zero, store, table, numbers))

@@ -44,20 +44,22 @@ Progress = Callable[[str, int, int], None]
 """Called with the phase ("groups", "buckets" or "flat"), the completed part and the whole."""
 
 
-def share_buckets(need: NDArray[np.floating[Any]], room: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Divide k buckets among groups in proportion to `need` [G], at least one and at most `room` [G] each.
+def share_buckets(need: NDArray[np.floating[Any]], distinct: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Divide k buckets among groups in proportion to `need` [G]: 1 to `distinct` [G] buckets each.
 
     Uses the largest-averages method (Webster): the next bucket goes to the group with the largest need / (2·buckets +
     1), the lowest number among equals.  Raises `ValueError` if k is less than G or more than all room.
     """
-    if not len(room) <= k <= room.sum():
-        raise ValueError(f"k is {k}, but {len(room)} groups of {room.sum()} distinct points in all need a k in between")
-    shares = np.ones(len(room), np.int64)
+    if not len(distinct) <= k <= distinct.sum():
+        raise ValueError(
+            f"k is {k}, but {len(distinct)} groups of {distinct.sum()} distinct points in all need a k in between"
+        )
+    shares = np.ones(len(distinct), np.int64)
     # Most are given at once, by rounding down, and the rest one by one.
-    ideal = np.floor(need / max(float(need.sum()), np.finfo(float).tiny) * (k - len(room))).astype(np.int64)
-    shares = np.minimum(shares + ideal, room)
+    ideal = np.floor(need / max(float(need.sum()), np.finfo(float).tiny) * (k - len(distinct))).astype(np.int64)
+    shares = np.minimum(shares + ideal, distinct)
     while shares.sum() < k:
-        average = np.where(shares < room, need / (2 * shares + 1), -1.0)
+        average = np.where(shares < distinct, need / (2 * shares + 1), -1.0)
         shares[int(np.argmax(average))] += 1
     return shares
 

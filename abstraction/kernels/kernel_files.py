@@ -100,25 +100,27 @@ def choose_directory() -> Path:
     return (None if kept.is_symlink() else _usable(kept / version)) or _private()
 
 
-def _usable(ours: Path) -> Path | None:
+def _usable(version: Path) -> Path | None:
     """Return the directory of a version, made if missing; None if that fails or it is not trusted."""
     try:
-        for folder in reversed([ours, *(parent for parent in ours.parents if not parent.exists())]):
+        for folder in reversed([version, *(parent for parent in version.parents if not parent.exists())]):
             folder.mkdir(mode=0o700, exist_ok=True)
     except OSError:  # a read-only home
         return None
-    if (why := distrusted(ours)) is not None:
+    if (why := distrusted(version)) is not None:
         say_once(
             "distrusted",
             f"{why}, so compiled kernels are not kept there but in the temporary directory: name a directory of your "
             "own in NUMBA_CACHE_DIR",
         )
         return None
-    others = sorted((d for d in ours.parent.iterdir() if d.is_dir() and d != ours), key=lambda d: d.stat().st_mtime)
+    others = sorted(
+        (d for d in version.parent.iterdir() if d.is_dir() and d != version), key=lambda d: d.stat().st_mtime
+    )
     for old in others[:-_KEEP]:
         if _VERSION.fullmatch(old.name):
             shutil.rmtree(old, ignore_errors=True)
-    return ours
+    return version
 
 
 def _private() -> Path:

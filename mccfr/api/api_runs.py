@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from mccfr.api.api_types import Evaluation, Pathlike, Progress, evaluation_of, plain
+from mccfr.api.api_types import Evaluation, Pathlike, Progress, evaluation_of, toml_value
 from mccfr.common.arguments import checked
 from mccfr.config import plugins
-from mccfr.config.examples import find_file, own_copy
+from mccfr.config.examples import copy_of_example, find_file
 from mccfr.config.toml_files import config_from, load_document, override
 from mccfr.evaluation.curve_svg import curve_svg
 from mccfr.games.game import Game
@@ -129,7 +129,7 @@ def solve(
         for key, value in (overrides or {}).items():
             if "." not in key:
                 raise ValueError(f"mccfr.solve: overrides = {key!r}: table.key is needed, such as 'solver.seed'")
-            override(document, key, plain(value), f"overrides = {key!r}")
+            override(document, key, toml_value(value), f"overrides = {key!r}")
         settings = config_from(document, source, (base,))
         limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
         settings = msgspec.structs.replace(settings, run=limited(settings.run, limits, overrides or ()))
@@ -137,14 +137,16 @@ def solve(
 
     if isinstance(config, Mapping):
         if run is None:
-            raise ValueError("mccfr.solve: tables in a dictionary have no name: say where the run is to be, run=...")
-        document = plain(config)
+            raise ValueError(
+                "mccfr.solve: a configuration in a dictionary has no file name: give the run directory with run=..."
+            )
+        document = toml_value(config)
         for (table, key), group in plugins.NAMED.items():
             if key in (inside := document.get(table) or {}):
-                inside[key] = plugins.given(group, inside[key])
+                inside[key] = plugins.name_of_object(group, inside[key])
         begun = started(document, "mccfr.solve", Path(), Path(run))
     else:
-        with own_copy(find_file(Path(config))) as (path, _):
+        with copy_of_example(find_file(Path(config))) as (path, _):
             begun = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
     return trained(*begun, terms)
 
@@ -169,7 +171,7 @@ def resume(
     abstraction  path of the run's card abstraction, if it was moved; a `Run` knows its own
     """
     require_main_thread()
-    opened = rundir.open_run(path_of(run), place_of(run) if abstraction is None else Path(abstraction))
+    opened = rundir.open_run(path_of(run), abstraction_path_of(run) if abstraction is None else Path(abstraction))
     limits = dict(zip(_LIMITS, (nodes, iterations, seconds, workers), strict=True))
     opened = rundir.with_settings(opened, run=limited(opened.config.run, limits))
     terms = Terms(CallbackReporter(progress), force=force, replace=replace)
@@ -181,7 +183,7 @@ def path_of(run: "Pathlike | Run") -> Path:
     return run.directory if isinstance(run, Run) else Path(run)
 
 
-def place_of(run: object) -> Path | None:
+def abstraction_path_of(run: object) -> Path | None:
     """Return the path of the card abstraction that was given to a `Run`; None: the recorded one."""
     return run.abstraction if isinstance(run, Run) else None
 
@@ -189,7 +191,7 @@ def place_of(run: object) -> Path | None:
 def require_main_thread() -> None:
     """Raise `ValueError` outside of the main thread, which alone receives signals."""
     if threading.current_thread() is not threading.main_thread():
-        raise ValueError("a run heeds signals, which Python gives to the main thread alone: start it from there")
+        raise ValueError("a run handles signals, which Python delivers to the main thread only: call this from there")
 
 
 def trained(opened: rundir.Run, game: Game, terms: Terms) -> Run:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.api.api_runs import CallbackReporter, require_main_thread, trained
-from mccfr.api.api_types import Pathlike, plain
+from mccfr.api.api_types import Pathlike, toml_value
 from mccfr.common.arguments import checked
 from mccfr.config.value_limits import share_text
 from mccfr.runs.results.line_spot import requested_spot
@@ -54,12 +54,12 @@ def spot(
     docs/files.md lists the fields of the result.  Raises and ends at signals as `mccfr.solve`.
     """
     require_main_thread()
-    typed = {"oop": plain(oop), "ip": plain(ip), "pot": pot, "stack": stack}
+    typed = {"oop": toml_value(oop), "ip": toml_value(ip), "pot": pot, "stack": stack}
     given, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
     raked = None if rake is None else share_text(rake)
-    others = {"rake": raked, "rake_cap": rake_cap, "locks": plain(locks) if locks else None}
+    others = {"rake": raked, "rake_cap": rake_cap, "locks": toml_value(locks) if locks else None}
     given |= {key: value for key, value in others.items() if value is not None}
-    asked = SpotOptions(bets, raises, to, workers, plain(menu or {}), own, None if run is None else Path(run))
+    asked = SpotOptions(bets, raises, to, workers, toml_value(menu or {}), own, None if run is None else Path(run))
     terms = Terms(CallbackReporter(progress), force=force)
     started = start_spot(given, asked, terms)
     return started.answer(trained(started.run, started.game, terms).directory)

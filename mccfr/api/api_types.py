@@ -45,9 +45,9 @@ class Evaluation:
     best_response_chips   value of a best response for each player
     ci95_chips            95 % interval of `value_chips`
     against, boards, seed the opponent, the number of sampled boards and their seed
-    seconds               wall time, without compilation
-    iterations, nodes_touched, checkpoint   of the evaluated strategy
-    record                all fields, including those of a user's method
+    seconds                                wall time, without compilation
+    iterations, nodes_touched, checkpoint  of the evaluated strategy
+    record                                 all fields, including those of a user's method
     """
 
     method: str
@@ -123,10 +123,10 @@ def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     return made
 
 
-def plain(value: Any) -> Any:
+def toml_value(value: Any) -> Any:
     """Return a value as TOML would have it, with paths as text."""
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        return {key: toml_value(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [toml_value(item) for item in value]
     return os.fspath(value) if isinstance(value, os.PathLike) else value

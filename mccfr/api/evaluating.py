@@ -13,7 +13,7 @@ from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter, Silent
-from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent, plain_target
+from mccfr.runs.results.targets import UNIFORM, Reference, Target, open_target, opponent, plain_strategy_target
 
 UNIFORM_PLAY = Reference(Path(UNIFORM))
 """Default opponent."""
@@ -34,11 +34,12 @@ def evaluate_target(
     """Return the evaluation record of a run's checkpoint or a policy.
 
     target, number, abstraction, average  as for `Reference`; the record names the average
-    method    "auto": as `evaluate_found`
-    against   head-to-head: the other strategy
-    strategy  one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record names it
-    reporter  receives phases
-    options   of the method (`mccfr.evaluation.methods.measure`)
+    method                                "auto": as `evaluate_open_strategy`
+    against                               head-to-head: the other strategy
+    strategy                              one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record
+                                          names it
+    reporter                              receives phases
+    options                               of the method (`mccfr.evaluation.methods.measure`)
 
     Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
     opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
@@ -50,7 +51,7 @@ def evaluate_target(
         found = open_target(named, on_deals=method == HeadToHeadMethod.name)
         chosen = {} if named.average is None else {"average": named.average}
         if strategy is not None:
-            found, chosen = plain_target(found, strategy), {**chosen, "strategy": strategy}
+            found, chosen = plain_strategy_target(found, strategy), {**chosen, "strategy": strategy}
         load_method(method, (Path(),))
 
         def other() -> tuple[Profile, str]:
@@ -58,11 +59,11 @@ def evaluate_target(
             return opponent(found, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
-        return evaluate_found(found, method, given, reporter=phases, **options) | chosen
+        return evaluate_open_strategy(found, method, given, reporter=phases, **options) | chosen
 
 
-def evaluate_found(
-    found: Target,
+def evaluate_open_strategy(
+    target: Target,
     method: str,
     against: Callable[[], tuple[Profile, str]] | None = None,
     *,
@@ -79,40 +80,40 @@ def evaluate_found(
 
     Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
     """
-    reporter, side = reporter or Silent(), Profile(found.game, found.strategy)
+    reporter, side = reporter or Silent(), Profile(target.game, target.strategy)
     given = {key: value for key, value in options.items() if value is not None}
     if method == AUTO:
-        method = _decided(found.game, against is not None, given.keys())
-    chosen = check_method(found.game, method)
+        method = _decided(target.game, against is not None, given.keys())
+    chosen = check_method(target.game, method)
     taken = options_for(chosen, given)
-    ignored = {"boards", "seed"} - {*taken.__struct_fields__} | chosen.without_effect(found.game, taken)
+    ignored = {"boards", "seed"} - {*taken.__struct_fields__} | chosen.without_effect(target.game, taken)
     if unused := given.keys() & ignored:
         option = min(unused).removesuffix("_street")
-        raise ValueError(f"--{option} has no effect on {method} of {found.game.name}: leave it out")
-    other, name = _opponent_of(found, chosen, against)
+        raise ValueError(f"--{option} has no effect on {method} of {target.game.name}: leave it out")
+    other, name = _opponent_of(target, chosen, against)
     reporter.phase(EVALUATING)
     with naming_steps(reporter):
-        record = measure(method, side, other, name, **options) | found.counts
-    return record | {"roles": list(found.game.roles), "big_blind_chips": found.game.big_blind_chips}
+        record = measure(method, side, other, name, **options) | target.counts
+    return record | {"roles": list(target.game.roles), "big_blind_chips": target.game.big_blind_chips}
 
 
-def _decided(game: Game, opposed: bool, given: Set[str]) -> str:
+def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
     """Return the method for "auto" in a command; for a run's `[evaluation]`, `method_for` decides."""
     if opposed:
         return HeadToHeadMethod.name
     chosen = method_for(game, AUTO)
     if not isinstance(chosen, HeadToHeadMethod):
         return chosen.name
-    takes_boards = given <= set(SampledBestResponseMethod.options.__struct_fields__) and "boards" in given
+    takes_boards = option_names <= set(SampledBestResponseMethod.options.__struct_fields__) and "boards" in option_names
     return SampledBestResponseMethod.name if takes_boards else LocalBestResponseMethod.name
 
 
 def _opponent_of(
-    found: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
+    target: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
 ) -> tuple[Profile | None, str | None]:
-    """Return the opponent and its name, as for `evaluate_found`; None for methods without one."""
+    """Return the opponent and its name, as for `evaluate_open_strategy`; None for methods without one."""
     if method.meets:
-        return against() if against is not None else (opponent(found, UNIFORM_PLAY), UNIFORM)
+        return against() if against is not None else (opponent(target, UNIFORM_PLAY), UNIFORM)
     if against is not None:
-        raise ValueError(f"the method {method.name} meets no opponent: leave --against out, or take head-to-head")
+        raise ValueError(f"the method {method.name} has no opponent: leave --against out, or use head-to-head")
     return None, None

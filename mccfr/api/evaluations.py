@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mccfr.api.api_runs import Run, path_of, place_of
+from mccfr.api.api_runs import Run, abstraction_path_of, path_of
 from mccfr.api.api_types import Evaluation, MatchResult, Pathlike, evaluation_of, match_of
-from mccfr.api.evaluating import evaluate_found
+from mccfr.api.evaluating import evaluate_open_strategy
 from mccfr.api.in_process_solver import Solver
 from mccfr.common.arguments import checked
 from mccfr.common.user_code import function_name
@@ -52,18 +52,20 @@ def evaluate(
     """
     if not isinstance(method, str | type):
         method = _method_of(method)
-    method = plugins.given(plugins.METHODS, method)
+    method = plugins.name_of_object(plugins.METHODS, method)
     load_method(method)
     found = _target(target, checkpoint)
 
     def other() -> tuple[Profile, str]:
         if not isinstance(against, Solver | Policy):
-            return opponent(found, Reference(path_of(against), abstraction=place_of(against))), _name(against)
+            return opponent(found, Reference(path_of(against), abstraction=abstraction_path_of(against))), _name(
+                against
+            )
         meets = _target(against)
         return Profile(meets.game, meets.strategy), _name(against)
 
     named = None if against == UNIFORM else other
-    return evaluation_of(evaluate_found(found, method, named, boards=boards, seed=seed, **options))
+    return evaluation_of(evaluate_open_strategy(found, method, named, boards=boards, seed=seed, **options))
 
 
 def _method_of(function: Callable[[Profile], float]) -> type[Method]:
@@ -92,14 +94,14 @@ def match(
 ) -> MatchResult:
     """Play a match between A and B, each deal in both seats, as `mccfr match`.
 
-    a, b                             a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a program,
-                                     or a class derived from `mccfr.play.Program`
-    hands                            number of hands, at least 200, rounded up to pairs
-    seed                             of deals and sampled actions
-    purify, threshold                A plays its likeliest action only; or no action below this probability
+    a, b                               a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a
+                                       program, or a class derived from `mccfr.play.Program`
+    hands                              number of hands, at least 200, rounded up to pairs
+    seed                               of deals and sampled actions
+    purify, threshold                  A plays its likeliest action only; or no action below this probability
     against_purify, against_threshold  the same for B
-    workers                          processes that share the hands
-    log                              a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
+    workers                            processes that share the hands
+    log                                a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
 
     Raises `ValueError` for an unknown name, different games, two programs, or too few hands.
     """
@@ -108,38 +110,40 @@ def match(
     return match_of(play_opened(players, hands, seed, effort=Effort(workers), log=file))
 
 
-def _player(given: Strategic | type[Program], manner: PlayManner) -> OpenedPlayer:
+def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPlayer:
     """Return a player for a match from any form that `match` accepts."""
-    if isinstance(given, type):
-        return OpenedPlayer(Contender(given.__name__, ProgramSpec(given)), None)
-    if isinstance(given, Policy):
-        contender = Contender(str(given.path), manner.spec(given), Profile(given.game, given.strategy()))
-        return OpenedPlayer(contender, given.meta["game"])
-    if isinstance(given, Solver | Run):
-        found = _target(given)
+    if isinstance(strategy, type):
+        return OpenedPlayer(Contender(strategy.__name__, ProgramSpec(strategy)), None)
+    if isinstance(strategy, Policy):
+        contender = Contender(str(strategy.path), manner.spec(strategy), Profile(strategy.game, strategy.strategy()))
+        return OpenedPlayer(contender, strategy.meta["game"])
+    if isinstance(strategy, Solver | Run):
+        found = _target(strategy)
         source = Profile(found.game, found.strategy)
-        return OpenedPlayer(Contender(_name(given), manner.spec(source), Profile(found.game, found.strategy)), None)
-    return open_player(os.fspath(given), manner, ())
+        return OpenedPlayer(Contender(_name(strategy), manner.spec(source), Profile(found.game, found.strategy)), None)
+    return open_player(os.fspath(strategy), manner, ())
 
 
-def _target(given: Strategic, checkpoint: int | None = None) -> Target:
-    if checkpoint is not None and isinstance(given, Solver | Policy):
-        raise ValueError(f"checkpoint = {checkpoint}: {_name(given)} has none to choose from; leave it out")
-    if isinstance(given, Solver):
-        counts = {"nodes_touched": given.nodes_touched, "iterations": given.iterations, "checkpoint": None}
-        return Target(given.game, given.strategy(), counts)
-    if isinstance(given, Policy):
-        origin = given.meta["provenance"]
+def _target(strategy: Strategic, checkpoint: int | None = None) -> Target:
+    if checkpoint is not None and isinstance(strategy, Solver | Policy):
+        raise ValueError(
+            f"checkpoint = {checkpoint}: {_name(strategy)} has no checkpoints to choose from: leave it out"
+        )
+    if isinstance(strategy, Solver):
+        counts = {"nodes_touched": strategy.nodes_touched, "iterations": strategy.iterations, "checkpoint": None}
+        return Target(strategy.game, strategy.strategy(), counts)
+    if isinstance(strategy, Policy):
+        origin = strategy.meta["provenance"]
         counts = {key: origin.get(key) for key in ("nodes_touched", "iterations", "checkpoint")}
-        return Target(given.game, given.strategy(), counts)
-    return open_target(Reference(path_of(given), checkpoint, place_of(given)))
+        return Target(strategy.game, strategy.strategy(), counts)
+    return open_target(Reference(path_of(strategy), checkpoint, abstraction_path_of(strategy)))
 
 
-def _name(given: Strategic) -> str:
+def _name(strategy: Strategic) -> str:
     """Return the name of a strategy in a record."""
-    if isinstance(given, Solver):
-        return f"a solver of {given.iterations:,} iterations"
-    return str(given.path if isinstance(given, Policy) else path_of(given))
+    if isinstance(strategy, Solver):
+        return f"a solver of {strategy.iterations:,} iterations"
+    return str(strategy.path if isinstance(strategy, Policy) else path_of(strategy))
 
 
 @checked

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.api.api_types import Pathlike, Progress, plain
+from mccfr.api.api_types import Pathlike, Progress, toml_value
 from mccfr.common.arguments import checked
 from mccfr.common.user_code import UserCodeError
 from mccfr.config import plugins
@@ -58,7 +58,7 @@ def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None
 
     Raises `ValueError` for an invalid name, key or value.
     """
-    document: dict[str, Any] = {"game": {"name": plugins.given(plugins.GAMES, name), **plain(keys)}}
+    document: dict[str, Any] = {"game": {"name": plugins.name_of_object(plugins.GAMES, name), **toml_value(keys)}}
     if abstraction is not None:
         document["abstraction"] = {"path": os.fspath(abstraction)}
     config = config_from(document, "mccfr.game", ())
@@ -101,11 +101,11 @@ def solver(
     Raises `ValueError` for an invalid option, a game that does not suit the algorithm, and too little memory.
     """
     if not isinstance(options.get("variant", ""), str):
-        options["variant"] = plugins.given(plugins.VARIANTS, _as_variant(options["variant"]))
-    algorithm = plugins.given(plugins.ALGORITHMS, algorithm)
+        options["variant"] = plugins.name_of_object(plugins.VARIANTS, _as_variant(options["variant"]))
+    algorithm = plugins.name_of_object(plugins.ALGORITHMS, algorithm)
     document = {
         "game": {"name": "kuhn"},  # the options do not depend on the game
-        "solver": {"algorithm": algorithm, **plain(options)},
+        "solver": {"algorithm": algorithm, **toml_value(options)},
         "tables": {"regret_dtype": regret_dtype, "sum_dtype": sum_dtype},
     }
     config = config_from(document, "mccfr.solver", ())
@@ -121,11 +121,11 @@ def solver(
     return Solver(made, msgspec.structs.replace(config, game=table or GameConfig()), threads)
 
 
-def _as_variant(given: Variant | RegretRule | Callable[..., Any]) -> Variant:
+def _as_variant(rule: Variant | RegretRule | Callable[..., Any]) -> Variant:
     """Return a variant unchanged, and a regret rule as a variant."""
-    if isinstance(given, Variant):
-        return given
-    return Variant(given if isinstance(given, RegretRule) else regret_rule(given))
+    if isinstance(rule, Variant):
+        return rule
+    return Variant(rule if isinstance(rule, RegretRule) else regret_rule(rule))
 
 
 class Solver:
@@ -142,7 +142,10 @@ class Solver:
         if (problem := algorithm_of(config).problem()) is not None:
             raise ValueError(problem)
         if isinstance(start := getattr(config.solver, "warm_start", None), str):
-            raise ValueError(f"solver.warm_start = {start!r}: only runs go on from another: give nodes, or mccfr.solve")
+            raise ValueError(
+                f"solver.warm_start = {start!r}: only a run directory can begin with another run: give nodes, or use "
+                "mccfr.solve"
+            )
         self._config = algorithm_of(config).completed(self.game)
         self._algorithm = algorithm_of(self._config)
         layout = self._algorithm.layout(self.game)
@@ -239,7 +242,7 @@ class Solver:
             if (code := user_code(self._config)) is None:
                 raise
             raise UserCodeError(
-                f"{error}, after {self.iterations:,} iterations of {code}: it must make numbers"
+                f"{error}, after {self.iterations:,} iterations of {code}: it must return finite numbers"
             ) from None
 
     @checked

@@ -23,9 +23,9 @@ BucketPairs = Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]]
 HeldBuckets = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 """Buckets [n] of hands, and the weight [n] of each hand."""
 HELD_DEALS = 1 << 19
-"""Number of sampled deals from which `Cards.held` takes its hands if hands are not listed."""
+"""Number of sampled deals from which `Cards.range_buckets` takes its hands if hands are not listed."""
 HELD_WORKER = 1 << 33
-"""Worker number of the stream for `Cards.held`; no worker or trained responder has this number."""
+"""Worker number of the stream for `Cards.range_buckets`; no worker or trained responder has this number."""
 Difference = tuple[str, Any, Any]
 """Name of a property in which two games differ, and its value in each."""
 Narrow = Callable[[int], np.dtype[Any]]
@@ -116,7 +116,7 @@ class Cards(ABC):
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
         """Yield buckets on `street` and on the street before, for all hands in range, a few boards at a time."""
 
-    def held(self) -> Iterator[HeldBuckets]:
+    def range_buckets(self) -> Iterator[HeldBuckets]:
         """Yield (buckets, weights) of the hands in the player's range, for each block 2·street + player.
 
         Hands and their order do not depend on the buckets, so that two abstractions of the same cards can be compared
@@ -158,9 +158,9 @@ class Cards(ABC):
         """
         raise self.apart(other)
 
-    def apart(self, other: "Cards") -> ValueError:
+    def apart(self, second: "Cards") -> ValueError:
         """Return the error that `with_opponent` raises for cards that cannot be dealt together."""
-        return ValueError(f"cards dealt from {self.source} and from {other.source} cannot be dealt in one game")
+        return ValueError(f"cards dealt from {self.source} and from {second.source} cannot be dealt in one game")
 
     @property
     def shared_bytes(self) -> int:
@@ -176,7 +176,7 @@ class Cards(ABC):
 
     def at_table(self) -> "IndexedCards":
         """Return the cards with the interface for tables and ranges; `ValueError` if none are dealt."""
-        raise ValueError("the game keeps its chance in the tree: a table deals cards beside it")
+        raise ValueError("the game has chance nodes in its tree: a table needs cards dealt outside of the tree")
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
         """Return each street's buckets [canonical boards, 1326], indexed as in `abstraction.boards`.
@@ -211,7 +211,7 @@ class Cards(ABC):
     # --- arrays of a policy ---
 
     @property
-    def drawn(self) -> Sequence[int] | None:
+    def board_cards_by_street(self) -> Sequence[int] | None:
         """Board cards dealt on each street if boards are drawn from the deck; None if they are listed."""
         return None
 
@@ -243,13 +243,15 @@ class Cards(ABC):
         yield from unequal("what cards are dealt from", self.source, other.source)
 
 
-def unequal(what: str, one: Any, other: Any) -> Iterator[Difference]:
-    """Yield a difference named `what` if two values are unequal."""
-    if one != other:
-        yield what, one, other
+def unequal(quantity: str, first: Any, second: Any) -> Iterator[Difference]:
+    """Yield a difference named `quantity` if two values are unequal."""
+    if first != second:
+        yield quantity, first, second
 
 
-def unlike(one: npt.NDArray[np.generic], other: npt.NDArray[np.generic]) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
+def unlike(
+    first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
+) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
     """Yield (index, value, other value) for each cell in which two arrays of one shape differ."""
-    for place in np.argwhere(np.asarray(one) != np.asarray(other)).tolist():
-        yield tuple(place), one[tuple(place)].item(), other[tuple(place)].item()
+    for place in np.argwhere(np.asarray(first) != np.asarray(second)).tolist():
+        yield tuple(place), first[tuple(place)].item(), second[tuple(place)].item()

@@ -33,7 +33,7 @@ from mccfr.cards.base import BucketPairs, Cards, Dealer
 from mccfr.cards.card_lists import ListedCards, deal_arrays
 from mccfr.cards.deals import card_masks
 from mccfr.cards.full_deck import STREET_NAMES, WholeDeck
-from mccfr.cards.strata_deals import DeckStratumDealer, ListedStratumDealer, drawn_boards
+from mccfr.cards.strata_deals import DeckStratumDealer, ListedStratumDealer, board_alias_table
 from mccfr.cards.suit_symmetry import alike_boards
 
 Ints = npt.NDArray[np.int64]
@@ -74,7 +74,7 @@ def in_strata(cards: Cards, count: int) -> tuple[Cards, Strata]:
     Raises `ValueError` for cards that cannot be partitioned, or not into `count` strata.
     """
     del count
-    raise ValueError(f"run.strata needs cards beside the tree, and here they are dealt from {cards.source}")
+    raise ValueError(f"run.strata needs cards dealt outside of the tree, and here they are dealt from {cards.source}")
 
 
 @singledispatch
@@ -118,17 +118,17 @@ def _shares(weights: Sequence[Floats]) -> Ints:
 
 
 def _renumbered(
-    bucket: npt.NDArray[np.integer], held: npt.NDArray[np.bool_], stratum: Ints, count: int
+    bucket: npt.NDArray[np.integer], occurs: npt.NDArray[np.bool_], stratum: Ints, count: int
 ) -> tuple[Ints, Ints]:
     """Number the (stratum, bucket) pairs that occur, stratum by stratum.
 
-    bucket   [F, H], of which the cells `held` [F, H] are numbered
+    bucket   [F, H], of which the cells `occurs` [F, H] are numbered
     stratum  [F] stratum of each board
 
     Returns the numbers [.] of the held cells, and the first number of each stratum [count+1].
     """
-    size = int(bucket[held].max(initial=0)) + 1
-    keys = (stratum[:, None] * size + bucket.astype(np.int64))[held]
+    size = int(bucket[occurs].max(initial=0)) + 1
+    keys = (stratum[:, None] * size + bucket.astype(np.int64))[occurs]
     found, number = np.unique(keys, return_inverse=True)
     return number, np.searchsorted(found, size * np.arange(count + 1))
 
@@ -188,7 +188,7 @@ def _(cards: ListedCards, strata: Strata, seed: int) -> list[Dealer]:
     arrays, before = deal_arrays(cards), len(cards.board_cards[0])  # indices into the list of all streets' boards
     chosen = zip(strata.boards, strata.weights, strict=True)
     return [
-        ListedStratumDealer(arrays, drawn_boards(boards + before, weights), seed, stratum)
+        ListedStratumDealer(arrays, board_alias_table(boards + before, weights), seed, stratum)
         for stratum, (boards, weights) in enumerate(chosen)
     ]
 
@@ -262,7 +262,7 @@ def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
     if cards.streets < 2 or cards.cards_on(0):
         raise ValueError("run.strata needs a game of several streets that begins without a board")
     if cards.histories is not None:
-        raise ValueError("run.strata needs buckets by board, and those of a nested recipe remember the flop")
+        raise ValueError("run.strata needs buckets by board, and those of a nested recipe depend on the flop's bucket")
     known = cards.cards_on(1)
     weight = board_classes(known).multiplicity.astype(np.float64)
     stratum = _share_out(weight, count, "flops" if known == 3 else "boards of the second street")
@@ -317,6 +317,8 @@ def _(cards: StratifiedDeck, strata: Strata, seed: int) -> list[Dealer]:
     plain = np.array([0, 0, *cards.plain[2:]], np.int32)
     chosen = zip(strata.boards, strata.weights, strict=True)
     return [
-        DeckStratumDealer(cards.lookup, drawn_boards(boards, weights), np.repeat(stratum * plain, 2), seed, stratum)
+        DeckStratumDealer(
+            cards.lookup, board_alias_table(boards, weights), np.repeat(stratum * plain, 2), seed, stratum
+        )
         for stratum, (boards, weights) in enumerate(chosen)
     ]

@@ -62,7 +62,7 @@ class IndexedCards(Cards):
         return card_masks(self.hand_cards)
 
     @cached_property
-    def hand_places(self) -> npt.NDArray[np.int64]:
+    def card_indices_of_hands(self) -> npt.NDArray[np.int64]:
         """[H, 2] cards of each hand, `deck_size` instead of a missing card: indices into sums by card."""
         return np.where(self.hand_cards < 0, self.deck_size, self.hand_cards).astype(np.int64)
 
@@ -73,7 +73,7 @@ class IndexedCards(Cards):
 
     def disjoint_weight(self, weight: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Return [H], for each hand, the total of weights [H] of all hands that share no card with it."""
-        places, deck = self.hand_places, self.deck_size
+        places, deck = self.card_indices_of_hands, self.deck_size
         sums = np.bincount(places[:, 0], weight, deck + 1)
         sums += np.bincount(places[:, 1], weight, deck + 1)
         sums[deck] = 0
@@ -101,9 +101,9 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def full_boards(
-        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+        self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return full boards after `board` without the cards `taken`: all, or a sample of `most`.
+        """Return full boards after `board` without the cards `excluded`: all, or a sample of `sample_size`.
 
         The second result is a factor for means over these boards: their number, divided by how many of all following
         boards are disjoint from any one pair of hands.

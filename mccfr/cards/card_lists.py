@@ -144,7 +144,7 @@ class ListedCards(NamedCards):
             held = live & (bucket >= 0)
             yield bucket[held], before[held]
 
-    def held(self) -> Iterator[HeldBuckets]:
+    def range_buckets(self) -> Iterator[HeldBuckets]:
         """Yield (buckets, range weights) of all hands on all boards."""
         for bucket, reach in ((street[player], self.reach[player]) for street in self.bucket for player in range(2)):
             possible = (bucket >= 0) & (reach > 0)
@@ -212,13 +212,13 @@ class ListedCards(NamedCards):
         raise ValueError("no two hands of the game's ranges can be dealt together on a board")
 
     def full_boards(
-        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+        self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return indices of full boards without the cards `taken`, and the factor for means."""
+        """Return indices of full boards without the cards `excluded`, and the factor for means."""
         last, each = self._last_boards(street, board)
-        held = np.uint64(sum(1 << card for card in taken))
+        held = np.uint64(sum(1 << card for card in excluded))
         last = last[(self.board_masks[-1][last] & held) == 0]
-        drawn = last if len(last) <= most else rng.choice(last, most)
+        drawn = last if len(last) <= sample_size else rng.choice(last, sample_size)
         return drawn.tolist(), len(last) / each
 
     def board_mask(self, street: int, board: Board) -> np.uint64:

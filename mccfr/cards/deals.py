@@ -157,4 +157,4 @@ class ListedDealer:
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write a batch of deals into `deals`."""
         if not draw_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals):
-            raise ValueError("the two ranges hardly hold two hands that can be dealt together: no deal was found")
+            raise ValueError("almost no two hands of the ranges can be dealt together: no deal was found")

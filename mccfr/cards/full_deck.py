@@ -271,17 +271,17 @@ class WholeDeck(IndexedCards):
         return comb(CARD_COUNT, self.board_cards[0])
 
     def full_boards(
-        self, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+        self, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
     ) -> tuple[list[Board], float]:
-        """Return full boards after `board` without the cards `taken`, and the factor for means."""
+        """Return full boards after `board` without the cards `excluded`, and the factor for means."""
         before = () if street < 0 else tuple(board)
-        left = [card for card in range(CARD_COUNT) if card not in before and card not in taken]
+        left = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
         more = sum(self.board_cards) - len(before)
         count = comb(len(left), more)
         factor = count / comb(CARD_COUNT - len(before) - 4, more)
-        if count <= most:
+        if count <= sample_size:
             return [(*before, *cards) for cards in combinations(left, more)], factor
-        drawn = np.argsort(rng.random((most, len(left))), axis=1)[:, :more]
+        drawn = np.argsort(rng.random((sample_size, len(left))), axis=1)[:, :more]
         return [(*before, *cards) for cards in np.array(left)[drawn].tolist()], factor
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
@@ -368,14 +368,14 @@ class WholeDeck(IndexedCards):
         return {card: card_text(card) for card in range(CARD_COUNT)}
 
     @property
-    def drawn(self) -> Sequence[int] | None:
+    def board_cards_by_street(self) -> Sequence[int] | None:
         """Cards dealt to the board on each street."""
         return self.board_cards
 
     def canonical_tables(self) -> Sequence[npt.NDArray[Any]]:
         """Return each street's bucket table [canonical boards, 1326]; `ValueError` for nested recipes."""
         if self.histories is not None:
-            raise ValueError("buckets that remember the streets before have no tables by canonical board")
+            raise ValueError("buckets that depend on earlier streets have no tables by canonical board")
         return self.load()
 
     def in_table(self, street: int) -> int:

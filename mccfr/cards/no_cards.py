@@ -41,7 +41,7 @@ class NoCards(Cards):
         one = np.zeros(1, np.int64)
         yield one, one
 
-    def held(self) -> Iterator[HeldBuckets]:
+    def range_buckets(self) -> Iterator[HeldBuckets]:
         """Yield bucket 0 with weight 1 for each street and player."""
         for _ in range(2 * self.streets):
             yield np.zeros(1, np.int32), np.ones(1)

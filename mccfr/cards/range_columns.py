@@ -24,18 +24,18 @@ class RangeColumns(NDArrayOperatorsMixin):
         self.kept, self.held, self.shape, self._make = kept, held, (*kept.shape[:-1], hands), make
 
     @cached_property
-    def whole(self) -> npt.NDArray[Any]:
+    def full_array(self) -> npt.NDArray[Any]:
         """The full array [.., H]."""
         return self._make()
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.array(self.whole, dtype, copy=copy)
+        return np.array(self.full_array, dtype, copy=copy)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return getattr(ufunc, method)(*(np.asarray(one) for one in inputs), **options)
 
     def __getitem__(self, at: Any) -> Any:
-        return self.whole[at]
+        return self.full_array[at]
 
     def __len__(self) -> int:
         return len(self.kept)
@@ -43,7 +43,7 @@ class RangeColumns(NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self.whole, name)
+        return getattr(self.full_array, name)
 
 
 def spread(
@@ -66,7 +66,7 @@ def _filled(
     return found
 
 
-def kept_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], npt.NDArray[Any]]:
+def stored_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], npt.NDArray[Any]]:
     """Return the hands [n] whose columns are stored (all hands for an ordinary array), and these [.., n]."""
     if isinstance(table, RangeColumns):
         return table.held, table.kept

@@ -27,7 +27,7 @@ from mccfr.cards.full_deck_deals import take_card
 from mccfr.common.rng import DEALS, below, next_word, seed_stream
 
 
-class Drawn(NamedTuple):
+class BoardAliasTable(NamedTuple):
     """Alias table (Vose 1991) of a stratum's boards of the second street. F boards.
 
     accept  [F] float64   probability of keeping the drawn index
@@ -103,17 +103,17 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
             cards[k, i] = deck[i]
 
 
-def drawn_boards(boards: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> Drawn:
+def board_alias_table(boards: npt.NDArray[np.int64], weights: npt.NDArray[np.float64]) -> BoardAliasTable:
     """Return the alias table for drawing boards [F] in proportion to weights [F]."""
-    return Drawn(*alias_table(weights), np.ascontiguousarray(boards, np.int64))
+    return BoardAliasTable(*alias_table(weights), np.ascontiguousarray(boards, np.int64))
 
 
 class ListedStratumDealer:
     """Draws deals of one stratum of listed boards (a `mccfr.cards.base.Dealer`)."""
 
-    def __init__(self, arrays: DealArrays, drawn: Drawn, seed: int, stratum: int) -> None:
-        """Take `drawn` with indices into the list of all streets' boards."""
-        self._arrays, self._drawn = arrays, drawn
+    def __init__(self, arrays: DealArrays, alias_table: BoardAliasTable, seed: int, stratum: int) -> None:
+        """Take `alias_table` with indices into the list of all streets' boards."""
+        self._arrays, self._drawn = arrays, alias_table
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)
 
@@ -121,24 +121,24 @@ class ListedStratumDealer:
         """Write a batch of deals into `deals`."""
         arrays, drawn = self._arrays, self._drawn
         if not draw_stratum_deals(arrays, drawn, self._seed, self._stratum, first, count, self._state, deals):
-            raise ValueError("the two ranges hardly hold two hands that a board leaves: no deal was found")
+            raise ValueError("almost no two hands of the ranges are possible on a board: no deal was found")
 
 
 class DeckStratumDealer:
     """Draws deals of one stratum of canonical boards of the full deck (a `mccfr.cards.base.Dealer`)."""
 
     def __init__(
-        self, tables: BucketTables, drawn: Drawn, added: npt.NDArray[np.int32], seed: int, stratum: int
+        self, tables: BucketTables, alias_table: BoardAliasTable, added: npt.NDArray[np.int32], seed: int, stratum: int
     ) -> None:
-        """Take `drawn` with indices of canonical boards of the second street.
+        """Take `alias_table` with indices of canonical boards of the second street.
 
         added  [2·S] int32, by block 2·street + player: added to the buckets that `tables` give
         """
         self._added = added
-        self._tables, self._drawn, self._evaluator = tables, drawn, evaluator_tables()
+        self._tables, self._drawn, self._evaluator = tables, alias_table, evaluator_tables()
         self._seed, self._stratum = np.uint64(seed), np.uint64(stratum)
         self._state = np.zeros(4, np.uint64)
-        boards = canonical_boards(int(tables.board_cards[1]))[drawn.board].astype(np.int64)
+        boards = canonical_boards(int(tables.board_cards[1]))[alias_table.board].astype(np.int64)
         renamed = suit_permutations().astype(np.int64)[:, boards & 3]
         self._flops = np.ascontiguousarray((boards & ~3)[None] | renamed, np.int8)
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from mccfr.cards.card_lists import ListedCards, of_hands
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.range_columns import columns, kept_columns, spread
+from mccfr.cards.range_columns import columns, spread, stored_columns
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -37,8 +37,8 @@ class BoardCopies(NamedTuple):
     """Boards to walk, and the isomorphic boards that each one represents. T boards, S streets, H hands.
 
     first     [S, T+1] int64  entries first[s, t] .. first[s, t+1]-1 of `renaming`: the boards that board t represents
-                              when it is dealt after a board of street s-1 (s = 0: at the start). No entries: skip it.
-                              On streets after s: all streets from s on are dealt at once, as in a run-out
+              when it is dealt after a board of street s-1 (s = 0: at the start). No entries: skip it. On streets after
+              s: all streets from s on are dealt at once, as in a run-out
     renaming  [.] int32       index of the permutation that maps the board to that board; 0, the identity, for itself
     hand      [G, H] int32    image of each hand under each permutation
     times     [T] float64     number of boards represented, with those of the boards above multiplied; 0: skipped
@@ -114,7 +114,7 @@ def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
     """Return [H] bool: True if either player has a bucket for the hand on any board."""
     found = np.zeros(len(cards.hand_cards), bool)
     for bucket in cards.bucket:
-        held, numbers = kept_columns(bucket)
+        held, numbers = stored_columns(bucket)
         found[held] |= (numbers != NO_BUCKET).any(axis=(0, 1))
     return found
 
@@ -130,7 +130,7 @@ def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCa
 
 def _blind(cards: ListedCards) -> ListedCards:
     """Return the cards with a single bucket 0 for every possible hand."""
-    kept = [kept_columns(bucket) for bucket in cards.bucket]
+    kept = [stored_columns(bucket) for bucket in cards.bucket]
     hands = len(cards.hand_cards)
     return replace(cards, bucket=[spread(np.minimum(numbers, 0), held, hands, NO_BUCKET) for held, numbers in kept])
 
@@ -241,17 +241,17 @@ def _swaps(cards: ListedCards) -> list[_Renaming]:
     return found
 
 
-def _close(known: dict[tuple[int, ...], _Renaming]) -> None:
-    """Add all products of permutations to `known`, in place; keys are the images of the suits."""
-    todo = list(known)
+def _close(renamings: dict[tuple[int, ...], _Renaming]) -> None:
+    """Add all products of permutations to `renamings`, in place; keys are the images of the suits."""
+    todo = list(renamings)
     for first in todo:  # `todo` grows during the loop.
-        for second in list(known):
+        for second in list(renamings):
             for one, other in ((first, second), (second, first)):
                 order = tuple(other[suit] for suit in one)
-                if order not in known:
-                    hand = known[other].hand[known[one].hand]
-                    boards = zip(known[one].boards, known[other].boards, strict=True)
-                    known[order] = _Renaming(hand, [after[before] for before, after in boards])
+                if order not in renamings:
+                    hand = renamings[other].hand[renamings[one].hand]
+                    boards = zip(renamings[one].boards, renamings[other].boards, strict=True)
+                    renamings[order] = _Renaming(hand, [after[before] for before, after in boards])
                     todo.append(order)
 
 
@@ -295,24 +295,24 @@ def _renaming(
     return _Renaming(hand, boards)
 
 
-def _same_showdowns(cards: ListedCards, place: Ints, hand: Ints) -> bool:
+def _same_showdowns(cards: ListedCards, hand_image: Ints, hand: Ints) -> bool:
     """Return True if a permutation preserves strengths of all hands that have a bucket."""
     strength, bucket = cards.strength, cards.bucket[-1]
     for first in range(0, len(strength), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
-        differs = np.take(strength[place[part]], hand, axis=1) != strength[part]
+        differs = np.take(strength[hand_image[part]], hand, axis=1) != strength[part]
         if np.any(differs & (bucket[:, part] != NO_BUCKET).any(axis=0)):
             return False
     return True
 
 
 def _same_buckets(
-    bucket: npt.NDArray[np.int32], place: Ints, hand: Ints, strategies: Strategies | None, block: int
+    bucket: npt.NDArray[np.int32], hand_image: Ints, hand: Ints, strategies: Strategies | None, block: int
 ) -> bool:
     """Return True if a permutation preserves a block's buckets [B, H], or their rows of `strategies`."""
     for first in range(0, len(bucket), _AT_A_TIME):
         part = slice(first, first + _AT_A_TIME)
-        before, after = bucket[part], np.take(bucket[place[part]], hand, axis=1)
+        before, after = bucket[part], np.take(bucket[hand_image[part]], hand, axis=1)
         differs = before != after
         if not differs.any():
             continue

@@ -6,7 +6,7 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.progress_display import reporter
-from mccfr.cli.shared_options import answer, json_option, own_file, path_type
+from mccfr.cli.shared_options import answer, file_or_example, json_option, path_type
 from storage.free_space import bytes_text
 
 
@@ -39,7 +39,7 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     from mccfr.runs.directory.run_status import runs_on
     from mccfr.runs.phases import naming_stages
 
-    with own_file(recipe, RECIPES) as file:
+    with file_or_example(recipe, RECIPES) as file:
         target, loaded = out or file.with_suffix(""), load_recipe(file)
     peak = max(recipe_bytes(loaded, workers).values())
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)

@@ -14,7 +14,7 @@ from mccfr.cli.shared_options import (
     json_option,
     manner_options,
     path_type,
-    refuse_given,
+    refuse_options_without_effect,
     say,
 )
 
@@ -208,9 +208,11 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     if len(names) > 2:
         raise click.BadParameter("--with may be given twice at most: there are two players")
     if len(names) == 2:
-        refuse_given("where both players play in this process", "host", "ports", "wait", "response", "per_hand")
+        refuse_options_without_effect(
+            "where both players play in this process", "host", "ports", "wait", "response", "per_hand"
+        )
     if not any(Path(name).exists() for name in names):
-        refuse_given("without a policy or a run in --with", "purify", "threshold")
+        refuse_options_without_effect("without a policy or a run in --with", "purify", "threshold")
     asked = options["stack"] is not None or options["blinds"] is not None
     given = HoldemGame(stack=options["stack"] or 20_000.0, blinds=options["blinds"] or (50.0, 100.0)) if asked else None
     manner = PlayManner(options["purify"], options["threshold"])
@@ -288,13 +290,13 @@ def _asked(prompt: str) -> str:
         raise EOFError from None
 
 
-def _names(given: str | None, guests: tuple[str, ...]) -> tuple[str, str]:
+def _names(names: str | None, local_players: tuple[str, ...]) -> tuple[str, str]:
     """Return the names of both players: the given ones, or those of the guests."""
     from mccfr.matches.players import distinct_names, table_names
 
-    if given is None:
-        return table_names([*guests, "player-1", "player-2"][:2])
-    found = [name.strip() for name in given.split(",")]
+    if names is None:
+        return table_names([*local_players, "player-1", "player-2"][:2])
+    found = [name.strip() for name in names.split(",")]
     if len(found) != 2:
-        raise click.BadParameter(f"--names {given}: write two names with a comma between them")
+        raise click.BadParameter(f"--names {names}: write two names with a comma between them")
     return distinct_names(found[0], found[1])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from mccfr.cli.progress_display import reporter
-from mccfr.cli.run_commands import reopened, report_beginning, report_end, run_place, started
+from mccfr.cli.run_commands import reopened, report_beginning, report_end, run_directory_of, started
 from mccfr.cli.shared_options import (
     Bits,
     MemorySizes,
@@ -22,7 +22,7 @@ from mccfr.cli.shared_options import (
     replace_option,
     say,
 )
-from mccfr.cli.stopping import goes_on, is_begun
+from mccfr.cli.stopping import holds_runs, resumable_command
 from mccfr.common.signals import EXIT_RESUMABLE
 from mccfr.runs.reporter import duration_text
 from storage.free_space import bytes_text
@@ -83,25 +83,25 @@ def plan(
     answer(found, as_json, _plan_text)
 
 
-def _plan_text(found: Mapping[str, Any]) -> str:
+def _plan_text(plan: Mapping[str, Any]) -> str:
     return (
-        f"machines     {found['machines']} of {found['workers_per_machine']} workers, {found['strata']} strata; the "
-        f"busiest has {found['unevenness']:.2f} times its share, {found['idle_workers']} workers would have none\n"
-        f"memory       {bytes_text(found['table_bytes'])} of tables in all, {bytes_text(found['machine_bytes'])} on "
-        f"the largest machine, {bytes_text(found['coordinator_bytes'])} where the coordinator is; the largest stratum "
-        f"{bytes_text(found['largest_stratum_bytes'])}\n"
-        f"barrier      {bytes_text(found['barrier_bytes'])}, {found['barrier_seconds']:.2g} s{_interval_text(found)}\n"
-        f"checkpoint   {bytes_text(found['checkpoint_bytes'])} from the busiest machine, "
-        f"{duration_text(found['checkpoint_seconds'])} to write them"
+        f"machines     {plan['machines']} of {plan['workers_per_machine']} workers, {plan['strata']} strata; the "
+        f"busiest has {plan['unevenness']:.2f} times its share, {plan['idle_workers']} workers would have none\n"
+        f"memory       {bytes_text(plan['table_bytes'])} of tables in all, {bytes_text(plan['machine_bytes'])} on "
+        f"the largest machine, {bytes_text(plan['coordinator_bytes'])} where the coordinator is; the largest stratum "
+        f"{bytes_text(plan['largest_stratum_bytes'])}\n"
+        f"barrier      {bytes_text(plan['barrier_bytes'])}, {plan['barrier_seconds']:.2g} s{_interval_text(plan)}\n"
+        f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} from the busiest machine, "
+        f"{duration_text(plan['checkpoint_seconds'])} to write them"
     )
 
 
-def _interval_text(found: Mapping[str, Any]) -> str:
+def _interval_text(plan: Mapping[str, Any]) -> str:
     """Return the barriers' share of time at the end of a run as text; "" for a run without limit."""
-    seconds = found["last_interval_seconds"]
+    seconds = plan["last_interval_seconds"]
     if seconds is None:
         return ""
-    share = found["barrier_seconds"] / (found["barrier_seconds"] + seconds)
+    share = plan["barrier_seconds"] / (plan["barrier_seconds"] + seconds)
     return f", {share:.1%} of the time where the run ends ({seconds:.2g} s of training between two): see run.interval"
 
 
@@ -114,7 +114,9 @@ def _interval_text(found: Mapping[str, Any]) -> str:
 @_set_option
 @force_option
 @replace_option
-@goes_on(lambda config, directory, **_: config if is_begun(config) else run_place(config, directory), _RESUME)
+@resumable_command(
+    lambda config, directory, **_: config if holds_runs(config) else run_directory_of(config, directory), _RESUME
+)
 def local(config: Path, machines: int, **given: Any) -> None:
     """Start or continue the run that CONFIG describes, with processes in place of machines.
 
@@ -140,14 +142,14 @@ def local(config: Path, machines: int, **given: Any) -> None:
 @_set_option
 @force_option
 @replace_option
-@goes_on(lambda config, directory, **_: run_place(config, directory), _RESUME)
+@resumable_command(lambda config, directory, **_: run_directory_of(config, directory), _RESUME)
 def solve(config: Path, hosts: str | None, **given: Any) -> None:
     """Start or continue the run that CONFIG describes on the machines of this job or of --hosts.
 
     Example: srun mccfr cluster solve blueprint.toml
     """
     job = _solving(config, given, None if hosts is None else len(_named(hosts)))
-    _launch_or_take_part(run_place(config, given["directory"]), *job, hosts, force=given["force"])
+    _launch_or_take_part(run_directory_of(config, given["directory"]), *job, hosts, force=given["force"])
 
 
 @cluster.command()
@@ -158,7 +160,7 @@ def solve(config: Path, hosts: str | None, **given: Any) -> None:
 @abstraction_option
 @force_option
 @replace_option
-@goes_on(lambda directory, **_: directory, _RESUME)
+@resumable_command(lambda directory, **_: directory, _RESUME)
 def resume(directory: Path, hosts: str | None, abstraction: Path | None, **given: Any) -> None:
     """Continue the run in DIR on the machines of this job or of --hosts.
 
@@ -181,20 +183,20 @@ def status(directory: Path, as_json: bool) -> None:
     answer(found, as_json, _status_text)
 
 
-def _status_text(found: Mapping[str, Any]) -> str:
+def _status_text(status: Mapping[str, Any]) -> str:
     ranks = [
         f"\nmachine {rank['machine']} ({rank['host']}, process {rank['pid']}): {len(rank['strata'])} strata, "
         f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
-        for rank in found["ranks"]
+        for rank in status["ranks"]
     ]
     return (
-        f"{found['nodes_touched']:,} nodes; since the rest before: {found['barriers']:,} barriers, "
-        f"{bytes_text(found['sent_bytes'])} sent and {bytes_text(found['received_bytes'])} received by the "
-        f"coordinator, {found['moved_strata']} strata moved{''.join(ranks)}"
+        f"{status['nodes_touched']:,} nodes; since the rest before: {status['barriers']:,} barriers, "
+        f"{bytes_text(status['sent_bytes'])} sent and {bytes_text(status['received_bytes'])} received by the "
+        f"coordinator, {status['moved_strata']} strata moved{''.join(ranks)}"
     )
 
 
-def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
+def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> "tuple[Prepare, list[str]]":
     """Return the function that starts or opens a configuration's run, and the command of each rank.
 
     machines  number of machines; None: those of the job in which this process runs
@@ -202,29 +204,29 @@ def _solving(config: Path, given: Mapping[str, Any], machines: int | None) -> "t
     from mccfr.cluster.capacity import coordinator_problem
 
     room = partial(coordinator_problem, machines=machines)
-    where = run_place(config, given["directory"]), given["overrides"]
-    limits, terms = _limits(given), _terms(given, room)
-    return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_again(given)]
+    where = run_directory_of(config, options["directory"]), options["overrides"]
+    limits, terms = _limits(options), _terms(options, room)
+    return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_again(options)]
 
 
-def _resuming(directory: Path, abstraction: Path | None, given: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
+def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
     """Return the function that opens a run's directory, and the command of each rank."""
     from mccfr.cluster.capacity import coordinator_problem
 
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
-    limits, terms = _limits(given), _terms(given, coordinator_problem)
-    arguments = ["resume", str(directory), *moved, *_again(given)]
+    limits, terms = _limits(options), _terms(options, coordinator_problem)
+    arguments = ["resume", str(directory), *moved, *_again(options)]
     return lambda report: reopened(directory, abstraction, limits, terms(report)), arguments
 
 
-def _limits(given: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: given[key] for key in ("nodes", "iterations", "seconds", "workers")}
+def _limits(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in ("nodes", "iterations", "seconds", "workers")}
 
 
-def _terms(given: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Terms]":
+def _terms(options: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Terms]":
     from mccfr.runs.session.start import Terms
 
-    return partial(Terms, force=given["force"], replace=given["replace"], room=room)
+    return partial(Terms, force=options["force"], replace=options["replace"], room=room)
 
 
 def _again(given: Mapping[str, Any]) -> list[str]:
@@ -260,7 +262,7 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
     """Run this rank's part of a session of the run in `directory`."""
     from mccfr.cluster.startup_signals import heed
 
-    heed(status_of=lambda number: EXIT_RESUMABLE if is_begun(directory) else 128 + number)
+    heed(status_of=lambda number: EXIT_RESUMABLE if holds_runs(directory) else 128 + number)
     from mccfr.cluster.cluster_session import take_part
     from mccfr.cluster.mpi import World
     from mccfr.runs.session.errors import AbandonedError

@@ -27,7 +27,7 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
     arguments  of the command
     """
     from mccfr.cluster.launch import write_end
-    from mccfr.cluster.mpi import end_the_others
+    from mccfr.cluster.mpi import abort_all_ranks
     from mccfr.cluster.startup_signals import coordinates, heed
 
     if text != "-":
@@ -46,7 +46,7 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
         traceback.print_exc()
     finally:
         sys.stderr.flush()
-        end_the_others()
+        abort_all_ranks()
 
 
 def _die_with(launcher: int) -> None:

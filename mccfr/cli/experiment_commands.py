@@ -12,11 +12,11 @@ from mccfr.cli.shared_options import (
     Share,
     abstraction_option,
     code_option,
+    file_or_example,
     force_option,
-    own_file,
     path_type,
 )
-from mccfr.cli.stopping import goes_on
+from mccfr.cli.stopping import resumable_command
 from mccfr.common.signals import SignalInterrupt
 
 MOST_FLOPS = 1_755
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("out", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of EXPERIMENT.")
 @force_option
-@goes_on(lambda out, **_: out, "the same command")
+@resumable_command(lambda out, **_: out, "the same command")
 def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool) -> None:
     """Run several variants and seeds of a configuration, and write one table and one plot.
 
@@ -49,7 +49,7 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     from mccfr.experiments.plot import ABSENT, can_plot, draw, panels_of
     from mccfr.experiments.result_table import publish
 
-    with own_file(experiment, EXPERIMENTS) as file:
+    with file_or_example(experiment, EXPERIMENTS) as file:
         described = load_experiment(file, overrides)
     with reporter() as report:
         if not can_plot():
@@ -63,12 +63,12 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     click.echo(_summary_text(found, described.axis))
 
 
-def _summary_text(found: "Sequence[Curve]", axis: str) -> str:
+def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
     """Return one line for each curve, at the last point that all curves of its measure have."""
-    width = max((len(curve.variant) for curve in found), default=0)
+    width = max((len(curve.variant) for curve in curves), default=0)
     lines = []
-    for curve in found:
-        shared = set.intersection(*({*each.point.tolist()} for each in found if each.measure == curve.measure))
+    for curve in curves:
+        shared = set.intersection(*({*each.point.tolist()} for each in curves if each.measure == curve.measure))
         if not shared:
             lines.append(f"{curve.variant:{width}}  {curve.measure}: no point was measured of every variant")
             continue

@@ -26,7 +26,7 @@ class EvaluateCommand(click.RichCommand):
         return [*own[:-2], *_method_options(), *own[-2:]]
 
 
-def taken_by_methods(options: dict[str, Any]) -> dict[str, Any]:
+def method_options_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of methods among a command's options, by keyword."""
     from mccfr.evaluation.methods.registry import options_of_all
 

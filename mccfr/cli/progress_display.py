@@ -170,9 +170,9 @@ class LiveReporter:
 
         Winnings against another strategy are not kept there, because they mean little without their interval.
         """
-        from mccfr.evaluation.methods import method_named
+        from mccfr.evaluation.methods import find_method
 
-        method = method_named(record["method"])
+        method = find_method(record["method"])
         self._exploitability = "" if method.meets else f" · {method.short(record)}"
         self._print(evaluation_text(record))
 

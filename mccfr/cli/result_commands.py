@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.method_options import EvaluateCommand, name_responder_abstraction, taken_by_methods
+from mccfr.cli.method_options import EvaluateCommand, method_options_of, name_responder_abstraction
 from mccfr.cli.progress_display import evaluation_text, reporter
 from mccfr.cli.shared_options import (
     MethodName,
@@ -16,7 +16,7 @@ from mccfr.cli.shared_options import (
     json_option,
     manner_options,
     path_type,
-    refuse_given,
+    refuse_options_without_effect,
     replace_option,
 )
 from storage.free_space import bytes_text
@@ -84,7 +84,7 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             ),
             strategy=options["strategy"],
             reporter=report,
-            **taken_by_methods(options),
+            **method_options_of(options),
         )
     answer(record, as_json, lambda record: evaluation_text(record) + _gets_text(record))
 
@@ -177,7 +177,7 @@ def export(
     game = run.build_game()
     _refuse_without_effect(game, values=how["values"])
     if not keeps_networks:
-        refuse_given(f"on {directory}, which keeps no networks", "tabulate")
+        refuse_options_without_effect(f"on {directory}, which keeps no networks", "tabulate")
     if best is not None:
         checkpoint = best_checkpoint(run, best)
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
@@ -202,9 +202,9 @@ def export(
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
     """Refuse a number of sampled boards that has no effect."""
     if not values:
-        refuse_given("without --values", "values_boards")
+        refuse_options_without_effect("without --values", "values_boards")
     if game.cards.boards is not None:
-        refuse_given(f"on {game.name}, whose boards are all evaluated", "values_boards")
+        refuse_options_without_effect(f"on {game.name}, whose boards are all evaluated", "values_boards")
 
 
 def _board_of_rows(by: str, board: str | None, format_name: str | None) -> str | None:
@@ -232,7 +232,7 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
     from mccfr.policy import Policy
 
     names = click.get_current_context().params.keys() - {"directory", "out", "format_name", "by", "board", "replace"}
-    refuse_given(f"on {directory}, which is a policy", *names)
+    refuse_options_without_effect(f"on {directory}, which is a policy", *names)
     _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 
@@ -279,7 +279,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
     asked = open_networks(named)
     if place["notation"] is not None:
-        refuse_given("with --range", "hand", "sample")
+        refuse_options_without_effect("with --range", "hand", "sample")
         found = _ranges(named, line, board or "", place["notation"])
         answer(found, as_json, lambda found: "\n".join(f"{one['role']}: {one['text']}" for one in found["ranges"]))
         return
@@ -302,36 +302,39 @@ def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[s
     return {"ranges": Spots(source, "").ranges(typed_line(source.game, line), board, notation)}
 
 
-def _query_text(found: dict[str, Any]) -> str:
+def _query_text(answer_fields: dict[str, Any]) -> str:
     """Return the answer as text, with one line for each action or each hand."""
-    pot = "" if found["pot_chips"] is None else f", pot {found['pot_chips']} chips"
-    if found["pot_chips"] is not None and found["big_blind_chips"] is not None:
-        pot += f" = {found['pot_chips'] / found['big_blind_chips']:g} big blinds"
-    who = f"player {found['player']} ({found['role']})"
-    lines = [f"{who} to act on street {found['street']} after {found['line']!r}{pot}"]
-    for reading in found.get("readings", ()):
+    pot = "" if answer_fields["pot_chips"] is None else f", pot {answer_fields['pot_chips']} chips"
+    if answer_fields["pot_chips"] is not None and answer_fields["big_blind_chips"] is not None:
+        pot += f" = {answer_fields['pot_chips'] / answer_fields['big_blind_chips']:g} big blinds"
+    who = f"player {answer_fields['player']} ({answer_fields['role']})"
+    lines = [f"{who} to act on street {answer_fields['street']} after {answer_fields['line']!r}{pot}"]
+    for reading in answer_fields.get("readings", ()):
         call = "" if reading["after_call"] is None else f", and for {reading['after_call']!r} once it is called,"
         lines.append(
             f"not in the tree: taken for {reading['line']!r}{call} with probability {reading['probability']:.3f}"
         )
-    if "infoset" in found:
-        lines.append(f"who knows {found['infoset']!r}")
-    names = [action["action"] for action in found["actions"]]
-    if "hands" in found:
+    if "infoset" in answer_fields:
+        lines.append(f"who knows {answer_fields['infoset']!r}")
+    names = [action["action"] for action in answer_fields["actions"]]
+    if "hands" in answer_fields:
         lines.append("hand    " + "".join(f"{name:>10}" for name in names))
-        for hand, row in found["hands"].items():
-            flag = "  (never reached: uniform)" if hand in found["unreached"] else ""
-            flag += _locked_text(found.get("locked", {}).get(hand, ()))
+        for hand, row in answer_fields["hands"].items():
+            flag = "  (never reached: uniform)" if hand in answer_fields["unreached"] else ""
+            flag += _locked_text(answer_fields.get("locked", {}).get(hand, ()))
             lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
         return "\n".join(lines)
-    for action in found["actions"]:
+    for action in answer_fields["actions"]:
         lines.append(f"{action['action']:>10}  {action['probability']:.4f}  {action.get('name', '')}".rstrip())
-    lines.append(f"weight {found['actions'][0]['weight']:g}" + ("" if found["reached"] else ": never reached, uniform"))
-    lines[-1] += _locked_text(found.get("locked", ()))
-    if "sampled_iteration" in found:
-        lines.append(f"played by the network of iteration {found['sampled_iteration']}")
-    elif "networks" in found:
-        lines.append(f"average of {found['networks']} networks")
+    lines.append(
+        f"weight {answer_fields['actions'][0]['weight']:g}"
+        + ("" if answer_fields["reached"] else ": never reached, uniform")
+    )
+    lines[-1] += _locked_text(answer_fields.get("locked", ()))
+    if "sampled_iteration" in answer_fields:
+        lines.append(f"played by the network of iteration {answer_fields['sampled_iteration']}")
+    elif "networks" in answer_fields:
+        lines.append(f"average of {answer_fields['networks']} networks")
     return "\n".join(lines)
 
 

@@ -11,14 +11,14 @@ from mccfr.cli.shared_options import (
     abstraction_option,
     aside_options,
     code_option,
+    file_or_example,
     force_option,
     limit_options,
-    own_file,
     path_type,
     replace_option,
     workers_text,
 )
-from mccfr.cli.stopping import goes_on
+from mccfr.cli.stopping import resumable_command
 from mccfr.common.signals import SignalInterrupt
 from storage.free_space import bytes_text
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 @force_option
 @replace_option
 @aside_options
-@goes_on(lambda config, directory, **_: run_place(config, directory))
+@resumable_command(lambda config, directory, **_: run_directory_of(config, directory))
 def solve(
     config: Path,
     directory: Path | None,
@@ -62,13 +62,13 @@ def solve(
     """
     from mccfr.runs.session.start import Terms
 
-    directory = run_place(config, directory)
+    directory = run_directory_of(config, directory)
     with reporter() as report:
         run, game = started(config, directory, overrides, limits, Terms(report, force=force, replace=replace))
         _train(run, game, report, force=force, aside=None if from_scratch else aside)
 
 
-def run_place(config: Path, directory: Path | None) -> Path:
+def run_directory_of(config: Path, directory: Path | None) -> Path:
     """Return the run directory of a configuration: the given one, or runs/NAME for NAME.toml."""
     return directory or Path("runs") / config.stem
 
@@ -85,8 +85,8 @@ def started(
     from mccfr.runs.session.train_and_export import limited
 
     if is_run(config):
-        raise ValueError(f"{config} is a run already: mccfr resume {config} goes on with it")
-    with own_file(config) as file:
+        raise ValueError(f"{config} is a run already: continue it with mccfr resume {config}")
+    with file_or_example(config) as file:
         settings = load_config(file, overrides)
         overridden = [parse_override(text)[0] for text in overrides]
         settings = structs.replace(settings, run=limited(settings.run, limits, overridden))
@@ -101,7 +101,7 @@ def started(
 @force_option
 @replace_option
 @aside_options
-@goes_on(lambda directory, **_: directory)
+@resumable_command(lambda directory, **_: directory)
 def resume(
     directory: Path,
     abstraction: Path | None,

@@ -140,7 +140,7 @@ def _allow(_context: click.Context, _option: click.Parameter, folders: tuple[Pat
 
     for folder in folders:
         if not folder.is_dir():
-            raise NotADirectoryError(f"--code {folder} is no directory: give the one where the modules lie")
+            raise NotADirectoryError(f"--code {folder} is not a directory: give the directory of the modules")
     allow(folders)
 
 
@@ -209,7 +209,7 @@ def aside_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def refuse_given(where: str, *names: str) -> None:
+def refuse_options_without_effect(where: str, *names: str) -> None:
     """Raise `ValueError` for an option, by its parameter's name, that is given and has no effect `where`."""
     context = click.get_current_context()
     for option in context.command.get_params(context):
@@ -222,23 +222,23 @@ NOT_REACHED = 3
 """Exit status of a command that has finished without reaching the exploitability of --to."""
 
 
-def end_unreached(to: float, reached: str, more: str) -> NoReturn:
+def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
     """End a command with status `NOT_REACHED` and a message.
 
     to       share of the pot that was not reached
     reached  share that was reached, as text
-    more     advice
+    advice   advice
     """
-    click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {more}", err=True)
+    click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {advice}", err=True)
     raise click.exceptions.Exit(NOT_REACHED)
 
 
 @contextmanager
-def own_file(given: Path, folder: str = "") -> Iterator[Path]:
+def file_or_example(argument: Path, folder: str = "") -> Iterator[Path]:
     """Yield the file of an argument; an example is first copied to runs/, with a message."""
-    from mccfr.config.examples import find_file, own_copy
+    from mccfr.config.examples import copy_of_example, find_file
 
-    with own_copy(find_file(given, folder)) as (path, copied):
+    with copy_of_example(find_file(argument, folder)) as (path, copied):
         yield path
     if copied:
         click.echo(f"mccfr: copied the example to {path}", err=True)
@@ -249,12 +249,12 @@ def print_json(value: Mapping[str, Any] | list[Any]) -> None:
     click.echo(json.dumps(value, allow_nan=False))
 
 
-def answer(found: Any, as_json: bool, text: Callable[[Any], str]) -> None:
+def answer(result: Any, as_json: bool, text: Callable[[Any], str]) -> None:
     """Print a result as JSON, or as the text that `text` returns."""
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        click.echo(text(found))
+        click.echo(text(result))
 
 
 def workers_text(workers: int) -> str:

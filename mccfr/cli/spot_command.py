@@ -15,7 +15,7 @@ from mccfr.cli.shared_options import (
     json_option,
     path_type,
 )
-from mccfr.cli.stopping import end_resumable, goes_on
+from mccfr.cli.stopping import end_resumable, resumable_command
 from mccfr.common.signals import SignalInterrupt
 from mccfr.runs.reporter import duration_text
 from storage.free_space import bytes_text
@@ -55,7 +55,7 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @force_option
 @json_option
-@goes_on(lambda directory, **_: directory)
+@resumable_command(lambda directory, **_: directory)
 def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     """Solve a spot of hold'em, and print both players' first actions and the EV of every hand.
 

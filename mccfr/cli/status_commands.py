@@ -16,7 +16,7 @@ from mccfr.cli.shared_options import (
     json_option,
     path_type,
     print_json,
-    refuse_given,
+    refuse_options_without_effect,
     table_lines,
     workers_text,
 )
@@ -39,7 +39,7 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
     Example: mccfr status runs --watch
     """
     if not watch:
-        refuse_given("without --watch", "every")
+        refuse_options_without_effect("without --watch", "every")
     with _shown(watch and not as_json) as show:
         while True:
             found = _look(directory, abstraction)
@@ -106,7 +106,7 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
     from mccfr.runs.results.tensorboard import write_events
 
     if not watch:
-        refuse_given("without --watch", "every")
+        refuse_options_without_effect("without --watch", "every")
     one = is_run(directory) or not directory.is_dir()
     if abstraction is not None and not one:
         raise _of_one_run(directory)
@@ -161,7 +161,7 @@ def _shown(watch: bool) -> Iterator[Callable[[str], None]]:
 
 def _list_text(rows: Sequence[dict[str, Any]]) -> str:
     """Return a table of runs."""
-    from mccfr.evaluation.methods import method_named
+    from mccfr.evaluation.methods import find_method
 
     lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
     for row in rows:
@@ -178,7 +178,7 @@ def _list_text(rows: Sequence[dict[str, Any]]) -> str:
                 f"{row['nodes_touched']:,}",
                 duration_text(row["training_seconds"]),
                 "" if row["checkpoint"] is None else str(row["checkpoint"]),
-                "" if last is None else method_named(last["method"]).short(last),
+                "" if last is None else find_method(last["method"]).short(last),
             )
         )
     table = table_lines(lines, right=(4, 5, 6))
@@ -187,28 +187,28 @@ def _list_text(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(table)
 
 
-def _run_text(found: dict[str, Any]) -> str:
+def _run_text(status: dict[str, Any]) -> str:
     """Return the status of one run as text."""
     from mccfr.cli.progress_display import evaluation_text
 
     lines = [
-        f"state        {found['state']}" + (f": {said}" if (said := found["phase"] or found["failure"]) else ""),
-        *([f"process      {found['process']} on {found['machine']}"] if found["process"] else []),
-        f"nodes        {found['nodes_touched']:,} (period {found['period']:,})",
-        f"iterations   {found['iterations']:,}",
-        f"speed        {_speed_text(found)}; {workers_text(found['workers'])}",
-        f"checkpoint   {'none yet' if found['checkpoint'] is None else found['checkpoint']}",
-        f"tables       {_memory_text(found)}",
-        *([f"abstraction  {found['abstraction_problem']}"] if found["abstraction_problem"] else []),
-        f"trained      {duration_text(found['training_seconds'])}",
+        f"state        {status['state']}" + (f": {said}" if (said := status["phase"] or status["failure"]) else ""),
+        *([f"process      {status['process']} on {status['machine']}"] if status["process"] else []),
+        f"nodes        {status['nodes_touched']:,} (period {status['period']:,})",
+        f"iterations   {status['iterations']:,}",
+        f"speed        {_speed_text(status)}; {workers_text(status['workers'])}",
+        f"checkpoint   {'none yet' if status['checkpoint'] is None else status['checkpoint']}",
+        f"tables       {_memory_text(status)}",
+        *([f"abstraction  {status['abstraction_problem']}"] if status["abstraction_problem"] else []),
+        f"trained      {duration_text(status['training_seconds'])}",
         *(
             f"silent       worker {silent['worker']} for {duration_text(silent['seconds'])}: {silent['why']}"
-            for silent in found["silent_workers"]
+            for silent in status["silent_workers"]
         ),
-        *_trend_lines(found),
+        *_trend_lines(status),
     ]
-    lines += _bound_lines(found["bounds"])
-    last = found["last_evaluation"]
+    lines += _bound_lines(status["bounds"])
+    last = status["last_evaluation"]
     if last and last["exploitability_chips"] is None:
         lines.append(f"evaluation   {evaluation_text(last)}")
     return "\n".join(lines)
@@ -224,11 +224,11 @@ def _speed_text(found: dict[str, Any]) -> str:
     return f"{found['nodes_per_second']:,.0f} nodes/s in the newest session{minutes}, up to {ago} ago"
 
 
-def _memory_text(found: dict[str, Any]) -> str:
+def _memory_text(status: dict[str, Any]) -> str:
     """Return the size of a run's tables, their folder while it is running, and their size in huge pages."""
-    size = "unknown" if found["tables_bytes"] is None else bytes_text(found["tables_bytes"])
-    where = f" in {found['live_dir']}" if found["live_dir"] else ""
-    return size + where + (f", {bytes_text(found['huge_bytes'])} of it in huge pages" if found["huge_bytes"] else "")
+    size = "unknown" if status["tables_bytes"] is None else bytes_text(status["tables_bytes"])
+    where = f" in {status['live_dir']}" if status["live_dir"] else ""
+    return size + where + (f", {bytes_text(status['huge_bytes'])} of it in huge pages" if status["huge_bytes"] else "")
 
 
 def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
@@ -250,18 +250,18 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _trend_lines(found: dict[str, Any]) -> list[str]:
+def _trend_lines(status: dict[str, Any]) -> list[str]:
     """Return lines on the trends of the newest checkpoint."""
-    lines, never, lost = [], found["never_reached_per_street"], found["lost_updates"]
+    lines, never, lost = [], status["never_reached_per_street"], status["lost_updates"]
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
         lines.append(f"never seen   {shares} of the rows, by street")
     if lost is not None:
         share = share_text(lost["first_decisions"], lost["first_decisions_error"])
         lines.append(f"lost         of the updates at each player's first decisions: {share}")
-    if found["saturated_cells"] is not None:
-        lines.append(f"saturated    {found['saturated_cells']:,} of the tables' 16-bit cells")
-    if (disk := found["disk"]) is not None:
+    if status["saturated_cells"] is not None:
+        lines.append(f"saturated    {status['saturated_cells']:,} of the tables' 16-bit cells")
+    if (disk := status["disk"]) is not None:
         lines.append(
             f"blocks       {bytes_text(disk['moved_bytes'])} moved in {duration_text(disk['moving_seconds'])}, "
             f"{duration_text(disk['waiting_seconds'])} waited for them"

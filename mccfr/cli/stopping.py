@@ -15,7 +15,7 @@ RESUME = "mccfr resume {}"
 
 
 @reading()
-def is_begun(directory: Path) -> bool:
+def holds_runs(directory: Path) -> bool:
     """Return whether a directory holds a run, or the runs of an experiment.
 
     It repeats `mccfr.runs.directory.run.is_run`, because a signal may have interrupted that module's import.
@@ -41,35 +41,37 @@ def stoppable(callback: Callable[..., Any]) -> Callable[..., Any]:
     return begin
 
 
-def goes_on(place: Callable[..., Path | None], by: str = RESUME) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def resumable_command(
+    directory_of: Callable[..., Path | None], by: str = RESUME
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator for commands that train, which a signal ends with status 75 if a run exists.
 
     Without a run the status is 128 + N.
 
-    place  returns the run's directory from the command's parameters; None: not known yet
-    by     command that continues, with {} for the directory
+    directory_of  returns the run's directory from the command's parameters; None: not known yet
+    by            command that continues, with {} for the directory
     """
 
     def decorate(callback: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(callback)
         def begin(**given: Any) -> Any:
-            directory = place(**given)
+            directory = directory_of(**given)
             try:
                 signals.release()
                 return callback(**given)
             except SignalInterrupt as stop:
                 end_resumable(stop, directory, by)
 
-        begin.place = place  # type: ignore[attr-defined]
+        begin.place = directory_of  # type: ignore[attr-defined]
         return begin
 
     return decorate
 
 
 def end_resumable(stop: SignalInterrupt, directory: Path | None, by: str = RESUME) -> NoReturn:
-    """End a command that trains, with the status and message that `goes_on` describes."""
+    """End a command that trains, with the status and message that `resumable_command` describes."""
     directory = stop.directory or directory
-    if directory is not None and is_begun(directory):
+    if directory is not None and holds_runs(directory):
         _end(EXIT_RESUMABLE, f"{stop}; continue with: {by.format(directory)}")
     _end(stop.exit_status, f"{stop} before there was a run{f' in {directory}' if directory else ''}: start it again")
 

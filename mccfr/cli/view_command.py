@@ -8,7 +8,7 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.progress_display import reporter
-from mccfr.cli.shared_options import abstraction_option, code_option, path_type, refuse_given
+from mccfr.cli.shared_options import abstraction_option, code_option, path_type, refuse_options_without_effect
 
 
 @click.command("view")
@@ -34,12 +34,12 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
 
     Example: mccfr view hunl-quick-policy
     """
-    from mccfr.view import open_shelf, serve
+    from mccfr.view import open_strategies, serve
 
     if target is None:
-        refuse_given("without POLICY-or-RUN", "checkpoint", "abstraction", "against", "review")
+        refuse_options_without_effect("without POLICY-or-RUN", "checkpoint", "abstraction", "against", "review")
     if options["against"] is None:
-        refuse_given("without --against", "against_checkpoint", "against_abstraction")
+        refuse_options_without_effect("without --against", "against_checkpoint", "against_abstraction")
 
     def ready(url: str) -> None:
         click.echo(f"mccfr: {target or 'spots'} at {url} - Ctrl-C stops", err=True)
@@ -50,7 +50,7 @@ def view(target: Path | None, port: int, no_browser: bool, **options: Any) -> No
 
     with reporter() as report:
         report.phase(f"reading {target or 'nothing'}")
-        shelf = open_shelf(target, **options)
+        shelf = open_strategies(target, **options)
     serve(shelf, port, ready=ready)
 
 

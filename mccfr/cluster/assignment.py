@@ -28,13 +28,13 @@ class MachineCapacity(NamedTuple):
     machine: Ints
     free: Floats
 
-    def taken(self, owner: Ints) -> Floats:
+    def bytes_by_machine(self, owner: Ints) -> Floats:
         """Return the bytes of the strata on each machine, [M] float64."""
         return np.bincount(self.machine[owner], self.sizes, minlength=len(self.free)).astype(np.float64)
 
     def holds(self, owner: Ints) -> bool:
         """Return whether all strata fit in memory where they are assigned."""
-        return bool((self.taken(owner) <= self.free).all())
+        return bool((self.bytes_by_machine(owner) <= self.free).all())
 
 
 def shared_out(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
@@ -108,7 +108,7 @@ def _exchanged(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity 
     taker = owner[others][None]
     ended = np.maximum((load[last] - given) / speed[last], (load[taker] + given) / speed[taker])
     if memory is not None:
-        left = memory.free - memory.taken(owner)
+        left = memory.free - memory.bytes_by_machine(owner)
         here, there = memory.machine[last], memory.machine[taker]
         more = memory.sizes[mine, None] - memory.sizes[None, others]  # bytes that move to the other machine
         ended[(here != there) & ((more > left[there]) | (-more > left[here]))] = np.inf

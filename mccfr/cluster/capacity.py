@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster.assignment import MachineCapacity
-from mccfr.cluster.messages import Place
+from mccfr.cluster.messages import RankLocation
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
-from mccfr.runs.session.run_plan import beside_bytes, room_problem
+from mccfr.runs.session.run_plan import fixed_memory_bytes, space_problem
 from mccfr.runs.session.strata.block_slots import first_specs
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata_training import FIRST_STREET, stratum_buckets
@@ -27,9 +27,9 @@ def check_cluster(config: Config, machines: int) -> None:
     if (problem := algorithm_of(config).problem()) is not None:
         raise ValueError(problem)
     if strata is None:
-        raise ValueError("several machines share out strata, and run.strata is not set: add --set run.strata=64")
+        raise ValueError("a cluster distributes strata, and run.strata is not set: add --set run.strata=64")
     if config.tables.memory_budget is not None:
-        raise ValueError("several machines keep all strata in memory: leave tables.memory_budget out, or take one")
+        raise ValueError("a cluster keeps all strata in memory: leave tables.memory_budget out, or use one machine")
     if not least <= machines <= most:
         raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
     if ranks > strata:
@@ -58,26 +58,28 @@ def first_street_bytes(layout: TableLayout) -> int:
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Return a machine's memory besides the rows of its strata: bucket tables, processes, first streets."""
-    return beside_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
+    return fixed_memory_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
 
 
-def places_memory(config: Config, game: Game, layout: TableLayout, places: Sequence[Place]) -> MachineCapacity:
+def memory_of_machines(
+    config: Config, game: Game, layout: TableLayout, locations: Sequence[RankLocation]
+) -> MachineCapacity:
     """Return the memory that the machines of some ranks have for strata, after their fixed needs."""
-    machines = dict(sorted((place.machine, place) for place in places)).values()
+    machines = dict(sorted((place.machine, place) for place in locations)).values()
     free = np.array([place.memory_bytes for place in machines]) - fixed_bytes(config, game, layout)
-    return MachineCapacity(strata_bytes(game, layout), np.array([place.machine for place in places]), free)
+    return MachineCapacity(strata_bytes(game, layout), np.array([place.machine for place in locations]), free)
 
 
 def ranks_problem(
-    config: Config, game: Game, layout: TableLayout, places: Sequence[Place], owner: npt.NDArray[np.int64]
+    config: Config, game: Game, layout: TableLayout, locations: Sequence[RankLocation], owner: npt.NDArray[np.int64]
 ) -> str | None:
     """Return a sentence on the first machine with too little memory for its strata; None if all fit.
 
-    places  locations of the ranks
-    owner   [N] rank of each stratum, the best placement found
+    locations  locations of the ranks
+    owner      [N] rank of each stratum, the best placement found
     """
-    memory, fixed = places_memory(config, game, layout, places), fixed_bytes(config, game, layout)
-    taken, names = memory.taken(owner), {place.machine: place.host for place in places}
+    memory, fixed = memory_of_machines(config, game, layout, locations), fixed_bytes(config, game, layout)
+    taken, names = memory.bytes_by_machine(owner), {place.machine: place.host for place in locations}
     for machine in np.flatnonzero(taken > memory.free).tolist():
         return (
             f"{names[machine]} needs {taken[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
@@ -90,7 +92,7 @@ def ranks_problem(
 def coordinator_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
 ) -> str | None:
-    """Return `mccfr.runs.session.run_plan.room_problem` for a coordinator.
+    """Return `mccfr.runs.session.run_plan.space_problem` for a coordinator.
 
     It holds only the first street.
 
@@ -98,4 +100,4 @@ def coordinator_problem(
     """
     if machines is not None:
         check_cluster(config, machines)
-    return room_problem(config, game, layout, directory, live=first_specs(layout))
+    return space_problem(config, game, layout, directory, live=first_specs(layout))

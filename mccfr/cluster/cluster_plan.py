@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mccfr.cluster.assignment import shared_out
-from mccfr.cluster.capacity import check_cluster, first_street_bytes, fixed_bytes, places_memory, ranks_problem
-from mccfr.cluster.messages import Place
+from mccfr.cluster.capacity import check_cluster, first_street_bytes, fixed_bytes, memory_of_machines, ranks_problem
+from mccfr.cluster.messages import RankLocation
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.runs.session.run_plan import COMMIT_BYTES_PER_SECOND, NODES_PER_SECOND, planned_layout
@@ -55,13 +55,15 @@ def plan_cluster(
     first, fixed = first_street_bytes(layout), fixed_bytes(config, game, layout)
     each = list(memory_bytes) * machines if len(memory_bytes) == 1 else list(memory_bytes) or [inf] * machines
     names = [f"machine {machine} of {machines}" for machine in range(machines)]
-    places = [Place(machine, names[machine], 0, each[machine]) for machine in range(machines) for _ in range(workers)]
-    memory = places_memory(config, game, layout, places)
+    places = [
+        RankLocation(machine, names[machine], 0, each[machine]) for machine in range(machines) for _ in range(workers)
+    ]
+    memory = memory_of_machines(config, game, layout, places)
     owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
     problem = ranks_problem(config, game, layout, places, owner)
     if problem is not None:
         raise ValueError(problem)
-    busiest = int(memory.taken(owner).max())
+    busiest = int(memory.bytes_by_machine(owner).max())
     shares = np.bincount(memory.machine[owner], game.strata.shares)
     ranks, written = machines * workers, COMMIT_BYTES_PER_SECOND[(config.tables.format, "none")]
     return {

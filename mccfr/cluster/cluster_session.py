@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.cluster.assignment import shared_out
-from mccfr.cluster.capacity import check_cluster, places_memory, ranks_problem
+from mccfr.cluster.capacity import check_cluster, memory_of_machines, ranks_problem
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
-from mccfr.cluster.messages import Place, copy_machines
+from mccfr.cluster.messages import RankLocation, copy_machines
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
 from mccfr.cluster.rank_pool import on_engine, restore_copies
 from mccfr.cluster.trainer import Trainer, new_order
@@ -31,24 +31,24 @@ from mccfr.runs.session.training_session import Outcome
 from storage.damage import UnreadableError
 from storage.durable import error_text
 from storage.free_space import available_memory_bytes
-from storage.held_directory import HeldDirectory, errors_shown, shown
+from storage.open_directory import OpenDirectory, errors_shown, shown
 
 Ended = tuple[Run, Outcome, Path | None]
 """The run, its outcome, and the path of the export."""
 
 
-def places_of(hosts: Sequence[str], workers: int) -> list[Place]:
+def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
     """Return the location of each rank.
 
     Ranks on one host are grouped into machines of `workers` ranks, in order.
     """
-    places: list[Place] = []
+    places: list[RankLocation] = []
     counted: dict[str, int] = {}
     numbers: dict[tuple[str, int], int] = {}
     for host in hosts:
         part = counted.get(host, 0) // max(1, workers)
         counted[host] = counted.get(host, 0) + 1
-        places.append(Place(numbers.setdefault((host, part), len(numbers)), host, 0))
+        places.append(RankLocation(numbers.setdefault((host, part), len(numbers)), host, 0))
     return places
 
 
@@ -66,13 +66,13 @@ def take_part(
         _train(world)
         return None
     if world.size < 2:
-        raise ValueError("one rank coordinates and trains nothing: start at least two")
+        raise ValueError("one rank only coordinates: start at least two ranks")
     try:
         run, game = prepare()
     except BaseException:
         _tell_all(world, {"go": False})
         raise
-    with HeldDirectory(run.directory) as held, errors_shown():
+    with OpenDirectory(run.directory) as held, errors_shown():
         return run, *_coordinate(world, replace(run, directory=held.path), game, reporter, force=force)
 
 
@@ -114,7 +114,7 @@ def _tell_all(world: World, value: Mapping[str, Any]) -> None:
         world.send_text(rank, value)
 
 
-def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
+def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[RankLocation]:
     """Return the locations of the training ranks after checking that all agree; else raises `ValueError`.
 
     force  do not check the memory of the machines
@@ -127,30 +127,30 @@ def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[Place]:
     problem = disagreement(facts)
     if problem is not None:
         raise ValueError(problem)
-    places = places_of([fact["host"] for fact in facts[1:]], run.config.run.workers)
+    places = rank_locations([fact["host"] for fact in facts[1:]], run.config.run.workers)
     check_cluster(run.config, len({place.machine for place in places}))
     if not force:
         places = with_memory(places, [fact["memory_bytes"] for fact in facts[1:]])
-        check_room(run, game, places)
+        check_machine_memory(run, game, places)
     return [place._replace(pid=fact["pid"]) for place, fact in zip(places, facts[1:], strict=True)]
 
 
-def with_memory(places: Sequence[Place], memory_bytes: Sequence[int]) -> list[Place]:
+def with_memory(locations: Sequence[RankLocation], memory_bytes: Sequence[int]) -> list[RankLocation]:
     """Return the places with their machines' memory, given the available bytes of each rank's host.
 
     A host's memory is divided equally among its machines.
     """
-    on_host = Counter(host for _, host in {(place.machine, place.host) for place in places})
-    parts = (available / on_host[place.host] for place, available in zip(places, memory_bytes, strict=True))
-    return [place._replace(memory_bytes=part) for place, part in zip(places, parts, strict=True)]
+    on_host = Counter(host for _, host in {(place.machine, place.host) for place in locations})
+    parts = (available / on_host[place.host] for place, available in zip(locations, memory_bytes, strict=True))
+    return [place._replace(memory_bytes=part) for place, part in zip(locations, parts, strict=True)]
 
 
-def check_room(run: Run, game: Game, places: Sequence[Place]) -> None:
+def check_machine_memory(run: Run, game: Game, locations: Sequence[RankLocation]) -> None:
     """Raise `ValueError` if no placement of the strata fits in the memory of the machines."""
     assert game.strata is not None
-    memory = places_memory(run.config, game, run.layout(game), places)
-    owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
-    problem = ranks_problem(run.config, game, run.layout(game), places, owner)
+    memory = memory_of_machines(run.config, game, run.layout(game), locations)
+    owner = shared_out(game.strata.shares, [1.0] * len(locations), memory)
+    problem = ranks_problem(run.config, game, run.layout(game), locations, owner)
     if problem is not None:
         raise ValueError(f"{problem}; or use --force")
 

@@ -19,4 +19,4 @@ def cluster_status(run: Run) -> dict[str, Any]:
             continue
         if isinstance(found, dict) and found.keys() >= _FIELDS:
             return found
-    raise ValueError(f"{run.directory} has no {RECORDS}: no session on several machines has come to rest in it yet")
+    raise ValueError(f"{run.directory} has no {RECORDS}: no cluster session of it has ended yet")

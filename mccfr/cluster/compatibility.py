@@ -18,8 +18,8 @@ from mccfr import __version__
 from mccfr.runs.directory.run import Run
 from storage import durable
 from storage.damage import UnreadableError, reading
-from storage.held_directory import HeldDirectory
 from storage.manifest import content_hash
+from storage.open_directory import OpenDirectory
 
 TOKEN = "cluster.token"
 """File of the run directory that the coordinator rewrites for each session; every machine must see it."""
@@ -86,7 +86,7 @@ def new_token(run: Run) -> str:
     return token
 
 
-def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> HeldDirectory:
+def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> OpenDirectory:
     """Open the run directory into which the coordinator has written `token`; the caller closes it.
 
     seconds  time to wait until the token is visible
@@ -100,7 +100,7 @@ def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS
         with ExitStack() as stack:
             try:
                 with reading(directory / TOKEN), suppress(FileNotFoundError):
-                    held = stack.enter_context(HeldDirectory(directory))
+                    held = stack.enter_context(OpenDirectory(directory))
                     if (held.path / TOKEN).read_text() == token:
                         stack.pop_all()
                         return held
@@ -109,7 +109,7 @@ def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS
                     raise
         if over:
             raise ValueError(
-                f"{directory} is not the coordinator's (its {TOKEN} is not there): put the run on a file system that "
-                "all machines share, under the same path"
+                f"{directory} is not the coordinator's directory ({TOKEN} is missing): put the run on a file system "
+                "that all machines share, under the same path"
             )
         time.sleep(0.1)

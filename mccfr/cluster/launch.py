@@ -27,7 +27,7 @@ from mccfr.config.run_tables import ClusterConfig
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from storage.checkpoint import list_checkpoints
 from storage.free_space import free_bytes
-from storage.held_directory import HeldDirectory, errors_shown
+from storage.open_directory import OpenDirectory, errors_shown
 from storage.threads import ordered
 
 RANK_PROGRAM = "mccfr.cli.cluster_rank"
@@ -165,7 +165,7 @@ def see_through(
     moved.
     """
     losses, newest, given, forward = 0, -1, run.directory, _Forward()
-    with HeldDirectory(given) as held, errors_shown(), signals_to(forward.note):
+    with OpenDirectory(given) as held, errors_shown(), signals_to(forward.note):
         run = replace(run, directory=held.path)
         while True:
             status = _once(start(machines), arguments, forward)
@@ -173,7 +173,7 @@ def see_through(
                 return status
             if forward.signal is not None:
                 raise RuntimeError(f"a rank was lost after signal {forward.signal}: resume {run.directory}")
-            if held.place() != given:
+            if held.current_path() != given:
                 raise RuntimeError(
                     f"a rank was lost, and the run was moved to {run.directory}: continue with: mccfr cluster resume "
                     f"{run.directory}"
@@ -182,8 +182,8 @@ def see_through(
             losses, newest = (losses + 1, newest) if saved == newest else (1, saved)
             if losses > _MOST_LOSSES:
                 raise RuntimeError(
-                    f"a rank was lost {losses} times since checkpoint {saved}: the last words of the ranks are above; "
-                    f"continue with: mccfr cluster resume {run.directory}"
+                    f"a rank was lost {losses} times since checkpoint {saved}: the last messages of the ranks are "
+                    f"above; continue with: mccfr cluster resume {run.directory}"
                 )
             machines = left(machines)
             tell(f"a machine was lost: {machines} go on from checkpoint {saved}")

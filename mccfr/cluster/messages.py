@@ -25,7 +25,7 @@ VERSION_CELLS = 5
 """Cells of a version of a stratum's rows: its number (0: none) and the 256 bits of its hash."""
 
 
-class Place(NamedTuple):
+class RankLocation(NamedTuple):
     """Location of a rank.
 
     machine       number of its machine, from 0
@@ -38,9 +38,9 @@ class Place(NamedTuple):
     memory_bytes: float = inf
 
 
-def copy_machines(places: Sequence[Place]) -> list[int | None]:
+def copy_machines(locations: Sequence[RankLocation]) -> list[int | None]:
     """Return the machine whose second copies each rank keeps; None except for a machine's first rank."""
-    machines = [place.machine for place in places]
+    machines = [place.machine for place in locations]
     return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
 
 

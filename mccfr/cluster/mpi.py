@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Order, Place, RankAnswer
+from mccfr.cluster.messages import COMMAND, QUIT, RUN, WRITE, Order, RankAnswer, RankLocation
 from mccfr.cluster.trainer import Trainer
 from mccfr.games.game import Game
 from mccfr.runs.session.shared_deck import shared_bytes
@@ -113,7 +113,7 @@ def shared_by_mpich(maps: str) -> list[Path]:
     return [Path(name) for name in dict.fromkeys(_SHARED.findall(maps))]
 
 
-def end_the_others(status: int = 1) -> None:
+def abort_all_ranks(status: int = 1) -> None:
     """Abort all ranks, including this one, if this process has joined a job and not left it."""
     if "mpi4py.MPI" in sys.modules:
         from mpi4py import MPI
@@ -133,14 +133,14 @@ def host_name() -> str:
 class MpiEngine:
     """Carries the coordinator's orders to the training ranks, and their answers back.
 
-    places                      locations of the ranks; rank r is rank 1 + r of the world
+    locations                   locations of the ranks; rank r is rank 1 + r of the world
     sent_bytes, received_bytes  traffic to and from the ranks so far
     """
 
-    def __init__(self, world: World, places: Sequence[Place], strata: int, first_cells: int) -> None:
-        self._world, self.places = world, places
+    def __init__(self, world: World, locations: Sequence[RankLocation], strata: int, first_cells: int) -> None:
+        self._world, self.places = world, locations
         self.sent_bytes = self.received_bytes = 0
-        self._answers = [RankAnswer(strata, first_cells) for _ in places]
+        self._answers = [RankAnswer(strata, first_cells) for _ in locations]
         self._quit = Order(strata, first_cells)
         self._sending: list[Any] = []
         self._receiving: dict[int, Any] = {}

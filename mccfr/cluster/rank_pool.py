@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mccfr.cluster import messages
 from mccfr.cluster.assignment import LEAST_SECONDS, moved_by_speed, shared_out
-from mccfr.cluster.capacity import places_memory
+from mccfr.cluster.capacity import memory_of_machines
 from mccfr.cluster.messages import RankAnswer, version_cells, version_of
 from mccfr.cluster.mpi import MpiEngine
 from mccfr.cluster.trainer import first_street_shapes, new_order, stratum_store
@@ -51,7 +51,7 @@ class ClusterPool(IntervalPool):
         self.tables = map_tables(run.layout(game), live.regions)
         self._intervals = Intervals(run, game, self.tables)
         self._store = stratum_store(run, game)
-        self._memory = places_memory(run.config, game, run.layout(game), engine.places)
+        self._memory = memory_of_machines(run.config, game, run.layout(game), engine.places)
         shapes = first_street_shapes(run, game)
         self._order = new_order(run, game)
         self._first = self._order.totals(shapes)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from mccfr.cluster.mpi import end_the_others
+from mccfr.cluster.mpi import abort_all_ranks
 from mccfr.common.signals import EXIT_RESUMABLE, SIGNALS, is_taken, take
 
 _LOSS_SECONDS = 3.0  # gforker sends SIGINT when a rank has died, and SIGQUIT, which ends this process, a second later
@@ -43,7 +43,7 @@ def heed(
         ending(status)
         # Not by an exception, which would have to leave imports, and MPI calls that wait for other ranks.
         os.write(sys.stderr.fileno(), f"mccfr: stopped by signal {number}\n".encode())
-        end_the_others(status)
+        abort_all_ranks(status)
         os._exit(status)
 
     take(end if coordinates() else signal.SIG_IGN)

@@ -18,7 +18,7 @@ from mccfr.cluster import messages
 from mccfr.cluster.messages import Order, RankAnswer, version_cells, version_of
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import Run
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import open_run_checkpoint
 from mccfr.runs.session import control
 from mccfr.runs.session.strata.strata_worker import train_strata
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
@@ -157,7 +157,7 @@ class Trainer:
         self, number: int, parts: Partition, stratum: int, cells: dict[str, npt.NDArray[Any]]
     ) -> None:
         """Read rows from a checkpoint's own tables, as sessions on one machine write them."""
-        checkpoint = open_own(self._run, number)
+        checkpoint = open_run_checkpoint(self._run, number)
         for name, rows in cells.items():
             checkpoint.read_rows(name, parts.first[name][stratum], rows)
 

@@ -51,7 +51,7 @@ class CodeEntry(msgspec.Struct, frozen=True):
         return found
 
 
-def place() -> Path:
+def list_folder() -> Path:
     """Return the path of the list's folder, existing or not; `OSError` without a home directory."""
     given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
@@ -67,7 +67,7 @@ def add(entry: CodeEntry, main: str) -> None:
     """
     document = json.dumps(msgspec.to_builtins(entry), sort_keys=True).encode()
     with suppress(OSError):
-        target = _own_place() / f"{main[:_NAME_DIGITS]}-{sha256(document).hexdigest()[:_NAME_DIGITS]}.json"
+        target = _private_list_folder() / f"{main[:_NAME_DIGITS]}-{sha256(document).hexdigest()[:_NAME_DIGITS]}.json"
         if target.exists():
             return
         temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -85,7 +85,7 @@ def find(module: str, main: str) -> Iterator[CodeEntry]:
     if not _SHA256.fullmatch(main):
         return
     try:
-        found = sorted(_own_place().glob(f"{main[:_NAME_DIGITS]}-*.json"))
+        found = sorted(_private_list_folder().glob(f"{main[:_NAME_DIGITS]}-*.json"))
     except OSError:
         return
     for path in found:
@@ -98,7 +98,7 @@ def find(module: str, main: str) -> Iterator[CodeEntry]:
 def problem() -> str | None:
     """Return why the list cannot be used, as part of a sentence, or None if it can."""
     try:
-        folder = _own_place()
+        folder = _private_list_folder()
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             return f"{folder} cannot be read and written"
     except OSError as error:
@@ -106,9 +106,9 @@ def problem() -> str | None:
     return None
 
 
-def _own_place() -> Path:
+def _private_list_folder() -> Path:
     """Return the list's folder, created if missing; `OSError` if other users may write to it."""
-    folder = place()
+    folder = list_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (why := distrusted(folder)) is not None:
         raise PermissionError(why)

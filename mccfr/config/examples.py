@@ -33,32 +33,31 @@ def example_files(folder: str | None = None) -> list[Path]:
 
 
 @reading()
-def find_file(given: Path, folder: str = CONFIGS) -> Path:
-    """Return the file that `given` names: a path, or the name of a file in `runs/` or of an example.
+def find_file(name: Path, folder: str = CONFIGS) -> Path:
+    """Return the file that `name` names: a path, or the name of a file in `runs/` or of an example.
 
     folder  kind of example: CONFIGS, EXPERIMENTS or RECIPES
 
     Raises `ValueError`, with the closest name, if there is no such file.  Raises `UnreadableError` if the system fails.
     """
-    if given.exists():
-        return given
+    if name.exists():
+        return name
     names = [path.stem for path in example_files(folder)]
-    if given.name != str(given) or given.suffix:  # a path, not a name
-        near = did_you_mean(given.stem, [*names, *(path.stem for path in given.parent.glob(f"*{given.suffix}"))])
-        raise ValueError(f"{given}: no such file{near or '; mccfr init copies the examples to runs/'}")
+    if name.name != str(name) or name.suffix:  # a path, not a name
+        near = did_you_mean(name.stem, [*names, *(path.stem for path in name.parent.glob(f"*{name.suffix}"))])
+        raise ValueError(f"{name}: no such file{near or '; mccfr init copies the examples to runs/'}")
     for root in (HERE, EXAMPLES):
-        path = root / folder / f"{given}.toml"
+        path = root / folder / f"{name}.toml"
         if path.is_file():
             return path
-    near = did_you_mean(given, names)
+    near = did_you_mean(name, names)
     raise ValueError(
-        f"{given}: no such file, and no example of that name{near}"
-        + ("" if near else f"; there are {', '.join(names)}")
+        f"{name}: no such file, and no example of that name{near}" + ("" if near else f"; there are {', '.join(names)}")
     )
 
 
 @contextmanager
-def own_copy(path: Path) -> Iterator[tuple[Path, bool]]:
+def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
     """Yield a file from `find_file`, copied to `runs/` if it is an example, and True if it was copied.
 
     An example is copied with all files that it names. The copies are removed if the body raises an error. Raises

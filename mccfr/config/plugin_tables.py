@@ -15,7 +15,7 @@ from mccfr.config.solver_tables import SolverConfig
 _MADE: dict[tuple[str, str], tuple[Any, Any]] = {}
 
 
-def made_options(group: str, name: str) -> Any:
+def plugin_options(group: str, name: str) -> Any:
     """Return the struct of a user's game or algorithm by name, or None if it is unknown.
 
     Raises `ValueError`, with one sentence, if the object is no game or no algorithm.
@@ -35,7 +35,7 @@ def loaded_options(group: str) -> list[Any]:
     found = []
     for name in plugins.loaded(group):
         with suppress(ValueError):
-            found.append(made_options(group, name))
+            found.append(plugin_options(group, name))
     return found
 
 
@@ -46,7 +46,7 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
     type that TOML does not have.
     """
     if not callable(function) or isinstance(function, type):
-        raise ValueError(f"game.name = {name!r} is no function that makes a game")
+        raise ValueError(f"game.name = {name!r} is not a function that returns a game")
     try:
         hints = get_type_hints(function, include_extras=True)
     except Exception as error:  # names in text annotations that cannot be resolved
@@ -56,7 +56,7 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
         if key not in hints or parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
             raise ValueError(f"game.name = {name!r}: its parameter {key!r} needs an annotation: it is a key of [game]")
         if key == "name":
-            raise ValueError(f"game.name = {name!r}: its parameter 'name' is what chooses the game: rename it")
+            raise ValueError(f"game.name = {name!r}: its parameter 'name' is reserved for the game's name: rename it")
         kind = str if hints[key] is Path else hints[key]
         default = parameter.default
         fields.append((key, kind) if default is parameter.empty else (key, kind, _plain(default)))
@@ -77,7 +77,7 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
     except msgspec.ValidationError:
         pass  # a key without default
     except (TypeError, ValueError) as error:
-        raise ValueError(f"game.name = {name!r}: its parameters are no keys that TOML can say: {error}") from error
+        raise ValueError(f"game.name = {name!r}: its parameters cannot be keys of a TOML file: {error}") from error
     return cast(type[GameConfig], made)
 
 
@@ -93,7 +93,7 @@ def _algorithm_options(algorithm: Any, name: str) -> type[SolverConfig]:
     options = getattr(algorithm, "options", None)
     if not isinstance(options, type) or not issubclass(options, SolverConfig):
         raise ValueError(
-            f"solver.algorithm = {name!r} is no algorithm: a class derived from mccfr.solvers.solver.Algorithm is "
+            f"solver.algorithm = {name!r} is not an algorithm: a class derived from mccfr.solvers.solver.Algorithm is "
             "needed, whose `options` is the struct of its keys"
         )
     namespace = {"__doc__": options.__doc__}

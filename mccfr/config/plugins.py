@@ -139,7 +139,7 @@ def _file_in(folder: Path, module: str) -> Path | None:
     return next((file for file in found if file.is_file()), None)
 
 
-def guests(document: Mapping[str, Any]) -> list[tuple[str, str]]:
+def user_code_names(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (table, key) of all user code that a document names."""
     return [
         (table, key)
@@ -166,13 +166,15 @@ def is_reference(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and ":" in name
 
 
-def load_named(
-    document: Mapping[str, Any], beside: Sequence[Path] | None = None, kept: NamedCode | None = None
+def load_user_code(
+    document: Mapping[str, Any],
+    search_directories: Sequence[Path] | None = None,
+    artefact_code: NamedCode | None = None,
 ) -> None:
     """Import what a document names as `module:object`; `ValueError` of one sentence if that fails.
 
-    beside  for the user's own document: directories searched for modules before `sys.path`
-    kept    for an artefact's document: what it says of its code
+    search_directories  for the user's own document: directories searched for modules before `sys.path`
+    artefact_code       for an artefact's document: what it says of its code
 
     With neither, only modules of this program are imported.
     """
@@ -181,47 +183,47 @@ def load_named(
             continue
         if _is_ours(name):
             load(group, name, f"{table}.{key}")
-        elif beside is not None:
-            load(group, name, f"{table}.{key}", beside)
-        elif kept is not None and not is_loaded(group, name):
-            permitted = kept.permitted(name)
+        elif search_directories is not None:
+            load(group, name, f"{table}.{key}", search_directories)
+        elif artefact_code is not None and not is_loaded(group, name):
+            permitted = artefact_code.permitted(name)
             load(group, name, f"{table}.{key}", [Path(permitted.folder)], permitted.listed)
 
 
-def given(group: str, thing: Any) -> str:
+def name_of_object(group: str, named: Any) -> str:
     """Return the name of an object given in Python, as a configuration would name it; texts are unchanged.
 
     An object that its module has under its own name is `module:object`, which other processes can import. Others, such
     as those of a notebook cell, get a name that is valid in this process only.
     """
-    if isinstance(thing, str):
-        return thing
-    module, own = getattr(thing, "__module__", ""), getattr(thing, "__qualname__", "")
+    if isinstance(named, str):
+        return named
+    module, own = getattr(named, "__module__", ""), getattr(named, "__qualname__", "")
     name = f"{module}:{own}"
-    if own == "" or getattr(sys.modules.get(module), own, None) is not thing:
-        called = getattr(thing, "__name__", type(thing).__name__)
-        name = f"{_HERE}{called if called.isidentifier() else type(thing).__name__}_{len(_OBJECTS)}"
-    _OBJECTS[group, name] = thing
+    if own == "" or getattr(sys.modules.get(module), own, None) is not named:
+        called = getattr(named, "__name__", type(named).__name__)
+        name = f"{_HERE}{called if called.isidentifier() else type(named).__name__}_{len(_OBJECTS)}"
+    _OBJECTS[group, name] = named
     return name
 
 
 def load(
-    group: str, name: str, key: str, beside: Sequence[Path] = (), listed: Mapping[str, bytes] | None = None
+    group: str, name: str, key: str, search_directories: Sequence[Path] = (), listed: Mapping[str, bytes] | None = None
 ) -> Any:
     """Return the object that `module:object` names, importing it if necessary.
 
-    key     the key that names it, for errors
-    beside  directories searched first for its module
-    listed  {absolute path: content} of the only files that may be imported from its folder; None: any file may be, and
-            imported files are added to the user's list of code
+    key                 the key that names it, for errors
+    search_directories  directories searched first for its module
+    listed              {absolute path: content} of the only files that may be imported from its folder; None: any file
+                        may be, and imported files are added to the user's list of code
     """
     if name.startswith(_HERE) and (group, name) in _OBJECTS:
         return _OBJECTS[group, name]
     where = f"{key} = {shown(name)}"
     if not _REFERENCE.fullmatch(name) or len(name) > 4 * 255:
-        raise ValueError(f"{where} is not the name of a module and of something in it: write module:object")
+        raise ValueError(f"{where} is not written as module:object")
     module, _, attribute = name.partition(":")
-    places = [place.resolve() for place in beside]
+    places = [place.resolve() for place in search_directories]
     top = module.partition(".")[0]
     try:
         spec = _spec_beside(top, places, where)
@@ -236,7 +238,7 @@ def load(
         tried = "".join(f"{place}, " for place in places)
         raise ValueError(
             f"{where}: there is no module {error.name!r} in {tried}the directories of PYTHONPATH or the installed "
-            "packages: put it beside the configuration, or install it"
+            "packages: put it in the directory of the configuration, or install it"
         ) from None
     except Exception as error:  # any exception of the module's own code
         raise ValueError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
@@ -264,12 +266,12 @@ def _remember(module: str, folder: str, watched: Watched) -> None:
     watched.added[module] = write
 
 
-def _spec_beside(top: str, places: Sequence[Path], where: str) -> ModuleSpec | None:
+def _spec_beside(top: str, search_directories: Sequence[Path], where: str) -> ModuleSpec | None:
     """Return the spec of a top-level module in the first of the directories that has it, or None.
 
     Raises `ValueError` if a different module of its name is already imported.
     """
-    spec = PathFinder.find_spec(top, [str(place) for place in places])
+    spec = PathFinder.find_spec(top, [str(place) for place in search_directories])
     if spec is None or spec.origin is None or top not in sys.modules:
         return spec
     file = getattr(sys.modules[top], "__file__", None)
@@ -351,13 +353,13 @@ def _points_in(group: str, _: tuple[tuple[str, int, int], ...]) -> tuple[EntryPo
     return tuple(entry_points(group=group))
 
 
-def _state(place: str) -> tuple[str, int, int]:
+def _state(path: str) -> tuple[str, int, int]:
     """Return a path with its inode and modification time, (path, 0, 0) if it does not exist."""
     try:
-        status = Path(place).stat()
+        status = Path(path).stat()
     except OSError:
-        return place, 0, 0
-    return place, status.st_ino, status.st_mtime_ns
+        return path, 0, 0
+    return path, status.st_ino, status.st_mtime_ns
 
 
 def _package(point: EntryPoint) -> str:
@@ -381,7 +383,7 @@ def _source(group: str, name: str, key: str) -> Source:
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or module == "__main__":
         raise ValueError(
-            f"{key} = {name!r}: a run needs it in a module of its own, which workers can import: write one"
+            f"{key} = {name!r}: a run needs it in a module that workers can import: put it in a file of its own"
         )
     return Source(name, Path(file).resolve())
 

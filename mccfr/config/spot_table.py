@@ -13,7 +13,7 @@ _SIZES = ("first", "later", "sizes", "donk")
 STREETS = ("preflop", "flop", "turn", "river")
 
 
-def spot_table(table: Any, beside: Sequence[Path]) -> Any:
+def spot_table(table: Any, search_directories: Sequence[Path]) -> Any:
     """Return a `[game]` table with position names unified in menus, and ranges "@FILE" read.
 
     Raises `ValueError` for a menu that names a position twice, and for a range whose file cannot be read.
@@ -26,7 +26,7 @@ def spot_table(table: Any, beside: Sequence[Path]) -> Any:
     if table.get("name") != SUBGAME:
         return table
     if isinstance(table.get("ranges"), Mapping):
-        folder = beside[0] if beside else Path()
+        folder = search_directories[0] if search_directories else Path()
         table["ranges"] = {key: _read(key, value, folder) for key, value in table["ranges"].items()}
     return table
 
@@ -62,7 +62,7 @@ def _read(key: str, value: Any, folder: Path) -> Any:
         with reading(path), path.open("rb") as file:
             data = file.read(MOST_RANGE + 1)
         if len(data) > MOST_RANGE:
-            raise ValueError(f"game.ranges.{key}: {path} is larger than {MOST_RANGE} bytes, so no range")
+            raise ValueError(f"game.ranges.{key}: {path} is larger than {MOST_RANGE} bytes: too large for a range")
         return " ".join(data.decode("utf-8-sig").split())
     except (FileNotFoundError, DamagedError, UnicodeDecodeError) as error:
         raise ValueError(f"game.ranges.{key} = {shown(value)}: {path} cannot be read: {error}") from None

@@ -13,7 +13,7 @@ import msgspec
 
 from mccfr.config import plugins
 from mccfr.config.game_tables import GAMES, OpaqueGame
-from mccfr.config.plugin_tables import loaded_options, made_options
+from mccfr.config.plugin_tables import loaded_options, plugin_options
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import OPTIONS, OpaqueSolver, SolverConfig
 from mccfr.config.spot_table import spot_table
@@ -103,26 +103,27 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> Config:
 def config_from(
     document: Mapping[str, Any],
     source: str,
-    beside: Sequence[Path] | None = None,
-    kept: plugins.NamedCode | None = None,
+    search_directories: Sequence[Path] | None = None,
+    artefact_code: plugins.NamedCode | None = None,
     *,
     opaque: bool = False,
 ) -> Config:
     """Convert parsed TOML to a validated `Config`.
 
-    source  names the document in errors (`ValueError`)
-    beside  for the user's own document, whose code is executed: directories searched first for modules, and for files
-    kept    for an artefact's document: what it says of its code (`mccfr.config.plugins`)
-    opaque  import no user code: tables that it defines have their name only (`OpaqueGame`, `OpaqueSolver`)
+    source              names the document in errors (`ValueError`)
+    search_directories  for the user's own document, whose code is executed: directories searched first for modules, and
+                        for files
+    artefact_code       for an artefact's document: what it says of its code (`mccfr.config.plugins`)
+    opaque              import no user code: tables that it defines have their name only (`OpaqueGame`, `OpaqueSolver`)
     """
     kinds = {field.encode_name: field.type for field in fields_of(Config)}
     try:
         tables = _whole_numbers(document)
         if opaque:
-            _hide_guests(tables)
+            _hide_user_tables(tables)
         else:
-            plugins.load_named(document, beside, kept)
-        tables["game"] = spot_table(tables.get("game"), beside or ())
+            plugins.load_user_code(document, search_directories, artefact_code)
+        tables["game"] = spot_table(tables.get("game"), search_directories or ())
         for key in set(tables) - set(kinds):
             near = did_you_mean(key, kinds)
             raise ValueError(f"unknown key {shown(key)} in the top level; allowed: {', '.join(sorted(kinds))}{near}")
@@ -140,9 +141,9 @@ def config_from(
     return config
 
 
-def _hide_guests(tables: dict[str, Any]) -> None:
+def _hide_user_tables(tables: dict[str, Any]) -> None:
     """Replace tables that name user code by opaque ones, in place; user evaluation methods are left out."""
-    for table, key in plugins.guests(tables):
+    for table, key in plugins.user_code_names(tables):
         if table in _OPAQUE:
             tables[table] = _OPAQUE[table](named=str(tables[table].get(_TAGGED[table][1], _TAGGED[table][2])))
         else:
@@ -167,7 +168,7 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
     name = table.get(field, default)
     if name is None:
         raise ValueError(f"{key} needs the key {field!r}")
-    kind = options_named(key, name) if isinstance(name, str) else None
+    kind = options_struct(key, name) if isinstance(name, str) else None
     if kind is None:
         known = [*kinds, *plugins.installed(plugins.NAMED[key, field])]
         near = did_you_mean(name, known)
@@ -181,13 +182,13 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
     return kind, {**table, field: name}
 
 
-def options_named(table: str, name: str) -> Any:
+def options_struct(table: str, name: str) -> Any:
     """Return the struct of a `[game]` or `[solver]` table by its name, or None if it is unknown.
 
     User code must be loaded already.
     """
     kinds, field, _ = _TAGGED[table]
-    return kinds.get(name) or made_options(plugins.NAMED[table, field], name)
+    return kinds.get(name) or plugin_options(plugins.NAMED[table, field], name)
 
 
 def _whole_numbers(value: Any) -> Any:

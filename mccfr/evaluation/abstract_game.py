@@ -29,7 +29,7 @@ _STEP = Step(None, None, 1.0, 1.0, 1.0, 1.0)
 def abstract_problem(game: Game) -> str | None:
     """Return why the abstract exploitability of a game cannot be computed, or None if it can."""
     if not game.cards.dealt:
-        return f"{game.name} deals no cards beside its tree, so that nothing is abstracted: use the method exact"
+        return f"{game.name} deals no cards outside of its tree, so that nothing is abstracted: use the method exact"
     if not game.cards.can_list:
         return (
             f"{game.name} has too many boards to list them: use the method sampled-br, whose responder knows its cards"

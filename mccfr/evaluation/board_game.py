@@ -36,14 +36,14 @@ def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[Publi
 
     The tables are [slots, buckets] float64, one for each block.
     """
-    cards, tables, numbers = known_rows(game, strategy, cards)
+    cards, tables, numbers = renumbered_buckets(game, strategy, cards)
     tree = game.tree
     if tree.locks is not None:
         tree = replace(tree, locks=tree.locks.renumbered(tree.arrays.block, numbers))
     return public_tree(replace(game, cards=cards, tree=tree), [table.T for table in tables]), tables
 
 
-def known_rows(
+def renumbered_buckets(
     game: Game, strategy: Strategy, cards: ListedCards
 ) -> tuple[ListedCards, list[npt.NDArray[np.float64]], list[npt.NDArray[np.int32]]]:
     """Renumber the occurring buckets of some cards from 0.

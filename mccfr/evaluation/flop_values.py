@@ -118,7 +118,7 @@ class LineOnFlops(SampledEvaluation):
         (node, _), *more = found.places
         tree = source.game.tree
         if more or line_text(tree, max(node, 0)) != found.line:
-            raise ValueError(f"line {line!r} has bets that the strategy has not: give one of its own")
+            raise ValueError(f"line {line!r} has bets that the strategy does not have: give a line of its tree")
         self.node, self.line, self.put_in = node, found.line, found.state.put_in
         self.player = found.state.player
         start = line_start(source.game)
@@ -143,7 +143,7 @@ class LineOnFlops(SampledEvaluation):
         except ValueError as error:
             raise ValueError(f"{error}; the report is of a line that ends on the flop, as b300c/") from None
         if found.boards is None:
-            raise ValueError(f"line {self._line!r} ends behind the flop: the report is of a line that ends on it")
+            raise ValueError(f"line {self._line!r} ends after the flop: the report needs a line that ends on the flop")
         return found
 
     def play(self, sample: int) -> Floats:
@@ -265,12 +265,12 @@ def flop_report(
     source: Profile,
     line: str,
     flops: Flops,
-    drawn: int = 10,
+    run_outs: int = 10,
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> FlopReport:
     """Return the report of a line on some flops; raises as `LineOnFlops` and `run_samples`."""
-    samples = LineOnFlops(source, line, flops, drawn, seed)
+    samples = LineOnFlops(source, line, flops, run_outs, seed)
     found = run_samples(samples, len(flops.cards), effort)
     classes, rest = np.split(found, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)
     return FlopReport(
@@ -280,5 +280,5 @@ def flop_report(
         (samples.put_in[0], samples.put_in[1]),
         flops,
         classes.reshape(len(found), CLASSES, -1),
-        rest.reshape(len(found), drawn, 3),
+        rest.reshape(len(found), run_outs, 3),
     )

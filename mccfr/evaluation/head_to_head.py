@@ -54,13 +54,13 @@ class HeadToHeadResult:
 
 
 def head_to_head(
-    one: Profile,
-    other: Profile,
+    first: Profile,
+    second: Profile,
     boards: int = 1000,
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Return the chips per hand that `one` wins from `other`, the mean over both seats.
+    """Return the chips per hand that `first` wins from `second`, the mean over both seats.
 
     boards  number of boards; if the game lists no more than that, all are played and the result is exact
 
@@ -68,8 +68,8 @@ def head_to_head(
     fit its game. Also for games that differ in more than buckets and bet sizes, and for too large joint trees.
     Raises as `run_samples` as well.
     """
-    check_same_game(one.game, other.game)
-    meetings = _Meetings(one, other, seed)
+    check_same_game(first.game, second.game)
+    meetings = _Meetings(first, second, seed)
     won, weight = run_samples(meetings, boards, effort).T
     return HeadToHeadResult(*ratio95(won, weight, meetings.most), len(won))
 
@@ -90,7 +90,7 @@ class _Meetings(SampledEvaluation):
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
         """Return one board's chips, the mean over both seats, and its weight."""
-        dealt = seated_boards(self._sources, sample, same=self._same)
+        dealt = boards_in_both_seats(self._sources, sample, same=self._same)
         (as_first, weight), (as_second, _) = (self._table.play(board, seating) for seating, board in enumerate(dealt))
         return np.array([(as_first - as_second) / _SEATINGS, weight])
 
@@ -112,7 +112,9 @@ def check_strategy(side: Profile) -> None:
         )
 
 
-def seated_boards(sources: Sequence[BoardSource], number: int, *, same: bool) -> tuple[SampledBoard, SampledBoard]:
+def boards_in_both_seats(
+    sources: Sequence[BoardSource], number: int, *, same: bool
+) -> tuple[SampledBoard, SampledBoard]:
     """Return a board's buckets with the first side in seat 0, and with it in seat 1.
 
     same  both sides have the same buckets

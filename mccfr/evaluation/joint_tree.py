@@ -109,7 +109,7 @@ class _JointTreeBuilder:
                 self.ends[self.add(node, number, 1.0)] = own.settled(state, action)
                 continue
             done = own.done(readings[player], number, action)
-            for taken in self.taken(1 - player, readings[1 - player], state, action):
+            for taken in self.translations_of(1 - player, readings[1 - player], state, action):
                 child = self.add(node, number, taken.probability)
                 both = (done, taken) if player == 0 else (taken, done)
                 rest = self.played_on(after, both)
@@ -123,7 +123,7 @@ class _JointTreeBuilder:
         self.count.append(len(self.parent) - first)
         return found
 
-    def taken(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
+    def translations_of(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
         """Return a player's possible translations of the other player's action."""
         key = (player, reading._replace(probability=1.0), state, action)
         found = self.outcomes.get(key)
@@ -139,7 +139,7 @@ class _JointTreeBuilder:
             after = self.players[0].apply(state, "c")
             if not isinstance(after, BettingState):
                 return self.players[0].settled(state, "c")
-            first, second = (self.taken(player, readings[player], state, "c")[0] for player in range(2))
+            first, second = (self.translations_of(player, readings[player], state, "c")[0] for player in range(2))
             state, readings = after, (first, second)
         return _JointDecision(state, readings)
 

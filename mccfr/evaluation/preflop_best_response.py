@@ -85,7 +85,7 @@ class FirstStreet:
         self._shape = (2, len(self._out), int(self._class.max()) + 1)
         self.fields = int(np.prod(self._shape)) + 2
 
-    def found(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
+    def sample_of_board(self, public: PublicTree, tables: Sequence[npt.NDArray[np.floating]]) -> Floats:
         """Return one board's sample [fields], with best responses from the board on.
 
         The chips for following the strategy are computed only once, for player 0.
@@ -103,23 +103,23 @@ class FirstStreet:
                 values[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
         return np.append(values.ravel(), [public.joint_weight, follow])
 
-    def _parts(self, found: Floats) -> tuple[Floats, Floats, Floats]:
+    def _parts(self, samples: Floats) -> tuple[Floats, Floats, Floats]:
         """Split samples [n, fields] into [n, 2, E, C] values, [n] weights and [n] player 0's chips."""
-        return found[:, :-2].reshape(len(found), *self._shape), found[:, -2], found[:, -1]
+        return samples[:, :-2].reshape(len(samples), *self._shape), samples[:, -2], samples[:, -1]
 
-    def whole(self, found: Floats, times: npt.NDArray[np.integer]) -> OverAllFlops:
+    def result_of(self, samples: Floats, times: npt.NDArray[np.integer]) -> OverAllFlops:
         """Return the result over all boards, from samples [n, fields] that stand for `times` [n] boards each."""
-        values, weight, follow = self._parts(found)
+        values, weight, follow = self._parts(samples)
         total = float(times @ weight)
         sums = np.einsum("n,npec->pec", times, values)
         best = [float(self._walk(player, sums[player], None)[0].sum()) / total for player in range(2)]
         return OverAllFlops(float(times @ follow) / total, (best[0], best[1]))
 
-    def sampled(self, found: Floats, strata: BoardStrata) -> Sampled:
+    def sampled(self, samples: Floats, strata: BoardStrata) -> Sampled:
         """Return estimates from samples [n, fields] drawn in strata, at least two in each stratum."""
-        values, weight, follow = self._parts(found)
-        sums, whole = np.zeros((len(found), 2)), np.zeros(2)
-        rest = np.zeros((len(found), 2))
+        values, weight, follow = self._parts(samples)
+        sums, whole = np.zeros((len(samples), 2)), np.zeros(2)
+        rest = np.zeros((len(samples), 2))
         for player in range(2):
             others = _without_each(values[:, player], strata)
             best, choice = self._walk(player, others, None)
@@ -164,28 +164,28 @@ def _share(strata: BoardStrata) -> tuple[npt.NDArray[np.int64], Floats]:
     return units, strata.size / units
 
 
-def _total(found: Floats, strata: BoardStrata) -> Floats:
+def _total(samples: Floats, strata: BoardStrata) -> Floats:
     """Return [...] the estimated sum over all boards, from samples [n, ...]."""
-    total: Floats = np.tensordot(_share(strata)[1][strata.stratum], found, 1)
+    total: Floats = np.tensordot(_share(strata)[1][strata.stratum], samples, 1)
     return total
 
 
-def _without_each(found: Floats, strata: BoardStrata) -> Floats:
+def _without_each(samples: Floats, strata: BoardStrata) -> Floats:
     """Return [n, ...] estimated sums over all boards, leaving out one sample at a time.
 
     The other samples of its stratum stand for the boards of the sample left out.
     """
     units, share = _share(strata)
-    number, last = strata.stratum, (slice(None), *[None] * (found.ndim - 1))
-    sums = np.zeros((len(units), *found.shape[1:]))
-    np.add.at(sums, number, found)
-    others = (strata.size / np.maximum(units - 1, 1))[number][last] * (sums[number] - found)
-    left: Floats = _total(found, strata) - (share[number][last] * sums[number]) + others
+    number, last = strata.stratum, (slice(None), *[None] * (samples.ndim - 1))
+    sums = np.zeros((len(units), *samples.shape[1:]))
+    np.add.at(sums, number, samples)
+    others = (strata.size / np.maximum(units - 1, 1))[number][last] * (sums[number] - samples)
+    left: Floats = _total(samples, strata) - (share[number][last] * sums[number]) + others
     return left
 
 
-def _jackknife(whole: float, left: Floats, strata: BoardStrata) -> tuple[float, float]:
-    """Return the bias of `whole` and half the width of its 95 % interval.
+def _jackknife(estimate: float, left: Floats, strata: BoardStrata) -> tuple[float, float]:
+    """Return the bias of `estimate` and half the width of its 95 % interval.
 
     left  [n] the figure with each sample left out
     """
@@ -193,7 +193,7 @@ def _jackknife(whole: float, left: Floats, strata: BoardStrata) -> tuple[float, 
     undrawn = 1 - units / strata.size if strata.listed else np.ones(len(units))
     mean = np.bincount(number, left) / units
     spread = np.bincount(number, (left - mean[number]) ** 2)
-    bias = float((undrawn * (units - 1) * (mean - whole)).sum())
+    bias = float((undrawn * (units - 1) * (mean - estimate)).sum())
     error = sqrt(float((undrawn * (units - 1) / units * spread).sum()))
     return bias, student95(int((units - 1)[undrawn > 0].sum())) * error if undrawn.any() else 0.0
 
@@ -228,8 +228,8 @@ class SecondStreetBoards(BoardSamples):
         return len(self.boards)
 
     def play(self, sample: int) -> Floats:
-        """Return one sample of `FirstStreet.found`."""
-        return self.first.found(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
+        """Return one sample of `FirstStreet.sample_of_board`."""
+        return self.first.sample_of_board(*board_game(self.game, self.strategy, _SECOND, self.boards[sample]))
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def evaluate_flops(
     samples = SecondStreetBoards(side, seed, every=every)
     found = run_samples(samples, flops or LEAST_FLOPS, effort)
     if every:
-        won = samples.first.whole(found, samples.times)
+        won = samples.first.result_of(found, samples.times)
         best = (won.best[0] + offset, won.best[1] - offset)
         return FlopsEvaluation(won.value + offset, best, sum(won.best) / 2, None, None, len(found))
     some = samples.first.sampled(found, samples.strata)

@@ -123,11 +123,13 @@ class ResolvedBoards:
         less = float(root.reach[player] @ (as_it_is - solved.responses().value))
         return less + self._less_later(solved, root.reach[player], board, random)
 
-    def _less_later(self, solved: PublicState, own: Floats, board: list[int], random: np.random.Generator) -> float:
+    def _less_later(
+        self, solved: PublicState, responder_range: Floats, board: list[int], random: np.random.Generator
+    ) -> float:
         """Return the further reduction by re-solving the next street; 0 on the last street."""
         if self.street + 1 == self._game.tree.streets:
             return 0.0
-        ways = list(self._ways_out(solved, own))
+        ways = list(self._ways_out(solved, responder_range))
         cards = [card for card in range(self._game.cards.deck_size) if card not in board]
         chance = 1 / (len(cards) - 4)  # probability of each river, given both hands
         less, shares = 0.0, np.repeat([way.share for way in ways], len(cards))
@@ -139,12 +141,12 @@ class ResolvedBoards:
             less += weight * chance * float(way.own @ values)
         return less
 
-    def _ways_out(self, here: PublicState, own: Floats) -> Iterator[StreetExit]:
-        """Yield the actions that end the street if the responder plays a best response with range `own`."""
+    def _ways_out(self, here: PublicState, responder_range: Floats) -> Iterator[StreetExit]:
+        """Yield the actions that end the street if the responder plays a best response."""
         betting: Any = self._resolver.seat.betting
         best = here.responses().action.argmax(axis=0) if here.state.player != here.position else None
         for number, action in enumerate(here.actions):
-            mine = own if best is None else own * (best == number)
+            mine = responder_range if best is None else responder_range * (best == number)
             after: Any = betting.apply(here.state, action)
             if not isinstance(after, BettingState) or not mine.any():
                 continue

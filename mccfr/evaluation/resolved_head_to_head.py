@@ -36,9 +36,9 @@ class _PlayedRange(RangeResponder):
         """Return for each action the side's own ranges, the other's weights and its later ranges."""
         if state.player != self._seat:
             found = super()._branches(state, ranges, own, here)
-            return [(action, self.theirs.taken_for(own, state, action), *more) for action, _, *more in found]  # type: ignore[misc]
+            return [(action, self.theirs.ranges_after(own, state, action), *more) for action, _, *more in found]  # type: ignore[misc]
         answers, whole = self.theirs.answers(state, own, self.boards[here.street]), self.weight(ranges)  # type: ignore[arg-type]
-        taken = partial(self.taken_for, ranges, state)
+        taken = partial(self.ranges_after, ranges, state)
         return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
 
 
@@ -77,17 +77,17 @@ class _ResolvedMeetings(SampledEvaluation):
 
 
 def resolved_head_to_head(
-    one: Profile,
-    other: Profile,
+    first: Profile,
+    second: Profile,
     boards: int,
     seed: int,
     settings: Settings,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Return chips per hand that `one` with re-solving wins from `other` without; mean over both seats.
+    """Return chips per hand that `first` with re-solving wins from `second` without; mean over both seats.
 
     settings  of re-solving; other arguments and errors as in `head_to_head`, and errors of `Resolver`
     """
-    check_same_game(one.game, other.game)
-    found = run_samples(_ResolvedMeetings(one, other, seed, settings), boards, effort)
+    check_same_game(first.game, second.game)
+    found = run_samples(_ResolvedMeetings(first, second, seed, settings), boards, effort)
     return HeadToHeadResult(*ratio95(found.mean(axis=1), np.ones(len(found))), len(found))

@@ -56,7 +56,7 @@ def sampled_best_response(
     another street; also raises as `run_samples`.
     """
     if not side.game.cards.dealt:
-        raise ValueError(f"{side.game.name} deals no cards beside its tree: use the method exact")
+        raise ValueError(f"{side.game.name} deals no cards outside of its tree: use the method exact")
     samples = BestResponseSamples(side, street, seed, resolve)
     if boards is None:
         boards = samples.most or _DEFAULT_BOARDS[side.game.cards.cards_on(street)]
@@ -109,7 +109,7 @@ class BestResponseSamples(BoardSamples):
             else board_game(game, strategy, self.street, self.boards[sample])
         )
         if self.first is not None and not self._all:
-            return self.first.found(public, tables)
+            return self.first.sample_of_board(public, tables)
         walk = Walk(public, tables)
         won = [walk.values(player, self._from)[RESPOND] for player in range(2)]
         if self._resolved is None or self._all:
@@ -117,17 +117,17 @@ class BestResponseSamples(BoardSamples):
         less = self._resolved.gained(sample, self.boards[sample])
         return np.array([*(np.array(won) - less), public.joint_weight, *less])
 
-    def bound(self, found: npt.NDArray[np.float64]) -> LowerBound:
+    def bound(self, samples: npt.NDArray[np.float64]) -> LowerBound:
         """Return the bound from all samples [n, fields]."""
         offset = self.game.offset_chips
         if self.first is not None and not self._all:
-            fitted = self.first.sampled(found, self.strata)
+            fitted = self.first.sampled(samples, self.strata)
             best = (fitted.best[0] + offset, fitted.best[1] - offset)
             return LowerBound(*fitted.lower, best, self._count)
-        weight, strata = found[:, 2], self.strata
-        value, interval = stratified95(found[:, :2].sum(axis=1) / 2, weight, strata)
-        first, second = (stratified95(found[:, player], weight, strata)[0] for player in range(2))
-        gain = None if self._resolved is None else stratified95(found[:, 3:].sum(axis=1) / 2, weight, strata)
+        weight, strata = samples[:, 2], self.strata
+        value, interval = stratified95(samples[:, :2].sum(axis=1) / 2, weight, strata)
+        first, second = (stratified95(samples[:, player], weight, strata)[0] for player in range(2))
+        gain = None if self._resolved is None else stratified95(samples[:, 3:].sum(axis=1) / 2, weight, strata)
         return LowerBound(value, interval, (first + offset, second - offset), self._count, self._all, gain)
 
 

@@ -38,13 +38,13 @@ def deal_parts(game: Game, deals: int, seed: int) -> Iterator[SampledHands]:
 
 
 def head_to_head_on_deals(
-    one: Profile,
-    other: Profile,
+    first: Profile,
+    second: Profile,
     boards: int = 1000,
     seed: int = 0,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> HeadToHeadResult:
-    """Return the chips per hand that `one` wins from `other`, the mean over both seats.
+    """Return the chips per hand that `first` wins from `second`, the mean over both seats.
 
     boards  number of deals, each with its own board
 
@@ -55,14 +55,14 @@ def head_to_head_on_deals(
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     if effort != Effort():
         raise ValueError("networks on deals are asked together, in this process: leave workers, budget and keep out")
-    check_same_game(one.game, other.game)
-    if not same_tree(one.game, other.game):
+    check_same_game(first.game, second.game)
+    if not same_tree(first.game, second.game):
         raise ValueError("networks on deals meet in one betting tree, and those of the two games differ")
     won = []
-    for hands in deal_parts(one.game, boards, seed):
-        strategies = [on_deals(side.strategy, hands) for side in (one, other)]
-        as_first = deal_values(one.game, strategies, hands.result)
-        as_second = deal_values(one.game, strategies[::-1], hands.result)
+    for hands in deal_parts(first.game, boards, seed):
+        strategies = [on_deals(side.strategy, hands) for side in (first, second)]
+        as_first = deal_values(first.game, strategies, hands.result)
+        as_second = deal_values(first.game, strategies[::-1], hands.result)
         won.append((as_first - as_second) / _SEATINGS)
         report_step("board", sum(map(len, won)), boards)
     values = np.concatenate(won)

@@ -27,10 +27,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.card_lists import ListedCards
-from mccfr.evaluation.board_game import known_rows
+from mccfr.evaluation.board_game import renumbered_buckets
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.preflop_best_response import hand_classes
-from mccfr.evaluation.stratified_boards import BoardStrata, drawn_boards, stratified95
+from mccfr.evaluation.stratified_boards import BoardStrata, sample_boards, stratified95
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -84,14 +84,14 @@ def self_consistency(
         return _result(np.array([_exact_losses(side, found)]), np.array([weight]), None, cards.boards)
     street = (0 if cards.cards_on(0) else 1) if street is None else street
     if not (lying := cards.cards_on(street)):
-        raise ValueError("self-consistency is sampled by boards: name the flop or a later street")
+        raise ValueError("self-consistency samples boards: give the flop or a later street")
     boards = _DEFAULT_BOARDS[lying] if boards is None else boards
     if boards < LEAST_BOARDS:
         raise ValueError(f"boards = {boards}: at least {LEAST_BOARDS} are needed, for an interval")
     strata = BoardStrata.of(boards, _EACH, None)
     number = np.arange(boards) - np.searchsorted(strata.stratum, strata.stratum)  # within the stratum
     scores = number // 2 % 2 == 1
-    drawn, sample = drawn_boards(cards, street, strata, seed), _DecisionSample(side, street)
+    drawn, sample = sample_boards(cards, street, strata, seed), _DecisionSample(side, street)
     with ThreadPoolExecutor(workers) as pool:
 
         def played(play: Callable[[Any], Any], chosen: npt.NDArray[np.bool_], done: int) -> Iterable[Any]:
@@ -167,7 +167,7 @@ def _prepared(
     Isomorphic boards are merged only if their buckets are equal, because choices are summed by bucket; equal policy
     rows are not enough.
     """
-    known, tables, numbers = known_rows(side.game, side.strategy, cards)
+    known, tables, numbers = renumbered_buckets(side.game, side.strategy, cards)
     public = public_tree(replace(side.game, cards=known))
     choices = [np.zeros((2 * table.shape[0], table.shape[1])) for table in tables]
     return public, Walk(public, tables, choices=choices), numbers, tables, choices
@@ -178,10 +178,10 @@ def _best(won: Floats, starts: npt.NDArray[np.int64]) -> Floats:
     return np.maximum.reduceat(won, starts[:-1], axis=0) if len(won) else won
 
 
-def _exact_losses(side: Profile, found: Sequence[_BestChoices]) -> Floats:
+def _exact_losses(side: Profile, choices_by_block: Sequence[_BestChoices]) -> Floats:
     """Return [2, S] both players' losses on each street: total, and the training part."""
-    losses = np.zeros((2, len(found) // 2))
-    for block, choices in enumerate(found):
+    losses = np.zeros((2, len(choices_by_block) // 2))
+    for block, choices in enumerate(choices_by_block):
         mix = float((choices.share * choices.won).sum())
         best = float(_best(choices.won, row_starts(side.game, block)).sum())
         losses[:, block // 2] += choices.most - mix, best - mix

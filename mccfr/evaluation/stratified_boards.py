@@ -58,7 +58,7 @@ def units_each(units: int) -> int:
     return 2 if units >= _FEW else 4
 
 
-def drawn_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
+def sample_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> list[int] | list[list[int]]:
     """Return [n] each sample's board: numbers of listed boards, or cards of the deck in order of dealing.
 
     A board of the deck depends only on the seed, the sample's number and the number of strata. Flops are stratified,
@@ -87,7 +87,7 @@ class BoardSamples(SampledEvaluation):
     """Samples that are boards of one street, drawn in strata.
 
     strata  of the samples
-    boards  [n] board of each sample, as in `drawn_boards`
+    boards  [n] board of each sample, as in `sample_boards`
     """
 
     strata: BoardStrata
@@ -101,7 +101,7 @@ class BoardSamples(SampledEvaluation):
     def draw(self, count: int) -> int:
         """Draw the boards of `count` samples."""
         self.strata = BoardStrata.of(count, 1 if count == self.most else units_each(count), self.most)
-        self.boards = drawn_boards(self.game.cards, self.street, self.strata, self.seed)
+        self.boards = sample_boards(self.game.cards, self.street, self.strata, self.seed)
         return count
 
 

@@ -32,7 +32,7 @@ from mccfr.config.toml_files import (
     config_from,
     converted,
     load_document,
-    options_named,
+    options_struct,
     override,
     parse_override,
 )
@@ -219,14 +219,14 @@ def merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> Document:
     return result
 
 
-def _with_whole_paths(document: Document, folder: Path) -> Document:
+def _with_absolute_paths(document: Document, folder: Path) -> Document:
     """Return the document with absolute paths for its files, which are relative to `folder`.
 
     Imports the modules that it names, which are searched in `folder` first.
     """
-    plugins.load_named(document, (folder,))
+    plugins.load_user_code(document, (folder,))
     game = document.get("game")
-    kind = options_named("game", str(game.get("name"))) if isinstance(game, Mapping) else None
+    kind = options_struct("game", str(game.get("name"))) if isinstance(game, Mapping) else None
     files = [("game", key) for key in (kind.file_keys if kind else ())]
     for table, key in (*files, ("abstraction", "path"), ("abstraction", "recipe")):
         name = document.get(table, {}).get(key) if isinstance(document.get(table), Mapping) else None
@@ -245,10 +245,10 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
     """
     table = _compare_table(document, source)
     try:
-        rest = _with_whole_paths({key: value for key, value in document.items() if key != "compare"}, folder)
+        rest = _with_absolute_paths({key: value for key, value in document.items() if key != "compare"}, folder)
         if table.base is not None:
             path = folder / table.base
-            base = _with_whole_paths(load_document(path), path.parent)
+            base = _with_absolute_paths(load_document(path), path.parent)
             base.pop("compare", None)
             if isinstance(solver := rest.get("solver"), Mapping) and "algorithm" in solver:
                 override(base, "solver.algorithm", solver["algorithm"], source)
@@ -333,13 +333,13 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
         if any(wanted.name == other.name for other in made):
             raise ValueError(f"{where} is there twice: each variant needs a name of its own")
         if wanted.of is not None or wanted.average is not None:
-            made.append(_other_average(wanted, made, where))
+            made.append(_variant_of_average(wanted, made, where))
             continue
         try:
             for text in wanted.set:
                 _check_override(text, "set")
                 override(changed, *parse_override(text), f"set {text}")
-            changed = _with_whole_paths(changed, folder)
+            changed = _with_absolute_paths(changed, folder)
         except ValueError as error:
             raise ValueError(f"{where}: {str(error).removeprefix('--')}") from None
         directory = directory_name(wanted.name)
@@ -351,7 +351,7 @@ def _variants(table: _CompareTable, document: Document, folder: Path, source: st
     return made
 
 
-def _other_average(wanted: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
+def _variant_of_average(wanted: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
     """Return a variant that measures another average strategy of an earlier variant's runs."""
     of = next((other for other in others if other.name == wanted.of and other.average is None), None)
     if of is None or wanted.set:

@@ -14,7 +14,7 @@ from mccfr.config.toml_files import to_document
 from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
 from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
-from mccfr.runs.directory.state import check_own
+from mccfr.runs.directory.state import check_belongs_to_run
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
 from mccfr.runs.session.training_session import train
@@ -191,7 +191,7 @@ def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter:
 def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
     """Return the state of a run's newest checkpoint; None without checkpoint."""
     newest = open_locked(run.path(rundir.CHECKPOINTS))
-    return None if newest is None else check_own(run, newest).state
+    return None if newest is None else check_belongs_to_run(run, newest).state
 
 
 def _reached(experiment: Experiment, run: rundir.Run) -> float:

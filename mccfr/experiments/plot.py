@@ -38,11 +38,11 @@ class Panel:
     curves: Sequence[Curve]
 
 
-def panels_of(experiment: Experiment, found: Sequence[Curve]) -> list[Panel]:
+def panels_of(experiment: Experiment, curves: Sequence[Curve]) -> list[Panel]:
     """Return a panel for each measure of an experiment's curves."""
-    measures = dict.fromkeys(curve.measure for curve in found)
+    measures = dict.fromkeys(curve.measure for curve in curves)
     return [
-        Panel(experiment.title, experiment.axis, measure, [c for c in found if c.measure == measure])
+        Panel(experiment.title, experiment.axis, measure, [c for c in curves if c.measure == measure])
         for measure in measures
     ]
 

@@ -229,10 +229,10 @@ def arithmetic_mean(values: Sequence[float]) -> tuple[float, float, float]:
     return mean, mean - width, mean + width
 
 
-def _write_summary(found: Sequence[Curve], path: Path) -> None:
+def _write_summary(curves: Sequence[Curve], path: Path) -> None:
     """Write curves as CSV, one line for each point, in one step."""
     lines = []
-    for curve in found:
+    for curve in curves:
         for place, point in enumerate(curve.point.tolist()):
             axes = [float(f"{curve.axes[column][place]:.10g}") for column in AXES.values()]
             interval = (float(values[place]) for values in (curve.mean, curve.low, curve.high))

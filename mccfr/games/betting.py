@@ -272,7 +272,7 @@ class _Builder:
                     if (what, line, amount) not in self.made:
                         before = street_line(line, self.start)
                         raise ValueError(
-                            f"game.menu.{what}: {before + self.street_bet(line, amount)!r} is no line of the tree: "
+                            f"game.menu.{what}: {before + self.street_bet(line, amount)!r} is not a line of the tree: "
                             f"{before!r} leads to no such bet"
                         )
 

@@ -43,8 +43,10 @@ def foreseen(game: Game, recipe: Recipe) -> Game:
     Hands are distributed over buckets evenly, not by strength: use it for sizes and counts only. Raises `ValueError`
     for a game without cards, or if the recipe lacks one of its streets.
     """
-    if not game.cards.dealt or game.cards.drawn is not None:
-        raise ValueError(f"game.name = {game.name!r} has no small deck or endgame that an abstraction could be for")
+    if not game.cards.dealt or game.cards.board_cards_by_street is not None:
+        raise ValueError(
+            f"game.name = {game.name!r} has neither a small deck nor an endgame, so it takes no abstraction"
+        )
     cards, bucket, counts = game.cards.listed(), [], []
     for street, (boards, lossless) in enumerate(zip(cards.board_cards, cards.bucket, strict=True)):
         part = recipe.part(STREETS[street] if recipe.deck is not None else _STREET_OF[boards.shape[1]])
@@ -59,13 +61,13 @@ def foreseen(game: Game, recipe: Recipe) -> Game:
 def _matching(game: Game, abstraction: Abstraction) -> ListedCards:
     """Return the listed cards of a game whose deck fits the abstraction; `ValueError` if it does not."""
     if abstraction.listing is None:
-        if game.cards.drawn is not None or not game.is_holdem:
+        if game.cards.board_cards_by_street is not None or not game.is_holdem:
             raise ValueError(
                 f"{abstraction.path} is for hold'em games, and game.name = {game.name!r}: take a recipe with the "
                 "game's [deck], or leave [abstraction] out"
             )
         return game.cards.listed()
-    if not game.cards.dealt or game.cards.drawn is not None:
+    if not game.cards.dealt or game.cards.board_cards_by_street is not None:
         raise ValueError(f"{abstraction.path} is for a small deck, and game.name = {game.name!r} has none")
     cards = game.cards.listed()
     if not same_listing(abstraction.listing, cards.hand_cards, cards.board_cards):

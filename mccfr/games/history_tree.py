@@ -145,7 +145,7 @@ def expand(game: Game, *, max_histories: int = MAX_HISTORIES) -> ExpandedGame:
     if deals > MAX_DEALS:
         raise ValueError(
             f"{game.name} has up to {deals:,} deals of two hands and a board; at most {MAX_DEALS:,} can be expanded: "
-            "leave the cards beside the tree"
+            "keep the cards outside of the tree"
         )
     rows, expansion = _expansion(game, _Dealer(cards))
     tree = build_history_tree((0, _Deal(_ROOT_LEVEL)), expansion, max_histories=max_histories, name=game.name)

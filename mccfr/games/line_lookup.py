@@ -44,7 +44,7 @@ def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action
     return [LineReading(node, probability, closed) for (node, closed), probability in found.items()]
 
 
-def taken_for(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int:
+def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int:
     """Return the number of the tree's action that a real action was mapped to at a decision.
 
     outcome  the reading after the action, one of `Reader.outcomes`

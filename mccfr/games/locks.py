@@ -103,7 +103,7 @@ class _Part(NamedTuple):
 
 
 def read_locks(
-    given: Mapping[str, str], tree: CompiledTree, hands: LockRanges, start: LineStart | None = None
+    texts: Mapping[str, str], tree: CompiledTree, hands: LockRanges, start: LineStart | None = None
 ) -> Locks | None:
     """Return the locks of a betting tree, or None if there are none.
 
@@ -114,8 +114,8 @@ def read_locks(
     """
     found: dict[int, Floats] = {}
     start = start or tree_start(tree)
-    lines = [street_line(line, start) for line in all_lines(tree)] if any("*" in line for line in given) else []
-    for line, text in given.items():
+    lines = [street_line(line, start) for line in all_lines(tree)] if any("*" in line for line in texts) else []
+    for line, text in texts.items():
         try:
             made: dict[tuple[object, ...], Floats] = {}
             for node in _nodes(tree, line, lines, start):
@@ -126,7 +126,7 @@ def read_locks(
                 if parts:
                     found[node] = _both(found.get(node), made[key])
             if not made:
-                raise ValueError("no decision is there that has these actions")
+                raise ValueError("the tree has no decision with these actions there")
         except ValueError as error:
             raise ValueError(f"game.locks: {shown(line)} = {shown(text)}: {error}") from None
     return Locks(found, hands.by_hand) if found else None
@@ -221,15 +221,17 @@ def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], st
         short = known & (total < 1 - _NEAR) & ((total > 0) | (len(missing) == 0))
         if np.any(short):
             least = total[short].min()
-            raise ValueError(f"the shares of a hand sum to {least:g}: leave out one action alone, which gets the rest")
+            raise ValueError(
+                f"the shares of a hand sum to {least:g}: leave out exactly one action, which gets the rest"
+            )
         table[missing] = np.where(total > 0, 0, _FREE)
     return np.where(known, table, _FREE)
 
 
-def _both(one: Floats | None, other: Floats) -> Floats:
+def _both(first: Floats | None, second: Floats) -> Floats:
     """Return the union of two locks of one decision; `ValueError` if they lock the same hand."""
-    if one is None:
-        return other
-    if np.any((one >= 0) & (other >= 0)):
+    if first is None:
+        return second
+    if np.any((first >= 0) & (second >= 0)):
         raise ValueError("hands of this decision are locked twice")
-    return np.where(other >= 0, other, one)
+    return np.where(second >= 0, second, first)

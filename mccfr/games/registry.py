@@ -17,7 +17,7 @@ from mccfr.common.user_code import UserCodeError, user_error
 from mccfr.config import plugins
 from mccfr.config.game_tables import GAMES, GameConfig
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.config.toml_files import config_from, options_named
+from mccfr.config.toml_files import config_from, options_struct
 from mccfr.config.value_limits import did_you_mean
 from mccfr.games.game import Game, game_problem
 
@@ -65,7 +65,7 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
     """
     name = str(config.__struct_config__.tag)
     if name not in _CATALOGUE:
-        return _made_outside(config, name, base)
+        return _game_of_user(config, name, base)
     entry = _CATALOGUE[name]
     make = entry.make
     if isinstance(make, str):
@@ -75,7 +75,7 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
     return make(config, **{name: given[name] for name in entry.takes})
 
 
-def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
+def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
     """Build the game of a user's function, which must be annotated as returning a `Game`.
 
     Raises `UserCodeError` if the function fails or the game is invalid.
@@ -83,7 +83,7 @@ def _made_outside(config: GameConfig, name: str, base: Path) -> Game:
     function, said = plugins.find(plugins.GAMES, name), f"game.name = {name!r}"
     declared = get_type_hints(function).get("return")
     if not (isinstance(declared, type) and issubclass(declared, Game)):
-        raise ValueError(f"{said} does not say that it makes a game: write -> mccfr.Game after it")
+        raise ValueError(f"{said} does not say that it returns a game: annotate it with -> mccfr.Game")
     keys = {key: getattr(config, key) for key in config.__struct_fields__}
     try:
         game = function(**(keys | game_files(config, base)))
@@ -116,7 +116,7 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
 def _described(name: str) -> dict[str, Any]:
     example = _CATALOGUE[name].example if name in _CATALOGUE else None
     try:
-        options = GAMES[name] if name in _CATALOGUE else options_named("game", name)
+        options = GAMES[name] if name in _CATALOGUE else options_struct("game", name)
         description, fields = (options.__doc__ or "").split("\n")[0], msgspec.structs.fields(options)
     except ValueError as error:  # a broken package: list the other games nevertheless
         description, fields = str(error), ()

@@ -38,7 +38,7 @@ def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.
         raise ValueError(f"ranges of shape {weights.shape}: {(2, COMBO_COUNT)} finite weights of at least 0 are needed")
     cards = endgame_cards(board, weights, tree.streets - street)
     if not (cards.reach > 0).any(axis=1).all():
-        raise ValueError("a range holds no hand that the board leaves")
+        raise ValueError("a range has no hand that is possible on the board")
     return Game(
         "holdem-subgame",
         subtree(tree, node),

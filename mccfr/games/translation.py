@@ -115,7 +115,7 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
     if not game.cards.dealt:
-        raise ValueError(f"{game.name} deals no cards beside its tree: this is for the poker family")
+        raise ValueError(f"{game.name} deals no cards outside of its tree: this is for the poker family")
     return IdentityTranslation(game.tree)
 
 

@@ -24,7 +24,7 @@ def play_acpc(
     """Play a match until the server ends the stream.
 
     patience  seconds to connect, at first and after a lost connection
-    silence   seconds without a message after which the match is given up
+    silence   seconds without a message after which the match ends
     say       called with messages about connections
 
     The stream may end only between two hands; otherwise the bot reconnects.
@@ -53,7 +53,7 @@ def play_acpc(
                     lines.write(answer, silence)
             cut = None if session.between_hands else "the server closed the connection"
         except TimeoutError:
-            raise _lost(session, f"{where} has sent nothing for {silence:g} s: the match is given up") from None
+            raise _lost(session, f"{where} has sent nothing for {silence:g} s: the match ends") from None
         except TableError as error:
             raise TableError(f"{where}: {error}") from None
         except OSError as error:

@@ -116,11 +116,11 @@ class MatchLog:
     written.
     """
 
-    def __init__(self, path: Path, what: Mapping[str, Any], replay: Replay) -> None:
+    def __init__(self, path: Path, description: Mapping[str, Any], replay: Replay) -> None:
         """Open a log or create one.
 
-        what    describes the match
-        replay  validates its lines
+        description  describes the match
+        replay       validates its lines
 
         Raises `FileExistsError` if the file is no log. Raises `ValueError` if another process writes it or it is of
         another match. Raises `TableError` with the line number if it is damaged.
@@ -134,14 +134,14 @@ class MatchLog:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.close()
-            raise ValueError(f"{path} is written by another process: give another file to --log") from None
+            raise ValueError(f"{path} is being written by another process: give another file to --log") from None
         try:
-            self._begin(_HEAD + json.dumps(what, sort_keys=True), what)
+            self._begin(_HEAD + json.dumps(description, sort_keys=True), description)
         except BaseException:
             self.close()
             raise
 
-    def _begin(self, head: str, what: Mapping[str, Any]) -> None:
+    def _begin(self, head: str, description: Mapping[str, Any]) -> None:
         """Read and validate the file, or write the first line."""
         with reading(self.path):
             *lines, torn = self.path.read_bytes().split(b"\n")
@@ -150,7 +150,7 @@ class MatchLog:
             lines, torn = [head.encode()], b""
         first = lines[0] if lines else torn
         if first != head.encode():
-            difference = _difference(first.decode(errors="replace"), what)
+            difference = _difference(first.decode(errors="replace"), description)
             raise ValueError(f"{self.path} {difference}: give another file to --log, or remove it")
         for number, line in enumerate(lines[1:], 2):
             try:
@@ -203,7 +203,7 @@ class MatchLog:
                 self.path.unlink(missing_ok=True)
 
 
-def _difference(line: str, what: Mapping[str, Any]) -> str:
+def _difference(line: str, description: Mapping[str, Any]) -> str:
     """Return how the first line of a log differs from the requested match, as text."""
     try:
         found = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
@@ -211,5 +211,7 @@ def _difference(line: str, what: Mapping[str, Any]) -> str:
         found = None
     if not isinstance(found, dict):
         return "is no log of a match that was begun here"
-    key = next((key for key in {**found, **what} if found.get(key) != json.loads(json.dumps(what.get(key)))), "")
-    return f"is of another match: {key} is {found.get(key)!r} there and {what.get(key)!r} here"
+    key = next(
+        (key for key in {**found, **description} if found.get(key) != json.loads(json.dumps(description.get(key)))), ""
+    )
+    return f"is of another match: {key} is {found.get(key)!r} there and {description.get(key)!r} here"

@@ -96,7 +96,7 @@ class AcpcSession:
             raise TableError(f"hand {state.hand} comes after hand {last.hand}")
         if same and last is not None and not fresh and own != (last.position, last.holes[last.position]):
             raise TableError(f"hand {state.hand} is dealt again, with other cards or in another seat")
-        if not same or (fresh and not goes_on(self._player, game)):
+        if not same or (fresh and not continues_line(self._player, game)):
             self._player.deal(*own, state.hand)
             self._over = False
         catch_up(self._player, game, state.board, f"hand {state.hand}")
@@ -108,7 +108,7 @@ class AcpcSession:
             self._finished(FinishedHand(state.position, state.hand, state.betting, state.holes, state.board, won))
 
 
-def goes_on(player: Player, game: BettingResult) -> bool:
+def continues_line(player: Player, game: BettingResult) -> bool:
     """Return whether a betting line continues the one that a player has seen."""
     seen = actions_of(player.line)
     return list(game.actions[: len(seen)]) == seen
@@ -122,7 +122,7 @@ def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: s
 
     Raises `TableError` if betting or board do not continue what the player has seen.
     """
-    if not goes_on(player, game):
+    if not continues_line(player, game):
         raise TableError(
             f"{where}: the table is at {quoted(game.text)} and this player at {player.line!r}: it has changed "
             "an action, or plays with other stacks or blinds"

@@ -58,13 +58,13 @@ class Heuristic(ABC):
         del seed, number
 
     @abstractmethod
-    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+    def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
         """Return [H]: for each hand of `hero`, the sum over opposing hands of weight times value.
 
-        The weights are `other` [H]. If the heuristic draws samples, this is its expectation.
+        The weights are `opponent_weights` [H]. If the heuristic draws samples, this is its expectation.
         """
 
-    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: IndexedCards) -> Weights:
+    def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
         """Return [H]: for each hand of `hero`, the mean of `values` over the next street's boards.
 
         For each pair of hands the mean is over the boards that share no card with either hand.
@@ -73,13 +73,13 @@ class Heuristic(ABC):
         total, opponent_reach = np.zeros(dealing.hand_count), np.zeros(dealing.hand_count)
         for board in boards:
             live = dealing.live(spot.street + 1, board)
-            left = np.where(live, other, 0)
+            left = np.where(live, opponent_weights, 0)
             after = spot._replace(street=spot.street + 1, board=board)
             total += np.where(live, self.values(after, hero, left), 0)
             opponent_reach += np.where(live, dealing.disjoint_weight(left), 0)
         possible = opponent_reach > 0
         return total * np.divide(
-            dealing.disjoint_weight(other), opponent_reach, out=np.zeros_like(opponent_reach), where=possible
+            dealing.disjoint_weight(opponent_weights), opponent_reach, out=np.zeros_like(opponent_reach), where=possible
         )
 
 
@@ -122,14 +122,14 @@ class _Hand:
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
         """Replay the hand and return all terms."""
         spot = HandState((), -1, None, betting.start()[0])
-        spot = self._dealt_hands(spot)
+        spot = self._deal_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
             while spot.street < state.street:
-                spot = self._dealt_board(spot)
+                spot = self._deal_board(spot)
             spot = self._acted(betting, spot, action)
         if played.showdown:
             while spot.street < self.dealing.streets - 1:
-                spot = self._dealt_board(spot)
+                spot = self._deal_board(spot)
             results = self._showdown(spot.board)
             self.terms["chips"] += played.fixed + played.showdown * results
         else:
@@ -144,9 +144,7 @@ class _Hand:
         """Return the mean over pairs of hands of `values`, which come from `Heuristic.values`."""
         opponent_reach = float(weights[hero] @ self.dealing.disjoint_weight(weights[1 - hero]))
         if opponent_reach <= 0:
-            raise RuntimeError(
-                "a known player took an action that its strategy takes with no hand: it plays another strategy"
-            )
+            raise RuntimeError("a known player took an action that its strategy never takes: it plays another strategy")
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
@@ -158,7 +156,7 @@ class _Hand:
         weights[hand] = 1.0
         return weights
 
-    def _dealt_hands(self, spot: HandState) -> HandState:
+    def _deal_hands(self, spot: HandState) -> HandState:
         """Deal the hole cards: set both weight vectors and correct for the real hands of unknown players."""
         prior = list(self.dealing.reach)
         self.weights = [
@@ -177,7 +175,7 @@ class _Hand:
         self._correct("deal", expected, realised)
         return spot
 
-    def _dealt_board(self, spot: HandState) -> HandState:
+    def _deal_board(self, spot: HandState) -> HandState:
         """Deal the next street's board and correct for it."""
         street = spot.street + 1
         board, hero = self.deal.boards[street], self._hero()
@@ -195,13 +193,13 @@ class _Hand:
         """Apply an action, correct for it if the player is known, and update the other player's range."""
         player, known = spot.state.player, self.ranges[spot.state.player]
         if isinstance(known, ObservedRange):
-            self._known_acted(betting, spot, action)
+            self._correct_known_action(betting, spot, action)
         other = self.ranges[1 - player]
         if other is not None:
             other.see(spot.state, action)
         return self._after(betting, spot, action)
 
-    def _known_acted(self, betting: Betting, spot: HandState, action: str) -> None:
+    def _correct_known_action(self, betting: Betting, spot: HandState, action: str) -> None:
         player = spot.state.player
         known = self.ranges[player]
         assert isinstance(known, ObservedRange)
@@ -218,7 +216,7 @@ class _Hand:
                 pair = (weights, others) if player == 0 else (others, weights)
                 realised = self._mean(player, values, pair)
         if realised is None:
-            raise RuntimeError(f"a known player has played {action!r}, which its strategy plays with no hand")
+            raise RuntimeError(f"a known player has played {action!r}, which its strategy never plays")
         self._correct(f"action {player}", expected, realised)
         self.weights[player] = after
         known.chose(action)

@@ -135,10 +135,10 @@ def _betting(game: HoldemGame) -> Translation:
 class _HandRecorder:
     """Finished hands of a bot, and their log if requested."""
 
-    def __init__(self, player: ServerPlayer, log: Path | None, other: str) -> None:
-        self._names, self._game, self._path = (player.name, other), player.game, log
+    def __init__(self, player: ServerPlayer, log: Path | None, opponent: str) -> None:
+        self._names, self._game, self._path = (player.name, opponent), player.game, log
         self.hands, self.won = list[LoggedHand](), list[float]()
-        what = {"bot": player.name, "against": other, "stack": player.game.stack, "blinds": list(player.game.blinds)}
+        what = {"bot": player.name, "against": opponent, "stack": player.game.stack, "blinds": list(player.game.blinds)}
         self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
         self._log = None
         if log is not None and log.name.endswith((PHHS, STARS)):
@@ -168,7 +168,7 @@ class _HandRecorder:
         self._log.add(hand)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def writing_hands(self) -> Iterator[None]:
         """Write the hands however the block ends; raises `StoppedError` at a signal."""
         with closed_after(self.close):
             try:
@@ -191,10 +191,10 @@ class _HandRecorder:
         return _record(self._names, score_of(self.won, half), self._game)
 
 
-def _record(names: tuple[str, str], found: Score, game: HoldemGame) -> dict[str, Any]:
+def _record(names: tuple[str, str], score: Score, game: HoldemGame) -> dict[str, Any]:
     """Return the result of the first of two players for `--json`."""
-    told = {"a": names[0], "b": names[1], "hands": found.hands, "pairs": found.pairs, "chips": found.chips[0]}
-    return told | figure_fields(found.mean, found.ci95, game.blinds[1])
+    told = {"a": names[0], "b": names[1], "hands": score.hands, "pairs": score.pairs, "chips": score.chips[0]}
+    return told | figure_fields(score.mean, score.ci95, game.blinds[1])
 
 
 def record_text(record: dict[str, Any]) -> str:
@@ -219,7 +219,7 @@ def run_acpc_bot(
     Raises as `play_acpc`, and `StoppedError` at a signal.
     """
     recorder = _HandRecorder(player, log, "opponent")
-    with recorder.kept():
+    with recorder.writing_hands():
         session = AcpcSession(player.player, player.rules, recorder.add)
         play_acpc(session, host, port, patience=patience, silence=silence, say=say)
     return recorder.record()
@@ -245,7 +245,7 @@ def run_slumbot(
     check_game(player.game, player.name)
     session = SlumbotSession(player.player, player.rules, http_post(url, silence))
     recorder = _HandRecorder(player, log, "slumbot")
-    with recorder.kept():
+    with recorder.writing_hands():
         if login is not None:
             session.login(*login)
         for number in range(hands):
@@ -273,7 +273,7 @@ def run_gtowizard(
     post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
     server, players = WizardServer(post, FirstMessages(say)), player.players(AT_ONCE)
     recorder, scores, unseen = _HandRecorder(player, log, "gtowizard"), list[float | None](), 0
-    with recorder.kept():
+    with recorder.writing_hands():
         if before := finish_open(players[0], player.rules, server):
             say(f"{before:,} hands that were in progress are played to their end, and not counted")
         for one in play_wizard_hands(players, player.rules, server, hands):
@@ -322,7 +322,7 @@ def run_person(
             raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
         check_output(log, is_hands)
     if isinstance(spec, ResolvingSpec) and config is not None:
-        tell(f"From the {spec.settings.street} on the policy solves its hands again: it may think for some seconds.")
+        tell(f"From the {spec.settings.street} on the policy re-solves its hands: an action may take some seconds.")
     found = list(play_person(spec, spec.game, hands, seed, ask, tell))
     if not found:
         tell("\nNo hand was played to its end.")
@@ -340,11 +340,11 @@ def run_person(
 
 @contextmanager
 def _seats(
-    plan: MatchPlan, guests: Sequence[ServerPlayer], host: str, ports: Sequence[int], wait: float, say: Say
+    plan: MatchPlan, local_players: Sequence[ServerPlayer], host: str, ports: Sequence[int], wait: float, say: Say
 ) -> Iterator[list[DealerSeat]]:
     """Yield the seats of a match: guests first, then the players that connect."""
-    found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in guests]
-    names = plan.names[len(guests) :]
+    found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in local_players]
+    names = plan.names[len(local_players) :]
     doors, remote = list[DealerPort](), list[RemoteSeat]()
     try:
         for port in ports[: len(names)]:
@@ -366,7 +366,7 @@ def _seats(
 
 def run_dealer(
     plan: MatchPlan,
-    guests: Sequence[ServerPlayer] = (),
+    local_players: Sequence[ServerPlayer] = (),
     *,
     host: str = "127.0.0.1",
     ports: Sequence[int] = (0,),
@@ -379,11 +379,11 @@ def run_dealer(
 ) -> tuple[Score, dict[str, Any]]:
     """Deal a match, or the rest of one, and return its score and record.
 
-    guests  players of this process. The others connect to `ports`: one port for all, seated in order of arrival, or one
-            port for each
-    wait    seconds for the players to connect
-    log     log of the match, which is continued if it exists
-    phhs    file for the hands, written at the end
+    local_players  players of this process. The others connect to `ports`: one port for all, seated in order of arrival,
+                   or one port for each
+    wait           seconds for the players to connect
+    log            log of the match, which is continued if it exists
+    phhs           file for the hands, written at the end
 
     Raises `TableError` if a player is too slow or breaks the protocol, or a port is taken. Raises `StoppedError` at a
     signal.
@@ -396,7 +396,7 @@ def run_dealer(
         if len(hands) < plan.hands:
             if hands:
                 say(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
-            with signals_noted(spared=0), _seats(plan, guests, host, ports, wait, say) as seats:
+            with signals_noted(spared=0), _seats(plan, local_players, host, ports, wait, say) as seats:
                 dealer = MatchDealer(plan, seats, clock, warn)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)

@@ -306,9 +306,9 @@ def _of_first(plan: MatchPlan, hand: LoggedHand) -> float:
     return hand.chips[plan.seating(hand.number)[1]]
 
 
-def score_text(plan: MatchPlan, found: Score) -> str:
+def score_text(plan: MatchPlan, score: Score) -> str:
     """Return the last line of a log."""
-    return f"SCORE:{'|'.join(map(amount_text, found.chips))}:{'|'.join(plan.names)}"
+    return f"SCORE:{'|'.join(map(amount_text, score.chips))}:{'|'.join(plan.names)}"
 
 
 def _visible_hands(holes: Sequence[str], position: int | None) -> tuple[str, str]:

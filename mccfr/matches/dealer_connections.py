@@ -100,12 +100,12 @@ class DealerPort:
         self._accept()
         return list(self._visitors)
 
-    def hang_up(self, visitor: PendingClient, why: str) -> None:
+    def hang_up(self, visitor: PendingClient, reason: str) -> None:
         """Close a client's connection and report why."""
         if visitor in self._visitors:
             self._remove(visitor)
             visitor.lines.close()
-            self._say(f"the client at {visitor.address}:{visitor.port} {why}: its connection is closed")
+            self._say(f"the client at {visitor.address}:{visitor.port} {reason}: its connection is closed")
 
     def close(self) -> None:
         """Close all clients' connections and the listening socket."""

@@ -18,9 +18,9 @@ class RemoteSeat:
     and port cannot be distinguished, which ends the match.
     """
 
-    def __init__(self, door: DealerPort, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
+    def __init__(self, port: DealerPort, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
         """Join the list `seats` of the port; `say` is called when the player connects or leaves."""
-        self.door, self.name, self._seats, self._say = door, name, seats, FirstMessages(say)
+        self.door, self.name, self._seats, self._say = port, name, seats, FirstMessages(say)
         self._lines: Lines | None = None
         self._address = ""
         seats.append(self)

@@ -65,34 +65,36 @@ class EquityHeuristic(Heuristic):
         self._opponent_reach: tuple[Weights, Weights] | None = None
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
-    def values(self, spot: HandState, hero: int, other: Weights) -> Weights:
+    def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
         """Return [H] values; equity may be an estimate from drawn boards."""
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
         # The same range array is passed for all actions of a decision.
-        if self._opponent_reach is None or self._opponent_reach[0] is not other:
-            self._opponent_reach = other, self._dealing.disjoint_weight(other)
+        if self._opponent_reach is None or self._opponent_reach[0] is not opponent_weights:
+            self._opponent_reach = opponent_weights, self._dealing.disjoint_weight(opponent_weights)
         found = fixed * self._opponent_reach[1]
-        return found + showdown * self._equity(spot.street, spot.board, hero, other) if showdown else found
+        return found + showdown * self._equity(spot.street, spot.board, hero, opponent_weights) if showdown else found
 
-    def foreseen(self, spot: HandState, hero: int, other: Weights, dealing: IndexedCards) -> Weights:
+    def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
         """Return `values` before the board, because the mean of equity does not change."""
-        return self.values(spot, hero, other)
+        return self.values(spot, hero, opponent_weights)
 
-    def _equity(self, street: int, board: Board, hero: int, other: Weights) -> Weights:
-        """Return [H] for hands of `hero`: player 0's showdown results, summed over hands weighted by `other`."""
+    def _equity(self, street: int, board: Board, hero: int, opponent_weights: Weights) -> Weights:
+        """Return [H] for hands of `hero`: player 0's showdown results, weighted by `opponent_weights`."""
         key = street, board, hero
-        if self._last is None or self._last[0] != key or self._last[1] is not other:
-            held = np.flatnonzero(other)
+        if self._last is None or self._last[0] != key or self._last[1] is not opponent_weights:
+            held = np.flatnonzero(opponent_weights)
             cards = self._dealing.hand_cards[held[0]].tolist() if len(held) == 1 else []
             taken = tuple(card for card in cards if card >= 0)
-            won = win_minus_lose(self._dealing, self._run_outs(street, board, taken), other)
-            self._last = key, other, won if hero == 0 else -won
+            won = win_minus_lose(self._dealing, self._run_outs(street, board, taken), opponent_weights)
+            self._last = key, opponent_weights, won if hero == 0 else -won
         return self._last[2]
 
-    def _run_outs(self, street: int, board: Board, taken: tuple[int, ...]) -> RunOuts:
-        if (street, board, taken) not in self._kept:
-            self._kept[street, board, taken] = run_outs(self._dealing, street, board, taken, self._most, self._rng)
-        return self._kept[street, board, taken]
+    def _run_outs(self, street: int, board: Board, excluded: tuple[int, ...]) -> RunOuts:
+        if (street, board, excluded) not in self._kept:
+            self._kept[street, board, excluded] = run_outs(
+                self._dealing, street, board, excluded, self._most, self._rng
+            )
+        return self._kept[street, board, excluded]
 
     def _line_values(self, actions: tuple[str, ...]) -> tuple[float, float]:
         """Return (F, S) of a real line in real chips: the mean over the abstract nodes it translates to."""

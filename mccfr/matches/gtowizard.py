@@ -86,7 +86,9 @@ class WizardServer:
             if tried:
                 found = next((one for one in self._open() if _number(one) == hand.number), None)
                 if found is None:
-                    raise UnknownResultError(f"hand {hand.number} of the server has ended while the line was cut")
+                    raise UnknownResultError(
+                        f"hand {hand.number} of the server has ended while the connection was lost"
+                    )
                 if read_wizard_hand(found).moves > hand.moves:
                     return found
             return self._post(f"hands/{hand.number}/act", body)

@@ -49,49 +49,53 @@ class ServerHand:
         self._player, self._rules, self._number = player, rules, number
         self._dealt: tuple[int, str] | None = None
 
-    def answer(self, seen: ServerHandState) -> str | FinishedHand:
+    def answer(self, server_state: ServerHandState) -> str | FinishedHand:
         """Return the player's action, or the finished hand; `TableError` for an invalid state."""
-        where, own = f"hand {self._number}", (seen.position, seen.hand)
+        where, own = f"hand {self._number}", (server_state.position, server_state.hand)
         if self._dealt is None:
-            read_cards(f"{seen.hand}|")
+            read_cards(f"{server_state.hand}|")
             self._player.deal(*own, self._number)
         elif own != self._dealt:
             raise TableError(f"{where} is dealt again, with other cards or in another seat")
         self._dealt = own
-        game, cards = read_betting(self._rules, seen.betting, where), seen.board
+        game, cards = read_betting(self._rules, server_state.betting, where), server_state.board
         board = tuple("".join(cards[first:stop]) for first, stop in ((0, 3), (3, 4), (4, 5)) if len(cards) > first)
         street = game.text.rstrip("/").count("/") if isinstance(game.state, int) else game.state.street
         if len(board) < street or (len(board) > street and not isinstance(game.state, int)):
             raise TableError(f"{where}: the board {''.join(cards)!r} is not that of {game.text!r}")
-        holes = (seen.hand, seen.other) if seen.position == 0 else (seen.other, seen.hand)
+        holes = (
+            (server_state.hand, server_state.other)
+            if server_state.position == 0
+            else (server_state.other, server_state.hand)
+        )
         read_cards("/".join(["|".join(holes), *board]))
         catch_up(self._player, game, board, where)
-        if seen.won is not None:
-            won = self._checked_chips(seen, holes, board, game)
-            return FinishedHand(seen.position, self._number, game.text, holes, board, won)
-        if isinstance(game.state, int) or game.state.player != seen.position:
+        if server_state.won is not None:
+            won = self._checked_chips(server_state, holes, board, game)
+            return FinishedHand(server_state.position, self._number, game.text, holes, board, won)
+        if isinstance(game.state, int) or game.state.player != server_state.position:
             raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where no player is to act")
         return _server_action(game.state, self._player.choose())
 
-    def folded(self, seen: ServerHandState) -> FinishedHand:
+    def folded(self, server_state: ServerHandState) -> FinishedHand:
         """Return the last hand as ended by the player's fold, for a fold whose response was lost."""
-        betting = seen.betting + "f"
+        betting = server_state.betting + "f"
         won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
         assert won is not None
-        found = self.answer(seen._replace(betting=betting, won=won * (1 - 2 * seen.position)))
+        found = self.answer(server_state._replace(betting=betting, won=won * (1 - 2 * server_state.position)))
         assert isinstance(found, FinishedHand)
         return found
 
     def _checked_chips(
-        self, seen: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
+        self, server_state: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
     ) -> float:
         """Return position 0's chips from the server, validated against cards and betting."""
-        won, where = seen.won, f"hand {self._number}"
+        won, where = server_state.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
         if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
             raise TableError(f"{where}: winnings are {quoted(repr(won))}, no number of chips that can be won")
-        sign, level = 1 - 2 * seen.position, game.states[-1].to_call
+        sign, level = 1 - 2 * server_state.position, game.states[-1].to_call
         whole = len("".join(board)) == 10 or game.actions[-1] == "f"
         chips = won_chips(game, holes, board) if whole else None
         fits = (-level, 0, level) if chips is None else (chips * sign,)
@@ -134,15 +138,15 @@ def _server_action(state: BettingState, action: str) -> str:
     return action if action == "f" else f"b{amount_text(float(action[1:]) - state.put_in_before)}"
 
 
-def check_game(game: HoldemGame, who: str) -> None:
+def check_game(game: HoldemGame, player_name: str) -> None:
     """Raise `ValueError` if a policy's stacks or blinds differ from the servers'."""
     if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
-        raise ValueError(f"the server plays with {game_text(GAME)}, and {who} is for {game_text(game)}")
+        raise ValueError(f"the server plays with {game_text(GAME)}, and {player_name} is for {game_text(game)}")
 
 
-def card_list(given: Any, counts: Sequence[int], where: str) -> list[str]:
+def card_list(cards: Any, counts: Sequence[int], where: str) -> list[str]:
     """Return a server's list of cards; `TableError` with the prefix `where` for another number or form."""
-    fine = isinstance(given, list) and len(given) in counts
-    if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in given):
-        raise TableError(f"{where} is {quoted(repr(given))}, and not {' or '.join(map(str, counts))} cards")
-    return list(given)
+    fine = isinstance(cards, list) and len(cards) in counts
+    if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in cards):
+        raise TableError(f"{where} is {quoted(repr(cards))}, and not {' or '.join(map(str, counts))} cards")
+    return list(cards)

@@ -47,7 +47,7 @@ def play_match(
 
 
 def play_opened(
-    found: Sequence[OpenedPlayer],
+    players: Sequence[OpenedPlayer],
     hands: int = 2_000,
     seed: int = 0,
     *,
@@ -57,8 +57,8 @@ def play_opened(
 ) -> dict[str, Any]:
     """Play a match of opened players; as `play_match`."""
     with naming_phases(reporter or Silent()) as phases:
-        contenders = [opened.contender for opened in found]
-        table = next((opened.table for opened in found if opened.table is not None), None)
+        contenders = [opened.contender for opened in players]
+        table = next((opened.table for opened in players if opened.table is not None), None)
         config = None
         if log is not None:
             config = _log_game(log, table)

@@ -8,7 +8,7 @@ from typing import Any
 from mccfr.config.game_tables import HoldemGame
 from mccfr.config.toml_files import config_from, to_document
 from mccfr.matches.match import Contender
-from mccfr.matches.programs import ProgramSpec, known_programs, program_named
+from mccfr.matches.programs import ProgramSpec, find_program, known_programs
 from mccfr.play.player import PlayerSpec
 from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving import ResolvingSpec, Settings
@@ -53,15 +53,15 @@ class OpenedPlayer:
 
 
 def open_player(
-    name: str, manner: PlayManner = AS_WRITTEN, beside: Sequence[Path] = (Path(),), *, programs: bool = True
+    name: str, manner: PlayManner = AS_WRITTEN, search_directories: Sequence[Path] = (Path(),), *, programs: bool = True
 ) -> OpenedPlayer:
     """Open the player of a name: a policy, run or program.
 
     The name of a policy or run may include its re-solving: "hunl-quick-policy --resolve river".
 
-    manner    of a policy or run
-    beside    directories searched first for a program's module
-    programs  accept programs, which have no game
+    manner              of a policy or run
+    search_directories  directories searched first for a program's module
+    programs            accept programs, which have no game
 
     Raises `ValueError` for an unknown name, or a manner for a program; also as `Policy.open` and `open_run`.
     """
@@ -78,7 +78,7 @@ def open_player(
         table = to_document(open_run(path).config)["game"]
         source = Profile(found.game, found.strategy)
         return OpenedPlayer(Contender(name, manner.spec(source), Profile(found.game, found.strategy)), table)
-    program = program_named(plain, beside)
+    program = find_program(plain, search_directories)
     if not programs:
         what = "neither a policy nor a run" if program is None else "a program, which names no game"
         raise ValueError(f"{plain} is {what}: give the directory of a policy or a run")
@@ -97,9 +97,9 @@ def table_names(names: Sequence[str]) -> tuple[str, str]:
     return distinct_names(one, other)
 
 
-def distinct_names(one: str, other: str) -> tuple[str, str]:
+def distinct_names(first: str, second: str) -> tuple[str, str]:
     """Return two names, with numbers if they are equal."""
-    return (one, other) if one != other else (f"{one}-1", f"{other}-2")
+    return (first, second) if first != second else (f"{first}-1", f"{second}-2")
 
 
 def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:

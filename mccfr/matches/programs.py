@@ -113,17 +113,17 @@ class ProgramSpec(PlayerSpec):
         return sha256(inspect.getsource(self.program).encode()).hexdigest()
 
 
-def program_named(name: str, beside: Sequence[Path] = ()) -> type[Program] | None:
+def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Program] | None:
     """Return a program by its name in `PROGRAMS`, `module:Class` or entry point; None if unknown.
 
-    beside  directories searched first for a module
+    search_directories  directories searched first for a module
 
     Raises `ValueError` if a module or class cannot be loaded, or is no `Program`.
     """
     if name in PROGRAMS:
         return PROGRAMS[name]
     if plugins.is_reference(name):
-        found = plugins.load(plugins.PROGRAMS, name, "program", beside)
+        found = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
     else:
         found = plugins.find(plugins.PROGRAMS, name)
     if found is None:

@@ -204,7 +204,7 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
 
     ask, tell  as in `Person`
 
-    Raises `ValueError` for a game that deals no cards beside its tree.
+    Raises `ValueError` for a game that deals no cards outside of its tree.
     """
     betting, dealing = real_betting(game), game.cards.at_table()
     person, other = Person(betting, game, ask, tell), spec.player(betting, seed=seed)

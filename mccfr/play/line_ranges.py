@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.card_index import Board
-from mccfr.games.line_lookup import NOWHERE, LineReading, taken_for
+from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
 from mccfr.games.line_text import said_line
 from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import State
@@ -54,7 +54,7 @@ class RangesOfLine:
     """Follows betting lines of a strategy."""
 
     def __init__(self, source: Behaviour) -> None:
-        """Take the strategy; `ValueError` for a game that deals no cards beside its tree."""
+        """Take the strategy; `ValueError` for a game that deals no cards outside of its tree."""
         self._source, self._game = source, source.game
         self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
 
@@ -86,15 +86,15 @@ class RangesOfLine:
             here = after
         return FollowedLine(done, here, boards, places, acted)
 
-    def reach(self, found: FollowedLine) -> Weights:
+    def reach(self, followed: FollowedLine) -> Weights:
         """Return [2, H] each player's reach by hand, relative to the largest weight before the game.
 
         It is 0 for hands that share a card with the board.
         """
-        assert found.boards is not None
-        total: Weights = np.sum([place.weight for place in found.places.values()], axis=0)
+        assert followed.boards is not None
+        total: Weights = np.sum([place.weight for place in followed.places.values()], axis=0)
         top = np.maximum(self.dealing.reach.max(axis=1, keepdims=True), 1e-300)
-        return np.asarray(total / top * self.dealing.live(found.state.street, found.boards[-1]))
+        return np.asarray(total / top * self.dealing.live(followed.state.street, followed.boards[-1]))
 
     def lacking(self, street: int, text: str) -> int:
         """Return the number of cards missing from a board of an earlier street; 0 if it is not such a board."""
@@ -123,7 +123,7 @@ class RangesOfLine:
             for outcome in self.betting.outcomes(reading, state, action):
                 weight = place.weight * outcome.probability
                 if rows is not None:
-                    weight[state.player] *= rows[:, taken_for(self._game.tree, node, action, outcome)]
+                    weight[state.player] *= rows[:, mapped_action(self._game.tree, node, action, outcome)]
                 key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
                 if key in found:
                     probability, weight = probability + found[key].probability, weight + found[key].weight

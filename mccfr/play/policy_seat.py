@@ -70,7 +70,7 @@ class Seat(Player):
                    reached do not fold
         threshold  actions with a lower probability are never played
 
-        Raises `ValueError` for a policy whose game deals no cards beside its tree, and a threshold outside 0 to 1.
+        Raises `ValueError` for a policy whose game deals no cards outside of its tree, and a threshold outside 0 to 1.
         """
         check_threshold(threshold)
         self.policy, self.purify, self.threshold = policy, purify, threshold

@@ -34,10 +34,10 @@ class RunOuts(NamedTuple):
 
 
 def run_outs(
-    cards: IndexedCards, street: int, board: Board, taken: Sequence[int], most: int, rng: np.random.Generator
+    cards: IndexedCards, street: int, board: Board, excluded: Sequence[int], sample_size: int, rng: np.random.Generator
 ) -> RunOuts:
     """Return strengths on full boards after a board; arguments as in `IndexedCards.full_boards`."""
-    full, factor = cards.full_boards(street, board, taken, most, rng)
+    full, factor = cards.full_boards(street, board, excluded, sample_size, rng)
     return RunOuts.of(np.stack([cards.strengths(each) for each in full]), factor)
 
 
@@ -46,23 +46,23 @@ def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
     return run_outs(cards, street, board, (), _ALL, np.random.default_rng(0))
 
 
-def win_minus_lose(cards: IndexedCards, found: RunOuts, weight: Floats) -> Floats:
+def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Floats:
     """Return [H] the weight [H] that each hand beats minus loses to at showdown, mean over run-outs.
 
     Each pair of hands counts with its probability of being possible on a drawn board.
     """
     out, sums = np.zeros(cards.hand_count), np.zeros(cards.deck_size + 1)
-    won_at_showdowns(found.strength, found.order, cards.hand_places.astype(np.uint8), weight, sums, out)
-    return out * (found.factor / len(found.strength))
+    won_at_showdowns(run_outs.strength, run_outs.order, cards.card_indices_of_hands.astype(np.uint8), weight, sums, out)
+    return out * (run_outs.factor / len(run_outs.strength))
 
 
-def opponent_weight(cards: IndexedCards, other: Floats) -> Floats:
+def opponent_weight(cards: IndexedCards, weights: Floats) -> Floats:
     """Return [H] for each hand the weight of opposing hands that share no card with it.
 
-    other  [H] weights of the opposing hands; results below rounding errors become 0
+    weights  [H] weights of the opposing hands; results below rounding errors become 0
     """
-    found = cards.disjoint_weight(other)
-    return np.where(found > _LEAST_MET * other.sum(), found, 0.0)
+    found = cards.disjoint_weight(weights)
+    return np.where(found > _LEAST_MET * weights.sum(), found, 0.0)
 
 
 def per_weight(values: Floats, weight: Floats) -> Floats:
@@ -76,9 +76,9 @@ def equity(cards: IndexedCards, found: RunOuts, other: Floats, weight: Floats) -
 
 
 def showdown_results(
-    cards: IndexedCards, hands: tuple[int, int], street: int, board: Board, most: int, rng: np.random.Generator
+    cards: IndexedCards, hands: tuple[int, int], street: int, board: Board, sample_size: int, rng: np.random.Generator
 ) -> Floats:
-    """Return [K] results of two hands on all or `most` drawn full boards: 1 if player 0 wins, -1 or 0."""
+    """Return [K] results of two hands on all full boards or a sample: 1 if player 0 wins, -1 or 0."""
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]
-    full, _ = cards.full_boards(street, board, taken, most, rng)
+    full, _ = cards.full_boards(street, board, taken, sample_size, rng)
     return cards.showdowns(hands, full)

@@ -11,7 +11,7 @@ from mccfr.policy.query import answer_head, query
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.deep.network_strategy import Networks
 from mccfr.solvers.deep.sampled_cards import NO_CARD
-from mccfr.solvers.deep.sampled_cards_cfr import is_dealt
+from mccfr.solvers.deep.sampled_cards_cfr import samples_cards
 
 
 def query_networks(
@@ -27,14 +27,18 @@ def query_networks(
     If cards are dealt from the whole deck, a class of hole cards (`AKs`) gets the answer of its first hand.  Networks
     do not treat suits as equal.  Raises `ValueError` as `query`.
     """
-    if is_dealt(strategy.game):
+    if samples_cards(strategy.game):
         answer = _dealt(strategy, line, hand, board, seed)
     else:
         answer = query(Profile(strategy.game, strategy.strategy(seed)), line, hand, board)
     player = answer["player"]
     if seed is None:
         return {**answer, "networks": strategy.count(player)}
-    return {**answer, "networks": 1, "sampled_iteration": strategy.iteration(player, strategy.drawn(player, seed))}
+    return {
+        **answer,
+        "networks": 1,
+        "sampled_iteration": strategy.iteration(player, strategy.sampled_network(player, seed)),
+    }
 
 
 def _dealt(strategy: Networks, line: str, hand: str | None, board: str | None, seed: int | None) -> dict[str, Any]:

@@ -36,18 +36,18 @@ def provenance_of(path: Path, manifest: str, form: str) -> Mapping[str, Any] | N
     return provenance_in(content) if isinstance(content, dict) and content.get("format") == form else None
 
 
-def replaceable(found: FindProvenance, run_id: str | None, *, replace: bool) -> Callable[[Path], bool]:
+def replaceable(find_provenance: FindProvenance, run_id: str | None, *, replace: bool) -> Callable[[Path], bool]:
     """Return the check that `storage.atomic_outputs` calls before it replaces an export.
 
     The check returns False for a path that holds no export of this format.  It raises `FileExistsError` for an export
     of another run, unless `replace`.
 
-    found   returns the provenance of the export at a path
-    run_id  of the run that is exported; None: unknown
+    find_provenance  returns the provenance of the export at a path
+    run_id           of the run that is exported; None: unknown
     """
 
     def may(path: Path) -> bool:
-        there = found(path)
+        there = find_provenance(path)
         if there is None:
             return False
         if replace or (run_id is not None and there.get(RUN_ID) == run_id):

@@ -76,7 +76,7 @@ class MappedDeck(WholeDeck):
         if locations is not None:
             row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
         if row.max() >= self.tables.counts[street]:
-            raise DamagedError(f"{table.file}: row {index} holds a bucket that is none: run mccfr verify")
+            raise DamagedError(f"{table.file}: row {index} holds a bucket that does not exist: run mccfr verify")
         return row.astype(np.int32)
 
 
@@ -87,7 +87,7 @@ def load_tables(tables: Sequence[GuardedTable], counts: Sequence[int]) -> list[n
     """
     loaded = []
     for table, count in zip(tables, counts, strict=True):
-        rows, dtype = table.whole(), bucket_dtype(count)
+        rows, dtype = table.all_rows(), bucket_dtype(count)
         loaded.append(rows.astype(dtype))
         loaded[-1][rows == np.iinfo(rows.dtype).max] = unused(dtype)
     return loaded

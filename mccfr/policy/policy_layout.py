@@ -110,7 +110,7 @@ def game_fields(game: Game) -> dict[str, Any]:
         "offset_chips": game.offset_chips,
         "counts": game.counts(),
         "streets": tree.streets,
-        "board_cards": None if game.cards.drawn is None else list(game.cards.drawn),
+        "board_cards": None if game.cards.board_cards_by_street is None else list(game.cards.board_cards_by_street),
         "card_numbering": _card_numbering(game),
         "bucket_tables": _bucket_tables(game),
         "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],

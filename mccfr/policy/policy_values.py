@@ -121,7 +121,7 @@ def find_values(
         place = np.flatnonzero(roots == node)
         if len(place):
             return np.array(value[:, place[0]])
-    raise ValueError(f"node {node} begins no street: values are kept where streets begin")
+    raise ValueError(f"node {node} does not begin a street: values are stored where streets begin")
 
 
 def _root_file(street: int) -> str:

@@ -12,7 +12,7 @@ from mccfr.games.line_lookup import NOWHERE
 from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.translation import Translation
 from mccfr.policy.strategy_profile import Behaviour
-from mccfr.solvers.locked_tables import given_actions
+from mccfr.solvers.locked_tables import locked_actions_of
 from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips, to_chips
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.street_amounts import street_action, street_line
@@ -52,7 +52,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
         if hand or board:
             raise ValueError(f"game {game.name!r} has no cards: leave hand and board out")
         return {**answer, **_fill(actions, source, node, 0)}
-    locked = None if tree.locks is None else given_actions(game, node)
+    locked = None if tree.locks is None else locked_actions_of(game, node)
     if hand:
         bucket = cards.hand_bucket(street, player, hand, board)
         given = {} if locked is None else {"locked": _labels(actions, locked[bucket])}

@@ -22,7 +22,7 @@ from mccfr.policy.policy_layout import DECK, FORMAT, FORMAT_VERSION, LINES, META
 from mccfr.policy.policy_values import find_values, is_value_file
 from mccfr.policy.query import query
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
-from mccfr.policy.strategy_profile import Behaviour, Profile, place
+from mccfr.policy.strategy_profile import Behaviour, Profile, infoset_position
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.tables.table_layout import TableSet
 from mccfr.trees.betting_lines import all_lines
@@ -74,12 +74,12 @@ class Policy(Behaviour):
         self._compared = [bytearray(b"\1" if checked else b"\0") * count for count in self._buckets]
 
     def _place(self, node: int, bucket: int) -> list[int]:
-        """Return [block, row, first slot, number of actions], as `place`."""
+        """Return [block, row, first slot, number of actions], as `infoset_position`."""
         if type(node) is type(bucket) is int and 0 <= node < len(self._places):
             found: list[int] = self._places[node].tolist()
             if found[0] >= 0 and 0 <= bucket < self._buckets[found[0]]:
                 return found
-        return list(place(self.game, node, bucket))
+        return list(infoset_position(self.game, node, bucket))
 
     @classmethod
     def open(cls, path: Path, *, check: bool = True) -> "Policy":
@@ -269,7 +269,7 @@ class Policy(Behaviour):
         if not self._checked:
             for block in self._tables:
                 for table in block:
-                    table.whole()
+                    table.all_rows()
             self._require_rows()
             self._checked = True
         blocks = [BlockRows(shares, weights) for shares, weights in zip(self._shares, self._weights, strict=True)]

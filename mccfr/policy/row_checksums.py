@@ -103,7 +103,7 @@ class GuardedTable:
         if not self._sound[piece]:
             self._compare(piece)
 
-    def whole(self) -> npt.NDArray[Any]:
+    def all_rows(self) -> npt.NDArray[Any]:
         """Return all rows after comparing each piece; raises as `check`."""
         for row in range(0, len(self.rows) if len(self._sound) else 0, self._pieces.rows):
             self.check(row)

@@ -31,12 +31,12 @@ class Behaviour(ABC):
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:
         """Return the probability [A] of each action, in the order of the node's children; raises as `rows`."""
-        place(self.game, node, bucket)
+        infoset_position(self.game, node, bucket)
         return self.rows(node, np.array([bucket]))[0][0]
 
     def weight(self, node: int, bucket: int) -> float:
         """Return the accumulated weight of a row; 0: never reached.  Raises as `rows`."""
-        place(self.game, node, bucket)
+        infoset_position(self.game, node, bucket)
         return float(self.rows(node, np.array([bucket]))[1][0])
 
 
@@ -56,7 +56,7 @@ class Profile(Behaviour):
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return probabilities [n, A] and weights [n] of the buckets [n]."""
         known, dead = np.maximum(buckets, 0), buckets < 0
-        block, row, slot, count = place(self.game, node, int(known.max(initial=0)))
+        block, row, slot, count = infoset_position(self.game, node, int(known.max(initial=0)))
         found, weight = self.strategy.blocks[block].rows(row, slice(slot, slot + count), known)
         found[dead], weight[dead] = 0, 0
         return found, weight
@@ -72,7 +72,7 @@ class Profile(Behaviour):
         return digest.hexdigest()
 
 
-def place(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
+def infoset_position(game: Game, node: int, bucket: int) -> tuple[int, int, int, int]:
     """Return (block, row, first slot, number of actions) of an infoset; `ValueError` if it does not exist."""
     arrays = game.tree.arrays
     require(node, int, "node")

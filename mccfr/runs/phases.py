@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from abstraction.kernels.compiling import told_of_compiling, working_seconds
 from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.runs.reporter import EVALUATING, Reporter, compiling_text, duration_text
-from storage.held_directory import shown
+from storage.open_directory import shown
 
 _SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time left
 

@@ -131,8 +131,8 @@ class FullWidth(Algorithm):
         """
         if game.cards.dealt and not game.cards.can_list:
             raise ValueError(
-                f"solver.algorithm = 'cfr' goes over every board, and {game.name} has too many: take "
-                "'external-sampling', 'outcome-sampling' or 'public-chance-sampling', which draw them"
+                f"solver.algorithm = 'cfr' visits every board, and {game.name} has too many: take "
+                "'external-sampling', 'outcome-sampling' or 'public-chance-sampling', which sample boards"
             )
         made, config = variant_of(self._solver), super().completed(game)
         _ = made.rule

@@ -28,8 +28,8 @@ def check_locks(game: Game) -> None:
     given = [] if game.tree.locks is None else [shares >= 0 for shares in game.tree.locks.shares.values()]
     if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in given):
         raise ValueError(
-            "game.locks that bar an action, and leave the others free, are for solver.algorithm = 'cfr': take the "
-            "action out of game.menu, as game.menu.river.button.later = [] does, or say what is done instead"
+            "game.locks that forbid one action and leave the others free are for solver.algorithm = 'cfr': take the "
+            "action out of game.menu, as game.menu.river.button.later = [] does, or lock the other actions as well"
         )
 
 
@@ -86,7 +86,7 @@ def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:
     return Strategy(tables, [strategy.weight[block] for block in blocks])
 
 
-def given_actions(game: Game, node: int) -> npt.NDArray[np.bool_]:
+def locked_actions_of(game: Game, node: int) -> npt.NDArray[np.bool_]:
     """Return [buckets, A] whether each action of a decision is locked."""
     locks, block = game.tree.locks, int(game.tree.arrays.block[node])
     if locks is None or node not in locks.shares:

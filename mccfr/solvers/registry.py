@@ -10,7 +10,7 @@ from mccfr.common.user_code import function_name, is_foreign
 from mccfr.config import plugins
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import FullWidthConfig, SolverConfig
-from mccfr.config.toml_files import options_named
+from mccfr.config.toml_files import options_struct
 from mccfr.solvers.solver import Algorithm
 
 _ALGORITHMS: dict[str, str | type[Algorithm]] = {
@@ -23,7 +23,7 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 }
 
 
-def algorithm_named(name: str) -> type[Algorithm]:
+def find_algorithm(name: str) -> type[Algorithm]:
     """Return the class of an algorithm; raise `ValueError` for an unknown name."""
     found = _ALGORITHMS.get(name) or _from_outside(name)
     if found is None:
@@ -36,7 +36,7 @@ def algorithm_named(name: str) -> type[Algorithm]:
 
 def _from_outside(name: str) -> type[Algorithm] | None:
     """Return a user's algorithm class with the options registered for its name, or None if there is none."""
-    options, found = options_named("solver", name), plugins.find(plugins.ALGORITHMS, name)
+    options, found = options_struct("solver", name), plugins.find(plugins.ALGORITHMS, name)
     if options is None:
         return None
     if not issubclass(found, Algorithm):
@@ -51,7 +51,7 @@ def algorithm_name(solver: SolverConfig) -> str:
 
 def algorithm_of(config: Config) -> Algorithm:
     """Return the algorithm of a configuration."""
-    return algorithm_named(algorithm_name(config.solver))(config)
+    return find_algorithm(algorithm_name(config.solver))(config)
 
 
 def user_code(config: Config) -> str | None:

@@ -155,13 +155,15 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
                 _share_out(shares, np.asarray(known[:, :slots], np.float64), cells)
 
 
-def bucket_shares(cards: Cards, other: Cards) -> Iterator[Shares]:
-    """Yield for each block the overlap of the buckets of `cards` with those of `other`.
+def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
+    """Yield for each block the overlap of the buckets of `cards` with those of `coarser`.
 
     Both must deal the same cards.
     """
-    counts = zip(cards.buckets.reshape(-1).tolist(), other.buckets.reshape(-1).tolist(), strict=True)
-    for (mine, count), (own, weight), (theirs, _) in zip(counts, cards.held(), other.held(), strict=True):
+    counts = zip(cards.buckets.reshape(-1).tolist(), coarser.buckets.reshape(-1).tolist(), strict=True)
+    for (mine, count), (own, weight), (theirs, _) in zip(
+        counts, cards.range_buckets(), coarser.range_buckets(), strict=True
+    ):
         pairs, place = np.unique(own.astype(np.int64) * count + theirs, return_inverse=True)
         together, of_other = np.bincount(place, weight), np.bincount(theirs, weight, count)
         dealt = np.bincount(own, weight, mine) / weight.sum()

@@ -184,7 +184,7 @@ def some_rows(
     return out
 
 
-def whole_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
+def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
     """Return [slots, buckets] probabilities of a block, without a copy if stored in that form."""
     cells = rows.cells
     if cells.dtype == np.float64 and not rows.sums and cells.T.flags.c_contiguous:
@@ -201,7 +201,7 @@ def near_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> Blo
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
         return rows
-    return BlockRows(whole_rows(rows, starts, count).T)
+    return BlockRows(full_rows(rows, starts, count).T)
 
 
 def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:

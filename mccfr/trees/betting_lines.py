@@ -144,7 +144,7 @@ def to_chips(tree: CompiledTree, node: int) -> list[float]:
     return after
 
 
-def own_actions(tree: CompiledTree) -> list[int]:
+def previous_own_actions(tree: CompiledTree) -> list[int]:
     """Return [N], for each decision, the child that its player's previous decision led to, else -1."""
     arrays, parents = tree.arrays, tree.parent.tolist()
     player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()

@@ -160,7 +160,7 @@ class _Checks:
         self.game, self.records = game, records
         self.sound: set[tuple[str, ...]] = set()  # labels already checked
 
-    def place(self, node: int) -> str:
+    def history_text(self, node: int) -> str:
         """Return the text of a history for messages: the actions' names, or else their labels."""
         labels, named, path = self.records.label, self.records.named, []
         while node:
@@ -173,7 +173,7 @@ class _Checks:
 
     def refuse(self, node: int, problem: str) -> UserCodeError:
         """Return an error that names a history and its problem."""
-        return UserCodeError(f"{self.game},{self.place(node)}: {problem}")
+        return UserCodeError(f"{self.game},{self.history_text(node)}: {problem}")
 
     def payoff(self, node: int, found: Any) -> float:
         """Return the payoff to player 0, given as a number or as two numbers that sum to 0."""
@@ -265,7 +265,7 @@ def build_history_tree(
         try:
             found = expand(history)
         except Exception as error:
-            raise user_error(expand, error, checks.place(node)) from error
+            raise user_error(expand, error, checks.history_text(node)) from error
         if not isinstance(found, Decision | Chance):
             records.fixed[node] = checks.payoff(node, found)
             continue

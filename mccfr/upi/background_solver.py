@@ -93,12 +93,12 @@ class SpotEngine:
     """The tables of a spot and the solver that trains them."""
 
     def __init__(
-        self, spot: SpotProblem, kept: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0
+        self, spot: SpotProblem, initial_tables: Mapping[str, npt.NDArray[Any]] | None = None, iterations: int = 0
     ) -> None:
         """Allocate the tables and start the solver.
 
-        kept        tables to continue from, by name; None starts anew
-        iterations  number of iterations behind those tables
+        initial_tables  tables to continue from, by name; None starts anew
+        iterations      number of iterations behind those tables
 
         Raises `ValueError` if memory is too small.
         """
@@ -110,7 +110,7 @@ class SpotEngine:
                 "memory that are available: build a smaller tree"
             )
         self.tables = private_tables(layout)
-        for name, table in (kept or {}).items():
+        for name, table in (initial_tables or {}).items():
             self.tables[name][...] = table
         self._begin(iterations)
         self.seconds = 0.0

@@ -17,7 +17,7 @@ from mccfr import __version__
 from mccfr.config.game_tables import HoldemSubgame
 from mccfr.config.value_limits import share_text, shown
 from mccfr.policy.strategy_profile import Profile
-from mccfr.runs.results.line_spot import game_config, whole_stack
+from mccfr.runs.results.line_spot import game_config, starting_stack
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.upi.background_solver import Goal, LockedRows, Say, SpotEngine, SpotProblem, SpotWork, measure
@@ -74,7 +74,7 @@ class UpiSession:
         """Set the pot: chips already bet by OOP and IP, which must be 0, and the pot."""
         amounts = _numbers(text, 3, "set_pot takes the chips of OOP, of IP and of the pot: 0 0 180")
         if amounts[0] or amounts[1]:
-            raise ValueError("set_pot: a tree begins before anybody has bet on its street: give 0 0 and the pot")
+            raise ValueError("set_pot: a tree begins before any bet on its street: give 0 0 and the pot")
         self._pot = amounts[2]
 
     def set_eff_stack(self, text: str) -> None:
@@ -185,7 +185,7 @@ class UpiSession:
             config, found = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
             if not isinstance(config, HoldemSubgame):
                 raise ValueError(f"{path} is of another game: give the run or policy of a spot")
-            tree = SpotTree(found.game, whole_stack(config) - found.game.pot_chips / 2)
+            tree = SpotTree(found.game, starting_stack(config) - found.game.pot_chips / 2)
             self.free_tree("")
             self._take(tree, None, found.strategy)
             return
@@ -421,7 +421,7 @@ class UpiSession:
 
 def _position(text: str) -> int:
     if text not in POSITIONS:
-        raise ValueError(f"{shown(text)} is no position: say OOP or IP")
+        raise ValueError(f"{shown(text)} is no position: write OOP or IP")
     return POSITIONS.index(text)
 
 

@@ -11,6 +11,6 @@ static       the page: plain JavaScript and CSS that load nothing from elsewhere
 
 from mccfr.view.server import serve
 from mccfr.view.spot_view import Spots
-from mccfr.view.strategies import StrategyList, open_shelf, open_spots
+from mccfr.view.strategies import StrategyList, open_spots, open_strategies
 
-__all__ = ["Spots", "StrategyList", "open_shelf", "open_spots", "serve"]
+__all__ = ["Spots", "StrategyList", "open_spots", "open_strategies", "serve"]

@@ -67,9 +67,9 @@ class RefusedError(Exception):
 class Application:
     """The WSGI application; several threads may call it."""
 
-    def __init__(self, shelf: StrategyList, port: int) -> None:
+    def __init__(self, strategies: StrategyList, port: int) -> None:
         """Show the given strategies; accept requests to this machine's addresses with `port`."""
-        self.shelf = shelf
+        self.shelf = strategies
         self.names = f"{ADDRESS}:{port}", f"localhost:{port}"
         self._places = {path: threading.Semaphore(MOST_ALIKE) for path in (*_GET, *_POST)}
 
@@ -168,11 +168,13 @@ def head(response: Response) -> tuple[str, list[tuple[str, str]]]:
     return f"{status.value} {status.phrase}", list(headers.items())
 
 
-def _log(what: str, error: Exception) -> None:
+def _log(error_text: str, error: Exception) -> None:
     """Log an unexpected error in one line, with its place in the code."""
     step = traceback.extract_tb(error.__traceback__)[-1]
     place, text = f"{step.filename.rpartition('/')[2]}:{step.lineno}", ascii(str(error)[:200])[1:-1]
-    logging.getLogger("mccfr.view").error("mccfr: %s failed at %s: %s: %s", what, place, type(error).__name__, text)
+    logging.getLogger("mccfr.view").error(
+        "mccfr: %s failed at %s: %s: %s", error_text, place, type(error).__name__, text
+    )
 
 
 def _arguments(query: str, known: _Known) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def drills(spots: Spots) -> list[dict[str, str]]:
     return found
 
 
-def dealt_at(spots: Spots, line: str, seed: int, number: int) -> DrillHand:
+def deal_hand(spots: Spots, line: str, seed: int, number: int) -> DrillHand:
     """Return hand `number` of a seed, beginning with a line.
 
     Raises `ValueError` for an invalid line, or one that the strategy never plays.
@@ -82,4 +82,4 @@ def dealt_at(spots: Spots, line: str, seed: int, number: int) -> DrillHand:
         path = dealing.path(last, full[int(rng.integers(len(full)))])
         hands = (own, other) if player == 0 else (other, own)
         return DrillHand(player, Deal(hands, path), [action for _, action, _ in at.acted])
-    raise ValueError(f"line {line[:60]!r}: by the strategy nobody comes there; drill another spot")
+    raise ValueError(f"line {line[:60]!r}: the strategy never reaches it: drill another line")

@@ -26,16 +26,16 @@ def _static(*names: str) -> str:
     return "\n".join(files("mccfr.view").joinpath("static", name).read_text("utf-8") for name in names)
 
 
-def _write(out: Path, title: str, found: FlopReport, tables: Mapping[str, Table]) -> None:
-    data = {"actions": found.actions, "player": found.player, "pot": found.pot, **tables}
+def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table]) -> None:
+    data = {"actions": report.actions, "player": report.player, "pot": report.pot, **tables}
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    line = found.line or "where it begins"
+    line = report.line or "where it begins"
     page = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">{_GENERATOR}
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)} on flops</title><style>{_static("strategy.css", "report.css")}</style></head><body>
-<h1>{escape(title)} on flops</h1><p class="quiet">{escape(line)}, {found.pot:g} chips in the pot; EV counts the pot</p>
+<h1>{escape(title)} on flops</h1><p class="quiet">{escape(line)}, {report.pot:g} chips in the pot; EV counts the pot</p>
 <p id="filters"></p><p id="mean"></p><div id="plot"></div><p id="legend" class="quiet"></p>
 <h2>Flops</h2><div id="flops"></div><h2>Textures</h2><div id="textures"></div>
 <div class="row"><h2>Classes of hands</h2><span id="positions" class="tabs"></span></div>

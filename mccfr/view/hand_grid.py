@@ -18,16 +18,16 @@ class GridCells:
     def __init__(self, grid: Grid) -> None:
         self._grid = grid
 
-    def means(self, played: Weights, own: Weights, live: npt.NDArray[np.int64]) -> Any:
+    def means(self, played: Weights, weights: Weights, live: npt.NDArray[np.int64]) -> Any:
         """Return the mean action probabilities of each cell, [C][A].
 
-        played  [L, A] probabilities of each live hand
-        own     [L] their weights
-        live    [L] their numbers
+        played   [L, A] probabilities of each live hand
+        weights  [L] their weights
+        live     [L] their numbers
         """
         cell, cells = self._grid.cell[live], len(self._grid.label)
-        shares = np.bincount(cell, own, cells)
-        weight = np.where(shares[cell] > 0, own, 1.0)  # an unweighted mean if the weight of the class is 0
+        shares = np.bincount(cell, weights, cells)
+        weight = np.where(shares[cell] > 0, weights, 1.0)  # an unweighted mean if the weight of the class is 0
         whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
         return rounded(np.stack([np.bincount(cell, weight * column, cells) / whole for column in played.T], axis=1))
 

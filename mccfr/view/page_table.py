@@ -21,7 +21,7 @@ from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.play.showdown_values import showdown_results
-from mccfr.view.drills import dealt_at
+from mccfr.view.drills import deal_hand
 from mccfr.view.resolve_request import MOST_ITERATIONS, BusyError
 from mccfr.view.spot_view import Spots
 
@@ -33,7 +33,7 @@ class _PersonSeat(Program):
 
     def act(self, random: Random) -> str:
         """Raise an error, because actions of the user are never chosen here."""
-        raise RuntimeError("a person's place does not act")
+        raise RuntimeError("the person's seat cannot be moved by the program")
 
 
 class PageTable:
@@ -80,13 +80,13 @@ class PageTable:
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
         line     line with which every hand begins (`mccfr.view.drills`); the user acts next
 
-        Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and as `dealt_at`.
+        Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and as `deal_hand`.
         """
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
         seed = secrets.randbits(48) if seed is None else seed
         if line:
-            dealt_at(self._spots, line, seed, 0)
+            deal_hand(self._spots, line, seed, 0)
         with self._lock():
             self._begin(resolve, seed, line)
             return self._deal(0)
@@ -147,7 +147,7 @@ class PageTable:
         self._position, self._result, self._log = (number + 1) % 2, None, []
         opening = list[str]()
         if self._line:
-            self._position, self._cards, opening = dealt_at(self._spots, self._line, self._seed, number)
+            self._position, self._cards, opening = deal_hand(self._spots, self._line, self._seed, number)
         else:
             self._cards = dealing.deal(self._seed, number)
         for player, position in ((self._person, self._position), (self._bot, 1 - self._position)):

@@ -69,10 +69,10 @@ class _Job:
 class Solving:
     """Re-solves spots of a strategy, one at a time; a new request ends the one before."""
 
-    def __init__(self, spots: Spots, places: threading.Semaphore | None = None) -> None:
-        """`places` limits the strategies that are solved at the same time; None is for one strategy alone."""
+    def __init__(self, spots: Spots, solve_slots: threading.Semaphore | None = None) -> None:
+        """Take the semaphore of strategies solved at the same time; None: there is one strategy only."""
         self._spots, self._lock = spots, threading.Lock()
-        self._places = places or threading.Semaphore()
+        self._places = solve_slots or threading.Semaphore()
         self._job: _Job | None = None
         self._waiting: Callable[[], None] | None = None  # the next job; only the newest is kept
         self._working = False
@@ -91,7 +91,7 @@ class Solving:
         Resolver(seat)  # raises for other games
         street = _STREETS.get(self._spots.source.game.cards.cards_on(at.state.street))
         if street is None:
-            raise ValueError("spots are solved again from the flop on: before it too much follows")
+            raise ValueError("spots are re-solved from the flop on: before the flop the tree is too large")
         method = _METHODS[street][0] if method is None else method
         iterations = _ITERATIONS[street] if iterations is None else iterations
         if method not in _METHODS[street]:
@@ -136,7 +136,7 @@ class Solving:
         Values that are not yet known are null; on a flop they are known at the end.
         """
         if self._job is None:
-            raise ValueError("no spot has been solved again yet")
+            raise ValueError("no spot has been re-solved yet")
         return self._job.document()
 
     def stop(self) -> dict[str, Any]:

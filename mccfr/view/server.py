@@ -89,7 +89,7 @@ class ViewServer(TcpWSGIServer):
 
     channel_class = _Channel
 
-    def __init__(self, shelf: StrategyList, port: int = PORT) -> None:
+    def __init__(self, strategies: StrategyList, port: int = PORT) -> None:
         """Listen on 127.0.0.1; port 0 takes a free one.  Raises `ValueError` if the port is not available."""
         try:
             listening = socket.create_server((ADDRESS, port))
@@ -102,7 +102,7 @@ class ViewServer(TcpWSGIServer):
         self.server_port: int = listening.getsockname()[1]
         self.url = f"http://{ADDRESS}:{self.server_port}/"
         super().__init__(
-            Application(shelf, self.server_port),
+            Application(strategies, self.server_port),
             _sock=listening,
             bind_socket=False,
             threads=THREADS,
@@ -126,7 +126,7 @@ class ViewServer(TcpWSGIServer):
     def serve_forever(self) -> None:
         """Answer requests until `accepting` is false."""
         while self.accepting:
-            self._make_room()
+            self._close_old_connections()
             wasyncore.loop(timeout=1, use_poll=True, map=self._map, count=1)
 
     def handle_accept(self) -> None:
@@ -134,7 +134,7 @@ class ViewServer(TcpWSGIServer):
         for _ in range(min(_ROOM, CONNECTIONS - len(self.active_channels))):
             super().handle_accept()
 
-    def _make_room(self) -> None:
+    def _close_old_connections(self) -> None:
         """Close connections that have timed out, and the oldest waiting ones if all are taken.
 
         A waiting connection has an incomplete request, or a client that does not read its answer; waitress never closes
@@ -150,7 +150,7 @@ class ViewServer(TcpWSGIServer):
                 channel.handle_close()
 
 
-def serve(shelf: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
+def serve(strategies: StrategyList, port: int = PORT, *, ready: Callable[[str], None]) -> None:
     """Serve strategies until a signal; running solves are ended before it is raised.
 
     port   0 takes a free one
@@ -159,8 +159,8 @@ def serve(shelf: StrategyList, port: int = PORT, *, ready: Callable[[str], None]
     Raises `ValueError` if the port is not available.
     """
     try:
-        with ViewServer(shelf, port) as server:
+        with ViewServer(strategies, port) as server:
             ready(server.url)
             server.serve_forever()
     finally:
-        shelf.desk.close()
+        strategies.desk.close()

@@ -49,13 +49,13 @@ _GRID = make_grid(combo_table(), _NAMES)
 class SpotRequests:
     """The last spot that the page has requested; several threads may call it."""
 
-    def __init__(self, places: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], int]) -> None:
+    def __init__(self, solve_slots: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], int]) -> None:
         """Start without a spot.
 
-        places  semaphore for all solves at a time
-        show    opens a run, given the fields of its spot; returns its number
+        solve_slots  semaphore for all solves at a time
+        show         opens a run, given the fields of its spot; returns its number
         """
-        self._places, self._show, self._lock = places, show, threading.Lock()
+        self._places, self._show, self._lock = solve_slots, show, threading.Lock()
         self._state: dict[str, Any] | None = None
         self._process: subprocess.Popen[str] | None = None
         self._began = 0.0
@@ -72,7 +72,7 @@ class SpotRequests:
             share, names = _number("weight", weight), class_names()
             for name in classes.split(","):
                 if name not in names:
-                    raise ValueError(f"{shown(name)} is no class of hands, such as AKs")
+                    raise ValueError(f"{shown(name)} is not a class of hands, such as AKs")
                 weights[_GRID.cell == names.index(name)] = share
             if not 0 <= share <= 1:
                 raise ValueError(f"weight = {weight}: a number from 0 to 1 is needed")

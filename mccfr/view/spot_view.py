@@ -78,10 +78,10 @@ class Spots:
 
         source  the strategy that is shown; `dealing` and `betting` are its game's cards and real betting, `money`
                 converts its chips to texts, and `roles` are the names of both positions
-        title  name of the strategy
-        facts  short texts for the head of the page
-        path   path by which other commands find the strategy
-        stack  chips of each player over the whole hand, if the game's betting does not have them
+        title   name of the strategy
+        facts   short texts for the head of the page
+        path    path by which other commands find the strategy
+        stack   chips of each player over the whole hand, if the game's betting does not have them
 
         Raises `ValueError` for a game whose cards are not separate from its tree.
         """
@@ -242,35 +242,35 @@ class Spots:
             "name": answer,
         }
 
-    def _won(self, found: "FollowedLine", other: Weights) -> Weights:
+    def _won(self, followed: "FollowedLine", other: Weights) -> Weights:
         """Return the weighted share of the pot that each hand wins from the other's hands, [H].
 
         `other` [H] is the weight of the other's hands.  The share is a mean over all boards to come.
         """
-        assert found.boards is not None
-        street = found.state.street
+        assert followed.boards is not None
+        street = followed.state.street
         if self.dealing.boards is None and not self.dealing.cards_on(street):
             return preflop_won(other)
-        won = win_minus_lose(self.dealing, self._showdowns(street, found.boards[-1]), other)
+        won = win_minus_lose(self.dealing, self._showdowns(street, followed.boards[-1]), other)
         return np.asarray(0.5 * (self.dealing.disjoint_weight(other) + won))
 
     # --- actions and probabilities ---
 
-    def _single(self, found: FollowedLine) -> int | None:
+    def _single(self, followed: FollowedLine) -> int | None:
         """Return the tree decision of a line; None if the line is only translated to lines of the tree."""
-        (node, closed), *more = found.places
-        if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != found.line:
+        (node, closed), *more = followed.places
+        if more or closed != NOWHERE or line_text(self._game.tree, max(node, 0)) != followed.line:
             return None
         return node
 
-    def _actions(self, found: FollowedLine) -> list[Action]:
+    def _actions(self, followed: FollowedLine) -> list[Action]:
         """Return the actions at a spot: those of the tree, or their translation to real bets."""
-        node, state = self._single(found), found.state
+        node, state = self._single(followed), followed.state
         tree = self._game.tree
         if node is not None:
             labels = [tree.label[child] for child in tree.children(node)]
             return [Action(*pair) for pair in zip(labels, to_chips(tree, node), strict=True)]
-        actions = {action for place in found.places for action in self._real_actions(place, state)}
+        actions = {action for place in followed.places for action in self._real_actions(place, state)}
         answer = [Action(action, self._to_chips(state, action)) for action in actions]
         return sorted(answer, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
 
@@ -289,15 +289,15 @@ class Spots:
         labels = [tree.label[child] for child in tree.children(state.node)]
         return to_chips(tree, state.node)[labels.index(action)]
 
-    def _strategy(self, found: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
+    def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
         """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""
-        assert found.boards is not None
-        state, number = found.state, {one.action: place for place, one in enumerate(actions)}
-        buckets = self.dealing.bucket_row(state.street, state.player, found.boards[-1])
+        assert followed.boards is not None
+        state, number = followed.state, {one.action: place for place, one in enumerate(actions)}
+        buckets = self.dealing.bucket_row(state.street, state.player, followed.boards[-1])
         played = np.zeros((self.dealing.hand_count, len(actions)))
         trained = np.zeros(self.dealing.hand_count, bool)
-        single = self._single(found)
-        for (node, closed), place in found.places.items():
+        single = self._single(followed)
+        for (node, closed), place in followed.places.items():
             reading = LineReading(node, 1.0, closed)
             if not self.betting.decides(reading):
                 played[buckets >= 0, number["c"]] += place.probability
@@ -311,10 +311,10 @@ class Spots:
             trained |= np.array(weighed)[back]
         return played, trained
 
-    def _live(self, found: FollowedLine) -> npt.NDArray[np.int64]:
+    def _live(self, followed: FollowedLine) -> npt.NDArray[np.int64]:
         """Return the hands that share no card with the board and are in a player's range, ascending."""
-        assert found.boards is not None
-        left = self.dealing.live(found.state.street, found.boards[-1])
+        assert followed.boards is not None
+        left = self.dealing.live(followed.state.street, followed.boards[-1])
         return np.flatnonzero(left & (self.dealing.reach > 0).any(axis=0))
 
     def _all_showdowns(self, street: int, board: Board) -> RunOuts:
@@ -322,26 +322,26 @@ class Spots:
 
     # --- answers ---
 
-    def _labelled(self, found: FollowedLine, action: Action) -> dict[str, Any]:
-        state: Any = found.state
+    def _labelled(self, followed: FollowedLine, action: Action) -> dict[str, Any]:
+        state: Any = followed.state
         after = self.betting.apply(state, action.action)
         ends = isinstance(after, int)
         street = "" if isinstance(after, int) or after.street == state.street else "/"
         kind = action_kind(action.action)
         return {
             "action": action.action,
-            "street_action": street_action(found.line, action.action, self._start),
+            "street_action": street_action(followed.line, action.action, self._start),
             "kind": kind,
             "name": action_text(state, action.action, action.to_chips, self.money, self._rules),
             "to_chips": action.to_chips,
             "pot_share": round(pot_share(state, action.to_chips), 4) if kind == "raise" else None,
-            "line": None if ends else found.line + action.action + street,
+            "line": None if ends else followed.line + action.action + street,
             "ends": ends,
         }
 
-    def _readings(self, found: FollowedLine) -> list[dict[str, Any]]:
+    def _readings(self, followed: FollowedLine) -> list[dict[str, Any]]:
         """Return the tree lines to which a line is translated, most likely first; [] if it is in the tree."""
-        if self._single(found) is not None:
+        if self._single(followed) is not None:
             return []
         tree = self._game.tree
         readings: list[dict[str, Any]] = [
@@ -350,45 +350,45 @@ class Spots:
                 "after_call": None if closed == NOWHERE else street_line(line_text(tree, closed), self._start),
                 "probability": place.probability,
             }
-            for (node, closed), place in found.places.items()
+            for (node, closed), place in followed.places.items()
         ]
         return sorted(readings, key=lambda one: -one["probability"])
 
-    def _hands(self, found: FollowedLine, actions: list[Action]) -> dict[str, Any]:
+    def _hands(self, followed: FollowedLine, actions: list[Action]) -> dict[str, Any]:
         """Return the fields of an answer that need a board."""
-        live, reach, share = self._live(found), self._ranges.reach(found), self._shares(found)
-        played, trained = self._strategy(found, actions)
-        answer = self._played(found, played)
+        live, reach, share = self._live(followed), self._ranges.reach(followed), self._shares(followed)
+        played, trained = self._strategy(followed, actions)
+        answer = self._played(followed, played)
         answer["hands"] |= {
             "names": [self._names[hand] for hand in live.tolist()],
             "cells": self._grid.cell[live].tolist(),
-            **self._kinds(found, live),
+            **self._kinds(followed, live),
             "trained": trained[live].tolist(),
             "reach": rounded(reach[:, live]),
             "shares": rounded(share[:, live]),
         }
         answer["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
-        return {**answer, "ranges": self._texts(found, "mccfr")}
+        return {**answer, "ranges": self._texts(followed, "mccfr")}
 
-    def _kinds(self, found: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
+    def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
         """Return made hands and draws of the live hands, in full hold'em from the flop on."""
-        board = found.boards[-1] if found.boards else ()
-        text = self.dealing.board_text(found.state.street, board)
+        board = followed.boards[-1] if followed.boards else ()
+        text = self.dealing.board_text(followed.state.street, board)
         if not self._square or not text:
             return {}
         made, draws = hand_kinds(parse_cards(text))
         return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
 
-    def _shares(self, found: FollowedLine) -> Weights:
+    def _shares(self, followed: FollowedLine) -> Weights:
         """Return the probability of each hand of both players given the line, [2, H]; 0 if it is never played."""
-        reach = self._ranges.reach(found)
+        reach = self._ranges.reach(followed)
         joint = np.stack([reach[one] * np.maximum(self.dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)])
         total = joint.sum(axis=1, keepdims=True)
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 
-    def _played(self, found: FollowedLine, played: Weights) -> dict[str, Any]:
+    def _played(self, followed: FollowedLine, played: Weights) -> dict[str, Any]:
         """Return the probabilities of a strategy [H, A]: over the range, by hand and by class."""
-        live, own = self._live(found), self._shares(found)[found.state.player]
+        live, own = self._live(followed), self._shares(followed)[followed.state.player]
         return {
             "frequencies": rounded(own @ played) if own.any() else None,
             "hands": {"probabilities": rounded(played[live])},

@@ -11,7 +11,7 @@ from mccfr.evaluation.compatible_games import check_same_game
 from mccfr.policy import is_policy
 from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
 from mccfr.runs.results.checkpoints import find_checkpoint
-from mccfr.runs.results.line_spot import game_config, whole_stack
+from mccfr.runs.results.line_spot import game_config, starting_stack
 from mccfr.runs.results.targets import Reference, open_source
 from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.labels import details
@@ -31,9 +31,9 @@ _KEPT = 2  # strategies in memory besides the first, because checkpoints may be 
 class LoadedStrategy:
     """A strategy with all services that the page uses."""
 
-    def __init__(self, spots: Spots, places: threading.Semaphore) -> None:
+    def __init__(self, spots: Spots, solve_slots: threading.Semaphore) -> None:
         self.spots = spots
-        self.values, self.solving, self.playing = ExpectedValues(spots), Solving(spots, places), PageTable(spots)
+        self.values, self.solving, self.playing = ExpectedValues(spots), Solving(spots, solve_slots), PageTable(spots)
 
 
 class StrategyList:
@@ -120,11 +120,11 @@ def open_spots(
     source, config = read_unchanged(target, lambda: (open_source(reference, check=False), game_config(target)))
     origin = getattr(source, "meta", {}).get("provenance", {})
     path = target if (newest or checkpoint is None) and abstraction is None else None
-    stack = whole_stack(config) if isinstance(config, HoldemSubgame) else None
+    stack = starting_stack(config) if isinstance(config, HoldemSubgame) else None
     return Spots(source, target.resolve().name, details(source.game, origin), path, stack)
 
 
-def open_shelf(
+def open_strategies(
     target: Path | None,
     checkpoint: int | None = None,
     abstraction: Path | None = None,
@@ -150,7 +150,7 @@ def open_shelf(
 
     if target is None:
         if against is not None or checkpoint is not None or review is not None:
-            raise ValueError("nothing is given to look at: give a policy or a run first")
+            raise ValueError("nothing is shown: give a policy or a run")
         return StrategyList([])
     books, held = [book(target, checkpoint, abstraction)], None
     if against is not None:

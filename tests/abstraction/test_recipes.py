@@ -27,7 +27,7 @@ from abstraction.build_memory import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
 from abstraction.clustering.kmeans import StateSaver, kmeans
 from abstraction.clustering.points import PointSet, distinct_points
-from abstraction.deck_models import OtherStages, StandardDeck, board_features, lossless_table
+from abstraction.deck_models import StageInputs, StandardDeck, board_features, lossless_table
 from abstraction.potential_aware import NextStreet, bucket_positions, potential_features, potential_points
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
@@ -59,7 +59,7 @@ def few_boards(monkeypatch):
 def made(**flop):
     """The flop's stage of a recipe, built without files."""
     document = stage_document(recipe(StreetRecipe(**flop)), "flop")
-    return StageMaker(2, StandardDeck(2)).make(document, OtherStages(), StateSaver(), Phases(lambda _, __: None))
+    return StageMaker(2, StandardDeck(2)).make(document, StageInputs(), StateSaver(), Phases(lambda _, __: None))
 
 
 def pairs_of(first, second):

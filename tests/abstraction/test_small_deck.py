@@ -17,7 +17,7 @@ from refusals import refusals, refused
 
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
-from abstraction.deck_models import OtherStages, SmallDeck, features_of
+from abstraction.deck_models import SmallDeck, StageInputs, features_of
 from abstraction.potential_aware import NextStreet
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, load_recipe
 from abstraction.small_deck_hands import DeckListing, few_cards_strength
@@ -96,7 +96,7 @@ def test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street():
     table = np.where(LISTING.free(2), generator.integers(0, 5, LISTING.free(2).shape), 65535).astype(np.uint16)
     equity = np.sort(generator.random(5))
     following = NextStreet(table, equity, np.ones(5, np.int64), None, "l2")
-    rows = features_of(deck, {"street": "flop", "features": "potential"}, OtherStages(following)).rows(0, 8)
+    rows = features_of(deck, {"street": "flop", "features": "potential"}, StageInputs(following)).rows(0, 8)
     for row, slot, board, hand in cells(1):
         nexts = [table[place, slot] for place, full in enumerate(LISTING.boards[2].tolist()) if full[0] == board[0]]
         values = sorted(equity[bucket] for bucket in nexts if bucket != 65535)

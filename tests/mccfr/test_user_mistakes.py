@@ -264,7 +264,7 @@ KUHN = mccfr.game("kuhn")
 
 
 def measured(method):
-    name = plugins.given(plugins.METHODS, method)
+    name = plugins.name_of_object(plugins.METHODS, method)
     return measure(name, Profile(KUHN, uniform_strategy(KUHN)))
 
 

@@ -54,7 +54,9 @@ def removed(store):
 
 def problems(root):
     numbers = checkpoint.list_checkpoints(root / "checkpoints")
-    found = [block_tables.open_whole(checkpoint.checkpoint_path(root / "checkpoints", number)) for number in numbers]
+    found = [
+        block_tables.open_with_blocks(checkpoint.checkpoint_path(root / "checkpoints", number)) for number in numbers
+    ]
     return [problem for each in found for problem in block_problems(each, {})]
 
 
@@ -125,7 +127,7 @@ def test_copies_keep_what_a_damaged_checkpoint_names(store, tmp_path):
         commit(store, number)
         store.settle()
         mirror.copy_checkpoint(store.root, place, number, {0, 1})
-    for name in block_tables.named_by(checkpoint.open_checkpoint(first)):
+    for name in block_tables.versions_of_checkpoint(checkpoint.open_checkpoint(first)):
         shutil.rmtree(store.root / name)
     (first / "manifest.json").write_text("")
     note_damage(store.root, 1, ["an empty manifest"])

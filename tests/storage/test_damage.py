@@ -118,7 +118,9 @@ def test_a_damaged_checkpoint_stays_with_its_blocks(store):
     damaged = commit_blocks(store, 2)
     before = versions(store)
     (damaged / "manifest.json").write_bytes(b"?")
-    assert block_tables.versions_named(store.root) is None, "a checkpoint without a note: nobody knows what it names"
+    assert block_tables.versions_of_checkpoints(store.root) is None, (
+        "a checkpoint without a note: nobody knows what it names"
+    )
     set_aside.note_damage(store.root, 2, ["000002: damaged"])
     for number in (3, 4, 5):
         commit_blocks(store, number, keep=1)
@@ -142,7 +144,7 @@ def test_what_is_put_aside_keeps_its_blocks(store):
         commit_blocks(store, number, keep=1)
     assert set(before[1::2]) < set(versions(store)) and len(versions(store)) == 4
     shutil.copytree(where, store.root / "checkpoints/000009")
-    found = block_tables.open_whole(store.root / "checkpoints/000009")
+    found = block_tables.open_with_blocks(store.root / "checkpoints/000009")
     assert block_tables.block_problems(found, {}) == []
     assert set_aside.set_aside(store.root, 3, "again").name == "000003"
 

@@ -65,7 +65,7 @@ WRITERS = {
     checkpoint: ("fsync",),
     block: ("posix_fallocate", "pwrite", "fsync"),
     arrays: ("fsync",),
-    journal: ("fsync", "whole_lines_length"),
+    journal: ("fsync", "complete_lines_length"),
     locked: ("ftruncate", "pwrite", "flock", "fstat"),
 }
 
@@ -142,7 +142,7 @@ def test_a_failed_call_names_its_file(tmp_path, monkeypatch, writer, call, form)
         folder, count = tmp_path / str(at), [0]
         folder.mkdir()
         with monkeypatch.context() as patch:
-            place = {"flock": run_lock.fcntl, "_mmap": mapping, "whole_lines_length": durable}.get(call, os)
+            place = {"flock": run_lock.fcntl, "_mmap": mapping, "complete_lines_length": durable}.get(call, os)
             done = getattr(place, call)
 
             def failing(*arguments, count=count, done=done, at=at):

@@ -7,12 +7,12 @@ import sys
 import pytest
 from refusals import refused
 
-from storage.run_lock import RunLock, holder_of, is_held, noted
+from storage.run_lock import RunLock, holder_of, lock_is_held, noted
 
 HOLDER = """
 import os, sys, time
 from pathlib import Path
-from storage.run_lock import RunLock, is_held
+from storage.run_lock import RunLock, lock_is_held
 with RunLock(Path(sys.argv[1])):
     child = os.fork()  # an orphan that outlives the holder
     if child:
@@ -80,11 +80,11 @@ def test_the_lock_is_free_after_kill_9_even_with_a_forked_child_left(tmp_path):
 
 def test_looking_at_a_lock_neither_writes_nor_gets_in_the_way(tmp_path):
     path = tmp_path / "run.lock"
-    assert not is_held(path)
+    assert not lock_is_held(path)
     assert not path.exists()
     with RunLock(path):
-        assert is_held(path)
+        assert lock_is_held(path)
         before = path.read_bytes()
-        assert is_held(path)
+        assert lock_is_held(path)
         assert path.read_bytes() == before
-    assert not is_held(path)
+    assert not lock_is_held(path)

@@ -73,7 +73,7 @@ class Responder:
         """Return chips from a decision on, times the weight of the ranges."""
         if state.player == self._seat:
             action = self.best_action(state, ranges, deal)
-            return self._follow(state, action, self.taken_for(ranges, state, action), deal)
+            return self._follow(state, action, self.ranges_after(ranges, state, action), deal)
         return self._answered(state, ranges, deal)
 
     def _follow(self, state: Any, action: str, ranges: Ranges, deal: ResponderDeal) -> float:
@@ -94,11 +94,11 @@ class Responder:
         value = self._sign * fixed * weight.sum() if fixed else 0.0
         return float(value + (showdown * (weight @ deal.settlement) if showdown else 0.0))
 
-    def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
+    def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """Return the policy's ranges after an action of the responder, over all its translations."""
         found: Ranges = {}
         for place, weight in ranges.items():
-            for after, probability in self._lines.taken_for(place, state, action):
+            for after, probability in self._lines.translations_of(place, state, action):
                 _add(found, after, weight if probability == 1 else weight * probability)
         return found
 
@@ -177,7 +177,7 @@ class Responder:
         """
         folded, won = 0.0, 0.0
         for place, weight in ranges.items():
-            for (node, _), probability in self._lines.taken_for(place, state, action):
+            for (node, _), probability in self._lines.translations_of(place, state, action):
                 if (place, node) not in known:
                     number = self._lines.fold_of(node)
                     share = np.zeros(len(weight))
@@ -189,6 +189,6 @@ class Responder:
         return folded, won
 
 
-def _add(ranges: Ranges, place: Place, weight: Floats) -> None:
+def _add(ranges: Ranges, tree_node: Place, weight: Floats) -> None:
     """Add weights [H] to those of a place."""
-    ranges[place] = ranges[place] + weight if place in ranges else weight
+    ranges[tree_node] = ranges[tree_node] + weight if tree_node in ranges else weight

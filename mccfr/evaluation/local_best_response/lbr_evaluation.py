@@ -11,7 +11,7 @@ from mccfr.common.intervals import ratio95
 from mccfr.common.rng import EVALUATION, new_stream, uniform
 from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all_of_them
 from mccfr.evaluation.local_best_response.resolved_policy import OpponentRanges, RangeResponder
-from mccfr.evaluation.local_best_response.responder_deals import DeckHand, DeckTable, Floats, ListedTable, drawn
+from mccfr.evaluation.local_best_response.responder_deals import DeckHand, DeckTable, Floats, ListedTable, uniform_draws
 from mccfr.evaluation.local_best_response.settings import (
     SOLVED_SIZES,
     ResponderBetting,
@@ -133,11 +133,11 @@ def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
         responder = Responder(lines, rows, seat, all_of_them)
         weights = table.weights(seat)
         for hand in np.flatnonzero(weights).tolist():
-            found[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.begun(seat, hand))
+            found[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.first_boards(seat, hand))
     return float(found[0]), float(found[1])
 
 
-def drawn_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
+def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
     """Return (action, factor) of all actions with stakes above `large`, and of one drawn for the rest.
 
     The rest is drawn in proportion to stakes, and the factor makes it unbiased.
@@ -167,7 +167,7 @@ class _DeckSamples(SampledEvaluation):
         """Return one deal's [4] chips and luck by seat."""
         board, hands, state = self._table.deal(sample)
         found = np.zeros(4)
-        choose = partial(drawn_actions, state, self._large)
+        choose = partial(sampled_actions, state, self._large)
         for seat, hand in enumerate(hands):
             dealt = DeckHand(board, hand)
             found[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
@@ -222,9 +222,9 @@ class _ListedSamples(SampledEvaluation):
         first = int(np.searchsorted(self._hands, uniform(state) * self._hands[-1], side="right"))
         beside = np.cumsum(table.prior(0, first))
         second = int(np.searchsorted(beside, uniform(state) * beside[-1], side="right"))
-        draws = drawn(state, table.cards.streets)
+        draws = uniform_draws(state, table.cards.streets)
         found = np.zeros(2)
         for seat, hand in enumerate((first, second)):
-            responder = Responder(self._lines, self._rows, seat, partial(drawn_actions, state, self._large))
-            found[seat] = sum(responder.play(*begun) for begun in table.begun(seat, hand, draws))
+            responder = Responder(self._lines, self._rows, seat, partial(sampled_actions, state, self._large))
+            found[seat] = sum(responder.play(*begun) for begun in table.first_boards(seat, hand, draws))
         return found

@@ -198,7 +198,7 @@ class RangeResponder(Responder):
         """Return for each action: the responder's hands, the policy's weights, and its later ranges."""
         whole = self.weight(ranges)
         if state.player == self._seat:
-            taken = partial(self.taken_for, ranges, state)
+            taken = partial(self.ranges_after, ranges, state)
             chosen = self._chosen(state, ranges, own, here)
             return [(action, mine, whole, partial(taken, action)) for action, mine in chosen]
         if not public(ranges):
@@ -212,10 +212,10 @@ class RangeResponder(Responder):
         """Return the ranges after an action at a public state."""
         return {place.after(action, self._known[min(place.state.street + 1, len(self._known) - 1)]): weight}
 
-    def taken_for(self, ranges: Ranges, state: Any, action: str) -> Ranges:
+    def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """Return the ranges after the responder's action; after re-solving there is no translation."""
         if not public(ranges):
-            return super().taken_for(ranges, state, action)
+            return super().ranges_after(ranges, state, action)
         ((place, weight),) = ranges.items()
         return self._entered(place, action, weight)  # type: ignore[arg-type]
 

@@ -115,7 +115,7 @@ class ListedTable:
         found = self.cards.reach[1 - seat] * self.disjoint[hand]
         return found / found.sum()
 
-    def begun(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
+    def first_boards(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
         """Return the first boards of a hand, each with the weights of the policy's hands.
 
         draws  [S] uniform numbers that choose one board on each street; None: all boards
@@ -322,6 +322,6 @@ class DeckHand(ResponderDeal):
         return [(DeckHand(self._board, self._hand, street), factor)]
 
 
-def drawn(state: npt.NDArray[np.uint64], count: int) -> Floats:
+def uniform_draws(state: npt.NDArray[np.uint64], count: int) -> Floats:
     """Return [count] uniform random numbers."""
     return np.array([uniform(state) for _ in range(count)])

@@ -72,7 +72,7 @@ class ResponderBetting:
         self.apply = keep(betting.apply)
         self.settled = keep(betting.settled)
         self.actions = keep(self._actions)
-        self.taken_for = keep(self._taken_for)
+        self.translations_of = keep(self._translations_of)
         self.answers = keep(self._answers)
         self.folded = keep(self._folded)
         self.checked_down = keep(self._checked_down)
@@ -137,19 +137,19 @@ class ResponderBetting:
 
     # --- the policy's translations and actions ---
 
-    def _taken_for(self, place: Place, state: Any, action: str) -> list[tuple[Place, float]]:
+    def _translations_of(self, tree_node: Place, state: Any, action: str) -> list[tuple[Place, float]]:
         """Return the policy's possible translations of the responder's action at a place, with probabilities."""
-        found = self.betting.outcomes(LineReading(place[0], 1.0, place[1]), state, action)
+        found = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
         return [((node, closed), probability) for node, probability, closed in found]
 
-    def _answers(self, place: Place, state: Any) -> list[tuple[str, Place]]:
+    def _answers(self, tree_node: Place, state: Any) -> list[tuple[str, Place]]:
         """Return for each of the tree's actions at a place: the real action and the policy's next place.
 
         Without a decision in the tree it is a single check or call.
         """
-        node, closed = place
+        node, closed = tree_node
         if node == NOWHERE or not self.decides[node]:
-            return [("c", self._taken_for(place, state, "c")[0][0])]
+            return [("c", self._translations_of(tree_node, state, "c")[0][0])]
         found: list[tuple[str, Place]] = []
         for number, action in enumerate(self.betting.real_actions(LineReading(node, 1.0, closed), state)):
             calls_a_forgotten_bet = action == "c" and closed != NOWHERE

@@ -8,11 +8,11 @@ from mccfr.evaluation.methods.method import EvaluationLine, Method
 from mccfr.evaluation.methods.option_structs import BoardOptions, MethodOptions, Option, SampledOptions
 from mccfr.evaluation.methods.registry import (
     check_method,
+    find_method,
     line_kind,
     load_method,
     measure,
     method_for,
-    method_named,
     record_text,
 )
 
@@ -24,10 +24,10 @@ __all__ = [
     "Option",
     "SampledOptions",
     "check_method",
+    "find_method",
     "line_kind",
     "load_method",
     "measure",
     "method_for",
-    "method_named",
     "record_text",
 ]

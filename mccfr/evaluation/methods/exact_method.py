@@ -211,7 +211,7 @@ def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:
     if first is None:
         return {}
     if not game.cards.dealt:
-        raise ValueError(f"{game.name} deals no cards beside its tree, and so has no streets: leave out --from")
+        raise ValueError(f"{game.name} deals no cards outside of its tree, and so has no streets: leave out --from")
     start, listed = street_number(game, first), replace(game, cards=game.cards.listed())
     assert isinstance(side.strategy, Strategy)
     found = gains(listed, side.strategy, start, side.prepared, available_threads())

@@ -49,32 +49,32 @@ class LowerBoundMethod(OverDeals):
         return self.name
 
 
-def lower_bound(game: "Game", found: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
+def lower_bound(game: "Game", bound: "LowerBound", resolve: str | None = None) -> dict[str, Any]:
     """Return the record's fields for a bound; `resolve` as given to the method."""
-    chips, interval = found.value_chips, found.ci95_chips
+    chips, interval = bound.value_chips, bound.ci95_chips
     record: dict[str, Any] = {
         "value_chips": chips,
         "ci95_chips": list(interval),
         "exploitability_chips": chips,
         "exploitability_mbb": in_mbb(game, chips),
         "ci95_mbb": None if game.big_blind_chips is None else [in_mbb(game, end) for end in interval],
-        "best_response_chips": list(found.best_response_chips),
-        "units": found.samples,
+        "best_response_chips": list(bound.best_response_chips),
+        "units": bound.samples,
     }
-    if found.gain_chips is not None:
-        gain, ends = found.gain_chips
+    if bound.gain_chips is not None:
+        gain, ends = bound.gain_chips
         record |= {"gain_chips": gain, "gain_ci95_chips": list(ends), "resolve": resolve}
     return record
 
 
-def lower_bound_text(record: Record, took: str, what: str) -> str:
-    """Return a lower bound's record as one line of text; `what` names the responder."""
+def lower_bound_text(record: Record, took: str, responder: str) -> str:
+    """Return a lower bound's record as one line of text; `responder` names the responder."""
     (low, high), unit = (record["ci95_mbb"], "mbb/g") if record["ci95_mbb"] else (record["ci95_chips"], "chips")
     value = record["exploitability_mbb"] if record["ci95_mbb"] else record["exploitability_chips"]
     error = f" (95 %: {low:.5g} to {high:.5g}; " if low < high else " ("
     if value < 0:
-        return f"no bound on exploitability: {what} wins {value:.5g} {unit}{error}{took})"
-    return f"exploitability at least {value:.5g} {unit}: what {what} wins{error}{took})"
+        return f"no bound on exploitability: {responder} wins {value:.5g} {unit}{error}{took})"
+    return f"exploitability at least {value:.5g} {unit}: what {responder} wins{error}{took})"
 
 
 def resolving_text(record: Record) -> str:

@@ -36,17 +36,17 @@ _NOTHING = dict.fromkeys(
 )
 
 
-def options_for(method: Method, given: Mapping[str, Any]) -> MethodOptions:
+def options_for(method: Method, values: Mapping[str, Any]) -> MethodOptions:
     """Return a method's options struct with the given values; None means not given.
 
     Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
-    known, given = declared(method.options), {name: value for name, value in given.items() if value is not None}
-    for name in given:
+    known, values = declared(method.options), {name: value for name, value in values.items() if value is not None}
+    for name in values:
         if name not in method.options.__struct_fields__ and name not in BoardOptions.__struct_fields__:
             what = flags(known) or "none"
             raise ValueError(f"the method {method.name} has no {flags([name])}; what it takes: {what}")
-    return method.options(**{name: value for name, value in given.items() if name in method.options.__struct_fields__})
+    return method.options(**{name: value for name, value in values.items() if name in method.options.__struct_fields__})
 
 
 def measure_by(

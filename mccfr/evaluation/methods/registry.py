@@ -45,16 +45,16 @@ _METHODS: dict[str, Method] = {
 """In the order in which `auto` tries them."""
 
 
-def load_method(name: str, beside: Sequence[Path] = ()) -> None:
+def load_method(name: str, search_directories: Sequence[Path] = ()) -> None:
     """Import a method named as `module:Class` outside a configuration; `ValueError` if that fails.
 
-    beside  directories searched first for the module
+    search_directories  directories searched first for the module
     """
     if plugins.is_reference(name) and not plugins.is_loaded(plugins.METHODS, name):
-        plugins.load(plugins.METHODS, name, "method", beside)
+        plugins.load(plugins.METHODS, name, "method", search_directories)
 
 
-def method_named(name: str) -> Method:
+def find_method(name: str) -> Method:
     """Return the method of a name; `ValueError` if it is unknown or not loaded."""
     if name in _METHODS:
         return _METHODS[name]
@@ -81,10 +81,10 @@ def method_for(game: "Game", name: str) -> Method:
     For "auto" without any suitable method it is `exact`. Raises `ValueError` for an unknown name.
     """
     if name != AUTO:
-        return method_named(name)
+        return find_method(name)
     return next(
         (method for method in _METHODS.values() if method.problem(game) is None and method.suits(game)),
-        method_named(ExactMethod.name),
+        find_method(ExactMethod.name),
     )
 
 
@@ -96,7 +96,9 @@ def check_method(game: "Game", name: str) -> Method:
     if problem is not None:
         raise ValueError(problem)
     if game.rake is not None and not method.takes_rake:
-        raise ValueError(f"the method {method.name} takes what one wins for what the other loses: with rake use exact")
+        raise ValueError(
+            f"the method {method.name} assumes that one player wins what the other loses: with rake use exact"
+        )
     return method
 
 
@@ -106,14 +108,14 @@ def line_kind(name: str) -> type[EvaluationLine] | None:
     A user's method that is not loaded is not imported; its lines have only the common fields.
     """
     if _is_at_hand(name):
-        return method_named(name).line
+        return find_method(name).line
     return EvaluationLine if plugins.is_reference(name) else None
 
 
 def record_text(record: Record, took: str) -> str:
     """Return a record as one line of text, even if its method is not loaded; `took` is the time."""
     if _is_at_hand(record["method"]):
-        return method_named(record["method"]).text(record, took)
+        return find_method(record["method"]).text(record, took)
     return f"value {record['value_chips']:.6g} by {record['method']} ({took})"
 
 

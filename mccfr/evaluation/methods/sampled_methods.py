@@ -49,4 +49,4 @@ class OverDeals(Method):
 
     def problem(self, game: "Game") -> str | None:
         """Return a problem for games without such cards, or None."""
-        return None if game.cards.dealt else f"{game.name} deals no cards beside its tree: use the method exact"
+        return None if game.cards.dealt else f"{game.name} deals no cards outside of its tree: use the method exact"

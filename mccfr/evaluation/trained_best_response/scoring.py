@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.common.rng import EVALUATION
-from mccfr.evaluation.head_to_head import PolicyPair, check_strategy, seated_boards
+from mccfr.evaluation.head_to_head import PolicyPair, boards_in_both_seats, check_strategy
 from mccfr.evaluation.samples import SampledEvaluation
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import BoardSource
@@ -38,7 +38,7 @@ class ResponderScores(SampledEvaluation):
 
     def play(self, sample: int) -> Floats:
         """Return one board's chips and weight."""
-        as_first, as_second = seated_boards(self._sources, sample, same=False)
+        as_first, as_second = boards_in_both_seats(self._sources, sample, same=False)
         found = []
         for table in self._tables:
             (first, weight), (second, _) = table.play(as_first, 0), table.play(as_second, 1)

@@ -82,7 +82,7 @@ def trained_best_response(
     memory; also raises as `run_samples`.
     """
     if not policy.game.cards.dealt:
-        raise ValueError(f"{policy.game.name} deals no cards beside its tree: use the method exact")
+        raise ValueError(f"{policy.game.name} deals no cards outside of its tree: use the method exact")
     if boards is not None and boards < 2:  # before the training
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     if sampler not in SAMPLERS:
@@ -133,10 +133,10 @@ def responder_game(game: Game, abstraction: Path | None) -> ResponderGame:
         build = f"mccfr abstraction build {abstraction if abstraction.is_file() else 'RECIPE'} --out {directory}"
         raise ValueError(f"{directory} is not an abstraction: build it with {build}")
     built = Abstraction(directory)
-    if cards.drawn is None:
+    if cards.board_cards_by_street is None:
         found = bucketed(replace(game, cards=lossless(cards.listed())), built)
     else:
-        found = replace(game, cards=deck_on(tuple(cards.drawn), directory))
+        found = replace(game, cards=deck_on(tuple(cards.board_cards_by_street), directory))
     return ResponderGame(found, f"the buckets of {directory}", built.content_hashes())
 
 

@@ -47,7 +47,7 @@ def hand_files(path: Path) -> list[Path]:
         every = sorted(each for each in files if not each.name.startswith("."))
     found = [each for each in every if each.is_file()]
     if not found:
-        raise FileNotFoundError(f"{path}: there is no file of hands: give a file, or a directory of such")
+        raise FileNotFoundError(f"{path}: there is no file of hands: give a file, or a directory with such files")
     return found
 
 
@@ -73,7 +73,7 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
         where = f"{path}, line {number}" + ("" if named is None else f", hand {next(filter(None, named.groups()))}")
         try:
             if len(piece) > MOST_PIECE_BYTES:
-                raise ValueError(f"a hand of more than {MOST_PIECE_BYTES:,} characters: none is so long")
+                raise ValueError(f"a hand of more than {MOST_PIECE_BYTES:,} characters: no hand is so long")
             yield FoundHand(where, form.read(piece, game))
         except (ValueError, RecursionError) as error:
             text = "it is nested too deep" if isinstance(error, RecursionError) else str(error)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mccfr.cards.card_index import Deal
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.holdem_betting import BUTTON
-from mccfr.games.line_lookup import NOWHERE, LineReading, taken_for
+from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
 from mccfr.games.translation import Translation, real_betting
 from mccfr.matches.acpc import follow_line
 from mccfr.matches.acpc_log import LoggedHand
@@ -62,17 +62,17 @@ class ReviewedDecision(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of a decision, in chips of the hand.
 
-    how          one of `IN_TREE`, `MAPPED` and `SOLVED`
-    taken_for    the line's and action's translation if it is mapped; else ""
-    tree_line    the line's translation, if the tree has a decision there; else ""
-    probability  of taking the action, by the policy or the solution
-    did, best    the action taken and the one with the highest EV, in words
-    cost_chips   EV loss against that one; estimates may be below 0
-    ci95_chips   95 % interval; None if the cost is exact
+    how            one of `IN_TREE`, `MAPPED` and `SOLVED`
+    mapped_action  the line's and action's translation if it is mapped; else ""
+    tree_line      the line's translation, if the tree has a decision there; else ""
+    probability    of taking the action, by the policy or the solution
+    did, best      the action taken and the one with the highest EV, in words
+    cost_chips     EV loss against that one; estimates may be below 0
+    ci95_chips     95 % interval; None if the cost is exact
     """
 
     how: str
-    taken_for: str
+    mapped_action: str
     tree_line: str
     probability: float
     did: str
@@ -211,7 +211,7 @@ class _HandReview:
                 labels = [tree.label[child] for child in tree.children(reading.node)]
                 if action != "f" or action in labels:
                     after = max(betting.outcomes(reading, state, action), key=lambda one: one.probability)
-                    column = taken_for(tree, reading.node, action, after)
+                    column = mapped_action(tree, reading.node, action, after)
                     exact = exact and betting.is_exact(reading.node, after, state, action)
                     if action != "f" and (action == "c") != (labels[column] == "c"):
                         after, column = LineReading(NOWHERE, 1.0), None

@@ -94,7 +94,7 @@ def resolve_street(
             if reach:
                 allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
             known = before if merged else None  # initial regrets help only with shared buckets
-            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, begun=known)
+            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, initial=known)
             made.write(spot, player, found.tables, alike)
             dealt = spot.weights[1 - player]
             comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))

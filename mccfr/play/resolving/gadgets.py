@@ -78,10 +78,10 @@ def _discount(regret: Floats, step: Step) -> None:
 class Unsafe(Gadget):
     """The opponent has a fixed range."""
 
-    def __init__(self, given: Floats) -> None:
+    def __init__(self, weights: Floats) -> None:
         """Take the weights [H] of the opponent's hands."""
-        super().__init__(len(given))
-        self._given = given
+        super().__init__(len(weights))
+        self._given = weights
 
     def range(self) -> Floats:
         """Return the fixed range."""

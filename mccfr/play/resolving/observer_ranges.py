@@ -15,7 +15,7 @@ from mccfr.cards.card_index import Board
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.line_lookup import LineReading, taken_for
+from mccfr.games.line_lookup import LineReading, mapped_action
 from mccfr.play.hand_beliefs import ObservedRange
 from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving.resolving_spot import Spot, Tables
@@ -41,7 +41,7 @@ class AssumedRange(ObservedRange):
                 if heeds_hands and self._betting.decides(reading):
                     rows = self._seat.played(node, self._buckets_on(node, board))
                 for found in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
-                    share = 1.0 if rows is None else rows[:, taken_for(tree, node, action, found)]
+                    share = 1.0 if rows is None else rows[:, mapped_action(tree, node, action, found)]
                     self._add(action, found, reach * found.probability * share)
             self.chose(action)
             if self.reach:

@@ -65,7 +65,7 @@ class Spot:
         """
         tree = game.tree
         if not game.cards.dealt:
-            raise ValueError(f"{game.name} deals no cards beside its tree: nothing of it can be re-solved")
+            raise ValueError(f"{game.name} deals no cards outside of its tree: nothing of it can be re-solved")
         if game.rake is not None:
             raise ValueError(f"{game.name} takes rake: what is re-solved has to be of zero sum, so leave rake out")
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:

@@ -222,7 +222,7 @@ class Resolver:
             variant=VARIANT,
             dtype="float32",
             workers=settings.workers,
-            begun=before,
+            initial=before,
         )
         return PublicState(
             self,

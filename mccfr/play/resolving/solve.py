@@ -143,14 +143,14 @@ def resolve(
     workers: int = 1,
     seed: int = 0,
     alike: Sequence[npt.NDArray[np.integer]] | None = None,
-    begun: Tables | None = None,
+    initial: Tables | None = None,
 ) -> Resolved:
     """Solve a spot for one player.
 
     ranges        [2, H] weights of both players' hands at the root, by the strategies in force. Bounds and gaps of
                   the safe methods do not rely on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands at the player's range; not needed for "unsafe"
-    begun         the strategy in force as `Resolved.tables`, for initial regrets. On sampled boards it is kept if
+    initial       the strategy in force as `Resolved.tables`, for initial regrets. On sampled boards it is kept if
                   the solution's excess is above `MOST_GIVEN` pots
     workers       threads that share the boards of the next street; results do not depend on them
     seed          of sampled boards; `variant`, `dtype` and `workers` are ignored there
@@ -182,9 +182,9 @@ def resolve(
     else:
         gadget = Maxmargin(dealt, side.alternatives, opponent_weight, mistaken)
     if spot.merged:
-        return _Responded(side, gadget, alike, seed, begun).run(effort)
+        return _Responded(side, gadget, alike, seed, initial).run(effort)
     cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
-    return _FullWidth(side, gadget, alike, cfr, begun).run(effort)
+    return _FullWidth(side, gadget, alike, cfr, initial).run(effort)
 
 
 class _Solver(ABC):
@@ -246,12 +246,12 @@ class _FullWidth(_Solver):
         gadget: Gadget,
         alike: Sequence[npt.NDArray[np.integer]] | None,
         cfr: VectorCfr,
-        begun: Tables | None,
+        initial: Tables | None,
     ) -> None:
         super().__init__(side, gadget, alike)
         self._cfr = cfr
         pots = BEGUN * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # of one board, by street
-        for block, table in enumerate(begun or ()):
+        for block, table in enumerate(initial or ()):
             if (name := table_name("regret", block)) in self._tables:
                 self._tables[name][:] = pots[block // 2] * table
 
@@ -273,14 +273,14 @@ class _Responded(_Solver):
         gadget: Gadget,
         alike: Sequence[npt.NDArray[np.integer]] | None,
         seed: int,
-        begun: Tables | None,
+        initial: Tables | None,
     ) -> None:
         super().__init__(side, gadget, alike)
         game = side.spot.game
         schedule = replace(OPTIONS.schedule, period_nodes=2 * BOARDS * game.tree.nodes)  # one period per iteration
         self._cfr = RespondedSampling(game, seed=seed, options=replace(OPTIONS, schedule=schedule))
-        self._factor, self._begun = side.spot.board_factor, begun
-        for block, table in enumerate(begun or ()):
+        self._factor, self._begun = side.spot.board_factor, initial
+        for block, table in enumerate(initial or ()):
             if block % 2 != side.player or (name := table_name("regret", block)) not in self._tables:
                 continue
             buckets = game.cards.listed().bucket[block // 2][side.player]

@@ -49,7 +49,7 @@ def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of t
     """Raise `ValueError` for a format that does not support this game."""
     if format == "policy" and not game.cards.fits_policies:
         raise ValueError(
-            "a policy has no place for strata on the turn and the river, where buckets depend on the flop: choose "
+            "a policy cannot hold strata on the turn and the river, whose buckets depend on the flop: choose "
             f"another format of mccfr export, one of {', '.join(FORMATS[1:])}"
         )
 

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.config.plugins import NamedCode, guests, sources
+from mccfr.config.plugins import NamedCode, sources, user_code_names
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.config.toml_files import config_from
 from mccfr.games.game import Game
@@ -37,7 +37,7 @@ from mccfr.solvers.deep.infosets import NO_CELL, list_infosets
 from mccfr.solvers.deep.network_inputs import VERSION, column_names
 from mccfr.solvers.deep.network_strategy import Networks
 from mccfr.solvers.deep.sampled_cards import view
-from mccfr.solvers.deep.sampled_cards_cfr import is_dealt, make_dealt_network
+from mccfr.solvers.deep.sampled_cards_cfr import make_card_network, samples_cards
 from mccfr.solvers.deep.training_state import make_network
 from storage import durable
 from storage.atomic_outputs import output
@@ -111,7 +111,7 @@ def write_networks(
         "actions": int(game.tree.arrays.count[game.tree.decisions].max()),
         "parameters": _sizes(game, strategy.config),
         "features": {"version": VERSION, "columns": column_names(game)},
-        "lines": list(game.tree.label) if is_dealt(game) else None,
+        "lines": list(game.tree.label) if samples_cards(game) else None,
         "provenance": dict(provenance),
     }
     with output(out, replaceable) as temporary:
@@ -142,13 +142,13 @@ def _networks_of(path: Path, meta: Mapping[str, Any], arrays: Mapping[str, npt.N
     version = meta["features"]["version"]
     if version != VERSION:
         raise ValueError(
-            f"{path} has networks that see version {version} of the features; this program makes version {VERSION}: "
+            f"{path} has networks of version {version} of the features; this program makes version {VERSION}: "
             "use a program of that version"
         )
     config = config_from(
         {"game": meta["game"], "solver": meta["solver"]},
         str(path / MANIFEST),
-        kept=NamedCode(path, meta.get("code_sha256", {})),
+        artefact_code=NamedCode(path, meta.get("code_sha256", {})),
     )
     if not isinstance(config.solver, DeepCfrConfig):
         raise ValueError(f"{path / MANIFEST} names an algorithm that makes no networks: export them again")
@@ -181,7 +181,7 @@ def verify_networks(path: Path) -> list[str]:
 
     try:
         meta, arrays, extra = read_directory(path, read)
-        if not guests(meta):  # the check builds the game, and verifying must not run a user's code
+        if not user_code_names(meta):  # the check builds the game, and verifying must not run a user's code
             _networks_of(path, meta, arrays)
     except (DamagedError, FileNotFoundError, ValueError) as error:
         return [str(error)]
@@ -194,8 +194,8 @@ def _says(meta: Mapping[str, Any]) -> bool:
 
 def _sizes(game: Game, config: DeepCfrConfig) -> list[int]:
     """Return the number of parameters of each player's network."""
-    if is_dealt(game):
-        return [make_dealt_network(view(game), config).size] * 2
+    if samples_cards(game):
+        return [make_card_network(view(game), config).size] * 2
     infosets = list_infosets(game)
     return [make_network(game, infosets, player, config)[0].size for player in range(2)]
 
@@ -216,7 +216,7 @@ def _networks(strategy: Networks) -> dict[str, npt.NDArray[Any]]:
 
 def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
     """Return the arrays that describe the networks' inputs, by file name without ending."""
-    if is_dealt(game):
+    if samples_cards(game):
         arrays = game.tree.arrays
         street = np.maximum(arrays.block, 0) // 2
         columns = (game.tree.parent, arrays.player, street, arrays.first, arrays.count)

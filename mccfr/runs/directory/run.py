@@ -41,10 +41,10 @@ from mccfr.solvers.solver import Algorithm
 from mccfr.tables.table_layout import TableLayout
 from storage import durable
 from storage.damage import reading
-from storage.held_directory import errors_shown
 from storage.json_files import typed
 from storage.manifest import content_hash, read_manifest, write_manifest
-from storage.run_lock import Holder, RunLock, holder_of, is_held, noted
+from storage.open_directory import errors_shown
+from storage.run_lock import Holder, RunLock, holder_of, lock_is_held, noted
 
 FORMAT, FORMAT_VERSION = "mccfr-run", 4
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
@@ -158,11 +158,11 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     if `directory` exists and is not empty, and `BlockingIOError` if another process is creating it.
     """
     if is_run(directory):  # callers have checked before: another process has created it since
-        raise _being_made_elsewhere(directory)
+        raise _is_created_by_another_process(directory)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
-    making = _being_made(temporary, directory)
+    making = _temporary_run(temporary, directory)
     with durable.making_dirs(directory.parent), making, durable.naming(directory):
         _write_run(temporary, config, base, layout)
         if directory.exists():
@@ -172,13 +172,13 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     return open_run(directory)
 
 
-def _being_made_elsewhere(directory: Path) -> BlockingIOError:
+def _is_created_by_another_process(directory: Path) -> BlockingIOError:
     text = f"{directory} is being made by another process: wait for it, stop it, or use another directory with --run"
     return BlockingIOError(errno.EWOULDBLOCK, text)
 
 
 @contextmanager
-def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
+def _temporary_run(temporary: Path, directory: Path) -> Iterator[None]:
     """Create the temporary directory and hold its run lock for the block; it contains only the lock.
 
     Raises `BlockingIOError` if another process holds the lock, or has created or renamed the directory.
@@ -193,13 +193,13 @@ def _being_made(temporary: Path, directory: Path) -> Iterator[None]:
         with durable.naming(directory):
             held.acquire()
     except (BlockingIOError, FileNotFoundError):
-        raise _being_made_elsewhere(directory) from None
+        raise _is_created_by_another_process(directory) from None
     try:
         if not held.is_in_place():
-            raise _being_made_elsewhere(directory)
+            raise _is_created_by_another_process(directory)
         if is_run(directory):
             durable.discard(temporary)
-            raise _being_made_elsewhere(directory)
+            raise _is_created_by_another_process(directory)
         _remove_all_but(LOCK, temporary)
         try:
             yield
@@ -304,22 +304,22 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
     _refuse_links(directory)
     manifest = read_run_manifest(directory)
     document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
-    if opaque and plugins.guests(document):
+    if opaque and plugins.user_code_names(document):
         config = config_from(document, source_of_it, opaque=True)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
-    config = config_from(document, source_of_it, kept=plugins.NamedCode(directory, manifest.get("code_sha256", {})))
+    config = config_from(
+        document, source_of_it, artefact_code=plugins.NamedCode(directory, manifest.get("code_sha256", {}))
+    )
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = manifest["identity_document"]
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
-        raise AbstractionError(
-            f"{other.path} is not an abstraction: the opponents of {directory} have it, put it there"
-        )
+        raise AbstractionError(f"{other.path} is not an abstraction: the opponents of {directory} use it: put it there")
     found = identity_document(config, directory, known.get("abstraction"))
     for source in trained_code(config):
         if known.get("code", {}).get(source.name) != found["code"][source.name]:
             raise ValueError(
-                f"{source.file} has changed since {directory} was made: restore it (as it was, it is in "
+                f"{source.file} has changed since {directory} was created: restore it (a copy of it is in "
                 f"{directory / INPUTS}), or start a new run"
             )
     if found != known:
@@ -378,14 +378,14 @@ def lock(run: Run) -> Iterator[Run]:
     with RunLock(run.path(LOCK)) as held, errors_shown():
         directory = held.directory.path
         if read_run_manifest(directory)["content_hash"] != run.manifest["content_hash"]:
-            raise ValueError(f"{directory} holds another run than a moment ago: run the command again")
+            raise ValueError(f"{directory} now holds another run: run the command again")
         yield replace(run, directory=directory, lock=held)
 
 
 @reading()
 def is_locked(run: Run) -> bool:
     """Return whether a process works on the run; read-only."""
-    return is_held(run.path(LOCK))
+    return lock_is_held(run.path(LOCK))
 
 
 @reading()

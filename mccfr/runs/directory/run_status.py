@@ -24,7 +24,7 @@ from mccfr.runs.directory.run import (
     phase_of,
     worker_of,
 )
-from mccfr.runs.directory.state import check_own
+from mccfr.runs.directory.state import check_belongs_to_run
 from mccfr.runs.directory.trends import TRENDS
 from storage.damage import reading
 from storage.durable import TEMPORARY_PREFIX
@@ -107,7 +107,7 @@ def run_status(run: Run) -> dict[str, Any]:
     """Return the fields of `status --json`."""
     newest = open_locked(run.path(CHECKPOINTS))
     if newest is not None:
-        check_own(run, newest)
+        check_belongs_to_run(run, newest)
     saved = newest.state if newest else {"nodes_touched": 0, "iterations": 0, "period": 1, "training_seconds": 0.0}
     running, worker = is_locked(run), worker_of(run)
     ended, started = _session(run.backwards(JOURNAL))
@@ -210,7 +210,7 @@ def stop_run(run: Run, say: Callable[[str], None]) -> None:
     if not worker.is_here:
         there = worker.machine or "a machine that it does not name"
         raise ValueError(
-            f"{run.directory} is worked on by process {worker.process} of {there}: stop it there, with kill "
+            f"{run.directory} is in use by process {worker.process} of {there}: stop it there, with kill "
             f"{worker.process}"
         )
     say(f"asked process {worker.process} to write a checkpoint and end")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import msgspec
 
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from storage.block_tables import open_whole
+from storage.block_tables import open_with_blocks
 from storage.checkpoint import Checkpoint, checkpoint_path, identity_problem
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
@@ -42,23 +42,23 @@ class StateFields(msgspec.Struct, frozen=True):
     turns: BlockScheduleFields | None = None
 
 
-def check_own(run: Run, found: Checkpoint) -> Checkpoint:
+def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
     """Return an open checkpoint after checking that it belongs to the run; every reader calls this.
 
     Raises `ValueError` if it belongs to another run, or its state is invalid.
     """
-    problem = identity_problem(found, run.identity) or state_problem(found.state)
+    problem = identity_problem(checkpoint, run.identity) or state_problem(checkpoint.state)
     if problem is not None:
-        raise ValueError(f"{found.path}: {problem}")
-    return found
+        raise ValueError(f"{checkpoint.path}: {problem}")
+    return checkpoint
 
 
-def open_own(run: Run, number: int) -> Checkpoint:
+def open_run_checkpoint(run: Run, number: int) -> Checkpoint:
     """Open a checkpoint of a run with its blocks; for the session that holds the run's lock.
 
-    Raises as `storage.block_tables.open_whole` and `check_own`.
+    Raises as `storage.block_tables.open_with_blocks` and `check_belongs_to_run`.
     """
-    return check_own(run, open_whole(checkpoint_path(run.path(CHECKPOINTS), number)))
+    return check_belongs_to_run(run, open_with_blocks(checkpoint_path(run.path(CHECKPOINTS), number)))
 
 
 def state_problem(state: dict[str, Any]) -> str | None:

@@ -21,7 +21,7 @@ from mccfr.games.game import Game
 from mccfr.solvers.solver import Algorithm
 from mccfr.tables.strategy import row_starts
 from mccfr.tables.table_layout import TableSet
-from mccfr.trees.betting_lines import own_actions
+from mccfr.trees.betting_lines import previous_own_actions
 
 TRENDS = "trends.jsonl"
 _BLOCK_CELLS = 1 << 22  # cells of a table copied in row-major order at a time
@@ -102,7 +102,7 @@ class Trends:
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
         counts = game.cards.dealt and algorithm.traits.counts_lost_updates
-        taken = own_actions(game.tree) if counts else ()
+        taken = previous_own_actions(game.tree) if counts else ()
         self._first = [node for node in game.tree.decisions.tolist() if taken[node] < 0] if counts else []
 
     def measure(self, tables: TableSet, iterations_weight: float) -> dict[str, Any]:

@@ -65,12 +65,12 @@ def _identity_around(path: Path) -> dict[str, Any] | None:
 
 
 def _problems_of_checkpoint(
-    path: Path, reporter: Reporter, known: dict[str, list[str]], identity: dict[str, Any] | None
+    path: Path, reporter: Reporter, checked_versions: dict[str, list[str]], identity: dict[str, Any] | None
 ) -> list[str]:
     """Check a checkpoint, the blocks that it names, and its state if a run wrote it.
 
-    known     as for `block_problems`
-    identity  identity of its run; None: any run, or an abstraction, whose stages are checkpoints too
+    checked_versions  as for `block_problems`
+    identity          identity of its run; None: any run, or an abstraction, whose stages are checkpoints too
     """
     problems = checkpoints.verify(path)
     if problems:
@@ -79,7 +79,7 @@ def _problems_of_checkpoint(
     problem = None if identity is None else identity_problem(found, identity)
     if problem is None and "run_identity" in found.identity:
         problem = state_problem(found.state)
-    return [f"{path.name}: {problem}"] if problem else block_problems(found, known)
+    return [f"{path.name}: {problem}"] if problem else block_problems(found, checked_versions)
 
 
 def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -> list[str]:

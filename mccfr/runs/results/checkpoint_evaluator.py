@@ -14,7 +14,7 @@ from mccfr.evaluation.methods.registry import options_of_all
 from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import open_run_checkpoint
 from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from storage import checkpoint as checkpoints
@@ -79,12 +79,12 @@ class Evaluator:
         """True if strategies are evaluated on the tables themselves; training waits and nothing is copied."""
         return all(method.in_place(self._game) for method in self._methods)
 
-    def find_kept(self) -> None:
+    def find_permanent_checkpoints(self) -> None:
         """Find the permanently kept checkpoints of earlier sessions."""
         self.kept = []
         for number in checkpoints.list_checkpoints(self._run.path(CHECKPOINTS)):
             with suppress(DamagedError):  # the session has noted the damage, so the checkpoint is kept anyway
-                self.kept += [number] if open_own(self._run, number).state.get("kept") else []
+                self.kept += [number] if open_run_checkpoint(self._run, number).state.get("kept") else []
         self._opponent = self.kept[0] if self.kept else None
 
     def evaluate(self, strategy: Strategy) -> list[dict[str, Any]]:
@@ -97,7 +97,7 @@ class Evaluator:
             self._opponent = self.kept[0]
         return records
 
-    def measure_other(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
+    def measure_average(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
         """Return {method: record} of another average of the run, for methods without an opponent."""
         return {method.name: self._measured(method, strategy) for method in self._methods if not method.meets}
 
@@ -113,7 +113,9 @@ class Evaluator:
         name, against = "uniform", uniform_strategy(self._game)
         if self._opponent is not None:
             if self._against is None:
-                self._against = checkpoint_average(self._game, self._config, open_own(self._run, self._opponent))
+                self._against = checkpoint_average(
+                    self._game, self._config, open_run_checkpoint(self._run, self._opponent)
+                )
             name, against = f"checkpoint {self._opponent}", self._against
         record = measure(method.name, side, Profile(self._game, against), name, **options)
         return self._with_gain(method, side, record, seen[0]) if seen else record

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, Run
-from mccfr.runs.directory.state import check_own
+from mccfr.runs.directory.state import check_belongs_to_run
 from mccfr.tables.table_layout import TableSet
 from storage.checkpoint import Checkpoint, list_checkpoints
 from storage.locked_checkpoints import open_locked
@@ -16,7 +16,7 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
     """Open a run's checkpoint, by default the newest.
 
     The checkpoint stays on disk as long as the object is kept. Raises `ValueError` if it does not exist, and as
-    `check_own`.
+    `check_belongs_to_run`.
     """
     checkpoint = open_locked(run.path(CHECKPOINTS), number)
     if checkpoint is None:
@@ -25,7 +25,7 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
                 f"{run.directory} has no checkpoint yet: wait for its first one, or stop the run, which writes one"
             )
         raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
-    return check_own(run, checkpoint)
+    return check_belongs_to_run(run, checkpoint)
 
 
 def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], Found]) -> Found:

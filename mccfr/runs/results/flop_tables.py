@@ -49,17 +49,17 @@ def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
     }
 
 
-def tables_of(found: FlopReport) -> dict[str, Table]:
+def tables_of(report: FlopReport) -> dict[str, Table]:
     """Return the rows of the tables `flops`, `textures` and `classes`; docs/files.md lists their fields."""
-    every = np.arange(len(found.flops.cards))
-    total = found.weight(every)
-    texture = textures(found.flops.cards)
+    every = np.arange(len(report.flops.cards))
+    total = report.weight(every)
+    texture = textures(report.flops.cards)
     flops = [
         {
-            "flop": _flop_text(found.flops.cards[flop]),
-            "stands_for": float(found.flops.weight[flop]),
+            "flop": _flop_text(report.flops.cards[flop]),
+            "stands_for": float(report.flops.weight[flop]),
             **{name: str(kinds[flop]) for name, kinds in texture.items()},
-            **_row(found, np.array([flop]), total),
+            **_row(report, np.array([flop]), total),
         }
         for flop in every.tolist()
         if total[flop] > 0
@@ -68,9 +68,9 @@ def tables_of(found: FlopReport) -> dict[str, Table]:
     for name, kinds in texture.items():
         groups += [(name, str(kind), np.flatnonzero(kinds == kind)) for kind in sorted(set(kinds.tolist()), key=_order)]
     kinds_of = [
-        {"by": by, "texture": kind, **_row(found, own, total)} for by, kind, own in groups if total[own].sum() > 0
+        {"by": by, "texture": kind, **_row(report, own, total)} for by, kind, own in groups if total[own].sum() > 0
     ]
-    return {"flops": flops, "textures": kinds_of, "classes": _classes(found)}
+    return {"flops": flops, "textures": kinds_of, "classes": _classes(report)}
 
 
 def _order(kind: str) -> tuple[int, str]:
@@ -78,14 +78,14 @@ def _order(kind: str) -> tuple[int, str]:
     return -RANKS.find(kind) if len(kind) == 1 else 0, kind
 
 
-def _row(found: FlopReport, own: npt.NDArray[np.int64], total: npt.NDArray[np.float64]) -> dict[str, Any]:
+def _row(report: FlopReport, own: npt.NDArray[np.int64], total: npt.NDArray[np.float64]) -> dict[str, Any]:
     row: dict[str, Any] = {"share": total[own].sum() / total.sum()}
-    row |= dict(zip(found.actions, found.frequencies(own), strict=True))
+    row |= dict(zip(report.actions, report.frequencies(own), strict=True))
     for player, name in enumerate(POSITIONS):
-        value, equity = found.value(own, player), found.equity(own, player)
+        value, equity = report.value(own, player), report.equity(own, player)
         row |= {f"equity_{name}": equity, f"ev_{name}": value.mean, f"ev_{name}_within": value.within}
         for key, chips in ((f"eqr_{name}", value.mean), (f"eqr_{name}_within", value.within)):
-            row[key] = _realised(chips, equity, found)
+            row[key] = _realised(chips, equity, report)
     return _rounded(row)
 
 
@@ -93,17 +93,17 @@ def _rounded(row: Mapping[str, float | None]) -> dict[str, float | None]:
     return {key: None if number is None else round(float(number), _DIGITS) for key, number in row.items()}
 
 
-def _realised(ev: float, equity: float, found: FlopReport) -> float | None:
-    return ev / (equity * found.pot) if equity > 0 else None
+def _realised(ev: float, equity: float, report: FlopReport) -> float | None:
+    return ev / (equity * report.pot) if equity > 0 else None
 
 
-def _classes(found: FlopReport) -> Table:
+def _classes(report: FlopReport) -> Table:
     rows = []
     for player, position in enumerate(POSITIONS):
-        for name, (share, equity, ev, played) in found.of_classes(player).items():
+        for name, (share, equity, ev, played) in report.of_classes(player).items():
             numbers: dict[str, float | None] = {"share": share, "equity": equity, "ev": ev}
-            numbers["eqr"] = _realised(ev, equity, found)
-            numbers |= dict.fromkeys(found.actions) | dict(zip(found.actions, played, strict=bool(played)))
+            numbers["eqr"] = _realised(ev, equity, report)
+            numbers |= dict.fromkeys(report.actions) | dict(zip(report.actions, played, strict=bool(played)))
             rows.append({"position": position, "class": name, **_rounded(numbers)})
     return rows
 
@@ -208,20 +208,20 @@ def _flop_text(cards: npt.NDArray[np.int8]) -> str:
     return cards_text(cards[::-1].tolist())
 
 
-def _write_csv(out: Path, rows: Sequence[Mapping[str, Any]], ours: Callable[[Path], bool]) -> None:
+def _write_csv(out: Path, rows: Sequence[Mapping[str, Any]], is_report: Callable[[Path], bool]) -> None:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with output(out, ours) as temporary:
+    with output(out, is_report) as temporary:
         durable.write_file(temporary, text.getvalue().encode())
 
 
-def _write_parquet(out: Path, rows: Sequence[Mapping[str, Any]], ours: Callable[[Path], bool]) -> None:
+def _write_parquet(out: Path, rows: Sequence[Mapping[str, Any]], is_report: Callable[[Path], bool]) -> None:
     try:
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
     except ImportError:
         raise ValueError("a report as .parquet needs pyarrow: run tools/bootstrap parquet in the clone") from None
-    with output(out, ours) as temporary:
+    with output(out, is_report) as temporary:
         parquet.write_table(arrow.Table.from_pylist([dict(row) for row in rows]), temporary)
         durable.adopt_file(temporary)

@@ -81,18 +81,20 @@ def spot_behind(
         )
     if found.line and not found.line.endswith("/"):
         before = street_line(found.line[: found.line.rfind("/") + 1], start)
-        raise ValueError(f"line {line!r} ends within a street: a spot begins where a street does, as after {before!r}")
+        raise ValueError(
+            f"line {line!r} ends within a street: a spot begins at the start of a street, as after {before!r}"
+        )
     board = ranges.dealing.board_text(found.state.street, found.boards[-1])
     reach = ranges.reach(found)
     for name, weights in zip(("oop", "ip"), reach, strict=True):
         if not weights.any():
-            raise ValueError(f"line {line!r} on {board}: {name} never plays it with any hand, so choose another line")
+            raise ValueError(f"line {line!r} on {board}: {name} never plays it: choose another line")
     put_in = found.state.put_in[0]
     game = {
         "board": board,
         "ranges": {"oop": reach[0].tolist(), "ip": reach[1].tolist()},
         "pot": 2 * put_in,
-        "effective_stack": whole_stack(config) - put_in,
+        "effective_stack": starting_stack(config) - put_in,
         "big_blind": source.game.big_blind_chips,
     }
     if (rake := source.game.rake) is not None:
@@ -116,7 +118,7 @@ def game_config(path: Path) -> GameConfig:
     return config_from({"game": document}, str(path), opaque=True).game
 
 
-def whole_stack(config: HoldemGame | HoldemSubgame) -> float:
+def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
     """Return the chips of each player at the start of the hand."""
     if isinstance(config, HoldemGame):
         return config.stack

@@ -46,14 +46,14 @@ class Reference:
         return str(self.path) in PLAIN_STRATEGIES
 
     @property
-    def is_bare(self) -> bool:
+    def has_only_path(self) -> bool:
         """True if only the path is given."""
         return self == Reference(self.path)
 
     def check_exported(self) -> None:
         """Raise `ValueError` if an export is given a checkpoint, an average or an abstraction."""
         if self.average is not None:
-            raise ValueError(f"{self.path} is no run, so it has one strategy: leave --average out")
+            raise ValueError(f"{self.path} is no run, so it has one strategy only: leave --average out")
         if self.number is not None:
             raise ValueError(f"{self.path} is no run but was exported from one checkpoint: leave --checkpoint out")
         if self.abstraction is not None:
@@ -142,26 +142,30 @@ def open_source(target: Reference, *, check: bool = True) -> Behaviour:
     return Profile(found.game, found.strategy)
 
 
-def plain_target(found: Target, name: str) -> Target:
-    """Return a plain strategy in the game of `found`; raises `ValueError` for an unknown name."""
+def plain_strategy_target(target: Target, name: str) -> Target:
+    """Return a plain strategy in the game of `target`; raises `ValueError` for an unknown name."""
     if name not in PLAIN_STRATEGIES:
         raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
-    return replace(found, strategy=PLAIN_STRATEGIES[name](found.game), counts=dict.fromkeys(found.counts))
+    return replace(target, strategy=PLAIN_STRATEGIES[name](target.game), counts=dict.fromkeys(target.counts))
 
 
-def opponent(found: Target, named: Reference) -> Profile:
-    """Return an opponent for `found`: one of PLAIN_STRATEGIES, or the strategy of a run or policy.
+def opponent(target: Target, reference: Reference) -> Profile:
+    """Return an opponent for `target`: one of PLAIN_STRATEGIES, or the strategy of a run or policy.
 
     Two runs on one abstraction share one copy of its bucket tables. Raises `ValueError` if the name is neither.
     Head-to-head checks that both games are equal.
     """
-    game = found.game
-    if named.is_plain:
-        if not named.is_bare:
-            raise ValueError(f"{named.path} is no run: leave --against-checkpoint, -abstraction and -average out")
-        return Profile(game, PLAIN_STRATEGIES[str(named.path)](game))
-    other = open_target(named, on_deals=found.strategy.on_deals is not None)
-    same = found.abstraction is not None and found.abstraction == other.abstraction
-    if same and game.cards.drawn is not None and game.cards.drawn == other.game.cards.drawn:
+    game = target.game
+    if reference.is_plain:
+        if not reference.has_only_path:
+            raise ValueError(f"{reference.path} is no run: leave --against-checkpoint, -abstraction and -average out")
+        return Profile(game, PLAIN_STRATEGIES[str(reference.path)](game))
+    other = open_target(reference, on_deals=target.strategy.on_deals is not None)
+    same = target.abstraction is not None and target.abstraction == other.abstraction
+    if (
+        same
+        and game.cards.board_cards_by_street is not None
+        and game.cards.board_cards_by_street == other.game.cards.board_cards_by_street
+    ):
         return Profile(replace(other.game, cards=game.cards), other.strategy)
     return Profile(other.game, other.strategy)

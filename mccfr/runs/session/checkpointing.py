@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import open_run_checkpoint
 from mccfr.runs.directory.trends import TRENDS, Trends
 from mccfr.runs.events import Totals
 from mccfr.runs.phases import naming_steps
@@ -119,7 +119,7 @@ class Saver:
 
     def begin(self, restored: checkpoints.Checkpoint | None) -> None:
         """Find the kept checkpoints of earlier sessions, and record the restored one."""
-        self._evaluator.find_kept()
+        self._evaluator.find_permanent_checkpoints()
         if restored is not None:
             self.committed = (restored.number, Totals(restored.state["nodes_touched"], restored.state["iterations"]))
 
@@ -164,7 +164,7 @@ class Saver:
             try:
                 number = self._commit(arrays, now, stop, background)
             except OSError as error:
-                if (whole := self._whole_all_the_same(now, stop.keep, error)) is not None:
+                if (whole := self._committed_despite_error(now, stop.keep, error)) is not None:
                     return whole
                 taken = time.monotonic() - began
                 later = max(self._delay.after_failure(), _RETRY_SHARE * taken) if wait is None else wait
@@ -178,7 +178,7 @@ class Saver:
                 return number
         return None
 
-    def _whole_all_the_same(self, now: RunState, kept: bool, error: OSError) -> int | None:
+    def _committed_despite_error(self, now: RunState, kept: bool, error: OSError) -> int | None:
         """Return the number of a checkpoint whose commit failed only afterwards, in journal or retention."""
         root = self._run.path(CHECKPOINTS)
         try:
@@ -186,7 +186,7 @@ class Saver:
             if number <= (self.committed[0] if self.committed else 0):
                 return None
             durable.fsync_dir(root)
-            found = open_own(self._run, number)
+            found = open_run_checkpoint(self._run, number)
             noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
         except (OSError, ValueError):
             return None
@@ -196,7 +196,7 @@ class Saver:
             line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
             self._journals.append(JOURNAL, line)
         problem = disk_problem(error, root, *self._needed_bytes())
-        self._reporter.message(f"checkpoint {number} is whole, and what follows it was not done: {problem}")
+        self._reporter.message(f"checkpoint {number} is complete, but the step after it failed: {problem}")
         if now.extra_state is not None:
             with suppress(OSError):  # old versions are removed at the next checkpoint
                 now.extra_state.settle()
@@ -289,7 +289,7 @@ class Saver:
             strategy = self._average(arrays, totals, None if now.extra_state is None else number)
             with naming_steps(self._reporter, self._stop_if_left):
                 records = self._evaluator.evaluate(strategy)
-                self._add_other_averages(records, arrays, totals)
+                self._add_averages(records, arrays, totals)
         except OSError as error:  # a checkpoint of the evaluation is damaged or missing; training does not need it
             self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: {error}")
             return []
@@ -313,12 +313,12 @@ class Saver:
         if self._left:
             raise _LeftError
 
-    def _add_other_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
+    def _add_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
         """Add to records, in place: name of the average, results of the other averages, and further figures."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
         others = {
-            name: self._evaluator.measure_other(averages.strategy(self._game, tables, *counts, name))
+            name: self._evaluator.measure_average(averages.strategy(self._game, tables, *counts, name))
             for name in averages.names[1:]
         }
         for record in records:
@@ -330,7 +330,7 @@ class Saver:
     def _average(self, arrays: Arrays, totals: Totals, number: int | None) -> Strategy:
         """Return the average strategy of tables by name, or of checkpoint `number` if it is not None."""
         if number is not None:
-            return checkpoint_average(self._game, self._run.config, open_own(self._run, number))
+            return checkpoint_average(self._game, self._run.config, open_run_checkpoint(self._run, number))
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         if averages.of_sums:
             return sums_average(self._game, tables)

@@ -59,7 +59,7 @@ class Journals:
         if failed_before:
             self._reporter.message(f"{path}: written again, with {len(lines) - 1:,} lines that were held back")
 
-    def held(self) -> str | None:
+    def unwritten_lines(self) -> str | None:
         """Return a sentence on the lines that are still kept in memory; None if there are none."""
         counts = [f"{len(lines):,} lines of {name}" for name, lines in self._held.items() if lines]
         return f"{', '.join(counts)} could not be written and are lost" if counts else None

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from functools import partial
 
 from mccfr.runs.directory.run import CHECKPOINTS, Run, lock
-from mccfr.runs.directory.state import open_own
+from mccfr.runs.directory.state import open_run_checkpoint
 from mccfr.runs.reporter import Reporter
 from storage import set_aside
 from storage.block_tables import SET_ASIDE, block_problems
 from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, open_checkpoint
 from storage.damage import DamagedError, UnreadableError
-from storage.held_directory import shown
+from storage.open_directory import shown
 
 
 def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
@@ -24,7 +24,7 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     root = run.path(CHECKPOINTS)
     numbers = list_checkpoints(root)
     try:
-        found, problems = newest_valid(root, run.identity, partial(block_problems, known={}))
+        found, problems = newest_valid(root, run.identity, partial(block_problems, checked_versions={}))
     except UnreadableError as error:
         with advising(run, error.number):
             raise
@@ -45,7 +45,7 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
         elif number < found.number:
             _note_if_damaged(run, number)
     set_aside.note_sound(run.directory, found.number)
-    return open_own(run, found.number)
+    return open_run_checkpoint(run, found.number)
 
 
 def _note_if_damaged(run: Run, number: int) -> None:

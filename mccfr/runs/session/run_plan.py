@@ -143,7 +143,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         "checkpoint_bytes": layout.nbytes,  # before compression
         "checkpoint_seconds": written,
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
-        "checkpoints_kept": checkpoints_kept(config),
+        "permanent_checkpoints": permanent_checkpoints(config),
         "disk_bytes": disk_bytes(config, layout),
         **_time(config, game, expected, speed),
         "measured": trial is not None,
@@ -305,23 +305,23 @@ def _two_digits(number: float) -> int:
     return ceil(number / unit) * unit
 
 
-def _turn_warnings(found: Mapping[str, Any]) -> list[str]:
+def _turn_warnings(plan: Mapping[str, Any]) -> list[str]:
     """Return sentences on cycles that are too short, too few or write too much."""
     warnings = []
-    training, moving = found["cycle_training_seconds"], found["cycle_moving_seconds"]
+    training, moving = plan["cycle_training_seconds"], plan["cycle_moving_seconds"]
     if training is not None and training < moving:
         warnings.append(
             f"training waits for the disk: a cycle trains for {training:,.3g} seconds and moves blocks for "
-            f"{moving:,.3g}; with run.cycle_iterations = {found['proposed_cycle_iterations']} training takes longer"
+            f"{moving:,.3g}; with run.cycle_iterations = {plan['proposed_cycle_iterations']} training takes longer"
         )
-    if found["cycles"] is not None and found["cycles"] < FEW_CYCLES:
+    if plan["cycles"] is not None and plan["cycles"] < FEW_CYCLES:
         warnings.append(
-            f"{found['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
+            f"{plan['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
             "train longer, or lower run.cycle_iterations"
         )
-    if found["written_bytes"] is not None and found["written_bytes"] > WEAR_BYTES:
+    if plan["written_bytes"] is not None and plan["written_bytes"] > WEAR_BYTES:
         warnings.append(
-            f"{found['written_bytes'] / 1e12:,.0f} TB will be written, and a disk of 1 TB is often rated for 600: "
+            f"{plan['written_bytes'] / 1e12:,.0f} TB will be written, and a disk of 1 TB is often rated for 600: "
             "raise run.cycle_iterations, or tables.memory_budget"
         )
     return warnings
@@ -339,7 +339,7 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
     strategies = evaluation_bytes(config, game, layout) if points.measures else 0
-    least = tables + beside_bytes(config, game)
+    least = tables + fixed_memory_bytes(config, game)
     return {
         "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),
         "copy_bytes": copy,
@@ -377,13 +377,13 @@ def _nodes(config: Config, expected: CoverageEstimate | None) -> int | None:
     return config.run.nodes
 
 
-def beside_bytes(config: Config, game: Game) -> int:
+def fixed_memory_bytes(config: Config, game: Game) -> int:
     """Return the memory that a run needs besides its live tables: bucket tables and processes."""
     workers = config.run.workers or int(config.run.strata is not None)
     return shared_bytes(game, algorithm_of(config)) + (workers + 1) * _PROCESS_BYTES
 
 
-def checkpoints_kept(config: Config) -> int:
+def permanent_checkpoints(config: Config) -> int:
     """Return the number of permanently kept checkpoints: one per evaluation point with `evaluation.keep`."""
     points = config.evaluation
     return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
@@ -391,10 +391,10 @@ def checkpoints_kept(config: Config) -> int:
 
 def disk_bytes(config: Config, layout: TableLayout) -> int:
     """Return the largest disk use of a run's checkpoints, including one that is being written."""
-    return (config.run.keep_checkpoints + 1 + checkpoints_kept(config)) * layout.nbytes
+    return (config.run.keep_checkpoints + 1 + permanent_checkpoints(config)) * layout.nbytes
 
 
-def room_problem(
+def space_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, live: Sequence[ArraySpec] | None = None
 ) -> str | None:
     """Return a sentence if memory or disk are too small for a run in `directory`, or None.
@@ -407,11 +407,11 @@ def room_problem(
     """
     tables = config.tables
     try:
-        live_tables.check_room(
+        live_tables.check_free_space(
             live_specs(config, game, layout) if live is None else live,
             format=tables.format,
             live_dir=tables.live_dir,
-            beside_bytes=beside_bytes(config, game),
+            fixed_memory_bytes=fixed_memory_bytes(config, game),
         )
     except NotADirectoryError as error:
         raise ValueError(error.strerror or str(error)) from None

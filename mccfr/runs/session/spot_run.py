@@ -21,7 +21,7 @@ from mccfr.runs.directory.identity import identity_document
 from mccfr.runs.directory.run import Run
 from mccfr.runs.results.line_spot import TYPED, requested_spot
 from mccfr.runs.results.spot_answer import spot_answer
-from mccfr.runs.session.run_plan import planned_layout, planned_memory, room_problem
+from mccfr.runs.session.run_plan import planned_layout, planned_memory, space_problem
 from mccfr.runs.session.start import Terms, start_run
 from mccfr.tables.table_layout import TableLayout
 from storage.manifest import content_hash
@@ -148,11 +148,11 @@ def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """Return `room_problem` with advice on making the spot smaller."""
-    problem = room_problem(config, game, layout, directory)
+    """Return `space_problem` with advice on making the spot smaller."""
+    problem = space_problem(config, game, layout, directory)
     if problem is None:
         return None
     narrow = replace(config, solver=replace(config.solver, dtype="int16"))
-    fits = room_problem(narrow, game, planned_layout(narrow, game), directory) is None
+    fits = space_problem(narrow, game, planned_layout(narrow, game), directory) is None
     less = " (cells of 16 bits fit: --set solver.dtype=int16)" if fits else ""
     return f"{problem}; make it coarser: fewer sizes in --bets and --raises, or narrower ranges{less}"

@@ -25,14 +25,14 @@ from mccfr.runs.results.checkpoint_evaluator import check_evaluation
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.initial_tables import check_warm_start
 from mccfr.runs.session.pools import training_problem
-from mccfr.runs.session.run_plan import planned_layout, room_problem
+from mccfr.runs.session.run_plan import planned_layout, space_problem
 from mccfr.solvers.game_from_config import configured_game, opponents_buckets, stratified, with_opponents
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.table_layout import TableLayout
 from storage.live_tables import sweep_live
 
 Room = Callable[[Config, Game, TableLayout, Path], str | None]
-"""Returns, as `room_problem`, a sentence if memory or disk are too small for a run."""
+"""Returns, as `space_problem`, a sentence if memory or disk are too small for a run."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Terms:
     reporter: Reporter
     force: bool = False
     replace: bool = False
-    room: Room = room_problem
+    room: Room = space_problem
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def rehearse(start: Start) -> str | None:
         check_warm_start(config, start.base)
         check_export(config, game, start.directory, replace=start.terms.replace)
     layout = planned_layout(config, game) if start.knows_sizes else None
-    return None if layout is None or not is_new else _room_lacking(config, game, layout, start.directory, start.terms)
+    return None if layout is None or not is_new else _check_space(config, game, layout, start.directory, start.terms)
 
 
 def start_run(
@@ -141,7 +141,7 @@ def _created(start: Start) -> tuple[Run, Game]:
     config, game = start.completed, start.game
     layout = planned_layout(config, game)
     if game is not start.foreseen:  # the abstraction takes disk space, and sizes may now be known
-        lack = _room_lacking(config, game, layout, start.directory, start.terms)
+        lack = _check_space(config, game, layout, start.directory, start.terms)
     run = rundir.create_run(config, start.base, start.directory, layout)
     _report_unusual(run.config, game, lack, start.terms.reporter)
     return replace(run, replace=start.terms.replace), game
@@ -180,7 +180,7 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     check_export(run.config, game, run.directory, run.run_id, replace=run.replace)
     lack = None
     if not rundir.is_locked(run):  # a running run has its tables already
-        lack = _room_lacking(run.config, game, run.layout(game), run.directory, terms)
+        lack = _check_space(run.config, game, run.layout(game), run.directory, terms)
     _report_unusual(run.config, game, lack, terms.reporter)
     return run, game
 
@@ -203,7 +203,7 @@ def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
                 raise ValueError(f"{path}: {problem}: build the abstraction again")
 
 
-def _room_lacking(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
+def _check_space(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
     """Raise `ValueError` for too little memory or disk; with `force`, return its sentence instead."""
     for removed in sweep_live(config.tables.live_dir):
         terms.reporter.message(f"removed the live tables of a process that died: {removed}")

@@ -18,7 +18,7 @@ from mccfr.runs.reporter import Reporter
 from mccfr.runs.results.export_place import export_path
 from mccfr.runs.session.pools import PoolOpener, open_pool
 from mccfr.runs.session.training_session import Outcome, train
-from storage.held_directory import HeldDirectory, errors_shown
+from storage.open_directory import OpenDirectory, errors_shown
 
 _KINDS = {"nodes", "iterations", "seconds"}
 
@@ -46,7 +46,7 @@ def train_and_export(
 
     Returns the outcome, and the path of the export. Raises as `train`.
     """
-    with HeldDirectory(run.directory) as held, errors_shown():
+    with OpenDirectory(run.directory) as held, errors_shown():
         run = replace(run, directory=held.path)  # valid if the run is moved
         outcome = train(run, game, reporter, force=force, pools=pools)
         return outcome, _exported(run, game, reporter, outcome)

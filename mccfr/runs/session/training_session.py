@@ -288,7 +288,7 @@ class Session:
         """End workers that do not come to rest; without a signal, only those that do not compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
-            for sentence in pool.end_late(since, REST_SECONDS, spare=self._signals.number is None):
+            for sentence in pool.end_late(since, REST_SECONDS, spare_computing=self._signals.number is None):
                 self._reporter.message(sentence)
 
     def _watch(self, pool: Pool) -> None:
@@ -338,7 +338,7 @@ class Session:
             self._tick(pool)
             if self._paused_at is None and (self._must_end(pool) or self._saver.is_checkpoint_time()):
                 if not self._must_end(pool):
-                    room = self._room(pool, list(pool.tables))
+                    room = self._snapshot_memory(pool, list(pool.tables))
                     if room is not None:
                         room.populate()
                 self._pause(pool)
@@ -370,7 +370,7 @@ class Session:
         """Return whether an evaluation has reached the required exploitability."""
         return any(found <= (self._settings.goal or 0) for found in self._pot_share(record).values())
 
-    def _room(self, pool: Pool, names: list[str]) -> Snapshot | None:
+    def _snapshot_memory(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Return memory for a copy of some tables; None if it is too small or of no use.
 
         A copy is of no use without worker processes, or if tables are partly on disk or evaluated in place.
@@ -386,25 +386,25 @@ class Session:
         except OSError:  # the system limits allocations
             return None
 
-    def _save_at(self, pool: Pool, stop: Stop, room: Snapshot | None) -> None:
+    def _save_at(self, pool: Pool, stop: Stop, snapshot: Snapshot | None) -> None:
         """Checkpoint and evaluate while the workers rest, or while they train if a copy fits."""
         began = self._paused_at or time.monotonic()
         names = [name for name in pool.tables if stop.commit or self._run.algorithm.averages.takes(name)]
         may_end_here = stop.evaluate and self._settings.goal is not None
         if stop.done or may_end_here:  # the tables that reach the goal must be saved
-            room = None
-        elif room is None:
-            room = self._room(pool, names)
-        if room is not None:
-            room.take(pool.tables)
+            snapshot = None
+        elif snapshot is None:
+            snapshot = self._snapshot_memory(pool, names)
+        if snapshot is not None:
+            snapshot.take(pool.tables)
         weight = self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
         now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.extra_state(), pause)
         arrays = {name: pool.tables[name] for name in names}
-        if room is not None:
+        if snapshot is not None:
             self._release(pool)
-            arrays = room.arrays
+            arrays = snapshot.arrays
         for record in self._save(pool, arrays, now, stop):
             self._evaluation, self._evaluated_now = record, True
             self._near_enough = self._near_enough or self._is_near_enough(record)
@@ -464,7 +464,7 @@ class Session:
             self._event("finished", signal=None, nodes_touched=totals.nodes, checkpoint=number)
             evaluation = self._evaluation, self._evaluated_now
             outcome = Outcome(None, totals, number, *evaluation, self._run.directory)
-        held = self._journals.held()
+        held = self._journals.unwritten_lines()
         if held is not None:
             self._reporter.message(held)
         return outcome
@@ -482,4 +482,4 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pool
         assert held.lock is not None
         with naming_phases(reporter, held.lock.note) as naming:
             outcome = Session(held, game, naming, force=force, pools=pools).run()
-        return replace(outcome, directory=held.lock.directory.place())
+        return replace(outcome, directory=held.lock.directory.current_path())

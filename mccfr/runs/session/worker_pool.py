@@ -136,11 +136,11 @@ class Pool(Protocol):
         """Return the estimated seconds of a compilation in progress in a worker; 0: none."""
         return 0
 
-    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+    def end_late(self, ordered_at: float, seconds: float, *, spare_computing: bool) -> list[str]:
         """End the workers that do not rest `seconds` plus two of their batches after `ordered_at`.
 
-        ordered_at  monotonic time of the order to rest
-        spare       do not end workers that compute
+        ordered_at       monotonic time of the order to rest
+        spare_computing  do not end workers that compute
 
         Returns a sentence for each; they are lost.
         """
@@ -277,14 +277,14 @@ class ProcessPool(Pool):
     def compiling(self) -> int:
         return int(self._cells[1:, control.COMPILING].max())
 
-    def end_late(self, ordered_at: float, seconds: float, *, spare: bool) -> list[str]:
+    def end_late(self, ordered_at: float, seconds: float, *, spare_computing: bool) -> list[str]:
         sentences, now = [], time.monotonic()
         stuck = {silence.worker for silence in self.silent() if not silence.computes}
         for worker in range(len(self._processes)):
             rests = self._cells[1 + worker, control.RESTING_SINCE] == self._cells[0, control.EPOCH]
             if worker in self._lost or rests or now - ordered_at < self._watch.patience(worker, seconds):
                 continue
-            if spare and worker not in stuck:
+            if spare_computing and worker not in stuck:
                 continue
             self._end(worker)
             self._ended.add(worker)

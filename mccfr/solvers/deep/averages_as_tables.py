@@ -22,13 +22,13 @@ from mccfr.solvers.deep.sampled_cards import NO_CARD, CardView, SampledHands, ca
 from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsState
 from mccfr.solvers.deep.training_state import match_regrets
 from mccfr.tables.strategy import Strategy, normalise
-from mccfr.trees.betting_lines import own_actions
+from mccfr.trees.betting_lines import previous_own_actions
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 Floats = npt.NDArray[np.float64]
 _CLASSES = 2048  # classes of hands in one evaluation
 HERE, BEFORE, NOWHERE = range(3)
-"""Values of `Own.where`: the player's last decision was on this street, on the one before, or none."""
+"""Values of `BlockDecisions.where`: the player's last decision was on this street, on the one before, or none."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Classes:
     before: npt.NDArray[np.int64]
 
 
-class Own(NamedTuple):
+class BlockDecisions(NamedTuple):
     """Decisions of a block by row; R rows.
 
     node     [R] int64    decision
@@ -76,34 +76,34 @@ def check_tabulated(game: Game) -> None:
         )
 
 
-def hand_classes(game: Game, seen: CardView) -> list[Classes]:
+def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
     """Return the classes of hands by street; raise the `ValueError` of `check_tabulated`."""
     check_tabulated(game)
     found: list[Classes] = []
     tables, hands = game.cards.canonical_tables(), game.cards.at_table().hand_cards
     for street, table in enumerate(tables):
-        known, count = seen.known[street], int(game.buckets[2 * street])
+        known, count = card_view.known[street], int(game.buckets[2 * street])
         place = np.flatnonzero(table.ravel() < count)
         first = np.zeros(count, np.int64)
         first[table.ravel()[place]] = place
         board, combo = np.divmod(first, COMBO_COUNT)
-        cards = np.full((count, seen.cards), NO_CARD, np.uint8)
+        cards = np.full((count, card_view.cards), NO_CARD, np.uint8)
         cards[:, :2] = hands[combo]
         if known:
             cards[:, 2 : 2 + known] = canonical_boards(known)[board]
-        if street and seen.known[street - 1]:
+        if street and card_view.known[street - 1]:
             raise ValueError(f"{game.name} deals to the board twice: its average strategies cannot be made tables")
         found.append(Classes(cards, tables[0][0, combo].astype(np.int64) if street else np.zeros(count, np.int64)))
     return found
 
 
-def deal_classes(seen: CardView, hands: SampledHands, player: int) -> list[Classes]:
+def deal_classes(card_view: CardView, hands: SampledHands, player: int) -> list[Classes]:
     """Return every deal as a class of its own, as a player sees it, by street."""
     itself = np.arange(len(hands))
-    return [Classes(hands.seen(player, known, seen.cards), itself) for known in seen.known]
+    return [Classes(hands.visible_cards(player, known, card_view.cards), itself) for known in card_view.known]
 
 
-def own_decisions(tree: CompiledTree, block: int) -> Own:
+def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
     """Return the decisions of a block by row.
 
     A player who acts on every street has its decision before at most one street back.
@@ -112,14 +112,14 @@ def own_decisions(tree: CompiledTree, block: int) -> Own:
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     nodes = nodes[np.argsort(arrays.row[nodes])]
     where, row, action = np.full(len(nodes), NOWHERE), np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
-    taken = own_actions(tree)
+    taken = previous_own_actions(tree)
     for place, node in enumerate(nodes.tolist()):
         if (child := taken[node]) >= 0:
             over = int(tree.parent[child])
             where[place] = HERE if arrays.block[over] == block else BEFORE
             row[place], action[place] = arrays.row[over], child - arrays.first[over]
     count = arrays.count[nodes].astype(np.int64)
-    return Own(nodes, count, np.concatenate([[0], np.cumsum(count)]), where, row, action)
+    return BlockDecisions(nodes, count, np.concatenate([[0], np.cumsum(count)]), where, row, action)
 
 
 @njit
@@ -180,25 +180,29 @@ class Tabulation:
         probability, weight = zip(*(pair for street in zip(*tables, strict=True) for pair in street), strict=True)
         return Strategy(probability, weight)
 
-    def _outputs(self, own: Own, parameters: Array, values: npt.NDArray[np.float32], shares: bool) -> Floats:
+    def _outputs(
+        self, decisions: BlockDecisions, parameters: Array, values: npt.NDArray[np.float32], shares: bool
+    ) -> Floats:
         """Return [n, R, A] a network's strategy for cards [n, card columns] at all decisions of a block."""
-        parts, lines = self._state.apart, self._state.view.lines[own.node]
-        joined = np.empty((len(values) * len(own.node), parts.width), np.float32)
+        parts, lines = self._state.apart, self._state.view.lines[decisions.node]
+        joined = np.empty((len(values) * len(decisions.node), parts.width), np.float32)
         meet_all(parts.cards(parameters, values), parts.bets(parameters, lines), joined)
         output = parts.rest(parameters, joined)
         if shares:
-            sigma = softmax(output, np.tile(self._state.view.legal[own.node], (len(values), 1))).astype(np.float64)
+            sigma = softmax(output, np.tile(self._state.view.legal[decisions.node], (len(values), 1))).astype(
+                np.float64
+            )
         else:
             sigma = np.zeros(output.shape)
-            match_regrets(output.astype(np.float64), np.tile(own.actions, len(values)), 0, sigma)
-        return sigma.reshape(len(values), len(own.node), self._width)
+            match_regrets(output.astype(np.float64), np.tile(decisions.actions, len(values)), 0, sigma)
+        return sigma.reshape(len(values), len(decisions.node), self._width)
 
     def _table(self, player: int, networks: Sequence[tuple[float, Array]], shares: bool) -> list[tuple[Floats, Floats]]:
         """Return (probabilities [classes, slots], weights [classes, rows]) of a player's blocks by street."""
         made = []
         reach_before = [np.zeros((1, 1, self._width)) for _ in networks]
         for street, classes in enumerate(self._classes[player]):
-            own, count = own_decisions(self._state.game.tree, 2 * street + player), len(classes.before)
+            own, count = block_decisions(self._state.game.tree, 2 * street + player), len(classes.before)
             is_last = street == len(self._classes[player]) - 1
             sums, weights = np.zeros((count, int(own.start[-1]))), np.zeros((count, len(own.node)))
             reaches: list[list[Floats]] = [[] for _ in networks]

@@ -14,9 +14,9 @@ from mccfr.solvers.deep.network_strategy import Networks, average_tables, networ
 from mccfr.solvers.deep.sampled_cards_cfr import (
     SampledCardsCfr,
     SampledCardsState,
+    card_network_specs,
     check_options,
-    dealt_specs,
-    is_dealt,
+    samples_cards,
 )
 from mccfr.solvers.deep.single_deep_cfr import SingleDeepCfr
 from mccfr.solvers.deep.training_state import (
@@ -58,7 +58,7 @@ class DeepCfr(Algorithm):
         the horizon.
         """
         solver, planned, completed = self._solver, self.config.run.iterations, super().completed(game)
-        if is_dealt(game):
+        if samples_cards(game):
             check_options(game, solver)
             self._check_evaluation(game)
         if solver.fit == "table" or solver.keep_networks != "all":
@@ -102,14 +102,14 @@ class DeepCfr(Algorithm):
     def layout(self, game: Game) -> TableLayout:
         """Return the layout of memories, networks and counters, without padding."""
         nothing = np.zeros(2 * game.tree.streets, np.int64)
-        make = dealt_specs if is_dealt(game) else listed_specs
+        make = card_network_specs if samples_cards(game) else listed_specs
         specs = make(game, self.options_on(game), self.config.tables.regret_dtype)
         return TableLayout(specs, nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:
         """Return the solver that iterates on the tables."""
         share = share or Share()
-        kind: Any = SampledCardsCfr if is_dealt(game) else SingleDeepCfr
+        kind: Any = SampledCardsCfr if samples_cards(game) else SingleDeepCfr
         given = share.state.iterations, share.state.nodes, share.workers
         return IterationSolver(kind(game, self.options_on(game), tables, *given), share)
 
@@ -118,7 +118,7 @@ class DeepCfr(Algorithm):
         config, size = self.options_on(game), sum(spec.nbytes for spec in layout.specs if "memory/" in spec.name)
         networks = [spec for spec in layout.specs if spec.name.startswith("network")]
         parameters = max((spec.shape[-1] for spec in networks if spec.name.startswith("network/")), default=0)
-        dealt = is_dealt(game)
+        dealt = samples_cards(game)
         rows = int(game.infosets[::2].sum()) if config.batch == "all" else int(config.batch)
         if not dealt:  # samples of the same infoset are merged
             rows = min(rows, int(game.infosets[::2].sum()))
@@ -157,7 +157,7 @@ class DeepAverages(Averages):
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
         """Return one average strategy as a table; see `Averages.strategy`."""
-        if is_dealt(game):
+        if samples_cards(game):
             check_tabulated(game)
             return self.networks(game, tables, iterations, name).strategy()
         state = TrainingState(game, self._algorithm.options_on(game), tables)
@@ -170,7 +170,7 @@ class DeepAverages(Averages):
         options, name = self._algorithm.options_on(game), self._named(name)
         if name == "sd":
             return Networks(game, options, network_tables(tables))
-        kind: type[FitState] = SampledCardsState if is_dealt(game) else TrainingState
+        kind: type[FitState] = SampledCardsState if samples_cards(game) else TrainingState
         state = kind(game, options, tables)
         fitted = [state.fit_average(player, iterations) for player in range(2)]
         return Networks(game, options, average_tables(fitted, iterations), shares=True)

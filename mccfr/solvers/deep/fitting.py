@@ -103,17 +103,17 @@ class MergedBatches:
     """Minibatches of a memory of listed infosets, with samples of one infoset merged."""
 
     def __init__(
-        self, inputs: Inputs, memory: Memory, held: int, batch: int | None, merged: MergedSamples, start: int
+        self, inputs: Inputs, memory: Memory, samples: int, batch: int | None, merged: MergedSamples, start: int
     ) -> None:
-        """Prepare minibatches of `batch` samples (None: all) from the first `held` samples of a memory.
+        """Prepare minibatches of `batch` samples (None: all) from the first `samples` samples of a memory.
 
         merged  scratch
         start   determines the order of the samples
         """
-        self.weight = float(memory.weight[:held].sum(dtype=np.float64)) / held * (batch or held)
+        self.weight = float(memory.weight[:samples].sum(dtype=np.float64)) / samples * (batch or samples)
         self._inputs, self._memory, self._batch, self._merged = inputs, memory, batch, merged
-        self._walk = SampleOrder(held, start)
-        self._found = 0 if batch is not None else merge(memory, held, merged)[0]
+        self._walk = SampleOrder(samples, start)
+        self._found = 0 if batch is not None else merge(memory, samples, merged)[0]
 
     def next(self) -> Batch:
         """Return the next minibatch; its arrays are reused."""

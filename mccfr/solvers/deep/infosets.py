@@ -16,7 +16,7 @@ from abstraction.kernels.jit import njit
 from mccfr.games.game import Game
 from mccfr.games.perfect_recall import parent_buckets
 from mccfr.tables.strategy import Strategy, row_starts
-from mccfr.trees.betting_lines import own_actions
+from mccfr.trees.betting_lines import previous_own_actions
 
 MOST_INFOSETS = 20_000_000
 """Most infosets that are listed; each takes a few hundred bytes."""
@@ -104,7 +104,10 @@ def list_infosets(game: Game) -> Infosets:
     places, arrays = numbering(game), game.tree.arrays
     width = int(arrays.count[game.tree.decisions].max())
     actions, parent, depth = (np.zeros(int(places.first[2]), np.int64) for _ in range(3))
-    taken, before = own_actions(game.tree), [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
+    taken, before = (
+        previous_own_actions(game.tree),
+        [parent_buckets(game, block) for block in range(2 * game.tree.streets)],
+    )
     if any(known is None for known in before[2:]):
         raise ValueError(
             f"{game.name}: hands of one bucket came from different ones: deep-cfr needs perfect recall; leave "

@@ -135,12 +135,12 @@ class Strategies:
     def __init__(
         self,
         tree: TreeArrays,
-        seen: CardView,
+        card_view: CardView,
         apart: Sequence[SplitNetwork],
         parameters: Sequence[npt.NDArray[np.float32]],
     ) -> None:
-        self._tree, self._view, self._apart, self._parameters = tree, seen, apart, parameters
-        self._lines = [apart[player].bets(parameters[player], seen.lines) for player in range(2)]
+        self._tree, self._view, self._apart, self._parameters = tree, card_view, apart, parameters
+        self._lines = [apart[player].bets(parameters[player], card_view.lines) for player in range(2)]
 
     def hands(self, hands: SampledHands) -> npt.NDArray[np.float32]:
         """Return [2·S, K, U] by block: the cards' part of the first layer that needs cards and bets."""
@@ -148,7 +148,7 @@ class Strategies:
         found = []
         for street in range(len(known)):
             for player in range(2):
-                values = card_values(self._view, hands.seen(player, known[street], width))
+                values = card_values(self._view, hands.visible_cards(player, known[street], width))
                 found.append(self._apart[player].cards(self._parameters[player], values))
         return np.stack(found)
 

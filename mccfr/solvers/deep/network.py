@@ -22,7 +22,7 @@ _SET_THREADS = ("scipy_openblas_set_num_threads64_", "openblas_set_num_threads64
 
 
 @cache
-def one_thread() -> bool:
+def use_one_thread() -> bool:
     """Make this process compute matrix products in one thread; return False for an unknown library.
 
     The number of threads changes their last bits.
@@ -122,14 +122,14 @@ class Network:
                 parameters[_span(layer)] /= np.sqrt(layer.inputs)
         return parameters.astype(np.float32)
 
-    def forward(self, parameters: Array, given: Array | npt.NDArray[np.int64]) -> list[Array]:
+    def forward(self, parameters: Array, inputs: Array | npt.NDArray[np.int64]) -> list[Array]:
         """Return the result of every layer for an input [n, F]; the last is the output.
 
         The input may be [n] row numbers of a one-hot matrix.
         """
         found: list[Array] = []
         for layer in self.layers:
-            found.append(_result(layer, parameters, given, found))
+            found.append(_result(layer, parameters, inputs, found))
         return found
 
     def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
@@ -142,17 +142,22 @@ class Network:
         return layer.source, *_weights(layer, parameters)
 
     def backward(
-        self, parameters: Array, given: Array | npt.NDArray[np.int64], found: list[Array], slope: Array, gradient: Array
+        self,
+        parameters: Array,
+        inputs: Array | npt.NDArray[np.int64],
+        layers: list[Array],
+        slope: Array,
+        gradient: Array,
     ) -> None:
         """Fill `gradient` [P] from the gradient `slope` [n, A] of a loss at the output, in place.
 
-        found  results of `forward` on the same input; its rows must be distinct if they are numbers
+        layers  results of `forward` on the same input; its rows must be distinct if they are numbers
 
         The cells of `slope` are overwritten.
         """
-        slopes: list[Array | None] = [None] * len(found)
+        slopes: list[Array | None] = [None] * len(layers)
         slopes[-1] = slope
-        for place in range(len(found) - 1, -1, -1):
+        for place in range(len(layers) - 1, -1, -1):
             layer, here = self.layers[place], slopes[place]
             if here is None:
                 continue
@@ -160,8 +165,8 @@ class Network:
                 weight, _ = _weights(layer, parameters)
                 steps, bias_steps = _weights(layer, gradient)
                 if layer.biased:
-                    _cut(here, found[place], layer.rectified, bias_steps)
-                source = given if layer.source < 0 else found[layer.source]
+                    _cut(here, layers[place], layer.rectified, bias_steps)
+                source = inputs if layer.source < 0 else layers[layer.source]
                 if source.ndim == 1:
                     steps[:] = 0
                     steps[source] = here
@@ -172,11 +177,11 @@ class Network:
             elif isinstance(layer, Join):
                 at = 0
                 for joined in layer.sources:
-                    width = found[joined].shape[1]
+                    width = layers[joined].shape[1]
                     _add(slopes, joined, np.ascontiguousarray(here[:, at : at + width]))
                     at += width
             elif isinstance(layer, Normalise):
-                made, before = found[place], found[layer.source]
+                made, before = layers[place], layers[layer.source]
                 scale = _deviation(before - before.mean(axis=1, keepdims=True))
                 flat = here - here.mean(axis=1, keepdims=True) - made * (here * made).mean(axis=1, keepdims=True)
                 _add(slopes, layer.source, flat / scale)
@@ -301,7 +306,9 @@ def _fill_uniform(state, numbers):
         numbers[k] = 2.0 * uniform(state) - 1.0
 
 
-def plain(inputs: int, actions: int, layers: int, units: int, cards: int = 0, *, reads_all: bool = False) -> Network:
+def stacked_network(
+    inputs: int, actions: int, layers: int, units: int, cards: int = 0, *, reads_all: bool = False
+) -> Network:
     """Return a stack of `layers` hidden layers of `units`, as in the Leduc runs of Single Deep CFR.
 
     cards      leading columns that are cards, so that they can be evaluated apart from bets (`SplitNetwork`); 0: none

@@ -24,7 +24,7 @@ from mccfr.solvers.deep.averages_as_tables import Tabulation, check_tabulated, d
 from mccfr.solvers.deep.fitting import softmax
 from mccfr.solvers.deep.network import Array
 from mccfr.solvers.deep.sampled_cards import NO_CARD, SampledHands, card_values
-from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsState, is_dealt
+from mccfr.solvers.deep.sampled_cards_cfr import SampledCardsState, samples_cards
 from mccfr.solvers.deep.training_state import HAND_STREAM, LEAST_WEIGHT, Tables, TrainingState, match_regrets
 from mccfr.tables.strategy import LazyBlocks, Strategy
 
@@ -67,7 +67,7 @@ class Networks:
         """Return the number of a player's networks."""
         return int(np.count_nonzero(self.tables[f"networks/player{player}/weight"]))
 
-    def drawn(self, player: int, seed: int) -> int:
+    def sampled_network(self, player: int, seed: int) -> int:
         """Return the place of the network that plays hand number `seed`, drawn by weight."""
         weights = self.tables[f"networks/player{player}/weight"]
         word = int(new_stream(seed, player + HAND_STREAM, RESERVOIR)[0])
@@ -83,10 +83,10 @@ class Networks:
 
         Raises `ValueError` if hands have too many classes for a table.
         """
-        if is_dealt(self.game):
+        if samples_cards(self.game):
             networks = [self._dealt.networks(player) for player in range(2)]
             if seed is not None:
-                places = [self.drawn(player, seed) for player in range(2)]
+                places = [self.sampled_network(player, seed) for player in range(2)]
                 networks = [[(1.0, self.tables[f"networks/player{p}/parameters"][places[p]])] for p in range(2)]
             return self._average(Tabulation(self._dealt, [hand_classes(self.game, self._dealt.view)] * 2), networks)
         learned = TrainingState(self.game, self.config, self.tables)
@@ -95,7 +95,7 @@ class Networks:
             return learned.average("sd", 0) if kept else learned.average_of_networks()
         sigma, weights = learned.infosets.uniform(), np.zeros(len(learned.infosets))
         for player in range(2):
-            place, mine = 0 if seed is None else self.drawn(player, seed), learned.infosets.of(player)
+            place, mine = 0 if seed is None else self.sampled_network(player, seed), learned.infosets.of(player)
             at = f"networks/player{player}"
             output = learned.outputs(player, self.tables[f"{at}/parameters"][place])
             if self.shares:
@@ -132,7 +132,7 @@ class Networks:
     ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """Return [n, A] probabilities at a decision for given cards, and [n] the weight behind each.
 
-        cards  [n, C] seen by the player, as from `SampledHands.seen`; cards of later streets are ignored
+        cards  [n, C] seen by the player, as from `SampledHands.visible_cards`; cards of later streets are ignored
         seed   number of the hand that one network plays; None: the explicit average, uniform if no network reaches the
                decision
         """
@@ -140,7 +140,7 @@ class Networks:
         player, count = int(arrays.player[node]), int(arrays.count[node])
         own = [(a, b - int(arrays.first[a])) for a, b in pairwise(tree.path(node)) if arrays.player[a] == player]
         table = self.tables[f"networks/player{player}/weight"]
-        places = np.flatnonzero(table) if seed is None else [self.drawn(player, seed)]
+        places = np.flatnonzero(table) if seed is None else [self.sampled_network(player, seed)]
         sums, weights = np.zeros((len(cards), count)), np.zeros(len(cards))
         for place in places:
             parameters = self.tables[f"networks/player{player}/parameters"][place]
@@ -172,4 +172,4 @@ class Networks:
 
 def is_unlisted(game: Game) -> bool:
     """Return whether networks see dealt cards of too many classes for a table of strategies."""
-    return is_dealt(game) and not is_tabulated(game)
+    return samples_cards(game) and not is_tabulated(game)

@@ -84,7 +84,7 @@ def new_merged(infosets: int, width: int) -> MergedSamples:
 
 
 @njit
-def reservoir_place(word, seen):
+def reservoir_index(word, seen):
     """Return the place of item number `seen` (from 0) in a full reservoir.
 
     Beyond its end the item is dropped.
@@ -100,7 +100,7 @@ def _fill_places(word, offered, room, places):
     """Fill places [n] int64 with the reservoir places of the items after the first `offered`, in place."""
     for k in range(places.shape[0]):
         seen = offered + k
-        places[k] = seen if seen < room else reservoir_place(word, seen)
+        places[k] = seen if seen < room else reservoir_index(word, seen)
 
 
 def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:

@@ -76,11 +76,11 @@ class SampledHands:
     def __len__(self) -> int:
         return len(self.result)
 
-    def seen(self, player: int, known: int, width: int) -> npt.NDArray[np.uint8]:
-        """Return [K, width] a player's hand with `known` board cards, then NO_CARD."""
+    def visible_cards(self, player: int, board_cards: int, width: int) -> npt.NDArray[np.uint8]:
+        """Return [K, width] a player's hand with `board_cards` board cards, then NO_CARD."""
         found = np.full((len(self), width), NO_CARD, np.uint8)
         found[:, :_HAND] = self.cards[:, _HAND * player : _HAND * (player + 1)]
-        found[:, _HAND : _HAND + known] = self.cards[:, 2 * _HAND : 2 * _HAND + known]
+        found[:, _HAND : _HAND + board_cards] = self.cards[:, 2 * _HAND : 2 * _HAND + board_cards]
         return found
 
     def part(self, first: int, stop: int) -> "SampledHands":
@@ -130,10 +130,10 @@ def count_cards(cards, ends, out):
                     out[row, base + _RANKS + _SUITS + card] += 1
 
 
-def card_values(seen: CardView, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+def card_values(card_view: CardView, cards: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
     """Return [n, card columns] float32 of cards [n, C]."""
-    out = np.zeros((len(cards), seen.card_columns), np.float32)
-    count_cards(cards, seen.ends, out)
+    out = np.zeros((len(cards), card_view.card_columns), np.float32)
+    count_cards(cards, card_view.ends, out)
     return out
 
 

@@ -19,7 +19,7 @@ from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.fitting import Batch
 from mccfr.solvers.deep.lockstep import LockstepSamples, Strategies, fill_words, traverse
-from mccfr.solvers.deep.network import Array, Network, SplitNetwork, branches, plain
+from mccfr.solvers.deep.network import Array, Network, SplitNetwork, branches, stacked_network
 from mccfr.solvers.deep.sampled_cards import (
     GROUP,
     NO_CARD,
@@ -37,7 +37,7 @@ _PART = 1024  # traversals that go down the tree together
 _MEASURED = 1 << 14  # samples on which a fit's error is measured
 
 
-def is_dealt(game: Game) -> bool:
+def samples_cards(game: Game) -> bool:
     """Return whether networks see the cards of a deal, and not infosets of a list."""
     return game.cards.dealt and game.cards.boards is None
 
@@ -55,20 +55,22 @@ def check_options(game: Game, config: DeepCfrConfig) -> None:
         )
 
 
-def make_dealt_network(seen: CardView, config: DeepCfrConfig) -> Network:
+def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
     """Return the network of either player."""
-    actions, bets, reads_all = seen.legal.shape[1], seen.lines.shape[1], config.readout == "all"
+    actions, bets, reads_all = card_view.legal.shape[1], card_view.lines.shape[1], config.readout == "all"
     if config.network == "branches":
-        return branches((GROUP,) * len(seen.ends), bets, actions, config.units, config.card_units, reads_all=reads_all)
-    cards, columns = seen.card_columns, seen.card_columns + bets
-    return plain(columns, actions, config.layers, config.units, cards, reads_all=reads_all)
+        return branches(
+            (GROUP,) * len(card_view.ends), bets, actions, config.units, config.card_units, reads_all=reads_all
+        )
+    cards, columns = card_view.card_columns, card_view.card_columns + bets
+    return stacked_network(columns, actions, config.layers, config.units, cards, reads_all=reads_all)
 
 
-def dealt_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
+def card_network_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
     """Return names, shapes and dtypes of the tables; `dtype` is for the contents of memories."""
     check_options(game, config)
     seen = view(game)
-    size, actions = make_dealt_network(seen, config).size, seen.legal.shape[1]
+    size, actions = make_card_network(seen, config).size, seen.legal.shape[1]
     specs: list[ArraySpec] = []
     for player in range(2):
         specs += memory_specs(config, player, actions, dtype, seen.cards)
@@ -85,7 +87,7 @@ class SampledCardsState(FitState):
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
         super().__init__(game, config, tables)
         self.view = view(game)
-        self.network = make_dealt_network(self.view, config)
+        self.network = make_card_network(self.view, config)
         self.apart = SplitNetwork(self.network, self.view.card_columns)
         self.check()
 
@@ -93,11 +95,11 @@ class SampledCardsState(FitState):
         """Raise `ValueError` for decisions and cards that the game does not have, or of the other player."""
         acting, node, cards = self.game.tree.arrays.player, memory.node, memory.cards
         if not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
-            raise ValueError(f"{place}/node names nodes that {self.game.name} has not")
+            raise ValueError(f"{place}/node names nodes that {self.game.name} does not have")
         if not (acting[node] == player).all():
             raise ValueError(f"{place}/node names decisions of the other player")
         if not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
-            raise ValueError(f"{place}/cards names cards that there are not")
+            raise ValueError(f"{place}/cards names cards that do not exist")
 
     def network_of(self, player: int) -> Network:
         """Return the network of either player."""
@@ -108,7 +110,7 @@ class SampledCardsState(FitState):
         unit = self.game.pot_chips if kind == "memory" else 1.0
         return SampledCardsBatches(self.view, *self.memory(player, kind), int(self.config.batch), start, unit)
 
-    def whole(self, player: int, start: int) -> Iterator[Batch]:
+    def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
         """Yield a player's memory in minibatches, at most as many as a fit reads; no sample is repeated."""
         batches, held, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
         for _ in range(max(1, min(self.config.steps, held // batch))):
@@ -178,16 +180,18 @@ class SampledCardsCfr(DeepIterations):
         words = np.zeros(stop - first, np.uint64)
         fill_words(config.seed, player, number + first, np.zeros(4, np.uint64), words)
         gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player)
-        return gained, played, [hands.seen(who, seen.known[-1], seen.cards) for who in range(2)], nodes
+        return gained, played, [hands.visible_cards(who, seen.known[-1], seen.cards) for who in range(2)], nodes
 
-    def _samples(self, t: int, found: LockstepSamples, cards: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:
+    def _samples(
+        self, t: int, traversed: LockstepSamples, cards: npt.NDArray[np.uint8]
+    ) -> tuple[npt.NDArray[Any], ...]:
         """Return samples in the form of memories.
 
         cards  [K, C] of each deal, as its player sees them at the end
         """
-        hidden = np.arange(cards.shape[1]) >= self._known[found.node][:, None]
-        seen = np.where(hidden, np.uint8(NO_CARD), cards[found.deal])
-        return found.node, seen, np.full(len(found.node), t), found.value
+        hidden = np.arange(cards.shape[1]) >= self._known[traversed.node][:, None]
+        seen = np.where(hidden, np.uint8(NO_CARD), cards[traversed.deal])
+        return traversed.node, seen, np.full(len(traversed.node), t), traversed.value
 
     def _fit(self, player: int, t: int) -> None:
         self.state.fit_advantages(player, t)

@@ -27,7 +27,7 @@ from mccfr.common.rng import RESERVOIR, new_stream
 from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep import traversals
-from mccfr.solvers.deep.sample_memory import Array, insert, reservoir_place, squared_error
+from mccfr.solvers.deep.sample_memory import Array, insert, reservoir_index, squared_error
 from mccfr.solvers.deep.training_state import (
     MEMORIES,
     NETWORK_STREAM,
@@ -107,7 +107,7 @@ class DeepIterations(ABC):
                 "room: start anew with a larger horizon"
             )
         if seen >= room:
-            place = int(reservoir_place(new_stream(self._config.seed, player + NETWORK_STREAM, RESERVOIR)[0], seen))
+            place = int(reservoir_index(new_stream(self._config.seed, player + NETWORK_STREAM, RESERVOIR)[0], seen))
         if place < room:
             self._tables[f"{at}/parameters"][place] = self._tables[f"network/player{player}"]
             self._tables[f"{at}/weight"][place] = weight
@@ -175,10 +175,10 @@ class SingleDeepCfr(DeepIterations):
             if first >= stop:
                 return made
 
-    def _samples(self, player: int, t: int, found: Samples) -> tuple[Array, Array, Array]:
+    def _samples(self, player: int, t: int, traversed: Samples) -> tuple[Array, Array, Array]:
         """Return samples of a player in the form of its memories."""
         first = self.state.infosets.of(player).start
-        return found.infoset - first, np.full(len(found.infoset), float(t)), found.value
+        return traversed.infoset - first, np.full(len(traversed.infoset), float(t)), traversed.value
 
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to its memory, and compute its strategy."""

@@ -16,7 +16,7 @@ from mccfr.config.solver_tables import DeepCfrConfig
 from mccfr.games.game import Game
 from mccfr.solvers.deep.fitting import RIDGES, Batch, Batches, Inputs, MergedBatches, fit, softmax, solve_output
 from mccfr.solvers.deep.infosets import Averaging, Infosets, list_infosets, numbering
-from mccfr.solvers.deep.network import Network, branches, one_thread, plain
+from mccfr.solvers.deep.network import Network, branches, stacked_network, use_one_thread
 from mccfr.solvers.deep.network_inputs import features
 from mccfr.solvers.deep.sample_memory import Memory, means, merge, new_merged
 from mccfr.tables.strategy import Strategy, average_strategy
@@ -89,13 +89,13 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
     if config.network == "branches":
         if found.values is None:
             raise ValueError(
-                f"solver.network = 'branches' sees cards and bets, and {game.name} has none that are named: use 'plain'"
+                f"solver.network = 'branches' sees cards and bets, and {game.name} has no named ones: use 'plain'"
             )
         wide = infosets.width, config.units, config.card_units
         return branches(found.groups, found.bets, *wide, reads_all=config.readout == "all"), inputs
     columns = infosets.count(player) if found.values is None else found.values.shape[1]
     wide = infosets.width, config.layers, config.units
-    return plain(columns, *wide, reads_all=config.readout == "all"), inputs
+    return stacked_network(columns, *wide, reads_all=config.readout == "all"), inputs
 
 
 def keeps_sums(config: DeepCfrConfig) -> bool:
@@ -103,7 +103,7 @@ def keeps_sums(config: DeepCfrConfig) -> bool:
     return "sd" in config.averages and (config.keep_networks == "all" or config.fit == "table")
 
 
-def kept_networks(config: DeepCfrConfig) -> int:
+def network_capacity(config: DeepCfrConfig) -> int:
     """Return the number of a player's networks that the tables can hold, uniform play included."""
     if config.keep_networks != "all":
         return int(config.keep_networks)
@@ -138,7 +138,7 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
     """
     at, specs = f"networks/player{player}", []
     if size is not None:
-        kept = kept_networks(config)
+        kept = network_capacity(config)
         specs = [
             ArraySpec(f"network/player{player}", (size,), "float32", ("parameter",)),
             ArraySpec(f"{at}/parameters", (kept, size), "float32", ("network", "parameter")),
@@ -175,7 +175,7 @@ class FitState(ABC):
     """Class of a memory with these columns."""
 
     def __init__(self, game: Game, config: DeepCfrConfig, tables: Tables) -> None:
-        one_thread()
+        use_one_thread()
         self.game, self.config, self.tables = game, config, tables
 
     @abstractmethod
@@ -187,7 +187,7 @@ class FitState(ABC):
         """Return minibatches of a player's memory in the order given by `start`."""
 
     @abstractmethod
-    def whole(self, player: int, start: int) -> Iterator[Batch]:
+    def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
         """Yield a player's memory once; `start` is the order of minibatches, if it is read by these."""
 
     @abstractmethod
@@ -198,7 +198,7 @@ class FitState(ABC):
         """Raise `ValueError` for counters and samples that no run can write."""
         for player in range(2):
             if (self.tables[f"counters/player{player}"] < 0).any():
-                raise ValueError(f"counters/player{player} counts below 0: no run writes such a table")
+                raise ValueError(f"counters/player{player} has a count below 0, which no run writes")
             for kind in MEMORIES:
                 if f"{kind}/player{player}/{self.columns[0]}" in self.tables:
                     memory, held = self.memory(player, kind)
@@ -220,7 +220,7 @@ class FitState(ABC):
         start, passed = map(int, new_stream(config.seed, player, MINIBATCH, t)[:2])
         fit(network, parameters, self.batches(player, start), config, config.steps)
         if config.last_layer == "solved":
-            solve_output(network, parameters, self.whole(player, passed), RIDGES[config.readout])
+            solve_output(network, parameters, self.memory_batches(player, passed), RIDGES[config.readout])
 
     def fit_average(self, player: int, iterations: int) -> npt.NDArray[np.float32]:
         """Return [P] parameters of a player's average strategy, fitted from scratch to the strategy memory.
@@ -260,7 +260,7 @@ class TrainingState(FitState):
     def check_samples(self, player: int, place: str, memory: Memory) -> None:
         """Raise `ValueError` for infosets that the game does not have."""
         if not 0 <= int(memory.infoset.min()) <= int(memory.infoset.max()) < self.infosets.count(player):
-            raise ValueError(f"{place}/infoset names infosets that {self.game.name} has not")
+            raise ValueError(f"{place}/infoset names infosets that {self.game.name} does not have")
 
     def network_of(self, player: int) -> Network:
         """Return a player's network."""
@@ -271,7 +271,7 @@ class TrainingState(FitState):
         batch = None if self.config.batch == "all" else int(self.config.batch)
         return MergedBatches(self.networks[player][1], *self.memory(player, kind), batch, self.merged[player], start)
 
-    def whole(self, player: int, start: int) -> Iterator[Batch]:
+    def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
         """Yield a player's whole memory with samples of one infoset merged; arrays are those of `merged`."""
         inputs, (memory, held), merged = self.networks[player][1], self.memory(player), self.merged[player]
         found = merge(memory, held, merged)[0]

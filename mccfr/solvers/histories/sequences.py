@@ -80,7 +80,7 @@ def check_histories(game: Game) -> None:
     """Raise `ValueError` for a game with cards beside its tree."""
     if game.cards.dealt:
         raise ValueError(
-            f"{game.name} deals cards beside its tree; only games with every history in the tree fit here: expand it"
+            f"{game.name} deals cards outside of its tree; only games with every history in the tree fit: expand it"
         )
 
 

@@ -31,7 +31,7 @@ from mccfr.solvers.public.street_arrays import (
     street_tables,
 )
 from mccfr.solvers.public.walk_threads import WalkThread, shares_by_cost, walk_together
-from mccfr.tables.row_tables import whole_rows
+from mccfr.tables.row_tables import full_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 from mccfr.trees.street_trees import street_members
 
@@ -289,7 +289,7 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
         """Return a block's probabilities, slots first, computed from the stored form."""
-        return whole_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
+        return full_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
     return Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)

@@ -60,11 +60,11 @@ class PublicTree(NamedTuple):
     ranges        Ranges        hands by board
     reach         [2, H] float  deal weights, in the dtype of the walk
     row_weight    [2, E] float  weights of a column in its row's strategy sums and in its regrets; [2, 0] unless hands
-                                share columns (`merged_rows`)
+                  share columns (`merged_rows`)
     boards        PublicBoards  boards below each board
     tasks         [K, 3] int64  work below the first street for threads: an exit with first and end of its boards,
-                                counted from the first below; or, for run-outs, first member, first and end of the
-                                members that contain them
+                  counted from the first below; or, for run-outs, first member, first and end of the members that
+                  contain them
     copies        BoardCopies   walked boards and the boards that they stand for
     joint_weight  float         sum of reach·reach over disjoint hands; expected values are divided by it
     locks         LockedRows    rows with a fixed strategy; None: without, and kernels have no code for them
@@ -103,7 +103,9 @@ def public_tree(
     missing boards.
     """
     if not game.cards.dealt:
-        raise ValueError(f"the game {game.name} keeps its chance in the tree: vector evaluation needs cards beside it")
+        raise ValueError(
+            f"the game {game.name} has chance nodes in its tree: vector evaluation needs cards outside of it"
+        )
     trees, cards = street_trees(game.tree), game.cards.listed()
     if game.rake is not None:
         trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))

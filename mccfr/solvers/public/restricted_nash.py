@@ -28,7 +28,7 @@ from mccfr.solvers.public.walk_threads import alone
 from mccfr.solvers.variants import variant
 from mccfr.tables.strategy import Strategy, average_strategy, row_starts
 from mccfr.tables.table_layout import TableSet, table_name
-from mccfr.trees.betting_lines import own_actions
+from mccfr.trees.betting_lines import previous_own_actions
 
 _VARIANT, _DTYPE = "dcfr", "float64"
 Tables = Sequence[npt.NDArray[np.float64]]
@@ -42,8 +42,8 @@ class Mixture:
         self._game, self._player = game, player
         self._parent = [parent_buckets(game, block) for block in range(2 * game.tree.streets)]
         if any(self._parent[block] is None for block in range(2 + player, len(self._parent), 2)):
-            raise ValueError(f"{game.name} has imperfect recall: no mixture of its strategies is one of them")
-        self._taken = own_actions(game.tree)
+            raise ValueError(f"{game.name} has imperfect recall: a mixture of its strategies is not a strategy of it")
+        self._taken = previous_own_actions(game.tree)
 
     def write(self, share: float, one: Tables, other: Tables, out: Tables) -> None:
         """Write to `out` the mixture that plays `one` with probability `share` and else `other`.

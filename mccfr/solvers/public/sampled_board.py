@@ -205,7 +205,9 @@ class BoardSource:
     ) -> None:
         """Prepare the boards of a game; with `ordered` hands are in order of strength."""
         if not game.cards.dealt:
-            raise ValueError(f"the game {game.name} keeps its chance in the tree: sampled boards need cards beside it")
+            raise ValueError(
+                f"the game {game.name} has chance nodes in its tree: sampled boards need cards outside of it"
+            )
         self._cards, self._dtype, self._ordered = game.cards, np.dtype(dtype), ordered
         self._stream = np.uint64(seed), np.uint64(worker), np.uint64(purpose)
         self._state = np.zeros(4, np.uint64)

@@ -51,7 +51,7 @@ def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[A
     if dtype not in DTYPES:
         raise ValueError(f"dtype = {dtype!r}: one of {', '.join(DTYPES)} is needed")
     if dtype == NARROW and (variant.optimistic or not variant.alternating):
-        raise ValueError(f"dtype = {NARROW!r} is for alternating updates that predict nothing: take 'float32'")
+        raise ValueError(f"dtype = {NARROW!r} is for alternating updates without predictions: use 'float32'")
     specs = []
     for block in np.flatnonzero(game.tree.row_count).tolist():
         slots, rows, buckets = (int(of[block]) for of in (game.tree.row_slots, game.tree.row_count, game.buckets))

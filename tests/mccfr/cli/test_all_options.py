@@ -189,7 +189,7 @@ def at(world, tmp_path, monkeypatch, capsys):
     giving(bot_commands.click, "prompt", "secret")
     giving(review_files, "review_hands", {"hands": 0})
     monkeypatch.setattr(review_files, "review_text", str)
-    giving(mccfr.view, "open_shelf", None)
+    giving(mccfr.view, "open_strategies", None)
     monkeypatch.setattr(mccfr.view, "serve", lambda shelf, port, ready: told(port) or ready("URL"))
     monkeypatch.setattr(view_command, "_has_screen", lambda: True)
     giving(run_status, "stop_run", None)

@@ -190,7 +190,7 @@ def test_the_same_in_python(capsys):
 
 def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):
     monkeypatch.setattr(
-        session, "room_problem", lambda config, *_: None if config.solver.dtype == "int16" else "memory is short"
+        session, "space_problem", lambda config, *_: None if config.solver.dtype == "int16" else "memory is short"
     )
     game = {"board": "QsJh2h7c3d", "ranges": {"oop": "AA", "ip": "KK"}, "pot": 10, "effective_stack": 20}
     with pytest.raises(ValueError, match=r"fewer sizes in --bets .* narrower ranges .*solver\.dtype=int16"):
@@ -280,6 +280,6 @@ test_refusals = refusals(
     ("can mean 0.6% or 60%", (*POLAR, "--lock", "b100=c 0.6")),
     ("the other player acts there", (*POLAR, "--lock", "oop:b100=c 100%")),
     ("the position 'bb' is none: oop or ip or big_blind or button is", (*POLAR, "--lock", "bb:b100=c 100%")),
-    ("no decision is there that has these actions", (*POLAR, "--lock", "*/*=c 100%")),
+    ("the tree has no decision with these actions there", (*POLAR, "--lock", "*/*=c 100%")),
     call=asked,
 )

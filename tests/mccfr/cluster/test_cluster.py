@@ -46,7 +46,7 @@ from mccfr.cluster import launch
 from mccfr.cluster import rank_pool as pool_module
 from mccfr.cluster.assignment import MachineCapacity, longest, moved_by_speed, shared_out
 from mccfr.cluster.capacity import fixed_bytes, strata_bytes
-from mccfr.cluster.cluster_session import _problem, _refuse, check_room, places_of, with_memory
+from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
@@ -138,7 +138,7 @@ def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
     places = {"directory": str(tmp_path / "file" / "{machine}")}
     run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
     told = "".join(train_alone_for(run, 20).told)
-    assert "checkpoint 1 is whole, and what follows it was not done" in told and "Not a directory" in told
+    assert "checkpoint 1 is complete, but the step after it failed" in told and "Not a directory" in told
     assert newest(run) == 1
 
 
@@ -235,8 +235,10 @@ def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(
     game, layout = run.build_game(), run.layout(run.build_game())
     sizes, fixed = strata_bytes(game, layout), fixed_bytes(run.config, game, layout)
     memory = [fixed + int(sizes.max()), fixed + int(sizes.sum())]  # one stratum on the first machine
-    places = [place._replace(memory_bytes=room) for place, room in zip(places_of(["a", "b"], 1), memory, strict=True)]
-    check_room(run, game, places)
+    places = [
+        place._replace(memory_bytes=room) for place, room in zip(rank_locations(["a", "b"], 1), memory, strict=True)
+    ]
+    check_machine_memory(run, game, places)
     for sessions in (1, 2):
         engine = OneProcess(run, game, 2, 1)
         engine.places = places
@@ -247,7 +249,7 @@ def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(
     with pytest.raises(
         ValueError, match=r"needs [\d,]+ bytes .* and has [\d,]+, and no other placement fits all machines"
     ):
-        check_room(run, game, less)
+        check_machine_memory(run, game, less)
 
 
 def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
@@ -348,17 +350,17 @@ def test_a_rank_that_cannot_read_a_file_is_no_bad_input():
 def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
     token = new_token(whole)
     with shared_directory(whole.directory, token) as held:
-        assert held.place() == whole.directory
+        assert held.current_path() == whole.directory
     refused("is not the coordinator's", shared_directory, tmp_path, token, seconds=0)
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
 
 
 def test_a_machine_without_room_for_its_strata_is_named(whole):
-    game, places = whole.build_game(), places_of(["a", "b", "b"], 1)
-    check_room(whole, game, places)
-    check_room(whole, game, with_memory(places, [10**12] * 3))
+    game, places = whole.build_game(), rank_locations(["a", "b", "b"], 1)
+    check_machine_memory(whole, game, places)
+    check_machine_memory(whole, game, with_memory(places, [10**12] * 3))
     with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
-        check_room(whole, game, with_memory(places, [10**12, 10_000, 10_000]))
+        check_machine_memory(whole, game, with_memory(places, [10**12, 10_000, 10_000]))
 
 
 def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
@@ -377,7 +379,7 @@ def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
 
 
 def test_machines_are_the_ranks_of_a_host_by_their_workers():
-    places = places_of(["a", "a", "b", "a", "a", "b"], 2)
+    places = rank_locations(["a", "a", "b", "a", "a", "b"], 2)
     assert [place.machine for place in places] == [0, 0, 1, 2, 2, 1]
 
 

@@ -268,7 +268,7 @@ def test_modules_imported_later_and_before_are_listed_too(tmp_path, monkeypatch)
     import_module("early_part")
     (tmp_path / "run.toml").write_text(CONFIG.replace("bluffs", "late_games"))
     assert command("solve", tmp_path / "run.toml", "--run", tmp_path / "run") == 0
-    listed = [json.loads(path.read_bytes())["files"] for path in code_list.place().iterdir()]
+    listed = [json.loads(path.read_bytes())["files"] for path in code_list.list_folder().iterdir()]
     assert sorted(max(listed, key=len)) == ["early_part.py", "late_games.py", "lib/late_part.py"]
 
 

@@ -8,7 +8,15 @@ from places import RUNS
 from refusals import refusals, refused
 
 import mccfr
-from mccfr.config.examples import EXAMPLES, EXPERIMENTS, RECIPES, copy_examples, example_files, find_file, own_copy
+from mccfr.config.examples import (
+    EXAMPLES,
+    EXPERIMENTS,
+    RECIPES,
+    copy_examples,
+    copy_of_example,
+    example_files,
+    find_file,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -55,12 +63,12 @@ test_what_is_nowhere = refusals(
     ],
 )
 def test_an_example_is_copied_with_what_it_names(tmp_path, name, folder, copied):
-    with own_copy(find_file(Path(name), folder)) as (path, new):
+    with copy_of_example(find_file(Path(name), folder)) as (path, new):
         pass
     there = sorted(str(path.relative_to("runs")) for path in Path("runs").rglob("*") if path.is_file())
     assert new and path == Path("runs") / folder / f"{name}.toml" and there == copied
     assert all((Path("runs") / file).read_bytes() == (EXAMPLES / file).read_bytes() for file in copied)
-    with own_copy(find_file(Path(name), folder)) as again:
+    with copy_of_example(find_file(Path(name), folder)) as again:
         assert again == (path, False)
 
 
@@ -87,7 +95,7 @@ def test_files_of_others_are_left_alone():
     Path("runs/abstractions").mkdir(parents=True)
     Path("runs/abstractions/quick.toml").write_text("seed = 7\n")
     with pytest.raises(FileExistsError, match=r"runs/abstractions/quick\.toml exists and is not the example"):
-        own_copy(find_file(Path("hunl-quick"))).__enter__()
+        copy_of_example(find_file(Path("hunl-quick"))).__enter__()
     assert not Path("runs/hunl-quick.toml").exists()
     with pytest.raises(FileExistsError):
         copy_examples(Path("runs"), example_files())

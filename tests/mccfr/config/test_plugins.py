@@ -93,20 +93,20 @@ test_what_cannot_be_named = refusals(
     ("games_x.py has no 'none'", named, "games_x:none"),
     ("there is no module 'games_y' in HERE, the directories of PYTHONPATH", named, "games_y:mine"),
     ("there is no module 'games_x.part' in HERE", named, "games_x.part:mine"),
-    ("is not the name of a module and of something in it: write module:object", named, "games x:mine"),
+    ("is not written as module:object", named, "games x:mine"),
     ("is not the name of a module", named, "games_x:" + "m" * 5000),
     ("is not the name of a module", named, "../games_x:mine"),
     ("importing broken_x failed: ZeroDivisionError: division by zero", named, "broken_x:mine"),
     ("importing needy_x failed: No module named 'nowhere_at_all'", named, "needy_x:mine"),
     ("its parameter 'size' needs an annotation: it is a key of [game]", named, "games_x:bare"),
-    ("its parameter 'name' is what chooses the game: rename it", named, "games_x:named"),
-    ("its parameters are no keys that TOML can say", named, "games_x:strange"),
-    ("is no function that makes a game", named, "games_x:Path"),
+    ("its parameter 'name' is reserved for the game's name: rename it", named, "games_x:named"),
+    ("its parameters cannot be keys of a TOML file", named, "games_x:strange"),
+    ("is not a function that returns a game", named, "games_x:Path"),
     (
         "'toys:own_dcfr' has no effect on solver.algorithm = 'external-sampling'",
         lambda: solved_by(variant="toys:own_dcfr"),
     ),
-    ("is no algorithm: a class derived from", lambda: solved_by(algorithm="toys:Mixed")),
+    ("is not an algorithm: a class derived from", lambda: solved_by(algorithm="toys:Mixed")),
     ("is not one of: ", lambda: solved_by(algorithm="nope")),
 )
 
@@ -207,7 +207,7 @@ def test_modules_of_ours_are_imported_from_where_the_program_is(tmp_path):
     (tmp_path / "mccfr").mkdir()
     (tmp_path / "mccfr/__init__.py").write_text("raise SystemExit('imported')")
     document = {"game": {"name": "mccfr.games.poker:kuhn"}}
-    plugins.load_named(document, [tmp_path], plugins.NamedCode(tmp_path))
+    plugins.load_user_code(document, [tmp_path], plugins.NamedCode(tmp_path))
     assert plugins.find(plugins.GAMES, "mccfr.games.poker:kuhn").__module__ == "mccfr.games.poker"
 
 

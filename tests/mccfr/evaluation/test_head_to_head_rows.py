@@ -27,7 +27,7 @@ from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables import row_tables as module
-from mccfr.tables.row_tables import whole_rows
+from mccfr.tables.row_tables import full_rows
 from mccfr.tables.strategy import (
     BlockRows,
     Strategy,
@@ -105,9 +105,9 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
     for block in range(2 * game.tree.streets):
         starts, expected = row_starts(game, block), dense.probability[block].T
         for threads in (1, 3):
-            assert np.array_equal(whole_rows(source.blocks[block], starts, 8, threads), expected)
+            assert np.array_equal(full_rows(source.blocks[block], starts, 8, threads), expected)
         slot_first = BlockRows(np.ascontiguousarray(expected).T)
-        assert np.shares_memory(whole_rows(slot_first, starts, 8), slot_first.cells)
+        assert np.shares_memory(full_rows(slot_first, starts, 8), slot_first.cells)
 
 
 def test_tables_that_are_no_rows_are_refused():

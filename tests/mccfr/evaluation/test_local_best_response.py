@@ -208,10 +208,10 @@ def test_one_bucket_map_for_both_is_caught(monkeypatch):
 
 
 def test_a_reach_without_the_opponents_draws_is_caught(monkeypatch):
-    taken_for = ResponderBetting._taken_for
+    mapped_action = ResponderBetting._taken_for
 
     def likeliest(lines, place, state, action):
-        found = taken_for(lines, place, state, action)
+        found = mapped_action(lines, place, state, action)
         return [(max(found, key=lambda drawn: drawn[1])[0], 1.0)]
 
     monkeypatch.setattr(ResponderBetting, "_taken_for", likeliest)

@@ -17,7 +17,7 @@ from policies import write_random
 
 from abstraction.cards import cards_text, combo_index, combo_text, parse_cards
 from abstraction.hand_evaluator import board_strengths
-from mccfr.api.evaluating import evaluate_found
+from mccfr.api.evaluating import evaluate_open_strategy
 from mccfr.common.rng import new_stream
 from mccfr.config.game_tables import GoofspielGame, LeducGame
 from mccfr.evaluation.local_best_response import local_best_response
@@ -73,12 +73,12 @@ def test_always_fold_loses_250_where_nobody_bets():
 
 def test_whoever_asks_for_no_method_gets_a_bound_and_runs_keep_their_figure():
     found = Target(GAME, pure_strategy(GAME, "f"), {})
-    record = evaluate_found(found, "auto", hands=100)
+    record = evaluate_open_strategy(found, "auto", hands=100)
     assert (record["method"], record["bound"], record["value_chips"]) == ("lbr", "lower", pytest.approx(75))
     assert method_for(GAME, "auto").name == "head-to-head", "of [evaluation]"
-    assert evaluate_found(found, "auto", boards=50)["method"] == "sampled-br"
+    assert evaluate_open_strategy(found, "auto", boards=50)["method"] == "sampled-br"
     other = Profile(GAME, pure_strategy(GAME, "c"))
-    assert evaluate_found(found, "auto", lambda: (other, "calls"), boards=2)["against"] == "calls"
+    assert evaluate_open_strategy(found, "auto", lambda: (other, "calls"), boards=2)["against"] == "calls"
 
 
 # --- what is drawn and averaged ---
@@ -241,6 +241,6 @@ def test_the_command_and_what_it_refuses(tmp_path, capsys):
         assert said in refusal(capsys, "evaluate", policy, "--method", "lbr", *options)
     cards = write_random(tmp_path / "goofspiel", GoofspielGame(cards=3))
     told = refusal(capsys, "evaluate", cards, "--method", "lbr")
-    assert "deals no cards beside its tree: use the method exact" in told
+    assert "deals no cards outside of its tree: use the method exact" in told
     told = refusal(capsys, "evaluate", policy, "--method", "exact", "--setting", "2")
     assert "the method exact has no --setting" in told

@@ -16,9 +16,9 @@ from mccfr.evaluation.methods import (
     BoardOptions,
     bounds_method,
     check_method,
+    find_method,
     load_method,
     measure,
-    method_named,
     record_text,
     registry,
 )
@@ -55,7 +55,7 @@ def test_lines_of_a_method_that_is_not_loaded_are_kept_and_told_without_importin
     path.write_text(json.dumps(line | {"seconds": 1.0, "bound": "estimate"}) + "\n" + json.dumps(line) + "\n")
     (found,) = journal_records.read(path)
     assert record_text(found, "1 s") == "value 0.5 by nowhere_at_all:Mine (1 s)"
-    refused("'nowhere_at_all:Mine' is not one of", method_named, "nowhere_at_all:Mine")
+    refused("'nowhere_at_all:Mine' is not one of", find_method, "nowhere_at_all:Mine")
 
 
 def test_lines_of_a_method_are_held_to_what_it_says(tmp_path):
@@ -88,9 +88,9 @@ test_refusals = refusals(
     ("evaluation.method = 'guess' is not allowed: it must be one of 'auto', 'exact'", measured_by, "guess"),
     (
         "'toys:MixedLine' is not derived from mccfr",
-        lambda: (load_method("toys:MixedLine"), method_named("toys:MixedLine")),
+        lambda: (load_method("toys:MixedLine"), find_method("toys:MixedLine")),
     ),
-    ("'guess' is not one of: exact, head-to-head", method_named, "guess"),
+    ("'guess' is not one of: exact, head-to-head", find_method, "guess"),
     ("use the method exact", lambda: check_method(build_game(GoofspielGame(cards=3), None), "head-to-head")),
 )
 
@@ -112,12 +112,12 @@ def test_evaluation_has_the_keys_that_options_declare():
 def test_a_method_takes_the_options_of_its_struct(capsys):
     """A record has them as they are given; the command line, by the same declaration."""
     load_method("toys:Mixed")
-    mixed = method_named("toys:Mixed")
+    mixed = find_method("toys:Mixed")
     assert options_for(mixed, {"boards": 5, "seed": None}) == BoardOptions(boards=5)
     with pytest.raises(ValueError, match=r"the method toys:Mixed has no --setting; what it takes: --boards, --seed$"):
         options_for(mixed, {"setting": "2"})
     with pytest.raises(ValueError, match=r"abstract has no --workers, --budget or --keep; what it takes: none$"):
-        options_for(method_named("abstract"), {"workers": 2, "boards": 3})
+        options_for(find_method("abstract"), {"workers": 2, "boards": 3})
     assert command("evaluate", "--help") == 0
     printed = capsys.readouterr().out
     assert all(each.flag in printed for each in registry.options_of_all().values())

@@ -58,11 +58,11 @@ def every_unit(name, seed):
 @pytest.mark.parametrize("name", ["leduc", "pairs"])
 def test_all_boards_together_give_the_exact_figure(name):
     units, found = every_unit(name, 3)
-    won = units.first.whole(found, np.ones(len(found), np.int64))
+    won = units.first.result_of(found, np.ones(len(found), np.int64))
     exact = evaluate_exact(game(name), random_strategy(game(name), 3))
     assert sum(won.best) / 2 == pytest.approx(exact.exploitability_chips, abs=1e-9)
     assert won.value == pytest.approx(exact.value_chips - game(name).offset_chips, abs=1e-9)
-    twice = units.first.whole(np.concatenate([found[:1], found]), np.r_[0, np.ones(len(found), np.int64)])
+    twice = units.first.result_of(np.concatenate([found[:1], found]), np.r_[0, np.ones(len(found), np.int64)])
     assert np.array(twice.best) == pytest.approx(np.array(won.best)), "boards count as often as they are said to"
 
 
@@ -124,14 +124,14 @@ def sample(every, units, seed):
 def test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high(units, spread, left):
     first = FirstStreet(game("leduc"))
     every = population(first, 2000, spread)
-    truth = sum(first.whole(every, np.ones(len(every), np.int64)).best) / 2
+    truth = sum(first.result_of(every, np.ones(len(every), np.int64)).best) / 2
     lower, estimate, flattered, inside, below, ends = [], [], [], 0, 0, []
     for seed in range(200):
         some, strata = sample(every, units, seed)
         found = first.sampled(some, strata)
         lower.append(found.lower[0])
         estimate.append(found.estimate[0])
-        flattered.append(sum(first.whole(some, np.ones(len(some), np.int64)).best) / 2)
+        flattered.append(sum(first.result_of(some, np.ones(len(some), np.int64)).best) / 2)
         inside += found.estimate[1][0] <= truth <= found.estimate[1][1]
         below += found.lower[1][0] <= truth
         ends.append((found.lower[0] - found.lower[1][0], found.estimate[1][1] - flattered[-1]))

@@ -58,7 +58,7 @@ def test_it_is_head_to_head_where_nothing_is_solved():
 
 
 def test_bets_that_are_not_taken_for_others_are_caught():
-    planted = mutant(module, ("self.theirs.taken_for(own, state, action), *more", "own, *more"))
+    planted = mutant(module, ("self.theirs.ranges_after(own, state, action), *more", "own, *more"))
     with pytest.raises((AssertionError, KeyError, IndexError, ValueError)):
         found, expected = on_a_board(planted)
         assert found == pytest.approx(expected, rel=1e-3)

@@ -30,8 +30,8 @@ from mccfr.evaluation.samples import Effort
 from mccfr.evaluation.stratified_boards import (
     BoardSamples,
     BoardStrata,
-    drawn_boards,
     flops_in_order,
+    sample_boards,
     stratified95,
     units_each,
 )
@@ -190,9 +190,9 @@ def test_a_board_of_the_deck_is_a_game_of_its_own():
 
 def test_boards_of_the_deck_follow_from_seed_unit_and_strata():
     cards = policy().game.cards
-    boards = drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
-    assert boards == drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
-    assert boards != drawn_boards(cards, 3, BoardStrata.of(40, 2, None), 8)
+    boards = sample_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
+    assert boards == sample_boards(cards, 3, BoardStrata.of(40, 2, None), 7)
+    assert boards != sample_boards(cards, 3, BoardStrata.of(40, 2, None), 8)
     assert all(len(set(board)) == 5 for board in boards)
     place = {tuple(flop): number for number, flop in enumerate(flops_in_order().tolist())}
     assert [place[tuple(board[:3])] * 20 // 22_100 for board in boards] == np.repeat(np.arange(20), 2).tolist()
@@ -214,7 +214,7 @@ def test_intervals_cover(units, boards):
         truth = value.sum() / weight.sum()
         for seed in range(500 * population, 500 * population + 500):
             if boards:
-                drawn = np.array(drawn_boards(None, 0, strata, seed))
+                drawn = np.array(sample_boards(None, 0, strata, seed))
             else:
                 share = (strata.stratum + np.random.default_rng([seed, units]).random(units)) / len(strata.size)
                 drawn = (share * size).astype(int)
@@ -229,7 +229,7 @@ def test_planted_strata_of_unequal_size_need_their_weights():
     found, forgotten = [], []
     for seed in range(200):
         strata = BoardStrata.of(4, 2, 7)
-        drawn = np.array(drawn_boards(None, 0, strata, seed))
+        drawn = np.array(sample_boards(None, 0, strata, seed))
         found.append(stratified95(value[drawn], weight[drawn], strata)[0])
         forgotten.append(value[drawn].mean())
     assert np.mean(found) == pytest.approx(4) and abs(np.mean(forgotten) - 4) > 0.4

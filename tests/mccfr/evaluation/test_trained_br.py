@@ -218,7 +218,7 @@ def test_a_time_is_kept_and_told(capsys):
     told = []
     found = measure("trained-br", side_of("leduc"), budget_seconds=0.2, boards=3)
     assert found["responder_nodes"] > 0 and found["boards"] == 3 and found["bound"] == "lower"
-    assert "trained for" in methods.record_text(found, "1 s") and "trained-br" in methods.method_named(
+    assert "trained for" in methods.record_text(found, "1 s") and "trained-br" in methods.find_method(
         "trained-br"
     ).short(found)
     with steps_reported(lambda *step: told.append(step)):
@@ -247,7 +247,7 @@ def test_a_run_is_measured_by_it_and_refusals_are_one_sentence(tmp_path, capsys)
         ),
     ):
         assert said in refusal(capsys, "evaluate", directory, "--method", "trained-br", "--nodes", 1000, *options)
-    with pytest.raises(ValueError, match="deals no cards beside its tree: use the method exact"):
+    with pytest.raises(ValueError, match="deals no cards outside of its tree: use the method exact"):
         check_method(build_game(GoofspielGame(cards=3), None), "trained-br")
     turn = game_of("turn")
     refused("is not an abstraction: build it with mccfr abstraction build", responder_game, turn, tmp_path)

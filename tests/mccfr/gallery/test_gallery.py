@@ -22,7 +22,7 @@ from mccfr.gallery import history_game
 from mccfr.gallery.cfr import Cfr
 from mccfr.games.history_tree import expand
 from mccfr.games.poker import kuhn
-from mccfr.solvers.registry import algorithm_named
+from mccfr.solvers.registry import find_algorithm
 from mccfr.tables.table_layout import private_tables
 
 ALGORITHMS = {
@@ -192,4 +192,4 @@ def test_a_walk_that_is_not_divided_by_its_probability_is_caught():
 def algorithm_named_of(name):
     """The class behind a name of the gallery."""
     mccfr.solver(mccfr.game("kuhn"), named(name))
-    return algorithm_named(named(name))
+    return find_algorithm(named(name))

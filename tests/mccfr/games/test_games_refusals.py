@@ -55,7 +55,7 @@ test_games = refusals(
         "after '': 'r300' is not possible here; legal actions: c, b",
         lambda: (found := real_betting(build_game(KuhnGame(), RUNS))).apply(found.start()[0], "r300", "after ''"),
     ),
-    ("goofspiel deals no cards beside its tree", lambda: real_betting(build_game(GoofspielGame(), RUNS))),
+    ("goofspiel deals no cards outside of its tree", lambda: real_betting(build_game(GoofspielGame(), RUNS))),
 )
 test_files = refusals(
     ("absent", lambda: subgame(file="absent.txt")),

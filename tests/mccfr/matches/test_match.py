@@ -42,7 +42,7 @@ from mccfr.matches.hand_files.writing import write_hands
 from mccfr.matches.match import LEAST_PAIRS, Contender, Match, match
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import OpenedPlayer, open_player
-from mccfr.matches.programs import PROGRAMS, ProgramSpec, program_named
+from mccfr.matches.programs import PROGRAMS, ProgramSpec, find_program
 from mccfr.matches.round_robin import play_round_robin
 from mccfr.play.hand_beliefs import ObservedRange
 from mccfr.play.player import Program
@@ -300,7 +300,7 @@ def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
     Match((one, Contender("peeking", ProgramSpec(Peeking))), 0).play(0)
     assert Peeking.shown and not any(Peeking.shown)
     refused("are two programs", match, (program("random"), program("always-call")), 200)
-    assert program_named("nobody") is None
+    assert find_program("nobody") is None
 
 
 # --- the command ---
@@ -359,7 +359,7 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
         ((policies["toy"], policies["deep"]), "two strategies can meet only in the same game"),
         ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
         ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
-        ((policies["bids"], "random"), "deals no cards beside its tree"),
+        ((policies["bids"], "random"), "deals no cards outside of its tree"),
         ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em only"),
         (("random", "always-call"), "one of the two must be a policy"),
         ((policies["kuhn"], "nothing:Here"), "there is no module 'nothing'"),

@@ -155,7 +155,7 @@ def bids(tmp_path):
     Seat(Policy.open(write_random(tmp_path / "bids", GoofspielGame(cards=3))))
 
 
-test_games_without_cards = refusals(("goofspiel deals no cards beside its tree", bids))
+test_games_without_cards = refusals(("goofspiel deals no cards outside of its tree", bids))
 
 
 def test_what_a_threshold_and_purifying_leave_is_the_same_for_a_range():

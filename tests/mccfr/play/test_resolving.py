@@ -295,7 +295,7 @@ def begun(iterations, share, module=solve, monkeypatch=None, merged=True):
     value = here.best_response(1, ranges[0], tables).value
     monkeypatch.setattr(module, "MOST_GIVEN", share)
     effort = Effort(iterations)
-    return [module.resolve(here, 0, ranges, value, effort=effort, begun=of).excess_chips for of in (None, tables)]
+    return [module.resolve(here, 0, ranges, value, effort=effort, initial=of).excess_chips for of in (None, tables)]
 
 
 @pytest.mark.parametrize(("merged", "iterations"), [(True, 1), (False, 1), (False, 3)])

@@ -139,7 +139,7 @@ def test_an_answer_is_the_mean_of_what_networks_play(written):
     table = asked.tables["networks/player0/weight"]
     rows, drawn = {}, np.zeros(len(table))
     for seed in range(600):
-        place = asked.drawn(0, seed)
+        place = asked.sampled_network(0, seed)
         drawn[place] += 1
         if place not in rows:
             rows[place] = query_networks(asked, "", "K", seed=seed)

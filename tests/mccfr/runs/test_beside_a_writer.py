@@ -23,7 +23,7 @@ from mccfr.policy import Policy
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
-from mccfr.view import open_shelf
+from mccfr.view import open_strategies
 
 EXPORTING = """
 import sys
@@ -75,7 +75,7 @@ def reading(capsys, run, out):
         read_tables(found)
 
     def viewed():
-        shelf = open_shelf(directory)
+        shelf = open_strategies(directory)
         assert shelf.shown(0).spots.source.probabilities(0, 0).sum() == pytest.approx(1)
         number = int(shelf.names[0].rpartition(" ")[2])
         assert number <= newest(run)
@@ -169,6 +169,6 @@ def test_every_verb_reads_a_policy_that_is_replaced(tmp_path, capsys, tries):
             policy = Policy.open(out, check=False)
             assert policy.strategy() is not None
             assert mccfr.evaluate(out, "head-to-head", against=str(out)).value_chips is not None
-            assert open_shelf(out).shown(0).spots.source.probabilities(0, 0).sum() == pytest.approx(1)
+            assert open_strategies(out).shown(0).spots.source.probabilities(0, 0).sum() == pytest.approx(1)
     mccfr.Run(runs[0].directory).export(out, replace=True)
     assert not list(tmp_path.glob(".tmp-policy-*.old")), "versions that were read have been removed"

@@ -109,7 +109,7 @@ class Blocks:
     def verified(self, folder):
         root = folder / "checkpoints"
         for number in checkpoint.list_checkpoints(root):
-            found = block_tables.open_whole(checkpoint.checkpoint_path(root, number))
+            found = block_tables.open_with_blocks(checkpoint.checkpoint_path(root, number))
             assert checkpoint.verify(found.path) == [] and block_problems(found, {}) == []
 
     def check(self, folder, done):
@@ -433,7 +433,7 @@ def test_every_step_of_the_layer_can_fail():
 
 def test_a_version_removed_that_is_named_is_caught(tmp_path, monkeypatch):
     """Plant the error: remove a version without reading which versions checkpoints name."""
-    monkeypatch.setattr(block_tables, "versions_named", lambda *_: set())
+    monkeypatch.setattr(block_tables, "versions_of_checkpoints", lambda *_: set())
     with pytest.raises(AssertionError):
         Blocks().write(tmp_path)
 

@@ -91,7 +91,7 @@ def test_a_checkpoint_of_another_run_is_named_and_refused(runs, tmp_path, capsys
 def test_older_foreign_checkpoints_are_refused_too(runs, tmp_path):
     run = with_foreign(tmp_path / "run", runs, 1)
     assert problems_of(run.directory)[0].startswith(f"000001: {WORDS}")
-    refused(WORDS, Evaluator(run, run.build_game()).find_kept)
+    refused(WORDS, Evaluator(run, run.build_game()).find_permanent_checkpoints)
     refused(WORDS, go, run, iterations=1_000)
     assert len(list(run.path("checkpoints").iterdir())) == 2
 

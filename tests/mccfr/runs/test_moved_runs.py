@@ -28,7 +28,7 @@ from mccfr.policy import Policy
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.session.train_and_export import train_and_export
-from storage import held_directory
+from storage import open_directory
 from storage.checkpoint import list_checkpoints
 
 CONFIG = """
@@ -138,7 +138,7 @@ def test_a_session_follows_its_directory(tmp_path, form):
     assert outcome.checkpoint > 2 and not problems_of(moved)
     opened = rundir.open_run(moved)
     assert next(opened.backwards(rundir.JOURNAL))["event"] == "finished"
-    assert not (moved / "live").is_symlink() and not held_directory._held
+    assert not (moved / "live").is_symlink() and not open_directory._held
     assert go(opened, iterations=2_400).checkpoint > outcome.checkpoint
 
 
@@ -146,7 +146,7 @@ def test_ranks_follow_the_run_directory(tmp_path):
     """Move a run whose ranks are objects of the coordinator's process, with paths of their own."""
     directory, moved = tmp_path / "run", tmp_path / "moved"
     run = stratified_run(directory, checkpoint_nodes=30_000)
-    with held_directory.HeldDirectory(directory) as held:
+    with open_directory.OpenDirectory(directory) as held:
         run = rundir.replace(run, directory=held.path)
         report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
         on_machines(run, 2, report, iterations=3_000)
@@ -177,7 +177,7 @@ def test_a_session_whose_directory_was_removed_stops(tmp_path):
         report = Hook("writing checkpoint 2", partial(shutil.rmtree, directory))
         words = rf"^{directory} was removed, or moved to another file system, .* since checkpoint 1 are lost$"
         refused(words, go, run, report, iterations=1_600, checkpoint_nodes=20_000, error=RuntimeError)
-        assert not directory.exists() and not held_directory._held
+        assert not directory.exists() and not open_directory._held
 
 
 @pytest.mark.slow
@@ -219,5 +219,5 @@ def test_a_run_that_took_the_place_of_the_opened_one_is_not_trained(tmp_path):
     run, other = make(tmp_path / "run"), make(tmp_path / "other", {"seed": 6})
     run.directory.rename(tmp_path / "moved")
     other.directory.rename(tmp_path / "run")
-    said = refused("holds another run than a moment ago: run the command again", go, run, nodes=1_000)
+    said = refused("now holds another run: run the command again", go, run, nodes=1_000)
     assert said.startswith(str(tmp_path / "run")) and json.loads((tmp_path / "run/manifest.json").read_text())

@@ -16,7 +16,7 @@ from refusals import refused
 
 from mccfr.config.toml_files import config_from
 from mccfr.runs.session import run_plan as plan_module
-from mccfr.runs.session.run_plan import beside_bytes, make_plan, planned_layout, room_problem
+from mccfr.runs.session.run_plan import fixed_memory_bytes, make_plan, planned_layout, space_problem
 from mccfr.solvers.coverage_estimate import assumed_play, forecast
 from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.registry import algorithm_of
@@ -203,14 +203,14 @@ def holdem(slot_abstractions):
 def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_path, monkeypatch):
     config, game = configured(holdem)
     layout = planned_layout(config, game)
-    needed = live_tables.live_bytes(layout.specs, format="zarr") + beside_bytes(config, game)
+    needed = live_tables.live_bytes(layout.specs, format="zarr") + fixed_memory_bytes(config, game)
     assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
     assert make_plan(config, ROOT)["least_memory_bytes"] == needed
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
-    assert room_problem(config, game, layout, tmp_path / "run") is None
+    assert space_problem(config, game, layout, tmp_path / "run") is None
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
-    problem = room_problem(config, game, layout, tmp_path / "run")
-    assert bytes_text(needed) in problem and bytes_text(beside_bytes(config, game)) in problem
+    problem = space_problem(config, game, layout, tmp_path / "run")
+    assert bytes_text(needed) in problem and bytes_text(fixed_memory_bytes(config, game)) in problem
 
 
 @pytest.fixture

@@ -58,11 +58,11 @@ def test_what_a_disk_does_not_take_is_held_back_told_of_once_and_written_once(tm
     monkeypatch.setattr(durable, "append_lines", fail)
     for number in (1, 2):
         journals.append(JOURNAL, {"event": f"{number}"})
-    assert "2 lines of journal.jsonl could not be written" in journals.held()
+    assert "2 lines of journal.jsonl could not be written" in journals.unwritten_lines()
     monkeypatch.setattr(durable, "append_lines", append)
     for number in (3, 4):
         journals.append(JOURNAL, {"event": f"{number}"})
     found = [json.loads(text)["event"] for text in run.path(JOURNAL).read_text().splitlines()]
-    assert found == ["1", "2", "3", "4"] and journals.held() is None
+    assert found == ["1", "2", "3", "4"] and journals.unwritten_lines() is None
     assert len(listener.told) == 2, listener.told
     assert "15 bytes are needed" in listener.told[0] and "with 2 lines that were held back" in listener.told[1]

@@ -21,7 +21,7 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
 from storage.checkpoint import list_checkpoints
 from storage.damage import UnreadableError
-from storage.held_directory import shown
+from storage.open_directory import shown
 
 SOLVER = {"algorithm": "cfr", "variant": "cfr+"}
 

@@ -107,7 +107,7 @@ def test_finer_buckets_begin_with_the_strategy_of_the_coarse(tmp_path):
     assert state["iterations"] == 40 and state["workers"][0]["rng"][0] == state["nodes_touched"] // 100
     known, _ = content(coarse)
     games = [run.build_game() for run in (coarse, fine)]
-    held = [list(game.cards.held()) for game in games]
+    held = [list(game.cards.range_buckets()) for game in games]
     for name, table in tables.items():
         street, player = int(name.split("/")[1][-1]), int(name[-1])
         block = 2 * street + player

@@ -12,7 +12,7 @@ import pytest
 from commands import command, refusal
 
 from mccfr.config.solver_tables import OPTIONS
-from mccfr.solvers.registry import algorithm_named
+from mccfr.solvers.registry import find_algorithm
 
 
 def test_an_algorithm_from_outside_goes_through_every_command(tmp_path, capsys):
@@ -51,5 +51,5 @@ def test_its_options_are_checked_as_others_are(tmp_path, capsys):
 
 def test_every_listed_algorithm_has_the_options_of_its_name():
     for name, options in OPTIONS.items():
-        assert algorithm_named(name).options is options
+        assert find_algorithm(name).options is options
         assert options.__struct_config__.tag == name

@@ -21,7 +21,7 @@ from mccfr.solvers.histories.pruned_cfr import PrunedCfr, pruned_tables
 from mccfr.solvers.public.public_chance.public_chance_sampling import PublicChanceSampling
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.solvers.public.vector_cfr import VectorCfr, table_specs
-from mccfr.solvers.registry import algorithm_named, algorithm_of
+from mccfr.solvers.registry import algorithm_of, find_algorithm
 from mccfr.solvers.variants import variant
 from mccfr.tables.strategy import uniform_strategy
 
@@ -49,10 +49,10 @@ def in_strata(game, strata):
 
 
 test_histories = refusals(
-    ("kuhn deals cards beside its tree", expected_value, KUHN, uniform_strategy(KUHN)),
-    ("kuhn deals cards beside its tree", HistoryCfr, KUHN, CFR),
-    ("kuhn deals cards beside its tree", lambda: PrunedCfr(KUHN, CFR, threshold=25)),
-    ("kuhn deals cards beside its tree", solve_linear_program, KUHN),
+    ("kuhn deals cards outside of its tree", expected_value, KUHN, uniform_strategy(KUHN)),
+    ("kuhn deals cards outside of its tree", HistoryCfr, KUHN, CFR),
+    ("kuhn deals cards outside of its tree", lambda: PrunedCfr(KUHN, CFR, threshold=25)),
+    ("kuhn deals cards outside of its tree", solve_linear_program, KUHN),
     (r"player 0's strategy has the shape \(1, 6\)", best_response_value, BIDS, uniform_strategy(SIX_ACTIONS), 1),
     ("player = 2: it must be 0 or 1", best_response_value, BIDS, uniform_strategy(BIDS), 2),
     ("dtype = 'float16': float32 or float64", HistoryCfr, TREE, CFR, "float16"),
@@ -68,7 +68,7 @@ test_histories = refusals(
         "variant = 'toys:long_kuhn' is a function: an mccfr.Variant is needed",
         lambda: kuhn_solver(variant="toys:long_kuhn"),
     ),
-    ("'cfr'", algorithm_named, "no-such"),
+    ("'cfr'", find_algorithm, "no-such"),
 )
 
 test_public = refusals(

@@ -16,7 +16,7 @@ from test_page_table import played
 
 from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.view import Spots, open_spots
-from mccfr.view.drills import dealt_at, drills
+from mccfr.view.drills import deal_hand, drills
 from mccfr.view.page_table import PageTable
 
 
@@ -46,7 +46,7 @@ def test_hands_are_dealt_by_both_ranges(tmp_path):
     pairs = np.outer(reach[0], reach[1]) * (1 - np.eye(3))
     dealt = np.zeros((3, 3))
     for number in range(600):
-        one = dealt_at(found, "b", 1, number)
+        one = deal_hand(found, "b", 1, number)
         assert one.position == 1 and one.actions == ["b"]
         dealt[one.deal.hands] += 1
     share = pairs / pairs.sum()

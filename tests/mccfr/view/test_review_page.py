@@ -13,7 +13,7 @@ from page_parts import write_review
 from pages_server import ask, serving
 from random_policy import policy
 
-from mccfr.view import Spots, open_shelf
+from mccfr.view import Spots, open_strategies
 from mccfr.view.review_page import Reviews
 
 
@@ -44,4 +44,4 @@ def test_what_is_no_review_of_this_policy_is_refused(tmp_path):
         with pytest.raises(ValueError, match=said):
             Reviews(kept, spots)
     with pytest.raises(ValueError, match="give a policy or a run first"):
-        open_shelf(None, review=kept)
+        open_strategies(None, review=kept)

@@ -20,7 +20,7 @@ from pages_server import served_shelf
 from refusals import refused
 
 from abstraction.range_notation import class_names, parse_range
-from mccfr.view import open_shelf
+from mccfr.view import open_strategies
 from mccfr.view.resolve_request import BusyError
 from mccfr.view.spot_requests import SpotRequests
 from mccfr.view.spot_worker import solve_spot
@@ -30,7 +30,7 @@ RIVER = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "po
 
 def test_ranges_are_painted():
     """A class gets a weight, single hands of others stay, and blocked hands are not counted."""
-    found = open_shelf(None).desk.range("QQ+,AhKh:0.5,54s-32s", "Ac7d2s", "KK,72o", "0.25")
+    found = open_strategies(None).desk.range("QQ+,AhKh:0.5,54s-32s", "Ac7d2s", "KK,72o", "0.25")
     weights = parse_range(found["text"])
     np.testing.assert_array_equal(weights, parse_range("AA,KK:0.25,QQ,AhKh:0.5,54s,43s,32s,72o:0.25"))
     assert found["combos"] == 3 + 6 * 0.25 + 6 + 0.5 + 4 + 4 + 3 + 7 * 0.25
@@ -64,7 +64,7 @@ def test_what_is_solved_at_a_time_is_counted_with_all_else():
 def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
     """Type, paint, solve and stop; lock painted and all hands and solve again; phone width and link."""
     monkeypatch.chdir(tmp_path)
-    with served_shelf(open_shelf(None)) as served, browsing(tmp_path / "browser") as page:
+    with served_shelf(open_strategies(None)) as served, browsing(tmp_path / "browser") as page:
 
         def field(name, text):
             page[f"field = document.getElementById('spot-{name}'), field.value = {json.dumps(text)}"]
@@ -149,7 +149,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     )
     solve_spot({**turn, "to": 0.005}, told.append)
     run = next(Path(one["run"]) for one in told if "run" in one)
-    with served_shelf(open_shelf(run)) as served, browsing(tmp_path / "browser") as page:
+    with served_shelf(open_strategies(run)) as served, browsing(tmp_path / "browser") as page:
         page.open(served.url + "#line=cc/&board=QsJh2h7c3d")
         page.wait("document.body && document.body.dataset.ready && !document.getElementById('as-spot').hidden")
         page["document.getElementById('as-spot').click()"]

@@ -252,4 +252,4 @@ def bids(tmp_path):
     open_spots(write_random(tmp_path / "goofspiel", GoofspielGame(cards=3)))
 
 
-test_games_without_cards = refusals(("deals no cards beside its tree", bids))
+test_games_without_cards = refusals(("deals no cards outside of its tree", bids))

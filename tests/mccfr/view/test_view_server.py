@@ -117,7 +117,7 @@ def test_files_are_those_of_the_page_alone(holdem):
         ("/api/spot?of=2", "there are strategies 0 to 1"),
         ("/api/values?boards=x", "boards = 'x': Expected int, got str"),
         ("/api/values?line=r200c/", "cards of the board are missing"),
-        ("/api/solve", "no spot has been solved again yet"),
+        ("/api/solve", "no spot has been re-solved yet"),
     ],
 )
 def test_bad_requests_end_in_a_sentence(holdem, path, text):

@@ -61,13 +61,13 @@ class BlockCache:
             self.waiting_seconds += now - self._waits_since
         self._waits_since = None if here else now
 
-    def ahead(self, block: int, beside: int) -> None:
-        """Load a block into a frame other than that of `beside`, the block in training.
+    def ahead(self, block: int, training_block: int) -> None:
+        """Load a block into a frame other than that of `training_block`, the block in training.
 
         No effect while another block is moving.
         """
         if self._moving is None and block not in self._holds:
-            self._move(self._place(block, beside), block)
+            self._move(self._place(block, training_block), block)
 
     def frame(self, block: int) -> int:
         """Return the frame of a block in memory."""
@@ -90,11 +90,11 @@ class BlockCache:
         self._mover.shutdown(wait=True, cancel_futures=True)
         self.store.close()
 
-    def _place(self, block: int, beside: int | None = None) -> int:
-        """Return the frame for a block: its own, an empty one, or one without the block `beside`."""
+    def _place(self, block: int, training_block: int | None = None) -> int:
+        """Return the frame for a block: its own, an empty one, or one without the block `training_block`."""
         if self._whole:
             return block
-        free = [frame for frame, held in enumerate(self._holds) if held is None or held != beside]
+        free = [frame for frame, held in enumerate(self._holds) if held is None or held != training_block]
         return min(free, key=lambda frame: (self._holds[frame] is not None, frame in self._changed))
 
     def _move(self, frame: int, block: int) -> None:

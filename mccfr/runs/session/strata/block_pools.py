@@ -29,7 +29,7 @@ from mccfr.tables.table_layout import TableSet
 from storage.block_tables import BlockStore
 from storage.checkpoint import Checkpoint
 from storage.durable import error_text
-from storage.held_directory import shown
+from storage.open_directory import shown
 from storage.table_formats import NotFiniteError
 
 TURNS = "turns"

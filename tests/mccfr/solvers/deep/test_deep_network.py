@@ -36,10 +36,10 @@ def networks():
     """By name: a network, and inputs [n, F] float64 or rows of a one-hot."""
     values = np.random.default_rng(0)
     return {
-        "plain": (network.plain(7, ACTIONS, 3, 6), values.normal(size=(5, 7))),
-        "one-hot": (network.plain(9, ACTIONS, 2, 6), np.array([3, 0, 8, 5, 1])),
+        "plain": (network.stacked_network(7, ACTIONS, 3, 6), values.normal(size=(5, 7))),
+        "one-hot": (network.stacked_network(9, ACTIONS, 2, 6), np.array([3, 0, 8, 5, 1])),
         "branches": (network.branches((4, 4), 5, ACTIONS, 6, 8), values.normal(size=(5, 13))),
-        "plain, all read": (network.plain(7, ACTIONS, 3, 6, reads_all=True), values.normal(size=(5, 7))),
+        "plain, all read": (network.stacked_network(7, ACTIONS, 3, 6, reads_all=True), values.normal(size=(5, 7))),
         "branches, all read": (network.branches((4,), 5, ACTIONS, 6, 8, reads_all=True), values.normal(size=(5, 9))),
     }
 

@@ -20,7 +20,7 @@ from refusals import refused
 from mccfr.common.rng import ACTIONS, new_stream
 from mccfr.solvers.deep.averages_as_tables import Classes, Tabulation, hand_classes
 from mccfr.solvers.deep.lockstep import fill_words, traverse
-from mccfr.solvers.deep.network import SplitNetwork, branches, plain
+from mccfr.solvers.deep.network import SplitNetwork, branches, stacked_network
 from mccfr.solvers.deep.network_strategy import Networks
 from mccfr.solvers.deep.sample_memory import SampleOrder
 from mccfr.solvers.deep.sampled_cards import NO_CARD, draw_hands, view
@@ -114,7 +114,7 @@ def test_traversals_in_step_are_recursions_one_by_one(name, network):
 @pytest.mark.parametrize("make", ["plain", "branches"])
 def test_a_network_by_parts_is_the_network(make, reads_all):
     random = np.random.default_rng(4)
-    sizes = (plain, (13, 3, 3, 6, 8)) if make == "plain" else (branches, ((4, 4), 5, 3, 6, 8))
+    sizes = (stacked_network, (13, 3, 3, 6, 8)) if make == "plain" else (branches, ((4, 4), 5, 3, 6, 8))
     net = sizes[0](*sizes[1], reads_all=reads_all)
     apart, parameters = SplitNetwork(net, 8), net.initial(new_stream(0, 0)).astype(np.float64)
     cards, bets = random.normal(size=(5, 8)), random.normal(size=(4, 5))

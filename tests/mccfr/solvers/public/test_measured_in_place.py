@@ -78,7 +78,7 @@ def test_sums_in_place_are_worth_what_their_strategy_is_in_float64(name, more, i
     monkeypatch.setattr(average_strategies, "_sums_outside", None)  # nor floats of cells of 16 bits
     take_as_large(best_response, monkeypatch)
     monkeypatch.setattr(exact, "is_small", lambda game: False)
-    monkeypatch.setattr(best_response, "whole_rows", None)  # no table is made
+    monkeypatch.setattr(best_response, "full_rows", None)  # no table is made
     for prepared in (None, prepared_tree(game)):
         found = evaluate_exact(game, strategy, prepared)
         assert found.exploitability_chips == pytest.approx(of_arrays.exploitability_chips, abs=1e-5 * POT)

@@ -16,10 +16,10 @@ from typing import Self
 from storage.damage import reading
 
 _HELD = re.compile(r"/proc/[0-9]+/fd/[0-9]+(?![0-9])")
-_held: dict[str, "HeldDirectory"] = {}
+_held: dict[str, "OpenDirectory"] = {}
 
 
-class HeldDirectory:
+class OpenDirectory:
     """A directory that stays open until `close`, or the end of a `with` statement.
 
     Attributes:
@@ -67,7 +67,7 @@ class HeldDirectory:
         if _held.pop(str(self.path), None) is not None:
             os.close(self.descriptor)
 
-    def place(self) -> Path:
+    def current_path(self) -> Path:
         """Return the path given on opening if it still leads here, otherwise the present path."""
         if self._is_at(self._given):
             return self._given
@@ -93,7 +93,7 @@ def shown(text: str) -> str:
 
     def name(found: re.Match[str]) -> str:
         held = _held.get(found[0])
-        return found[0] if held is None else str(held.place())
+        return found[0] if held is None else str(held.current_path())
 
     return _HELD.sub(name, text)
 
