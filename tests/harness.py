@@ -73,7 +73,9 @@ class Trainer:
         self.game, self.schedule, self.batch = game, schedule or Schedule(), batch
         dtypes = {"regret_dtype": regret_dtype, "sum_dtype": "float32" if sum_dtype == "auto" else sum_dtype}
         self.tables = private_tables(make_layout(game, **dtypes))
-        table = {"algorithm": f"{algorithm}-sampling", "seed": seed, "discount": "none", "epsilon": epsilon}
+        table = {"algorithm": f"{algorithm}-sampling", "seed": seed, "discount": "none"}
+        if algorithm == "outcome":
+            table["epsilon"] = epsilon
         config = config_from({"game": {"name": "kuhn"}, "solver": table}, "the harness")
         self.inner = algorithm_of(config).solver(game, self.tables)
         self.state, self.inner._schedule = self.inner.state, self.schedule

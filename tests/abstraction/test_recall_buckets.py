@@ -180,7 +180,7 @@ def test_policies_carry_them(remembering, tmp_path, capsys):
     assert np.array_equal(drawn(policy.game.cards, 100)[0], drawn(deck_on((0, 3), remembering), 100)[0])
     assert forgotten_street(policy.game) is None
     refused("no tables by canonical board", policy.game.cards.canonical_tables)
-    refused("remember the flop", in_strata, policy.game.cards, 2)
+    refused("depend on the flop", in_strata, policy.game.cards, 2)
     refused("has a number outside of 0 to 3", check_history, "history_street1.npy", histories_of(policy) + 1, 2, 4)
 
 

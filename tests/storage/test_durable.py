@@ -168,7 +168,7 @@ def test_other_formats_and_versions_are_refused_with_both_values(tmp_path):
     refused(r"format_version 3 .*format_version 4", manifest.read_manifest, path, "thing", 4)
     assert manifest.read_manifest(path, "thing", 4, other_versions=(2, 3))["format_version"] == 3
     older = r"reads format_version 1, 2, 4: use the version of mccfr that wrote it"
-    refused(older, manifest.read_manifest, path, "thing", 4, others=(1, 2))
+    refused(older, manifest.read_manifest, path, "thing", 4, other_versions=(1, 2))
     manifest.write_manifest(path, "thing", 3, {"created_by": "mccfr 9.1"})
     refused(r"2: use the version of mccfr that wrote it \(mccfr 9.1\)", manifest.read_manifest, path, "thing", 2)
     with pytest.raises(FileNotFoundError):

@@ -71,10 +71,10 @@ def virtual(file, other):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (external_link, "regret/street0/player1.* is no hard link"),
-        (external_folder, "regret/street0.* is no hard link"),
-        (soft_link, "regret/street0/player1.* is no hard link"),
-        (soft_folder, "regret/street0.* is no hard link"),
+        (external_link, "regret/street0/player1.* is not a hard link"),
+        (external_folder, "regret/street0.* is not a hard link"),
+        (soft_link, "regret/street0/player1.* is not a hard link"),
+        (soft_folder, "regret/street0.* is not a hard link"),
         (no_link, "has no array 'regret/street0/player1'"),
         (folder, "has no array 'regret/street0/player1'"),
         (contiguous, "is not stored in chunks"),

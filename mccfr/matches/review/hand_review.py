@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
     """The judgement of a decision, in chips of the hand.
 
     how            one of `IN_TREE`, `MAPPED` and `SOLVED`
-    mapped_action  the line's and action's translation if it is mapped; else ""
+    taken_for      the line's and action's translation if it is mapped; else ""
     tree_line      the line's translation, if the tree has a decision there; else ""
     probability    of taking the action, by the policy or the solution
     did, best      the action taken and the one with the highest EV, in words
@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
     """
 
     how: str
-    mapped_action: str
+    taken_for: str
     tree_line: str
     probability: float
     did: str

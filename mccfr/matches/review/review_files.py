@@ -249,7 +249,7 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
     link = f"#line={verdict.tree_line}" + (f"&board={row.board}" if row.board else "")
     return {
         **{key: getattr(row, key) for key in ("player", "line", "hand", "board", "action")},
-        **{key: getattr(verdict, key) for key in ("how", "mapped_action", "probability", "did", "best")},
+        **{key: getattr(verdict, key) for key in ("how", "taken_for", "probability", "did", "best")},
         **{"position": ROLES[row.position], "street": STREETS[row.street], "pot": pot},
         "link": link if verdict.how != SOLVED or verdict.tree_line else "",
         "cost_bb": verdict.cost_chips / stakes.big_blind,
@@ -348,7 +348,7 @@ class _DecisionFields(msgspec.Struct):
     line: str
     link: str
     how: str
-    mapped_action: str
+    taken_for: str
     probability: float
     did: str
     best: str
@@ -443,7 +443,7 @@ def _worst_text(row: Mapping[str, Any]) -> str:
     """Return a decision as one line: its cost, what was done, how it was judged, and by which policy."""
     ends, other = row["ci95_bb"], row["other"]
     sure = "" if ends is None else f" (95 %: {ends[0]:.4g} to {ends[1]:.4g})"
-    how = f"taken for {row['mapped_action']}" if row["mapped_action"] else row["how"]
+    how = f"taken for {row['taken_for']}" if row["taken_for"] else row["how"]
     by = f"{row['policy']}" + (f" ({row['distance']})" if row["distance"] else "")
     beside = f"; {other['policy']}: {shown_cost(other):.4g} BB, best {other['best']}" if other else ""
     return (

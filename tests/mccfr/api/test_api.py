@@ -108,8 +108,8 @@ def test_solvers_and_policies_meet(tmp_path):
     assert lost.value_chips == pytest.approx(-won.value_chips, abs=1e-4)
     assert mccfr.evaluate(good, "head-to-head", against="always-call").value_chips > 0
     assert mccfr.evaluate(good, against=poor).value_chips == won.value_chips
-    refused("exact meets no opponent", mccfr.evaluate, good, "exact", against=poor)
-    refused("has none to choose from", mccfr.evaluate, good, checkpoint=1)
+    refused("exact has no opponent", mccfr.evaluate, good, "exact", against=poor)
+    refused("has no checkpoints to choose from", mccfr.evaluate, good, checkpoint=1)
 
 
 def test_games_by_their_keys_and_made_by_hand(tmp_path):
@@ -150,7 +150,7 @@ test_errors_are_one_sentence = refusals(
     ("nodes = -1 is not allowed", lambda: of_kuhn().run(nodes=-1)),
     ("no-such-path is neither a run directory nor an exported policy", mccfr.evaluate, "no-such-path"),
     ("'guess' is not one of: exact", lambda: mccfr.evaluate(of_kuhn("cfr"), "guess")),
-    ("say where the run is to be, run=", lambda: mccfr.solve({"game": {"name": "kuhn"}})),
+    ("give the run directory with run=", lambda: mccfr.solve({"game": {"name": "kuhn"}})),
     ("mccfr.solve: the top level needs the key 'game'", lambda: mccfr.solve({}, run="x")),
     ("table.key is needed, such as 'solver.seed'", lambda: mccfr.solve({"game": {}}, run="x", overrides={"seed": 3})),
     ("no-such-run is not a run directory", mccfr.Run, "no-such-run"),

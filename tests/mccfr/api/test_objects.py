@@ -63,7 +63,7 @@ def test_what_only_this_process_knows_will_do_for_a_solver_and_not_for_a_run():
     assert solver.save("policy").game.name == "one-card"
     found = mccfr.evaluate(solver, worst)
     assert found.value_chips == solver.strategy().probability[0].min() and "worst" in found.method
-    with pytest.raises(ValueError, match="a run needs it in a module of its own"):
+    with pytest.raises(ValueError, match="a run needs it in a module that workers can import"):
         mccfr.solve({"game": {"name": cell}, "run": {"workers": 0}}, run="run", iterations=5)
     refused("is not derived from", mccfr.evaluate, solver, dict)
 

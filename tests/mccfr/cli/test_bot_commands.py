@@ -423,7 +423,7 @@ def test_a_person_plays_in_the_terminal(capsys, holdem, monkeypatch, tmp_path):
     assert status == 0 and ("No hand was played to its end" in out or "You played" in out)
     typed(monkeypatch, [])
     status, out, _ = call(capsys, "play", "holdem", "--resolve", "turn")
-    assert status == 0 and "From the turn on the policy solves its hands again" in out, out
+    assert status == 0 and "From the turn on the policy re-solves its hands" in out, out
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "toy"])

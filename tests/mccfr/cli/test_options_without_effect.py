@@ -97,7 +97,7 @@ def test_python_refuses_the_same(run):
 
 
 def test_a_folder_of_code_that_is_none_is_refused(run, capsys):
-    assert "--code nowhere is no directory" in refusal(capsys, "evaluate", run, "--code", "nowhere")
+    assert "--code nowhere is not a directory" in refusal(capsys, "evaluate", run, "--code", "nowhere")
 
 
 def test_an_abstraction_of_a_run_without_one_is_refused(run, capsys):

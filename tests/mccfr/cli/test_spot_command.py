@@ -143,7 +143,9 @@ def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
 
 def test_what_takes_no_rake_says_so(capsys):
     ask(capsys, *RIVER, "--to", "5%", "--rake", "5%", "--run", "raked")
-    with pytest.raises(ValueError, match="the method self-consistency takes what one wins for what the other loses"):
+    with pytest.raises(
+        ValueError, match="the method self-consistency assumes that one player wins what the other loses"
+    ):
         mccfr.evaluate("raked", "self-consistency")
     for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
         said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
@@ -271,7 +273,7 @@ test_refusals = refusals(
     ("'b110' is not possible after ''; legal actions: c, b100", (*POLAR, "--lock", "b110=c 100%")),
     ("'b' is not possible there: f, c are", (*POLAR, "--lock", "b100=b 100%")),
     ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "b100=c 60%; f 60%")),
-    ("the shares of a hand sum to 0.9: leave out one action alone", (*POLAR, "--lock", "b100=c 60%; f 30%")),
+    ("the shares of a hand sum to 0.9: leave out exactly one action", (*POLAR, "--lock", "b100=c 60%; f 30%")),
     ("'call' is no action (f, c, b, b300) and a share or a range of it", (*POLAR, "--lock", "b100=call")),
     ("range item 'AX': it can mean A2+ without the pair of aces, or A2+,AA", (*POLAR, "--lock", "b100=c AX")),
     (r"r150 can mean .* this street \(b150\) or over the whole hand \(b100\)", (*POLAR, "--lock", "r150=c 1%")),

@@ -126,4 +126,4 @@ def test_python_takes_the_names_of_examples():
 def test_solve_of_a_run_says_what_goes_on_with_it(capsys):
     call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
     told = refusal(capsys, "solve", "runs/kuhn")
-    assert told == "mccfr: runs/kuhn is a run already: mccfr resume runs/kuhn goes on with it\n"
+    assert told == "mccfr: runs/kuhn is a run already: continue it with mccfr resume runs/kuhn\n"

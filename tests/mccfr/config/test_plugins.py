@@ -94,8 +94,8 @@ test_what_cannot_be_named = refusals(
     ("there is no module 'games_y' in HERE, the directories of PYTHONPATH", named, "games_y:mine"),
     ("there is no module 'games_x.part' in HERE", named, "games_x.part:mine"),
     ("is not written as module:object", named, "games x:mine"),
-    ("is not the name of a module", named, "games_x:" + "m" * 5000),
-    ("is not the name of a module", named, "../games_x:mine"),
+    ("is not written as module:object", named, "games_x:" + "m" * 5000),
+    ("is not written as module:object", named, "../games_x:mine"),
     ("importing broken_x failed: ZeroDivisionError: division by zero", named, "broken_x:mine"),
     ("importing needy_x failed: No module named 'nowhere_at_all'", named, "needy_x:mine"),
     ("its parameter 'size' needs an annotation: it is a key of [game]", named, "games_x:bare"),
@@ -114,7 +114,7 @@ test_what_cannot_be_named = refusals(
 def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
     (tmp_path / "games_z.py").write_text(GAME)
     for name, told in (
-        ("games_z:silent", "does not say that it makes a game: write -> mccfr.Game"),
+        ("games_z:silent", "does not say that it returns a game: annotate it with -> mccfr.Game"),
         ("games_z:wrong", "made a int, and no game"),
     ):
         config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
@@ -139,7 +139,7 @@ def test_a_run_finds_its_module_again_also_in_workers_and_not_another_one(tmp_pa
     module.write_text(GAME + "# changed\n")
     capsys.readouterr()
     assert command("resume", directory, "--iterations", 40) == 2
-    assert f"{module} has changed since {directory} was made: restore it" in capsys.readouterr().err
+    assert f"{module} has changed since {directory} was created: restore it" in capsys.readouterr().err
     assert command("solve", folder / "run.toml", "--run", directory) == 2
     forget("games_w")
     capsys.readouterr()
@@ -290,7 +290,7 @@ def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):
     exec(GAME, namespace)
     monkeypatch.setattr(main_module, "mine", namespace["mine"], raising=False)
     assert mccfr.game("__main__:mine").name == "kuhn"
-    with pytest.raises(ValueError, match="a run needs it in a module of its own, which workers can import"):
+    with pytest.raises(ValueError, match="a run needs it in a module that workers can import"):
         mccfr.solve({"game": {"name": "__main__:mine"}}, run=tmp_path / "run", iterations=1, workers=0)
 
 

@@ -154,9 +154,9 @@ def reported(line, out, source, monkeypatch, tmp_path, capsys):
 
 test_refusals = refusals(
     ("ends in none of .csv, .parquet and .html", "b200c/", "x.txt"),
-    ("of a line that ends on the flop", "b200", "x.csv"),
-    ("ends behind the flop", "b200c/cc/", "x.csv"),
-    ("bets that the strategy has not", "b300c/", "x.csv"),
+    ("a line that ends on the flop", "b200", "x.csv"),
+    ("ends after the flop", "b200c/cc/", "x.csv"),
+    ("bets that the strategy does not have", "b300c/", "x.csv"),
     ("the hand is over here", "b200f", "x.csv"),
     call=reported,
 )

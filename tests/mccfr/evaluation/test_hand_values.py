@@ -177,7 +177,7 @@ def test_a_policy_carries_values(tmp_path):
                 assert np.array_equal(
                     found.values(node, one.player), one.value[:, column].astype(np.float32), equal_nan=True
                 )
-        refused("begins no street", found.values, 1, 0)
+        refused("does not begin a street", found.values, 1, 0)
         refused("it must be 0 or 1", found.values, 0, 2)
     assert found.meta["values"]["bound"] == "exact"
     name = "value_street1_player0.npy"

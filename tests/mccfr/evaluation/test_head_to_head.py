@@ -159,6 +159,6 @@ def test_progress_is_told_and_nonsense_refused():
     assert told == [("board", done, 4) for done in (1, 2, 3, 4)]
     refused("boards = 1: at least 2", play, game, uniform, uniform, boards=1)
     refused("goes with the game it was made for", play, game, uniform, uniform_strategy(game_of("kuhn")))
-    with pytest.raises(ValueError, match="keeps its chance in the tree"):
+    with pytest.raises(ValueError, match="has chance nodes in its tree"):
         bids = build_game(GoofspielGame(cards=3), None)
         play(bids, uniform_strategy(bids), uniform_strategy(bids))

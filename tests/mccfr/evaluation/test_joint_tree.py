@@ -246,10 +246,10 @@ def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
     one, other = side(ANTES, "half or all-in", 1), side(ANTES, "two sizes", 2)
     truth = twin(one, other)
     if error == "one reading for certain":
-        whole = module._JointTreeBuilder.taken
+        whole = module._JointTreeBuilder.translations_of
         monkeypatch.setattr(
             module._JointTreeBuilder,
-            "taken",
+            "translations_of",
             lambda *call: [max(whole(*call), key=lambda r: r.probability)._replace(probability=1.0)],
         )
     elif error == "own bets read back":

@@ -170,21 +170,21 @@ def test_it_is_below_the_exact_best_response(first):
 
 
 def test_a_responder_who_sees_the_opponents_hand_is_caught(monkeypatch):
-    begun = ListedTable.begun
+    begun = ListedTable.first_boards
 
     def seeing(table, seat, hand, draws=None):
         for dealt, weight in begun(table, seat, hand, draws):
             for other in np.flatnonzero(weight):
                 yield dealt, np.where(np.arange(len(weight)) == other, weight, 0)
 
-    monkeypatch.setattr(ListedTable, "begun", seeing)
+    monkeypatch.setattr(ListedTable, "first_boards", seeing)
     assert difference(LEDUC) > 0.1
     calling = pure_strategy(LEDUC, "c")
     assert exact(LEDUC, calling).value_chips > evaluate_exact(LEDUC, calling).exploitability_chips + 0.1
 
 
 def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
-    begun = ListedTable.begun
+    begun = ListedTable.first_boards
 
     def seeing(table, seat, hand, draws=None):
         for dealt, weight in begun(table, seat, hand, draws):
@@ -194,7 +194,7 @@ def test_a_responder_who_sees_the_last_board_early_is_caught(monkeypatch):
                 early.__dict__["_following"] = [(following, (factor > 0).astype(float))]
                 yield early, weight * factor
 
-    monkeypatch.setattr(ListedTable, "begun", seeing)
+    monkeypatch.setattr(ListedTable, "first_boards", seeing)
     assert difference(LEDUC) > 0.01
 
 
@@ -208,13 +208,13 @@ def test_one_bucket_map_for_both_is_caught(monkeypatch):
 
 
 def test_a_reach_without_the_opponents_draws_is_caught(monkeypatch):
-    mapped_action = ResponderBetting._taken_for
+    translations = ResponderBetting._translations_of
 
     def likeliest(lines, place, state, action):
-        found = mapped_action(lines, place, state, action)
+        found = translations(lines, place, state, action)
         return [(max(found, key=lambda drawn: drawn[1])[0], 1.0)]
 
-    monkeypatch.setattr(ResponderBetting, "_taken_for", likeliest)
+    monkeypatch.setattr(ResponderBetting, "_translations_of", likeliest)
     assert difference(LEDUC) < 1e-12, "where every bet is in the tree, nothing is drawn"
     assert difference(other_bets()) > 0.01
 

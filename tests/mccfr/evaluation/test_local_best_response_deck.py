@@ -180,7 +180,7 @@ def played_out(lines, rows, seat, unit, policy_seat):
     while True:
         if state.player == seat:
             action = responder.best_action(state, ranges, dealt)
-            ranges = responder.taken_for(ranges, state, action)
+            ranges = responder.ranges_after(ranges, state, action)
             policy_seat.see(action)
         else:
             action = policy_seat.choose()

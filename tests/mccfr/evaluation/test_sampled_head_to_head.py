@@ -51,7 +51,7 @@ def walked(first, second, hands, node=0):
     if arrays.kind[node] == TERMINAL:
         return arrays.fixed[node] + arrays.showdown[node] * hands.result
     player, worth = int(arrays.player[node]), np.zeros(len(hands))
-    shares, _ = (first, second)[player].rows(node, hands.seen(player, 5, 7))
+    shares, _ = (first, second)[player].rows(node, hands.visible_cards(player, 5, 7))
     for share, child in zip(shares.T, tree.children(node), strict=True):
         worth += share * walked(first, second, hands, child)
     return worth

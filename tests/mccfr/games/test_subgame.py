@@ -114,6 +114,6 @@ test_refusals = refusals(
     ("board", subgame, TURN_GAME, 0, [0, 0, 1, 2], EVERY_HAND),
     ("ranges of shape", subgame, TURN_GAME, 0, BOARD, EVERY_HAND[:1]),
     ("at least 0", subgame, TURN_GAME, 0, BOARD, -EVERY_HAND),
-    ("no hand that the board leaves", subgame, TURN_GAME, 0, BOARD, 0 * EVERY_HAND),
+    ("no hand that is possible on the board", subgame, TURN_GAME, 0, BOARD, 0 * EVERY_HAND),
     ("board", subgame, TURN_GAME, int(TURN_GAME.tree.decisions[-1]), BOARD, EVERY_HAND),
 )

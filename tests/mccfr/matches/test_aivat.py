@@ -290,5 +290,5 @@ def test_what_a_known_player_never_does_is_refused():
     caller = Seat(Profile(at.game, pure_strategy(at.game, "c")))
     deal, played = next((deal, played) for deal, played, *_ in at.histories if played.actions[0] != "c")
     ranges = [ObservedRange(caller, position) for position in range(2)]
-    with pytest.raises(RuntimeError, match="with no hand"):
+    with pytest.raises(RuntimeError, match="its strategy never"):
         Aivat(at.dealing, at.betting, exact_values(at)).terms(deal, played, ranges)

@@ -110,4 +110,4 @@ def test_no_deal_of_training_is_played(monkeypatch):
 
 
 CARDS = build_game(GoofspielGame(cards=3), None).cards
-test_games_without_cards = refusals(("a table deals cards beside it", CARDS.at_table))
+test_games_without_cards = refusals(("a table needs cards dealt outside of the tree", CARDS.at_table))

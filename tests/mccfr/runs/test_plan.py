@@ -278,7 +278,7 @@ def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
     with pytest.raises(ValueError, match=r"is not built yet, and --measure trains: build it with mccfr abstraction"):
         make_plan(config_from(document, "test"), ROOT, seconds=0.1)
     document["game"] = {"name": "goofspiel", "cards": 3}
-    refused("has no small deck", make_plan, config_from(document, "test"), ROOT)
+    refused("neither a small deck", make_plan, config_from(document, "test"), ROOT)
 
 
 def test_a_plan_refuses_evaluations_that_solve_refuses():

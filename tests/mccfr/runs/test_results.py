@@ -112,12 +112,12 @@ def met_at_a_checkpoint_of_a_policy(leduc_runs):
 
 test_options_without_effect_on_an_evaluation_are_refused = refusals(
     (
-        "exact meets no opponent: leave --against out",
+        "exact has no opponent: leave --against out",
         evaluated,
         "lossless",
         ["--method", "exact", "--against", "always-call"],
     ),
-    ("lbr meets no opponent", evaluated, "lossless", ["--method", "lbr", "--against-checkpoint", 1]),
+    ("lbr has no opponent", evaluated, "lossless", ["--method", "lbr", "--against-checkpoint", 1]),
     ("uniform is no run", evaluated, "lossless", ["--method", "head-to-head", "--against-checkpoint", 1]),
     ("leave --checkpoint out", evaluated, "lossless policy", ["--checkpoint", 3]),
     ("leave --abstraction out", evaluated, "lossless policy", ["--abstraction", "there"]),

@@ -64,7 +64,7 @@ def test_a_checkpoint_whose_journal_or_retention_failed_is_noted_once_and_synced
     with monkeypatch.context() as broken:
         broken.setattr(durable, step, fail)
         assert go(run, listener, iterations=30).checkpoint == 3
-    assert [text for text in listener.told if text.startswith("checkpoint 3 is whole")]
+    assert [text for text in listener.told if text.startswith("checkpoint 3 is complete")]
     assert noted(run) == [1, 2, 3] and CHECKPOINTS in {path.name for path in synced}
 
 

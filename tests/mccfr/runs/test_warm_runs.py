@@ -139,7 +139,13 @@ def test_an_unsuitable_warm_start_is_refused(tmp_path):
         run = grown(tmp_path, 2, start, f"from-{start}")
         refused(words, go, run, iterations=5)
         refused(words, check_warm_start, run.config, run.directory)
-    refused("only runs go on from another", mccfr.solver, mccfr.game(**LEDUC), algorithm="cfr-br", warm_start="run")
+    refused(
+        "only a run directory can begin with another run",
+        mccfr.solver,
+        mccfr.game(**LEDUC),
+        algorithm="cfr-br",
+        warm_start="run",
+    )
     kuhn = make(tmp_path / "kuhn", {}, {"name": "kuhn"}, evaluation=NO_EVALUATION)
     go(kuhn, iterations=5)
     refused("is a run of another [game], or not by 'cfr-br'", go, grown(tmp_path, 2, "kuhn", "from-kuhn"), iterations=5)

@@ -77,7 +77,7 @@ test_public = refusals(
     ("sampled boards need cards", PublicChanceSampling, BIDS),
     ("dtype = 'float16': one of float32, float64", VectorCfr, LEDUC, DCFR, "float16"),
     ("workers = 0", lambda: VectorCfr(LEDUC, DCFR, workers=0)),
-    ("keeps its chance in the tree", VectorCfr, replace(LEDUC, cards=NO_CARDS), DCFR),
+    ("has chance nodes in its tree", VectorCfr, replace(LEDUC, cards=NO_CARDS), DCFR),
     (
         "predicted_regret/street0/player0 is missing",
         lambda: VectorCfr(LEDUC, variant("optimistic-dcfr"), tables=TABLES),

@@ -242,7 +242,7 @@ def test_scripts_are_run_line_by_line(tmp_path):
         ("foo", "'foo' is no command here"),
         ("set_range BB AA", "'BB' is no position"),
         ("set_range OOP AB", "range item 'AB' is not known"),
-        ("set_pot 10 0 20", "before anybody has bet"),
+        ("set_pot 10 0 20", "before any bet"),
         ("set_pot x", "set_pot takes the chips"),
         ("set_accuracy 1 bb", "'bb' is no unit"),
         ("add_line 0 20 10", "falls to 10"),

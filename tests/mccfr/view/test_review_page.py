@@ -43,5 +43,5 @@ def test_what_is_no_review_of_this_policy_is_refused(tmp_path):
         kept.write_text(changed)
         with pytest.raises(ValueError, match=said):
             Reviews(kept, spots)
-    with pytest.raises(ValueError, match="give a policy or a run first"):
+    with pytest.raises(ValueError, match="give a policy or a run"):
         open_strategies(None, review=kept)

@@ -130,7 +130,7 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
 @pytest.mark.parametrize(
     ("path", "body", "text"),
     [
-        ("/api/solve", {"line": "r200"}, "from the flop on: before it too much follows"),
+        ("/api/solve", {"line": "r200"}, "from the flop on: before the flop the tree is too large"),
         (
             "/api/solve",
             {"line": "r200c/", "board": "Kc7d2s", "method": "maxmargin"},
@@ -151,7 +151,7 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/spots/range", {"range": "@/etc/passwd"}, "files are not read here"),
         ("/api/spots/range", {"range": "AZ"}, "range: range item 'AZ' is not known"),
         ("/api/spots/range", {"range": "AA,"[:2] + " " * 20_000}, "of length <= 20000"),
-        ("/api/spots/range", {"classes": "AKs,KAs"}, "'KAs' is no class of hands"),
+        ("/api/spots/range", {"classes": "AKs,KAs"}, "'KAs' is not a class of hands"),
         ("/api/spots/range", {"classes": "AKs", "weight": "2"}, "a number from 0 to 1 is needed"),
         ("/api/spots/solve", {"oop": "@ranges"}, "oop: files are not read here"),
         ("/api/spots/solve", {"ip": "AA:0"}, "ip: the range holds no hand"),

@@ -57,7 +57,7 @@ def strategy_at(state, parameters, node, cards):
 def cards_at(state, hands, deal, node):
     """Cards that the player at a node sees."""
     block = int(state.game.tree.arrays.block[node])
-    return hands.seen(block % 2, state.view.known[block // 2], state.view.cards)[deal]
+    return hands.visible_cards(block % 2, state.view.known[block // 2], state.view.cards)[deal]
 
 
 def random_at(word, step):
@@ -154,8 +154,8 @@ def made_classes(state, count):
     """A few hands as if each were a class of its own on either street."""
     hands, (first, last) = draw_hands(9, 0, count, state.view.known[-1]), (state.view.known[0], state.view.known[-1])
     return [
-        Classes(hands.seen(0, first, state.view.cards), np.zeros(count, np.int64)),
-        Classes(hands.seen(0, last, state.view.cards), np.arange(count)),
+        Classes(hands.visible_cards(0, first, state.view.cards), np.zeros(count, np.int64)),
+        Classes(hands.visible_cards(0, last, state.view.cards), np.arange(count)),
     ]
 
 

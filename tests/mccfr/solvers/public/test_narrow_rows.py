@@ -147,8 +147,8 @@ def test_threads_and_parts_give_the_same_bits():
 
 def test_what_cannot_be_narrow_is_refused():
     refused("has buckets: take 'float32'", VectorCfr, shared_buckets(RIVER, 1), variant("dcfr"), "int16")
-    refused("alternating updates that predict nothing", table_specs, RIVER, variant("pcfr+"), "int16")
-    with pytest.raises(ValueError, match="alternating updates that predict nothing"):
+    refused("alternating updates without predictions", table_specs, RIVER, variant("pcfr+"), "int16")
+    with pytest.raises(ValueError, match="alternating updates without predictions"):
         table_specs(RIVER, variant("dcfr", updates="simultaneous"), "int16")
     config = config_from({"game": {"name": "goofspiel"}, "solver": {"algorithm": "cfr", "dtype": "int16"}}, "x")
     refused("for games with cards", algorithm_of(config).layout, configured_game(config, RUNS))

@@ -307,7 +307,7 @@ def test_unfit_games_are_refused():
     def changed(game, **changes):
         public_tree(replace(game, cards=replace(game.cards, **changes)))
 
-    refused("keeps its chance in the tree", public_tree, replace(game, cards=NO_CARDS))
+    refused("has chance nodes in its tree", public_tree, replace(game, cards=NO_CARDS))
     refused("player = 2", best_response_value, game, uniform_strategy(game), 2)
     fewer = {
         "board_cards": [cards.board_cards[0], cards.board_cards[1][:-1]],
