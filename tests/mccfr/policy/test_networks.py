@@ -191,7 +191,7 @@ def read_spoilt(name, change, written):
 test_networks_that_are_none_of_this_game = refusals(
     ("not finite", "networks.npy", without_number),
     ("the game's networks need", "networks.npy", lambda array: array[:, :-1]),
-    ("see version 0 of the features", None, lambda content: content["features"].update(version=0)),
+    ("of version 0 of the features", None, lambda content: content["features"].update(version=0)),
     ("these are of another game", None, lambda content: content["game"].update(ranks=4)),
     ("no network of player 1", "players.npy", lambda array: array * 0),
     call=read_spoilt,

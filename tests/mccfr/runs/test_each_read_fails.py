@@ -134,7 +134,7 @@ workers = 0
 [compare]
 last = 40
 points = 2
-variant = [{name = "a", set = ["solver.discount=none"]}, {name = "b", set = ["solver.seed=9"]}]
+variant = [{name = "a", set = ["solver.discount=none"]}, {name = "b", set = ["solver.discount=linear"]}]
 """
 
 _TRAINED = "/live: ", "could not be written", "continue with: mccfr resume"

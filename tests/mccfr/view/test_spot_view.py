@@ -119,10 +119,11 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
 
 
 def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for(holdem):
-    """Map a small bet after a check to a check that closes the betting, or to the smallest bet."""
-    found = holdem.spot("r200c/cr300", FLOP)
-    chance = {"c" if one["after_call"] else "r400": one["probability"] for one in found["readings"]}
-    assert set(chance) == {"c", "r400"}
+    """Map a bet after a check to the next smaller size, or to the next larger one, which is all-in."""
+    found = holdem.spot("r200c/cr1000", FLOP)
+    action = {"b200c/cb400": "r600", "b200c/cb19800": "r20000"}
+    chance = {action[one["line"]]: one["probability"] for one in found["readings"]}
+    assert set(chance) == {"r600", "r20000"}
     before, rows = holdem.spot("r200c/c", FLOP), played(holdem.spot("r200c/c", FLOP))
     for place, hand in list(enumerate(found["hands"]["names"]))[::97]:
         expected = sum(share * rows[hand][action] for action, share in chance.items())
