@@ -31,11 +31,11 @@ ITEMS = (
     *("87s", "76s", "65s", "54s", "K2s", "72o"),
 )
 SIZES = ("", "50%", "1p", "33%,1p", "allin", "e", "2.5bb", "150%")
-LOCKS = (("", "c {}%"), ("c", "c {}%"), ("", "r 0"), ("oop:*", "r 0"), ("ip:*", "c 100%"), ("ip:c*", "c {}%"))
+LOCKS = (("", "c {}%"), ("c", "c {}%"), ("", "b 0"), ("oop:*", "b 0"), ("ip:*", "c 100%"), ("ip:c*", "c {}%"))
 KINDS = ("river", "raked river", "turn", "raked turn", "small flop")
 
 
-def uniform_draws(number, locked=False):
+def spot_arguments(number, locked=False):
     """Arguments of `mccfr spot`, by the spot's number: board, ranges, chips, bet sizes, rake and locks."""
     rng = np.random.default_rng([59, number, locked])
     kind = KINDS[number % 5] if number % 20 == 4 or number % 5 != 4 else "river"
@@ -74,7 +74,7 @@ def check(capsys, words):
 @pytest.mark.parametrize(("number", "locked"), [(0, False), (1, False), (2, False), (5, True)])
 def test_a_spot_ends_at_its_target(number, locked, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    check(capsys, uniform_draws(number, locked))
+    check(capsys, spot_arguments(number, locked))
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_two_hundred_spots_end_at_their_targets(first, locked, tmp_path, monkeyp
     for number in range(first, first + 20):
         (tmp_path / str(number)).mkdir()
         monkeypatch.chdir(tmp_path / str(number))
-        unreached += check(capsys, uniform_draws(number, locked)) == 3
+        unreached += check(capsys, spot_arguments(number, locked)) == 3
     assert unreached <= 2
 
 
