@@ -66,7 +66,10 @@ def _kernels() -> list[int]:
 
 def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
     if is_policy(Path(target)) or is_run(Path(target)):
-        guest(target, PlayManner(resolve=settings_of("flop")))
+        try:
+            guest(target, PlayManner(resolve=settings_of("flop")))
+        except ValueError as error:
+            raise ValueError(f"{target} cannot be prepared for `bot`: {error}; give the run's recipe instead") from None
         return
     if len(target) in _BOARD_LENGTHS and target[1::2].strip("shdc") == "" and not Path(target).exists():
         spot: Mapping[str, Any] = {"board": target, "directory": folder / "run", **_SPOT}

@@ -14,8 +14,10 @@ import sys
 
 import pytest
 from places import RUNS
+from policies import write_random
 
 from mccfr.api.kernel_warmup import warm_up
+from mccfr.config.game_tables import KuhnGame
 
 SPOT = "spot Kc7d2s5h --oop TT+,AQs+,KQ --ip 99-22,ATs+,KJs+ --pot 60 --stack 170 --set run.iterations=1 --workers 0"
 MOST = {"leduc": 15, "Kc7d2s5h": 58}
@@ -52,6 +54,9 @@ def test_a_blueprint_whose_buckets_are_not_built_is_prepared_for_training(tmp_pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["abstractions", "hunl-quick.toml"]
 
 
-def test_unknown_targets_are_refused():
+def test_targets_that_cannot_be_prepared_are_refused(tmp_path):
     with pytest.raises(ValueError, match="leduc"):
         warm_up("ledux")
+    policy = write_random(tmp_path / "kuhn", KuhnGame())
+    with pytest.raises(ValueError, match=r"cannot be prepared for `bot`: .* give the run's recipe instead"):
+        warm_up(str(policy))
