@@ -448,12 +448,3 @@ def complete_lines_length(file: BinaryIO) -> int:
             return start + position + 1
         end = start
     return 0
-
-
-def read_lines(path: Path) -> list[str]:
-    """Return the complete lines of a journal; [] if the file is absent."""
-    try:
-        with reading(path):
-            return path.read_bytes().decode(errors="surrogateescape").split("\n")[:-1]
-    except FileNotFoundError:
-        return []

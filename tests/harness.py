@@ -14,8 +14,6 @@ from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers import dcfr_discount as sweeps
 from mccfr.solvers.registry import algorithm_of
-from mccfr.solvers.sampling.external import external_general, external_packed
-from mccfr.solvers.sampling.outcome import outcome_general, outcome_packed
 from mccfr.solvers.sampling.outcome.paths import new_paths
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, average_strategy
@@ -31,19 +29,12 @@ from mccfr.trees.compiled import (
 )
 
 NO_LIMIT = np.iinfo(np.int64).max
-PRODUCTION = {
-    ("external", False): external_packed,
-    ("external", True): external_general,
-    ("outcome", False): outcome_packed,
-    ("outcome", True): outcome_general,
-}
-"""Modules of the kernels, by algorithm and whether they go over general records."""
 
 
 class Trainer:
     """A run in this process; `train` may be called repeatedly and continues.
 
-    kernels  module with the kernel, such as a mutant of one of `PRODUCTION`
+    kernels  module with the kernel, such as a mutant of `external_packed`
     planted  error of a mutant of `planted.py`
     general  True: kernels over general records
     deals    number of deals that outcome sampling plays together; None: as a run does

@@ -7,3 +7,8 @@ RUNS = ROOT / "runs"
 DATA = ROOT / "tests" / "data"
 ENDGAMES = ROOT.parent / "shared" / "data" / "libratus_endgames"
 """The LibratusEndgames files, which are not ours to pass on: what needs them skips in a bare clone."""
+
+
+def journal_lines(path: Path) -> list[str]:
+    """Return the complete lines of a file; [] if it is absent."""
+    return path.read_bytes().decode(errors="surrogateescape").split("\n")[:-1] if path.exists() else []

@@ -6,7 +6,6 @@ BUILDING = "abstraction/test_clustering_checkpoint.py"
 RUNS, POLICIES = "mccfr/runs", "mccfr/policy"
 RECORDS, SAVING, IDENTITY = f"{RUNS}/test_records.py", f"{RUNS}/test_saving.py", f"{RUNS}/test_identity.py"
 SYNCED = f"{RUNS}/test_each_step_fails.py::test_what_has_its_final_name_is_on_the_disk_with_all_that_it_holds"
-STRANGE = f"{IDENTITY}::test_a_checkpoint_of_another_run_is_not_read"
 
 IN_RUNS = (
     # --- abstractions ---

@@ -21,13 +21,13 @@ def line_start(game: Game) -> LineStart:
 
 
 def typed_line(game: Game, line: str) -> str:
-    """Convert a line as `said_line`; `ValueError` also for amounts of the whole hand."""
+    """Convert a line as `converted_line`; `ValueError` also for amounts of the whole hand."""
     if is_compact(game.tree):
         refuse_whole_amounts(re.sub(r"\s+|[rb](?=[0-9.]+(?:p|%|x|bb|chips))", "", line).lower(), line_start(game))
-    return said_line(game, line)
+    return converted_line(game, line)
 
 
-def said_line(game: Game, line: str) -> str:
+def converted_line(game: Game, line: str) -> str:
     """Convert a line to the form of `mccfr.trees.betting_lines`.
 
     With blinds of 50 and 100, `b300 C / c B50%` becomes `r300c/cr450`. `b300` counts the chips put in on this street,

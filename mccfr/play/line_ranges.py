@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mccfr.cards.card_index import Board
 from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
-from mccfr.games.line_text import said_line
+from mccfr.games.line_text import converted_line
 from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.play.player import State
 from mccfr.policy.strategy_profile import Behaviour
@@ -65,7 +65,7 @@ class RangesOfLine:
 
         Raises `ValueError` for an invalid line or board; the message says which are allowed.
         """
-        line = said_line(self._game, line.strip())
+        line = converted_line(self._game, line.strip())
         state, readings = self.betting.read(line)
         if isinstance(state, int):
             raise ValueError(f"line {line!r}: the hand is over here, so no player acts; give a line to a decision")

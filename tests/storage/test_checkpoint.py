@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import zarr
 from manifests import forge
+from places import journal_lines
 from refusals import refusals, refused
 
 from storage import checkpoint, checkpoint_writer, durable, hdf5_format, zarr_format
@@ -279,7 +280,7 @@ def test_only_the_newest_are_kept_and_the_journal_has_a_line_for_each(tmp_path):
     assert checkpoint.list_checkpoints(root) == [5, 9]
     assert sorted(entry.name for entry in root.iterdir()) == ["000005", "000009"]
     assert checkpoint.next_number(root) == 10
-    lines = [json.loads(line) for line in durable.read_lines(tmp_path / "journal.jsonl")]
+    lines = [json.loads(line) for line in journal_lines(tmp_path / "journal.jsonl")]
     assert [line["checkpoint"] for line in lines] == [1, 2, 5, 9]
     assert lines[-1]["manifest"] == checkpoint.open_checkpoint(root / "000009").content_hash
     for number in (9, 7):

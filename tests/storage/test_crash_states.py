@@ -12,6 +12,7 @@ from pathlib import Path
 import crash_states
 import numpy as np
 import pytest
+from places import journal_lines
 
 from storage import checkpoint, checkpoint_writer, durable
 from storage.checksums import new_sum
@@ -97,7 +98,7 @@ def newest_number(run, found):
         right = right and np.array_equal(newest.read(name), expected)
     if not right:
         found.add(WRONG_DATA)
-    if any(json.loads(line)["checkpoint"] > newest.number for line in durable.read_lines(run / "journal.jsonl")):
+    if any(json.loads(line)["checkpoint"] > newest.number for line in journal_lines(run / "journal.jsonl")):
         found.add(FALSE_JOURNAL)
     return newest.number
 

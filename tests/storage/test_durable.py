@@ -6,6 +6,7 @@ from io import FileIO
 import crc32c
 import pytest
 import xxhash
+from places import journal_lines
 from refusals import refusals, refused
 
 from storage import durable, manifest
@@ -94,13 +95,13 @@ def test_a_failed_replacement_leaves_the_old_content_and_nothing_else(tmp_path, 
 @pytest.mark.parametrize("torn", [b"half a li", b"\0" * 9000, b"x" * 4096])
 def test_a_torn_last_line_is_not_read_and_cut_off_before_the_next(tmp_path, torn):
     journal = tmp_path / "journal"
-    assert durable.read_lines(journal) == []
+    assert journal_lines(journal) == []
     durable.append_line(journal, "one\u2028still one")
     with journal.open("ab") as file:
         file.write(torn)
-    assert durable.read_lines(journal) == ["one\u2028still one"]
+    assert journal_lines(journal) == ["one\u2028still one"]
     durable.append_line(journal, "two")
-    assert durable.read_lines(journal) == ["one\u2028still one", "two"]
+    assert journal_lines(journal) == ["one\u2028still one", "two"]
     assert journal.read_bytes().endswith(b"one\ntwo\n")
     refused("line break", durable.append_line, journal, "a\nb")
 
@@ -123,10 +124,10 @@ def test_a_journal_is_written_anew_after_an_fsync_that_failed(tmp_path, monkeypa
     monkeypatch.setattr(os, "fsync", fail)
     refused("Input/output error", durable.append_line, journal, "two", error=OSError)
     monkeypatch.setattr(os, "fsync", fsync)
-    assert durable.read_lines(journal) == ["one"], "what was not acknowledged is cut off"
+    assert journal_lines(journal) == ["one"], "what was not acknowledged is cut off"
     assert steps(durable.append_line, journal, "three") == ["write_file", "fsync_file", "rename", "fsync_dir"]
     assert steps(durable.append_line, journal, "four") == ["append", "fsync_file"]
-    assert durable.read_lines(journal) == ["one", "three", "four"]
+    assert journal_lines(journal) == ["one", "three", "four"]
 
 
 def test_what_changes_a_file_or_makes_a_folder_waits_for_the_disk(tmp_path):

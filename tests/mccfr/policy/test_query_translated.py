@@ -4,7 +4,7 @@ import pytest
 from random_policy import policy
 from refusals import refused
 
-from mccfr.games.line_text import line_start, said_line
+from mccfr.games.line_text import converted_line, line_start
 from mccfr.games.translation import NOWHERE, Translation
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy.query import query
@@ -23,7 +23,7 @@ def test_other_lines_are_the_mean_over_their_readings(line):
     source, board = policy(), "Qs7h2d" if "/" in line else None
     found = query(source, line, hand="AsKd", board=board)
     translation = Translation(source.game.tree, source.game.real_rules)
-    whole = said_line(source.game, line)
+    whole = converted_line(source.game, line)
     state, readings = translation.read(whole)
     assert [reading["probability"] for reading in found["readings"]] == [reading.probability for reading in readings]
     closed = [reading["after_call"] for reading in found["readings"]]

@@ -9,7 +9,7 @@ from small_games import BLINDS, DEEP, MENUS, TURN
 from mccfr.config.game_tables import KuhnGame, LeducGame, LimitHoldemGame
 from mccfr.games.betting import build_tree
 from mccfr.games.holdem_betting import limit_holdem_rules
-from mccfr.games.line_text import line_start, said_line
+from mccfr.games.line_text import converted_line, line_start
 from mccfr.games.registry import build_game
 from mccfr.trees.betting_lines import all_lines
 from mccfr.trees.street_amounts import LineStart, refuse_whole_amounts, street_action, street_line, whole_line
@@ -59,4 +59,4 @@ def test_every_line_is_read_as_it_is_written(config):
     game = build_game(config, RUNS)
     for line in all_lines(game.tree)[:500]:
         typed = street_line(line, line_start(game))
-        assert said_line(game, typed).replace("/", "") == line.replace("/", ""), typed
+        assert converted_line(game, typed).replace("/", "") == line.replace("/", ""), typed
