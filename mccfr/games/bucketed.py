@@ -38,7 +38,7 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
 
 
 def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
-    """Return `game` with the number of buckets that an abstraction built by `recipe` will have, or a few more.
+    """Return `game` with as many buckets as an abstraction of `recipe` will have, or a few more.
 
     Hands are distributed over buckets evenly, not by strength: use it for sizes and counts only. Raises `ValueError`
     for a game without cards, or if the recipe lacks one of its streets.

@@ -29,7 +29,7 @@ HISTORY_BYTES = 180
 
 
 def most_histories(requested: int = MAX_HISTORIES) -> int:
-    """Return the number of histories allowed: `requested`, MAX_HISTORIES, or what 80 % of free memory holds."""
+    """Return the least of `requested`, MAX_HISTORIES, and the histories that 80 % of free memory holds."""
     return min(requested, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
 
 

@@ -48,7 +48,7 @@ def street_action(line: str, action: str, start: LineStart) -> str:
 
 
 def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
-    """Raise `ValueError` for a typed line with `r` amounts, because they could count the street or the hand.
+    """Raise `ValueError`, with both meanings, for a typed line with `r` amounts.
 
     above  line of the tree that the typed one continues
     """

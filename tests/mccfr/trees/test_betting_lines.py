@@ -5,7 +5,7 @@ from small_games import BLINDS, TURN
 
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
 from mccfr.games.registry import build_game
-from mccfr.trees.betting_lines import find_decision, find_node, line_text, put_in_chips, chips_after
+from mccfr.trees.betting_lines import chips_after, find_decision, find_node, line_text, put_in_chips
 
 
 def tree_of(config):
