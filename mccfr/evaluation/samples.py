@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_held, signals_noted
+from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_collected, signals_deferred
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.policy.strategy_profile import Profile
 from storage import durable
@@ -210,7 +210,7 @@ def play_left(
     """
     done = count - len(left)
     try:
-        with signals_noted(spared=0):
+        with signals_collected(ignored=0):
             for sample, result in shared(play, left, workers, kept.leave):
                 take(sample, result)
                 done += 1
@@ -237,7 +237,7 @@ def shared(
         waiting: dict[futures.Future[Any], int] = {}
         while True:
             for sample in following:
-                with signals_held():  # the first submit starts the workers; interrupting that would hang
+                with signals_deferred():  # the first submit starts the workers; interrupting that would hang
                     waiting[pool.submit(_play, sample)] = sample
                 if len(waiting) >= 2 * workers:
                     break

@@ -14,7 +14,7 @@ from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.translation import Translation
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import locked_actions_of
-from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips, to_chips
+from mccfr.trees.betting_lines import chips_after, find_decision, line_text, put_in_chips
 from mccfr.trees.street_amounts import street_action, street_line
 
 
@@ -77,7 +77,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
     node, start = find_decision(tree, line), line_start(game)
     line = line_text(tree, node)
     street, player = divmod(int(tree.arrays.block[node]), 2)
-    chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in to_chips(tree, node)]
+    chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in chips_after(tree, node)]
     return node, {
         "line": street_line(line, start) if dealt else line,
         "street": game.street_name(street),

@@ -121,7 +121,7 @@ def test_what_cannot_be_is_refused():
     refused("twice", seat.deal, 0, "AsAs")
     seat.deal(0, "AsKd")
     refused("not the turn of position 0", seat.choose)
-    refused("a raise is to 200 at least", seat.see, "r150")
+    refused("a raise must be to 200", seat.see, "r150")
     seat.see("r300")
     seat.see("c")
     refused("give 3 board cards", seat.choose)
