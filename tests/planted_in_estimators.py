@@ -62,8 +62,8 @@ OWN_OF_ESTIMATORS = (
     ),
     Defect(
         "mccfr.experiments.result_table",
-        "else mine[seed] / others[seed] for seed in both]",
-        "else mine[seed] / others[both[0]] for seed in both]",
+        "else own[seed] / others[seed] for seed in both]",
+        "else own[seed] / others[both[0]] for seed in both]",
         "Every seed is compared with the first one.",
         PAIRS,
     ),
@@ -163,8 +163,8 @@ DRAWN_59 = (
     ),
     Defect(
         "mccfr.play.resolving.all_spots",
-        "found = before.best_response(1 - player, ours, before.tables(strategy))",
-        "found = before.best_response(2 - player, ours, before.tables(strategy))",
+        "response = earlier.best_response(1 - player, earlier_range, earlier.tables(strategy))",
+        "response = earlier.best_response(2 - player, earlier_range, earlier.tables(strategy))",
         "Gifts are those of another player.",
         f"{RESOLVING}::test_spots_share_a_gift",
     ),

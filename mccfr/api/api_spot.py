@@ -56,14 +56,16 @@ def spot(
     """
     require_main_thread()
     typed = {"oop": toml_value(oop), "ip": toml_value(ip), "pot": pot, "stack": stack}
-    given, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
-    others = {"rake": rake, "rake_cap": rake_cap, "locks": toml_value(locks) if locks else None}
-    given |= {key: value for key, value in others.items() if value is not None}
+    game, policy_menu = requested_spot(board, typed, None if policy is None else Path(policy), line)
+    optional = {"rake": rake, "rake_cap": rake_cap, "locks": toml_value(locks) if locks else None}
+    game |= {key: value for key, value in optional.items() if value is not None}
     try:
-        goal = None if to is None else share_of(to)
+        target = None if to is None else share_of(to)
     except ValueError as error:
         raise ValueError(f"to: {error}") from None
-    asked = SpotOptions(bets, raises, goal, workers, toml_value(menu or {}), own, None if run is None else Path(run))
+    options = SpotOptions(
+        bets, raises, target, workers, toml_value(menu or {}), policy_menu, None if run is None else Path(run)
+    )
     terms = Terms(CallbackReporter(progress), force=force)
-    started = start_spot(given, asked, terms)
+    started = start_spot(game, options, terms)
     return started.answer(trained(started.run, started.game, terms).directory)

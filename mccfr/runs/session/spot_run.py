@@ -70,40 +70,42 @@ class SpotRun:
     began: float
 
     def answer(self, directory: Path) -> dict[str, Any]:
-        """Return the fields of `spot_answer`, the run's directory and memory, and the seconds since its start.
+        """Return the answer of `mccfr spot --json`: `spot_answer`, run directory, memory and seconds.
 
         directory  present directory of the run (`Outcome.directory`)
         """
         run = dataclasses.replace(self.run, directory=directory)
-        found = spot_answer(run, max(1, run.config.run.workers))
+        fields = spot_answer(run, max(1, run.config.run.workers))
         seconds = round(time.monotonic() - self.began, 3)
-        return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
+        return {**fields, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
 
 
 def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
-    """Create or open the run of a spot from typed fields; an absent field and None mean the default.
+    """Create or open the run of a spot from the values that a user has typed; None means the default.
 
     fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
             the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
 
     Raises as `start_spot` and `requested_spot`.
     """
-    given = {key: value for key, value in fields.items() if value not in (None, (), [])}
-    typed = {name: given.pop(name, None) for name in TYPED}
-    game, own = requested_spot(given.pop("board", None), typed, given.pop("policy", None), given.pop("line", None))
-    if "donk" in given:
-        given["donk"] = sizes_of(given["donk"])
-    if "locks" in given:
-        given["locks"] = locks_of(given["locks"])
-    if "rake" in given:
-        given["rake"] = share_text(given["rake"])
-    game |= {key: given.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in given}
-    menu: dict[str, Any] = {key: given.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in given}
-    return start_spot(game, SpotOptions(menu=menu, own=own, **given), terms)
+    options = {key: value for key, value in fields.items() if value not in (None, (), [])}
+    typed = {name: options.pop(name, None) for name in TYPED}
+    game, own = requested_spot(
+        options.pop("board", None), typed, options.pop("policy", None), options.pop("line", None)
+    )
+    if "donk" in options:
+        options["donk"] = sizes_of(options["donk"])
+    if "locks" in options:
+        options["locks"] = locks_of(options["locks"])
+    if "rake" in options:
+        options["rake"] = share_text(options["rake"])
+    game |= {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in options}
+    menu: dict[str, Any] = {key: options.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in options}
+    return start_spot(game, SpotOptions(menu=menu, own=own, **options), terms)
 
 
 def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:
-    """Create or open the run of a spot, and report the hands that are removed from its ranges.
+    """Create or open the run of a spot, and report hands that its board removes from the ranges.
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
@@ -143,15 +145,15 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
     """Raise `ValueError` for an override of a key that an option or the policy gives as well."""
     run = {"exploitability_pot": options.to, "seconds": options.seconds, "workers": options.workers}
-    given = [f"run.{key}" for key, value in run.items() if value is not None]
-    given += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]
+    taken = [f"run.{key}" for key, value in run.items() if value is not None]
+    taken += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]
     for key, sizes in (("first", options.bets), ("later", options.raises)):
-        given += [] if sizes is None else [f"game.menu.{street}.{key}" for street in STREETS]
-    check_overrides((parse_override(text)[0] for text in options.overrides), given)
+        taken += [] if sizes is None else [f"game.menu.{street}.{key}" for street in STREETS]
+    check_overrides((parse_override(text)[0] for text in options.overrides), taken)
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """Return `space_problem` with advice on making the spot smaller."""
+    """Return `space_problem` of a spot with the advice to make it coarser; None if there is room."""
     problem = space_problem(config, game, layout, directory)
     if problem is None:
         return None
