@@ -35,8 +35,7 @@ class OneProcess:
 
     def __init__(self, run, game, machines, workers):
         self.locations = [RankLocation(rank // workers, "here", 0) for rank in range(machines * workers)]
-        keepers = enumerate(copy_machines(self.locations))
-        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in keepers]
+        self._trainers = [Trainer(run, game, *place) for place in enumerate(copy_machines(self.locations))]
         self.sent_bytes = self.received_bytes = 0
         self._answers = {}
 

@@ -246,9 +246,7 @@ class _FullWidth(_Solver):
     ) -> None:
         super().__init__(side, gadget, alike)
         self._cfr = cfr
-        pots = (
-            INITIAL_REGRETS * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)
-        )  # of one board, by street
+        pots = INITIAL_REGRETS * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # by street
         for block, table in enumerate(initial or ()):
             if (name := table_name("regret", block)) in self._tables:
                 self._tables[name][:] = pots[block // 2] * table
