@@ -15,7 +15,30 @@ PAIRS = f"{COMPARE}::test_pairs_are_ratios_to_the_first_variant_seed_by_seed"
 POINTS = f"{COMPARE}::test_variants_meet_only_at_points_at_which_both_were_measured"
 WINS = f"{EXPLOIT}::test_a_best_response_wins_what_exact_says"
 
+SIZES = "mccfr/solvers/public/test_size_choice.py"
+
 OWN_OF_ESTIMATORS = (
+    Defect(
+        "mccfr.solvers.public.size_choice",
+        "return max(sets, key=known.__getitem__)",
+        "return min(sets, key=known.__getitem__)",
+        "The sizes that lose most are chosen.",
+        f"{SIZES}::test_a_polarised_range_bets_the_largest_size",
+    ),
+    Defect(
+        "mccfr.solvers.public.size_choice",
+        "        if new == kept:\n",
+        "        if True:\n",
+        "Chosen sizes do not move to better neighbours.",
+        f"{SIZES}::test_subsets_move_to_better_neighbours_and_are_asked_once",
+    ),
+    Defect(
+        "mccfr.solvers.public.size_choice",
+        "@ ranges[player]",
+        "@ ranges[1 - player]",
+        "The values of hands are weighted by the range of the opponent.",
+        f"{SIZES}::test_trees_side_by_side_have_the_values_that_they_have_alone",
+    ),
     Defect(
         "mccfr.experiments.result_table",
         "float(logs.std(ddof=1))",

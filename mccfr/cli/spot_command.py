@@ -38,8 +38,10 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 @click.option("--policy", type=path_type, help="Take ranges, pot and stacks of this policy or run, after --line.")
 @click.option("--line", help="Betting line of --policy, to the start of a street: b300c/.")
 @click.option("--board", "other_board", metavar="BOARD", help="The same as BOARD.")
-@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets; default: 50% or --policy's.")
-@click.option("--raises", metavar="SIZES", help="Raise sizes: 45%, 3x, 2e, allin; default: as --bets.")
+@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets, auto:2; default: 50% or --policy's.")
+@click.option(
+    "--raises", metavar="SIZES", help="Raise sizes: 45%, 3x, 2e, allin, auto:1; default: 50% or --bets' auto."
+)
 @click.option("--donk", metavar="SIZES", help="Donk bet sizes; default: as --bets.")
 @click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="Bet all-in if at most X pots would be left.")
 @click.option("--add-line", "add", multiple=True, metavar="LINE", help="Add the last bet of this line: cb10c/b5.")

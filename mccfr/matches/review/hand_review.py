@@ -28,6 +28,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
 from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.trees.betting_lines import line_text
+from mccfr.trees.street_amounts import street_action, street_line, tree_start
 
 Floats = npt.NDArray[np.float64]
 POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more")
@@ -45,8 +46,8 @@ class ReviewedDecision(NamedTuple):
 
     player, position   name of the player, and 0 for the big blind, 1 for the button
     street             0 before the flop
-    line, hand, board  known to the player at that time; the line in chips of the hand
-    action             taken
+    line, hand, board  known to the player at that time; the line in the hand's chips put in on the street
+    action             taken, in the same chips
     """
 
     player: str
@@ -176,13 +177,14 @@ class _HandReview:
                 verdicts += self._solved(here)
             else:
                 verdicts += [self._in_tree(each) for each in here]
-        decisions, line = list[ReviewedDecision](), ""
+        decisions, line, start = list[ReviewedDecision](), "", self._stakes.rules.line_start
         for state, action, verdict in zip(game.states, game.actions, verdicts, strict=True):
             line += "/" * (state.street - line.count("/"))
             if verdict is not None:
                 who = state.player
-                known = line, hand.holes[who], self._texts[state.street]
-                decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, action, verdict))
+                known = street_line(line, start), hand.holes[who], self._texts[state.street]
+                taken = street_action(line, action, start)
+                decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, taken, verdict))
             line += action
         raises = sum(
             action[0] == "r" for state, action in zip(game.states, game.actions, strict=True) if not state.street
@@ -263,7 +265,7 @@ class _HandReview:
         if costs is None:
             return None
         scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
-        label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
+        label, line, start = tree.label[tree.children(node)[column]], line_text(tree, node), tree_start(tree)
         real = self._betting.real_actions(step.reading, state)
         # Against an all-in, the tree's raises are calls too.
         same = [each for each in range(len(real)) if each == column or real[each] == action]
@@ -271,7 +273,7 @@ class _HandReview:
         ends = None if costs.ci95 is None else scale * costs.ci95[column]
         return Verdict(
             IN_TREE if step.exact else MAPPED,
-            "" if step.exact else f"{label} after {line!r}",
+            "" if step.exact else f"{street_action(line, label, start)} after {street_line(line, start)!r}",
             line,
             float(row[same].sum()),
             self._words(state, action),

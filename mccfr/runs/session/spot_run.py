@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
-from mccfr.config.spot_table import STREETS, locks_of, sizes_of, spot_document, spot_menu
+from mccfr.config.spot_table import AUTO, STREETS, locks_of, sizes_of, spot_document
 from mccfr.config.toml_files import check_overrides, config_from, override, parse_override
 from mccfr.config.value_limits import share_text
 from mccfr.games.game import Game
@@ -22,6 +22,7 @@ from mccfr.runs.directory.run import Run
 from mccfr.runs.results.line_spot import TYPED, requested_spot
 from mccfr.runs.results.spot_answer import spot_answer
 from mccfr.runs.session.run_plan import planned_layout, planned_memory, space_problem
+from mccfr.runs.session.spot_sizes import TypedSizes, chosen_menu
 from mccfr.runs.session.start import Terms, start_run
 from mccfr.tables.table_layout import TableLayout
 from storage.manifest import content_hash
@@ -36,7 +37,8 @@ _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB 
 class SpotOptions:
     """Options of a spot besides board, ranges, pot and stacks.
 
-    bets, raises  sizes as for `spot_menu`; None: half the pot, or `own` if neither is given
+    bets, raises  sizes as for `spot_menu`, or auto:N on a street; None: half the pot, or `own` if neither is given;
+                  raises are as `bets` if these have auto:N
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`
@@ -111,13 +113,14 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     began = time.monotonic()
     cards = len(plain_text(str(game["board"]))) // 2
     _check_overrides(game, options)
-    menu = options.own
-    if menu is None or options.bets is not None or options.raises is not None:
-        bets, raises = (_HALF_POT if text is None else text for text in (options.bets, options.raises))
-        # As in other tools, a size beyond the stack is all-in.
-        menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
-    menu = {**menu, **(options.menu or {})}
     workers = available_threads() if options.workers is None else options.workers
+    menu = {**(options.own or {}), **(options.menu or {})}
+    if options.own is None or options.bets is not None or options.raises is not None:
+        bets = _HALF_POT if options.bets is None else options.bets
+        raises = (bets if AUTO in bets.lower() else _HALF_POT) if options.raises is None else options.raises
+        sizes, street = TypedSizes(bets, raises, options.menu or {}), min(max(cards - 2, 1), 3)
+        auto = AUTO in (bets + raises).lower()
+        menu = chosen_menu(game, sizes, street, max(1, workers), terms.reporter) if auto else sizes.filled(street)
     to = _TO if options.to is None else options.to
     document = spot_document({**game, "menu": menu}, to, workers, seconds=options.seconds)
     changes = [parse_override(text) for text in options.overrides]

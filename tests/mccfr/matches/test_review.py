@@ -162,7 +162,7 @@ def test_another_bet_before_the_flop_costs_what_it_is_taken_for(reviewer):
     line, holes, board = "r310c/cc/cc/cc", *RIVER[1:]
     other, same = (reviewer.review(hand(text, holes, board), 0) for text in (line, "r300c/cc/cc/cc"))
     raised, known = other.decisions[0].verdict, same.decisions[0].verdict
-    assert (raised.how, raised.taken_for, raised.did) == (MAPPED, "r300 after ''", "raise to 3.1 BB")
+    assert (raised.how, raised.taken_for, raised.did) == (MAPPED, "b300 after ''", "raise to 3.1 BB")
     assert (known.how, known.taken_for, known.tree_line) == (IN_TREE, "", "")
     assert raised.cost_chips == pytest.approx(known.cost_chips) and raised.probability == known.probability
     assert {row.verdict.how for row in other.decisions if row.street} == {SOLVED}

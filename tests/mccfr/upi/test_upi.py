@@ -208,7 +208,7 @@ def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
 
 def test_the_run_of_a_spot_is_a_tree_to_look_at(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": 0.02}
+    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": "2%"}
     found, client = mccfr.spot(**asked, workers=0, run="there", bets="50%"), Client()
     assert client.ask("load_tree there") == "load_tree ok!"
     told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
