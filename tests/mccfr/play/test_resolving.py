@@ -345,7 +345,7 @@ def shared_boards():
 test_what_cannot_be_solved = refusals(
     ("resolving, maxmargin, unsafe", lambda here, ranges: resolve(here, 0, ranges, None, "gadget")),
     ("needs the opponent's alternatives", lambda here, ranges: resolve(here, 0, ranges, None)),
-    ("no hand that comes to node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
+    ("with no hand: choose another node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
     ("not one of the tree's decisions", lambda here: Spot(here.origin, -1, 0)),
     ("not for sampled boards", lambda here, ranges: resolve(merged(here), 0, ranges, ranges[1], "maxmargin")),
     ("boards share buckets", shared_boards),
