@@ -323,7 +323,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "is damaged": ("bot", "acpc", damaged, "127.0.0.1", port),
             "is neither a policy, nor a run": ("bot", "acpc", tmp_path / "no", "127.0.0.1", port),
             "and the table has stacks of 500": ("dealer", "--stack", 500, "--with", "holdem"),
-            "no antes and no parts of chips": ("dealer", "--blinds", 0.5, 1),
+            "no antes and no fractions of chips": ("dealer", "--blinds", 0.5, 1),
             "hands = 0: at least 1 is needed": ("dealer", "--hands", 0),
             "duplicate deals need an even number": ("dealer", "--hands", 3, "--duplicate"),
             "write two names": ("dealer", "--names", "Ada"),
