@@ -76,7 +76,7 @@ class OneProcess:
 
 
 def train_alone(run, game, machines, reporter):
-    """A session of machines that are all in this process."""
+    """Train and export a run on machines simulated in this process."""
     engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
     restore_copies(run, game, engine, reporter)
     train_and_export(run, game, reporter, pools=cluster_pool_opener(engine))
