@@ -31,10 +31,7 @@ def check_cluster(config: Config, machines: int) -> None:
     if config.tables.memory_budget is not None:
         raise ValueError("a cluster keeps all strata in memory: leave tables.memory_budget out, or use one machine")
     if not least <= machines <= most:
-        raise ValueError(
-            f"{machines} machines are given, and cluster.machines allows {least} to {most}: give another number of "
-            "machines, or change cluster.machines"
-        )
+        raise ValueError(f"cluster.machines allows {least} to {most} machines, not {machines}: change one of the two")
     if ranks > strata:
         raise ValueError(
             f"{machines} machines of {max(1, config.run.workers)} workers are {ranks} training processes, more than "

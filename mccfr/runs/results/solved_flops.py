@@ -123,6 +123,5 @@ def solved_flops(
     samples = SolvedFlops(spot, flops, to)
     values = run_samples(samples, len(flops.cards), effort)
     classes, half = values[:, :-1].reshape(len(values), CLASSES, -1), samples.pot / 2
-    return FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(values), 0, 3))), values[
-        :, -1
-    ]
+    report = FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(values), 0, 3)))
+    return report, values[:, -1]

@@ -68,9 +68,8 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         ip_played = _played(profile, dealing, after, 1)
         after_check = np.stack([reach[0] * oop_played[_labels(game, 0).index("c")], reach[1]])
         ip_opponents = _opponents(dealing, after_check, 1)
-        answer["ip_actions"] = _actions(
-            game, after, after_check[1] * ip_opponents, ip_played, per_weight(action[1], ip_opponents) + half
-        )
+        ev_of_actions = per_weight(action[1], ip_opponents) + half
+        answer["ip_actions"] = _actions(game, after, after_check[1] * ip_opponents, ip_played, ev_of_actions)
     answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equities[1], ev[1], ip_played)
     return answer
 
