@@ -84,7 +84,7 @@ def ranks_problem(
         return (
             f"{names[machine]} needs {taken[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
             f"largest stratum) and has {memory.free[machine] + fixed:,.0f}, and no other placement fits all machines: "
-            "take more machines or more strata, or a smaller abstraction"
+            "take more machines, or a smaller abstraction"
         )
     return None
 
