@@ -17,6 +17,7 @@ from mccfr.cards.card_index import Deal
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.holdem_betting import BUTTON
 from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
+from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation, real_betting
 from mccfr.matches.acpc import follow_line
 from mccfr.matches.acpc_log import LoggedHand
@@ -28,6 +29,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
 from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.trees.betting_lines import line_text
+from mccfr.trees.street_amounts import street_action, street_line
 
 Floats = npt.NDArray[np.float64]
 POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more")
@@ -271,7 +273,7 @@ class _HandReview:
         ends = None if found.ci95 is None else scale * found.ci95[column]
         return Verdict(
             IN_TREE if step.exact else MAPPED,
-            "" if step.exact else f"{label} after {line!r}",
+            "" if step.exact else self._tree_text(line, label),
             line,
             float(row[same].sum()),
             self._words(state, action),
@@ -313,6 +315,11 @@ class _HandReview:
             float(worth.max() - worth[column]),
             None,
         )
+
+    def _tree_text(self, line: str, label: str) -> str:
+        """Return an action of the tree after its line, with amounts of the street."""
+        start = line_start(self._source.game)
+        return f"{street_action(line, label, start)} after {street_line(line, start)!r}"
 
     def _words(self, state: BettingState, action: str) -> str:
         """Return an action in words, with amounts on the street in big blinds."""

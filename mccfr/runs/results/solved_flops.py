@@ -123,4 +123,5 @@ def solved_flops(
     samples = SolvedFlops(spot, flops, to)
     found = run_samples(samples, len(flops.cards), effort)
     classes, half = found[:, :-1].reshape(len(found), CLASSES, -1), samples.pot / 2
-    return FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(found), 0, 3))), found[:, -1]
+    unit, none = float(spot.get("big_blind") or 1), np.zeros((len(found), 0, 3))
+    return FlopReport("", samples.actions, 0, (half, half), flops, classes, none, unit), found[:, -1]
