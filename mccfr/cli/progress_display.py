@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mccfr.common.signals import signals_held
+from mccfr.common.signals import signals_deferred
 from mccfr.runs.reporter import COMPILING, TRAINING, Reporter, SessionProgress, duration_text
 
 _LINE_SECONDS = 10.0
@@ -61,7 +61,7 @@ class DelayedLine:
 
     def say(self, text: str | None) -> None:
         """Print the text after two seconds unless another one, or None, replaces it."""
-        with signals_held():  # a handler's exception would leave the timer's lock taken
+        with signals_deferred():  # a handler's exception would leave the timer's lock taken
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = None
@@ -101,7 +101,7 @@ class PlainReporter:
         self._phase, self._late = TRAINING, DelayedLine()
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Print a phase if it takes long; one that changes only its numbers, every ten seconds."""
+        """Print the phase if it lasts two seconds; if only its numbers change, print every ten seconds."""
         counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
         compiling = text.startswith(COMPILING)
         if not counts_on:

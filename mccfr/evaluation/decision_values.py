@@ -33,6 +33,7 @@ SAMPLES = 12
 _LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # of a sample, by number of cards on the board
 _WORK = 330_000  # nodes times boards of all samples: three seconds of processor time
 _EXACT_NODES = 40  # after a flop: nodes that are walked on all 2,352 turns and rivers
+_WHOLE_BOARD = 5
 _STREAM = 6
 """Worker number of the random stream for boards; other evaluations use others."""
 _LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
@@ -168,7 +169,9 @@ def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, 
     value, action = below.of_street(below.on_boards(board, drawn[:1], reach))
     ended = np.concatenate([value[1 - below.player, None], action])
     alike = None if known else preflop_classes()
-    shown, ended = (_together(each, alike) for each in (_shown(place), ended))
+    if not known and last != _WHOLE_BOARD:
+        sums[3] = np.zeros_like(sums[3])  # the means of showdowns are known for whole boards only
+    shown, ended = (_together(each, alike) for each in (_shown(place, last), ended))
     rows, deviations = _estimated([_together(each, alike) for each in sums], shown, ended, below.player)
     rows += np.array([put_in[1 - below.player], *[put_in[below.player]] * len(played)])[:, None]
     hands, errors = np.empty_like(reach), np.empty((SAMPLES, *reach.shape))
@@ -200,14 +203,16 @@ def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int
     return mean + exact, np.nan_to_num(per_weight(SAMPLES * (found - weight * np.nan_to_num(mean)), total))
 
 
-def _shown(place: _Place) -> Floats:
+def _shown(place: _Place, last: int) -> Floats:
     """Return [2, 2, H] showdown results over all boards: weights beaten minus lost to, and weights met."""
     _, dealing, board, reach, opposing = place
     if board:
         every = all_run_outs(dealing, place.below.street, board)
         won = np.stack([win_minus_lose(dealing, every, other) for other in reach[::-1]])
-    else:
+    elif last == _WHOLE_BOARD:
         won = np.stack([2 * preflop_won(other) for other in reach[::-1]]) - opposing
+    else:
+        won = np.zeros_like(opposing)
     return np.where(reach > 0, np.stack([won, opposing]), 0.0)
 
 

@@ -107,7 +107,7 @@ class SolvedSpot:
 
 
 class SolvedStreet:
-    """The decisions of one street, in order.
+    """Solution of one street of a real hand, with its decisions in order.
 
     actions  of each decision, as in `mccfr.trees.betting_lines`
     played   [A, 1326] of each decision: probabilities of the solution
@@ -149,9 +149,9 @@ def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequenc
     dtype = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
     walk = Walk(spot.walk_tree._replace(reach=ranges.astype(dtype)), [table.astype(dtype) for table in tables])
-    found = [walk.hand_values(game, player, nodes).actions for player in range(2)]
+    values = [walk.hand_values(game, player, nodes).actions for player in range(2)]
     actor = spot.game.tree.arrays.player
-    return [found[int(actor[node])][place].astype(np.float64) for place, node in enumerate(nodes)]
+    return [values[int(actor[node])][position].astype(np.float64) for position, node in enumerate(nodes)]
 
 
 def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:

@@ -36,7 +36,7 @@ from mccfr.matches.players import OpenedPlayer
 from mccfr.matches.review import action_costs as costs_module
 from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
-from mccfr.matches.review.action_costs import DecisionCosts, _crossed
+from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
 from mccfr.matches.review.hand_review import IN_TREE, MAPPED, SOLVED, Reviewer
 from mccfr.matches.review.review_files import shown_cost
 from mccfr.play.line_ranges import RangesOfLine
@@ -103,12 +103,12 @@ def test_estimates_do_not_lean_towards_a_cost(monkeypatch):
     noise."""
     rng, found = np.random.default_rng(1), []
     for _ in range(2_000):
-        found.append(_crossed(rng.normal(size=(8, 3)), np.ones(8)).cost[0])
+        found.append(_cross_validated(rng.normal(size=(8, 3)), np.ones(8)).cost[0])
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found)) < 4 * error < 0.1
     leaning = [(each := rng.normal(size=(8, 3)).mean(axis=0)).max() - each[0] for _ in range(2_000)]
     assert np.mean(leaning) > 8 * error
-    assert _crossed(np.ones((4, 2)), np.zeros(4)) is None
+    assert _cross_validated(np.ones((4, 2)), np.zeros(4)) is None
 
 
 def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):

@@ -81,5 +81,5 @@ def test_spots_have_names_that_players_use(spots, tmp_path):
 
 test_refusals = refusals(
     ("the hand is over", lambda spots: PageTable(spots).sit(seed=1, line="f")),
-    ("is no action", lambda spots: PageTable(spots).sit(seed=1, line="x")),
+    ("is not an action", lambda spots: PageTable(spots).sit(seed=1, line="x")),
 )
