@@ -83,8 +83,8 @@ def ranks_problem(
     for machine in np.flatnonzero(used > memory.free).tolist():
         return (
             f"{names[machine]} needs {used[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
-            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}; no other assignment of the strata fits: take "
-            "more machines, or a smaller abstraction"
+            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}; no other assignment of the strata fits: "
+            "take more machines, or a smaller abstraction"
         )
     return None
 
