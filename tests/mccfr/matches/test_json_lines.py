@@ -86,7 +86,7 @@ def test_what_is_not_understood_is_answered_with_an_error(policy):
 
 def test_the_command_answers_lines(tmp_path, monkeypatch, capsys):
     out = write_random(tmp_path / "leduc", LeducGame())
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"position": 1, "hand": "Kc"}\n{\n')))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"position": 0, "hand": "Kc"}\n{\n')))
     first, second = map(json.loads, call(capsys, "bot", "json", out).out.splitlines())
     assert first["action"] in ("c", "r3") and "error" in second
     assert "give the directory of a policy or a run" in refusal(capsys, "bot", "json", "odd-size")
