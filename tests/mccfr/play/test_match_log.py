@@ -127,9 +127,9 @@ def test_a_last_line_that_was_not_cut_off_here_is_left_alone(whole, tmp_path, ta
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("STATE:7:", "STATE:07:", "is not what the deal"),
+        ("STATE:7:", "STATE:07:", "contradicts the deal"),
         ("STATE:7:", "STATE:8:", "hand 8 stands in the place of hand 7"),
-        (":Ada|Bob", ":Bob|Ada", "is not what the deal"),
+        (":Ada|Bob", ":Bob|Ada", "contradicts the deal"),
         ("STATE:", "# STATE:", "is not STATE:"),
         ("SCORE:", "SCORE:1", "is not the score of 40 hands out of 40"),
         ("SCORE:", f"STATE:7:{'c' * 5000}:", ""),
