@@ -32,10 +32,10 @@ def distinct_estimate(document: dict[str, Any]) -> int:
     """Return an estimate of the number of distinct points of a street."""
     street = document["street"]
     most = HAND_CLASSES[STREET_CARDS[street]]
-    known = _DISTINCT.get((street, document["features"]))
-    if known is None:
+    estimate = _DISTINCT.get((street, document["features"]))
+    if estimate is None:
         return most
-    count, key, value = known
+    count, key, value = estimate
     inside = 3 if document["public"] or document["nested"] else 1
     return min(most, inside * max(count, count * document[key] // value))
 
@@ -55,8 +55,8 @@ def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
     clustering = distinct * (point + 8 + 64) + chosen * (point + 8 + 40)
     k = document["buckets"]
     centres = 4 * k * point + 16 * k * workers + (k * point * workers)
-    kept = _slots(cards) * 4
-    return kept + max(collecting, clustering + centres) + _slots(cards) * 4
+    bucket_bytes = _slots(cards) * 4
+    return bucket_bytes + max(collecting, clustering + centres) + _slots(cards) * 4
 
 
 def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
@@ -73,7 +73,7 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
         buckets = document.get("buckets", LOSSLESS_BUCKETS.get(document["street"], 0))
         own = _slots(cards) * 8 + 64 * buckets
         if "percentiles" in document:  # tables of all streets so far, as built and as look-up tables for deals
-            own += 4 * sum(_slots(known) for known in STREET_CARDS.values() if known <= cards)
+            own += 4 * sum(_slots(earlier_cards) for earlier_cards in STREET_CARDS.values() if earlier_cards <= cards)
     return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter more for temporary copies and the allocator
 
 

@@ -46,7 +46,7 @@ class Below:
     """
 
     def __init__(self, source: Behaviour, dealing: IndexedCards, node: int) -> None:
-        """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is no decision."""
+        """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is not a decision."""
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
             raise ValueError(f"node {node} is not one of the tree's decisions")
@@ -96,8 +96,8 @@ class Below:
     def _decisions(self) -> list[tuple[int, int, int, int]]:
         """(node, player, first child, number of actions) of the street's decisions."""
         trees, member = street_trees(self._game.tree), street_members(self._game.tree)
-        here = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION)
-        columns = self._nodes[member[here]], trees.player[here], trees.child[here], trees.actions[here]
+        members = np.flatnonzero(trees.kind[: trees.first[1]] == AT_DECISION)
+        columns = self._nodes[member[members]], trees.player[members], trees.child[members], trees.actions[members]
         return list(zip(*(column.tolist() for column in columns), strict=True))
 
     def _walk(self, cards: ListedCards) -> tuple[Walk, PublicTree]:
@@ -107,10 +107,10 @@ class Below:
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
         """Return [A, H] the walk's values at the children of a decision of the street; `child` is the first."""
-        found, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
+        action_values, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
-        found[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
-        return found
+        action_values[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
+        return action_values
 
     def _public(self, cards: ListedCards) -> PublicTree:
         """Return the public tree with these cards; single-board trees share everything but the ranges."""
@@ -130,22 +130,22 @@ class Below:
         last = deck.streets - 1
         live = dealing.live(last, tuple(full))
         boards = dealing.path(last, full)[self.street :]
-        found = [dealing.bucket_row(street, 0, known) for street, known in enumerate(boards, self.street)]
+        bucket_rows = [dealing.bucket_row(street, 0, board) for street, board in enumerate(boards, self.street)]
         return ListedCards(
             dealing.hand_cards,
             [""] * dealing.hand_count,
             np.where(live, reach, 0.0),
-            [np.array([known], np.int16) for known in boards],
+            [np.array([board], np.int16) for board in boards],
             [np.zeros(1, np.int32) for _ in boards],
             np.where(live, dealing.strengths(tuple(full)), -1).astype(np.int32)[None],
-            [np.tile(np.where(live, rows, NO_BUCKET), (2, 1))[:, None].astype(np.int32) for rows in found],
+            [np.tile(np.where(live, rows, NO_BUCKET), (2, 1))[:, None].astype(np.int32) for rows in bucket_rows],
             np.asarray(deck.buckets)[self.street :],
         )
 
     def listed(self, board: Board, reach: Floats) -> ListedCards:
         """Return all boards after `board` (its number) in a game that lists them; `reach` as in `on_board`."""
-        known = self._source.game.cards.after(self.street, board).from_street(self.street)
-        return replace(known, reach=np.where(known.reach > 0, reach, 0.0))
+        later = self._source.game.cards.after(self.street, board).from_street(self.street)
+        return replace(later, reach=np.where(later.reach > 0, reach, 0.0))
 
     def _tables(self, cards: ListedCards) -> tuple[list[Floats], ListedCards]:
         """Return the strategy's tables [slots, buckets] by block, and the cards with buckets renumbered.
@@ -156,15 +156,15 @@ class Below:
         for street, rows in enumerate(cards.bucket):
             numbered = np.full_like(rows, NO_BUCKET)
             for player in range(2):
-                held = (rows[player] >= 0) & (cards.reach[player] > 0)
-                known = np.unique(rows[player][held])
-                numbered[player][held] = np.searchsorted(known, rows[player][held])
+                live = (rows[player] >= 0) & (cards.reach[player] > 0)
+                occurring = np.unique(rows[player][live])
+                numbered[player][live] = np.searchsorted(occurring, rows[player][live])
                 block = 2 * street + player
-                table = np.zeros((int(tree.row_slots[block]), max(1, len(known))))
-                for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(known) else ():
-                    found = self._source.rows(int(self._nodes[node]), known)[0]
+                table = np.zeros((int(tree.row_slots[block]), max(1, len(occurring))))
+                for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(occurring) else ():
+                    probabilities = self._source.rows(int(self._nodes[node]), occurring)[0]
                     slot = int(tree.arrays.slot[node])
-                    table[slot : slot + found.shape[1]] = found.T
+                    table[slot : slot + probabilities.shape[1]] = probabilities.T
                 tables.append(table)
             buckets.append(numbered)
         counts = np.array([[max(1, int(rows[player].max()) + 1) for player in range(2)] for rows in buckets], np.int64)
@@ -213,24 +213,24 @@ class HandValues:
             cards = self._below.on_board(self._run_out(self._board), self._reach)
         else:
             cards = self._below.listed(self._board, self._reach)
-        found = self._below.values(cards)
+        new = self._below.values(cards)
         own = cards.reach
-        value, action, weight = found
+        value, action, weight = new
         if self.listed is None:
             self._drawn_values.append(np.vstack([action, weight[self._below.player]]).astype(np.float32))
         self._boards.append((float(own[0] @ value[0]), float(own[1] @ value[1]), float(own[0] @ weight[0])))
         if self._totals is None:
-            self._totals = found
+            self._totals = new
         else:
-            for total, more in zip(self._totals, found, strict=True):
+            for total, more in zip(self._totals, new, strict=True):
                 np.add(total, more, out=total)
 
-    def _run_out(self, known: tuple[int, ...]) -> tuple[int, ...]:
+    def _run_out(self, board: tuple[int, ...]) -> tuple[int, ...]:
         """Return the next full board."""
-        left = [card for card in range(CARD_COUNT) if card not in known]
+        remaining = [card for card in range(CARD_COUNT) if card not in board]
         if self.listed is not None:
-            return (*known, *left[self.boards : self.boards + self._drawn])
-        return (*known, *_drawn(self._seed, self.boards, left, self._drawn))
+            return (*board, *remaining[self.boards : self.boards + self._drawn])
+        return (*board, *_drawn(self._seed, self.boards, remaining, self._drawn))
 
     def hands(self) -> Floats:
         """Return [2, H] each hand's EV in chips of the whole hand; NaN if no opposing hand is possible."""
@@ -244,8 +244,8 @@ class HandValues:
 
     def costs(self) -> Floats:
         """Return [A, H] chips by which each action's EV is below the best one's; NaN without opposing hands."""
-        found = self.actions()
-        return np.asarray(found.max(axis=0) - found)
+        values = self.actions()
+        return np.asarray(values.max(axis=0) - values)
 
     def cost95(self, action: int, hand: int) -> tuple[float, float] | None:
         """Return the 95 % interval of one entry of `costs`, relative to the best action on the boards so far.
@@ -258,7 +258,7 @@ class HandValues:
             return float(costs[action]), float(costs[action])
         if len(self._drawn_values) < 2 or np.isnan(costs).any():
             return None
-        each = np.array([found[:, hand] for found in self._drawn_values], np.float64)
+        each = np.array([board[:, hand] for board in self._drawn_values], np.float64)
         return ratio95(each[:, costs.argmin()] - each[:, action], each[:, -1])[1]
 
     def mean(self, player: int) -> tuple[float, tuple[float, float]] | None:
@@ -281,8 +281,8 @@ class HandValues:
 
 def _ratio(value: Floats, weight: Floats) -> Floats:
     """Return values divided by weights; NaN where the weight is 0."""
-    known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
-    return np.where(known, value / np.where(known, weight, 1), np.nan)
+    nonzero = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
+    return np.where(nonzero, value / np.where(nonzero, weight, 1), np.nan)
 
 
 class StreetStartValues(NamedTuple):
@@ -325,27 +325,27 @@ def root_values(
     }
     listed, last = cards.boards is not None, dealing.streets - 1
     dealt = range(boards if cards.boards is None else cards.boards)
-    known: set[tuple[int, Any]] = set()
+    walked: set[tuple[int, Any]] = set()
     for number in dealt:
-        drawn = number if listed else _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(last))
-        path = dealing.path(last, drawn)
+        board = number if listed else _drawn(seed, number, list(range(CARD_COUNT)), cards.cards_on(last))
+        path = dealing.path(last, board)
         reach = reaches(source, dealing, path)
         for root in roots:
-            if listed and (root.node, path[root.street]) in known:
+            if listed and (root.node, path[root.street]) in walked:
                 continue  # all boards after this one have been walked already
-            known.add((root.node, path[root.street]))
+            walked.add((root.node, path[root.street]))
             for player in range(2):
                 _add_root(sums[root.node, player], root, dealing, path, player, reach[root.node])
         if progress is not None:
             progress(number + 1, len(dealt))
-    found = []
+    results = []
     for street in range(dealing.streets):
         own = [root.node for root in roots if root.street == street]
         for player in range(2):
             columns = [_ratio(*sums[node, player]) for node in own]
             value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
-            found.append(StreetStartValues(street, player, np.array(own, np.int32), value))
-    return found, listed
+            results.append(StreetStartValues(street, player, np.array(own, np.int32), value))
+    return results, listed
 
 
 def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
@@ -357,13 +357,13 @@ def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
     return [Below(source, dealing, node) for node in begins]
 
 
-def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
-    """Draw `count` of the cards `left` with the stream of board `number` of a seed."""
+def _drawn(seed: int, number: int, remaining: list[int], count: int) -> tuple[int, ...]:
+    """Draw `count` of the cards `remaining` with the stream of board `number` of a seed."""
     stream = new_stream(seed, _STREAM, EVALUATION, number)
-    for place in range(count):
-        other = place + int(uniform(stream) * (len(left) - place))
-        left[place], left[other] = left[other], left[place]
-    return tuple(left[:count])
+    for position in range(count):
+        other = position + int(uniform(stream) * (len(remaining) - position))
+        remaining[position], remaining[other] = remaining[other], remaining[position]
+    return tuple(remaining[:count])
 
 
 def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> dict[int, Floats]:
@@ -371,7 +371,7 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
 
     path  boards of the first streets; decisions of later ones are left out
     """
-    tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
+    tree, reach_of = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
         (street, player): dealing.bucket_row(street, player, board)
         for street, board in enumerate(path)
@@ -383,9 +383,9 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
         rows = source.rows(node, buckets[street, player])[0]
         for column, child in enumerate(tree.children(node)):
             if tree.arrays.kind[child] == DECISION:
-                found[child] = found[node].copy()
-                found[child][player] *= rows[:, column]
-    return found
+                reach_of[child] = reach_of[node].copy()
+                reach_of[child][player] *= rows[:, column]
+    return reach_of
 
 
 def _add_root(
@@ -398,6 +398,6 @@ def _add_root(
     cards = root.on_board(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
     value, _, opponent_reach = root.values(cards, (player,))
     bucket = dealing.bucket_row(root.street, player, board)
-    held = (bucket >= 0) & (cards.reach[player] > 0)
-    for place, found in enumerate((value[player], opponent_reach[player])):
-        sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])
+    live = (bucket >= 0) & (cards.reach[player] > 0)
+    for row, by_hand in enumerate((value[player], opponent_reach[player])):
+        sums[row] += np.bincount(bucket[live], (cards.reach[player] * by_hand)[live], sums.shape[1])

@@ -90,9 +90,9 @@ class BestResponseSamples(BoardSamples):
 
     def draw(self, count: int) -> int:
         """Draw the boards of `count` samples, or take all listed ones as one sample."""
-        self.what = {"method": "sampled-br", "street": self._from, "boards": count, "seed": self.seed}
+        self.identity_fields = {"method": "sampled-br", "street": self._from, "boards": count, "seed": self.seed}
         if self._resolved is not None:
-            self.what["resolve"] = repr(self._resolved.settings)
+            self.identity_fields["resolve"] = repr(self._resolved.settings)
         self._all, self._count = count == self.most, count
         if self._all:
             self.fields, self.strata = 3, BoardStrata.of(1, 1, 1)

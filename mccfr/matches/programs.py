@@ -114,7 +114,7 @@ class ProgramSpec(PlayerSpec):
 
 
 def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Program] | None:
-    """Return a program by its name in `PROGRAMS`, `module:Class` or entry point; None if unknown.
+    """Return a program by its name in `PROGRAMS` or as `module:Class`; None if unknown.
 
     search_directories  directories searched first for a module
 
@@ -122,12 +122,9 @@ def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Pro
     """
     if name in PROGRAMS:
         return PROGRAMS[name]
-    if plugins.is_reference(name):
-        found = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
-    else:
-        found = plugins.find(plugins.PROGRAMS, name)
-    if found is None:
+    if not plugins.is_reference(name):
         return None
+    found = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
     if not (isinstance(found, type) and issubclass(found, Program)):
         raise ValueError(f"program {name!r} is not derived from mccfr.play.Program")
     return found
@@ -135,5 +132,4 @@ def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Pro
 
 def known_programs(name: str) -> str:
     """Return all names as text, with a suggestion for a misspelt one."""
-    known = [*PROGRAMS, *plugins.installed(plugins.PROGRAMS)]
-    return ", ".join(known) + ", or module:Class" + did_you_mean(name, known)
+    return ", ".join(PROGRAMS) + ", or module:Class" + did_you_mean(name, PROGRAMS)

@@ -73,7 +73,7 @@ class SolvedFlops(SampledEvaluation):
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
         """Prepare a spot as returned by `typed_spot`; raises as its keys do, on the first flop."""
         self._spot, self._flops, self._to = spot, flops, to
-        self.what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
+        self.identity_fields = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
         made = self._game(0)[1]
         self.pot, self.actions = (
             made.pot_chips,

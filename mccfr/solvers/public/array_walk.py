@@ -1,4 +1,4 @@
-"""Exact values and best responses in small public trees, by NumPy operations on all boards and hands of a node at once.
+"""Exact values and best responses in small public trees, by NumPy arrays over boards and hands.
 
 The result is that of `best_response.Walk`, which needs kernels that take longer to compile than a small game to
 evaluate.  Terminals take a matrix of all pairs of hands for each board, so this suits few boards and hands only.
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def is_small(game: Game) -> bool:
-    """Return whether a game with listed cards is evaluated by `ArrayWalk`."""
+    """Return whether a game has few enough pairs of hands and nodes to be evaluated by `ArrayWalk`."""
     if not game.cards.dealt or game.cards.listing_bytes:
         return False
     cards = game.cards.listed()
@@ -32,7 +32,7 @@ def is_small(game: Game) -> bool:
 
 
 class WalkValues(NamedTuple):
-    """Values of one player's hands, in chips times the weight of the opponent's hands that they meet; H hands.
+    """Values of one player's H hands, in chips times the weight of the opponent's hands that they meet.
 
     total    [2] summed with the player's own weights: of the strategy, and of a best response
     hands    [H] with both players' strategies; 0 for hands outside of the range
@@ -76,16 +76,16 @@ class ArrayWalk:
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return the values of a player's hands and actions; `nodes` are decisions of the first street."""
         hands, first, actions = self._hands[player], dict[int, Floats](), []
-        found = self._root(player, 0, first)
+        root_values = self._root(player, 0, first)
         value = np.zeros(self._cards.reach.shape[1])
-        value[hands] = found[0]
+        value[hands] = root_values[0]
         for node in nodes:
             children = game.tree.children(node)
             out = np.zeros((len(children), len(value)))
             if game.tree.arrays.player[node] == player:
                 out[:, hands] = [first[child][0].sum(axis=0) for child in children]
             actions.append(out)
-        return WalkValues(found @ self._cards.reach[player][hands], value, actions)
+        return WalkValues(root_values @ self._cards.reach[player][hands], value, actions)
 
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
         """Return [2, N] values at the root."""
@@ -101,24 +101,24 @@ class ArrayWalk:
         arrays, player = self._game.tree.arrays, of[0]
         if arrays.kind[node] == TERMINAL:
             values = self._terminal(node, street, player, reach)
-            found = np.stack([values, values])
+            node_values = np.stack([values, values])
         elif int(arrays.block[node]) // 2 > street:
             parent = self._cards.board_parent[street + 1]
             later = reach[parent] * self._live[street + 1][1 - player]
-            found = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
+            node_values = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
         else:
-            found = self._decision(node, street, of, reach, first)
+            node_values = self._decision(node, street, of, reach, first)
         if street == 0:
-            first[node] = found
-        return found
+            first[node] = node_values
+        return node_values
 
     @staticmethod
     def _by_board(board: npt.NDArray[np.integer], values: Floats, boards: int) -> Floats:
         """Return [2, boards, N] sums of values [2, B, N] over the boards with the same number in `board` [B]."""
-        found = np.zeros((len(values), boards, values.shape[2]))
-        for kind, out in enumerate(found):
+        sums = np.zeros((len(values), boards, values.shape[2]))
+        for kind, out in enumerate(sums):
             np.add.at(out, board, values[kind])
-        return found
+        return sums
 
     def _decision(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
         arrays, children = self._game.tree.arrays, self._game.tree.children(node)
@@ -131,10 +131,10 @@ class ArrayWalk:
         below = np.array([self._node(child, street, of, share, first) for child, share in pairs])
         if acting != player:
             return np.asarray(below.sum(axis=0))
-        found: Floats = (sigma[:, None] * below).sum(axis=0)
+        node_values: Floats = (sigma[:, None] * below).sum(axis=0)
         if street >= respond_from:
-            found[1] = self._best(node, bucket, below[:, 1])
-        return found
+            node_values[1] = self._best(node, bucket, below[:, 1])
+        return node_values
 
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
         """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locked actions stay."""
@@ -143,11 +143,11 @@ class ArrayWalk:
             return np.asarray(below.max(axis=0))
         player = int(self._game.tree.arrays.player[node])
         shares = locks.shares[node][:, self._hands[player]][:, None] if locks.by_hand else locks.shares[node][:, bucket]
-        given = np.broadcast_to(shares >= 0, below.shape)
-        fixed = np.where(given, shares, 0)
-        left = np.where(given.all(axis=0), 0, 1 - fixed.sum(axis=0))
-        best = np.where(given, -np.inf, below).max(axis=0)
-        return np.asarray((fixed * below).sum(axis=0) + left * np.where(given.all(axis=0), 0, best))
+        is_locked = np.broadcast_to(shares >= 0, below.shape)
+        fixed = np.where(is_locked, shares, 0)
+        remaining = np.where(is_locked.all(axis=0), 0, 1 - fixed.sum(axis=0))
+        best = np.where(is_locked, -np.inf, below).max(axis=0)
+        return np.asarray((fixed * below).sum(axis=0) + remaining * np.where(is_locked.all(axis=0), 0, best))
 
     def _terminal(self, node: int, street: int, player: int, reach: Floats) -> Floats:
         """Return [B, N] values of a terminal on all boards of its street."""
@@ -161,11 +161,11 @@ class ArrayWalk:
             board = self._cards.board_parent[later][board]
         reach = (reach[board] * self._live[last][1 - player])[:, :, None]
         won, tied, lost = (self._game.won_chips(fixed, showdown, result)[player] for result in (1, 0, -1))
-        found = np.zeros((len(board), len(self._hands[player])))
+        terminal_values = np.zeros((len(board), len(self._hands[player])))
         for chips, pairs in zip((won, tied, lost), self._pairs, strict=True):
-            found += chips * (pairs @ reach if player == 0 else pairs.transpose(0, 2, 1) @ reach)[:, :, 0]
-        found *= self._weight[last]
-        return self._by_board(board, found[None], len(self._live[street][0]))[0]
+            terminal_values += chips * (pairs @ reach if player == 0 else pairs.transpose(0, 2, 1) @ reach)[:, :, 0]
+        terminal_values *= self._weight[last]
+        return self._by_board(board, terminal_values[None], len(self._live[street][0]))[0]
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats, Floats]:

@@ -287,9 +287,9 @@ def met(keys):
 
 test_other_games = refusals(
     ("a player's stack in chips is 30.* for the first and 31", {"stack": 31}),
-    ("the pot to begin with, in chips, is 3.* and 6", {"blinds": (4, 2)}),
-    (r"put in to begin with, in chips, is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
-    (r"who acts first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
+    ("the starting pot in chips is 3.* and 6", {"blinds": (4, 2)}),
+    (r"put in at the start is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
+    (r"the player to act first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
     ("the number of hands|deck", {"ranks": 4}),
     call=met,
 )
@@ -301,7 +301,7 @@ def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", nodes)
     head_to_head(one, other, boards=2)
     monkeypatch.setattr(module, "MAX_NODES", nodes - 1)
-    refused(f"meet at more than {nodes - 1:,} places", head_to_head, one, other, boards=2)
+    refused(f"has more than {nodes - 1:,} nodes", head_to_head, one, other, boards=2)
 
 
 def test_trees_without_real_bets_must_be_the_same():

@@ -38,7 +38,7 @@ class Toy(SampledEvaluation):
 
     def __init__(self, seconds=0.0, ends_at=None, act=None, **bounds):
         self.played, self.seconds, self.ends_at, self.act = [], seconds, ends_at, act
-        self.what = {"method": "toy", "seed": 3}
+        self.identity_fields = {"method": "toy", "seed": 3}
         vars(self).update(bounds)
 
     def play(self, sample):
