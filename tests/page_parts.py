@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from browser import wait_for
 from pages_server import ask
 from random_policy import policy
 
@@ -45,36 +46,40 @@ def fingerprint():
 def check_the_review(page, at):
     """The costliest decision first, the grid, line and hand of the one chosen; filters; and the way out."""
     rows = "[...document.querySelectorAll('.review-row')].map((one) => one.dataset.place).join()"
-    page["document.getElementById('tab-review').click()"]
+    page.evaluate("document.getElementById('tab-review').click()")
     at("#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&review=0")
-    assert page[rows] == "0,1,2"
-    assert page["document.getElementById('hands-title').textContent"] == "AA"
-    assert page["document.querySelector('#hands tr[aria-current] .hand').textContent"] == "A♠A♦"
-    told = page["document.getElementById('review-told').textContent"]
+    assert page.evaluate(rows) == "0,1,2"
+    assert page.evaluate("document.getElementById('hands-title').textContent") == "AA"
+    assert page.evaluate("document.querySelector('#hands tr[aria-current] .hand').textContent") == "A♠A♦"
+    told = page.evaluate("document.getElementById('review-told').textContent")
     assert told.startswith(
         "Ada, big blind, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); "
         "the best is call 2 BB."
     ), told
-    assert page["document.getElementById('tab-look').getAttribute('aria-selected')"] == "false"
-    page["document.querySelector('[data-place=\"1\"]').click()"]
+    assert page.evaluate("document.getElementById('tab-look').getAttribute('aria-selected')") == "false"
+    page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
     at("#line=r200&review=1")
-    assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page["document.getElementById('review-told').textContent"]
+    assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.evaluate(
+        "document.getElementById('review-told').textContent"
+    )
     for name, value, left in (("street", "river", "0"), ("street", "", "0,1,2"), ("player", "<i>Bob", "2")):
         chosen = f"document.getElementById('review-{name}')"
-        page[f"{chosen}.value = {json.dumps(value)}, {chosen}.dispatchEvent(new Event('change'))"]
-        page.wait(f"{rows} === '{left}'")
-    page["document.getElementById('tab-look').click()"]
+        page.evaluate(f"{chosen}.value = {json.dumps(value)}, {chosen}.dispatchEvent(new Event('change'))")
+        wait_for(page, f"{rows} === '{left}'")
+    page.evaluate("document.getElementById('tab-look').click()")
     at("#line=r200")
-    assert page["document.getElementById('review').hidden"]
+    assert page.evaluate("document.getElementById('review').hidden")
 
 
 def check_the_cards(page, at, served):
     """Check the list of next cards: each row equals the spot with this card, and a click opens it."""
-    page["location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'"]
-    page.wait("document.querySelectorAll('.card-row').length > 3 && document.querySelector('#left').offsetHeight === 0")
+    page.evaluate("location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'")
+    wait_for(
+        page, "document.querySelectorAll('.card-row').length > 3 && document.querySelector('#left').offsetHeight === 0"
+    )
     cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"
-    card, _, *told = page[cells]
-    assert card == "A♠" and page["document.querySelectorAll('#picker-cards .bar').length"] > 3
+    card, _, *told = page.evaluate(cells)
+    assert card == "A♠" and page.evaluate("document.querySelectorAll('#picker-cards .bar').length") > 3
     spot, equity, values = (
         json.loads(ask(served, f"/api/{what}?line=r200c/cc/cc/&board=Kc7d2s4hAs")[2])
         for what in ("spot", "equity", "values")
@@ -84,13 +89,13 @@ def check_the_cards(page, at, served):
     assert told[: len(spot["actions"])] == [f"{100 * one:.1f} %" for one in spot["frequencies"]]
     assert told[-4:-1] == [f"{spot['ranges'][player]['combos']:.1f}", f"{100 * share:.1f} %", f"{ev / 100:.2f}"]
     assert float(told[-1].removesuffix(" %")) == pytest.approx(100 * ev / (share * spot["pot_chips"]), abs=0.51)
-    page["document.querySelector('[data-row=As]').click()"]
+    page.evaluate("document.querySelector('[data-row=As]').click()")
     at("#line=r200c/cc/cc/&board=Kc7d2s4hAs")
-    page["[...document.querySelectorAll('#views button')].find((one) => one.textContent === 'Equity').click()"]
+    page.evaluate("[...document.querySelectorAll('#views button')].find((one) => one.textContent === 'Equity').click()")
     hands, won = spot["hands"], equity["equity"][player]
     aces = [(hands["shares"][player][k], won[k]) for k, cell in enumerate(hands["cells"]) if not cell]
     mean = sum(weight * one for weight, one in aces) / sum(weight for weight, _ in aces)
-    assert float(page["document.querySelector('#grid [data-class=AA] .figure').textContent"]) == pytest.approx(
+    assert float(page.evaluate("document.querySelector('#grid [data-class=AA] .figure').textContent")) == pytest.approx(
         100 * mean, abs=0.51
     )
-    page["document.querySelector('#views button').click()"]
+    page.evaluate("document.querySelector('#views button').click()")

@@ -56,8 +56,8 @@ class Run:
         """Return the curve of the last evaluation's method over iterations, for notebooks."""
         opened = self._open()
         lines = opened.read(rundir.EVALUATIONS)
-        drawn = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
-        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if drawn else ''}{drawn}"
+        curve = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
+        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if curve else ''}{curve}"
 
     def status(self) -> dict[str, Any]:
         """Return the fields of `mccfr status --json`."""
@@ -78,15 +78,19 @@ class Run:
         purify: bool = False,
         threshold: float = 0.0,
         replace: bool = False,
+        license: str | None = None,  # noqa: A002 - the name of the command's option
     ) -> Path:
         """Write the average strategy of a checkpoint, or its tables, as `mccfr export`.
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
 
         checkpoint  number; None: the newest
+        license     of the data, as the export states it; None: not stated
         """
         opened = self._open()
-        options = ExportOptions(format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace)
+        options = ExportOptions(
+            format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace, license=license
+        )
         return export_run(opened, opened.build_game(), Path(out), options)
 
 
@@ -144,11 +148,11 @@ def solve(
         for (table, key), group in plugins.NAMED.items():
             if key in (inside := document.get(table) or {}):
                 inside[key] = plugins.name_of_object(group, inside[key])
-        begun = started(document, "mccfr.solve", Path(), Path(run))
+        opened = started(document, "mccfr.solve", Path(), Path(run))
     else:
         with copy_of_example(find_file(Path(config))) as (path, _):
-            begun = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
-    return trained(*begun, terms)
+            opened = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
+    return trained(*opened, terms)
 
 
 @checked

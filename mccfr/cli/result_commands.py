@@ -85,19 +85,19 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             reporter=report,
             **method_options_of(options),
         )
-    answer(record, as_json, lambda record: evaluation_text(record) + _gets_text(record))
+    answer(record, as_json, lambda record: evaluation_text(record) + _best_response_text(record))
 
 
-def _gets_text(record: dict[str, Any]) -> str:
-    """Return the values of best responses as a further line; "" if there are none."""
+def _best_response_text(record: dict[str, Any]) -> str:
+    """Return a line on what best responses win from the strategy; "" if the method has none."""
     best = record["best_response_chips"]
     if best is None:
         return ""
     who = "a best response" if record["bound"] == "exact" else "the responder"
     blind, roles = record["big_blind_chips"], record["roles"]
     bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
-    gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
-    return f"\n{who} gets {' and '.join(gets)}"
+    parts = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
+    return f"\n{who} gets {' and '.join(parts)}"
 
 
 @click.command()
@@ -135,6 +135,15 @@ def _gets_text(record: dict[str, Any]) -> str:
     "--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: a row for each of these."
 )
 @click.option("--board", help="--by hand: board of the rows; earlier streets have its first cards.")
+@click.option(
+    "--license", metavar="TEXT", help="License of the data, which the export states: CC-BY-4.0; default: none."
+)
+@click.option(
+    "--vectors",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Write N random decisions of the policy DIR as JSON lines, by which a reader checks itself.",
+)
 @abstraction_option
 @replace_option
 def export(
@@ -145,6 +154,7 @@ def export(
     best: str | None,
     by: str,
     board: str | None,
+    vectors: int | None,
     **how: Any,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
@@ -156,10 +166,14 @@ def export(
     Example: mccfr export runs/leduc leduc-policy
     """
     from mccfr.policy import is_policy
+    from mccfr.policy.origin import origin_facts
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import best_checkpoint
-    from mccfr.runs.results.run_export import ExportOptions, export_run
+    from mccfr.runs.results.run_export import ORIGIN, ExportOptions, export_run
 
+    if vectors is not None:
+        _export_vectors(directory, out, vectors)
+        return
     tabulate, quantise = how["tabulate"], how["quantise"]
     if best is not None and checkpoint is not None:
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
@@ -193,13 +207,16 @@ def export(
             value_boards=how["values_boards"] if how["values"] else 0,
             board=board,
             replace=how["replace"],
+            license=how["license"],
         )
         written = export_run(run, game, out, options, report)
     _tell_written(written, format_name)
+    if origin := ORIGIN[format_name](written):
+        click.echo(f"it states: {'; '.join(origin_facts(origin))}", err=True)
 
 
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
-    """Refuse a number of sampled boards that has no effect."""
+    """Raise `ValueError` for a number of sampled boards that has no effect."""
     if not values:
         refuse_options_without_effect("without --values", "values_boards")
     if game.cards.boards is not None:
@@ -235,6 +252,16 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
     _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 
+def _export_vectors(directory: Path, out: Path, count: int) -> None:
+    """Write random decisions of a policy; `ValueError` for an option that is for other exports."""
+    from mccfr.policy import Policy
+    from mccfr.policy.export.vectors import write_vectors
+
+    others = click.get_current_context().params.keys() - {"directory", "out", "vectors"}
+    refuse_options_without_effect("with --vectors", *others)
+    _tell_written(write_vectors(out, Policy.open(directory), count), "vectors")
+
+
 _NEXT = {
     "networks": '; next: mccfr query {} ""',
     "policy": '; next: mccfr query {} ""',
@@ -263,7 +290,7 @@ _NEXT = {
 @code_option
 @abstraction_option
 @json_option
-def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
+def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **how: Any) -> None:
     """Print the strategy of a policy, or of the run in DIR, after a betting line.
 
     LINE has c (check or call), f (fold), bN (bet or raise to N chips on this street) and / between streets. No-limit
@@ -272,23 +299,27 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     Example: mccfr query kuhn-policy cb --hand Q
     """
     from mccfr.policy.network_query import query_networks
+    from mccfr.policy.origin import unfinished_text
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results.targets import Reference, open_networks, open_source
 
-    named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
-    asked = open_networks(named)
-    if place["notation"] is not None:
+    reference, sample = Reference(policy, how["checkpoint"], how["abstraction"]), how["sample"]
+    networks = open_networks(reference)
+    if how["notation"] is not None:
         refuse_options_without_effect("with --range", "hand", "sample")
-        found = _ranges(named, line, board or "", place["notation"])
-        answer(found, as_json, lambda found: "\n".join(f"{one['role']}: {one['text']}" for one in found["ranges"]))
+        record = _ranges(reference, line, board or "", how["notation"])
+        answer(record, as_json, lambda record: "\n".join(f"{one['role']}: {one['text']}" for one in record["ranges"]))
         return
-    if asked is not None:
-        found = query_networks(asked, line, hand, board, sample)
+    if networks is not None:
+        record = query_networks(networks, line, hand, board, sample)
     elif sample is not None:
-        raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
+        raise click.BadParameter(f"{policy} has no networks, so none can be drawn: leave --sample out")
     else:
-        found = look_up(open_source(named), line, hand, board)
-    answer(found, as_json, _query_text)
+        source = open_source(reference)
+        record = look_up(source, line, hand, board)
+        if unfinished := unfinished_text(getattr(source, "meta", {}).get("provenance", {})):
+            click.echo(f"{policy} is {unfinished}", err=True)
+    answer(record, as_json, _query_text)
 
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:

@@ -33,9 +33,9 @@ class _PlayedRange(RangeResponder):
     boards: list[OpponentRanges]
 
     def _branches(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
-        """Return (action, own ranges after it, weights [H] of the other side, function of its ranges) per action.
+        """Return (action, own ranges after it, the other side's weights [H], function) for each action.
 
-        The function returns the other side's ranges after the action when the walk reaches it.
+        The function returns the other side's ranges after the action, when the walk reaches it.
         """
         if state.player != self._seat:
             branches = super()._branches(state, ranges, own, hands)

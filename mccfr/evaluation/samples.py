@@ -36,11 +36,13 @@ from storage import durable
 from storage.atomic_outputs import begins_with, check_output
 from storage.cleanup import failure_logged
 from storage.damage import reading
+from storage.free_space import available_memory_bytes, bytes_text
 
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
 _TRIED_SECONDS = 3.0
+_LIST_BYTES = 40  # of one number in the list of samples that are left
 Result = TypeVar("Result")
 
 
@@ -135,8 +137,8 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
     With a time budget as many are played as fit the time. Each one is reported as a step
     (`mccfr.evaluation.evaluation_progress`).
 
-    Raises `ValueError` for too few samples, and if `effort.keep` belongs to another evaluation. Raises `OSError` if it
-    is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `ValueError` for too few samples or too many for the memory, and if `effort.keep` belongs to another
+    evaluation. Raises `OSError` if it is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     if effort.seconds is not None:
         count = samples_in(evaluation, effort.seconds, effort.workers)
@@ -145,6 +147,10 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
         count, least = min(count, evaluation.most), min(least, evaluation.most)
     if count < least:
         raise ValueError(f"{evaluation.option} = {count}: at least {least} are needed, for an interval")
+    needed, available = count * (8 * evaluation.fields + _LIST_BYTES), available_memory_bytes()
+    if needed > available:
+        sizes = f"their results take {bytes_text(needed)} of memory and {bytes_text(available)} are available"
+        raise ValueError(f"{evaluation.option} = {count}: {sizes}; take fewer")
     count = evaluation.draw(count)
     results = np.zeros((count, evaluation.fields))
     header = {} if effort.keep is None else evaluation.identity()
@@ -216,9 +222,10 @@ def play_remaining(
 def shared(
     play: Callable[[int], Result], remaining: list[int], workers: int, leave: Callable[[], None] = lambda: None
 ) -> Iterator[tuple[int, Result]]:
-    """Yield (number, `play(number)`) of the samples `remaining` as they finish, here or in `workers` processes.
+    """Yield (number, `play(number)`) of the `remaining` samples as they finish.
 
-    `leave` is called first in each worker, to close files of this process. Raises `RuntimeError` if a worker dies.
+    They run in this process or in `workers` processes. `leave` is called first in each worker, to close files of this
+    process. Raises `RuntimeError` if a worker dies.
     """
     alone = min(workers, len(remaining)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
     following = iter(remaining)

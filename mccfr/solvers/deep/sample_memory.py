@@ -157,7 +157,7 @@ def merge(memory, samples, merged):
 
 @njit
 def merge_some(memory, numbers, merged):
-    """Merge the samples numbered `numbers` [K] int64 into `merged`, in place; return the number of infosets."""
+    """Merge the samples `numbers` [K] int64 into `merged`, in place; return the number of infosets."""
     infosets, width, count = 0, memory.value.shape[1], len(numbers)
     for k in range(count + AHEAD):
         if k < count:

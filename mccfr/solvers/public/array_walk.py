@@ -169,7 +169,7 @@ class ArrayWalk:
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats, Floats]:
-        """[B, N, M] whether player 0's hand wins, ties and loses against player 1's on each last board; else 0."""
+        """Three [B, N, M]: whether player 0's hand wins, ties or loses against player 1's on each last board."""
         order = [self._cards.strength[:, hands] for hands in self._hands]
         pairs = self._disjoint[0] * (self._live[-1][0][:, :, None] & self._live[-1][1][:, None])
         mine, theirs = order[0][:, :, None], order[1][:, None]

@@ -84,23 +84,24 @@ def resumed(capsys, monkeypatch):
     return make_resumed
 
 
-def workers_of(coordinator):
-    """Process ids of a coordinator's workers, in order; one that is not the worker's program yet, is none.
+def workers_of(run):
+    """Process ids of the workers that this process started for a run, in order.
 
-    Stopped between fork and exec it would hold up the coordinator, which waits there for the exec.
+    A process between fork and exec is left out: stopped there it would hold up the coordinator, which waits for exec.
     """
+    live = (run.directory / "live").readlink() if (run.directory / "live").is_symlink() else None
     workers = []
-    for child in Path(f"/proc/{coordinator}/task/{coordinator}/children").read_text().split():
+    for child in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
         with suppress(OSError):  # it may end before it is looked at
-            if b"mccfr.runs.session.worker" in Path(f"/proc/{child}/cmdline").read_bytes():
+            if live and f"{live}/assignment.json" in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
                 workers.append(int(child))
     return workers
 
 
 def training(run, workers=2):
     """Wait until all workers are there and a checkpoint is made; their process ids."""
-    wait_for(lambda: run_status(run)["checkpoint"] is not None and len(workers_of(os.getpid())) == workers)
-    return workers_of(os.getpid())
+    wait_for(lambda: run_status(run)["checkpoint"] is not None and len(workers_of(run)) == workers)
+    return workers_of(run)
 
 
 def gone(pid):
@@ -126,7 +127,11 @@ def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resu
 
     ended = resumed(run, stop_for_a_while)
     assert "silent       worker 1 for" in ended.out
-    assert ended.status == 75 and "worker 1 has given no sign for" in ended.err and "worker 1 goes on" in ended.err
+    assert (
+        ended.status == 75
+        and "worker 1 has given no sign for" in ended.err
+        and "worker 1 makes progress again" in ended.err
+    )
     assert run_status(run)["silent_workers"] == []
 
 
@@ -188,8 +193,8 @@ def test_a_signal_before_the_workers_have_started_ends_at_once(tmp_path, resumed
     run = make(tmp_path / "run", workers=2)
 
     def stop_all(session):
-        wait_for(lambda: len(workers_of(os.getpid())) == 2)
-        for worker in workers_of(os.getpid()):
+        wait_for(lambda: len(workers_of(run)) == 2)
+        for worker in workers_of(run):
             os.kill(worker, signal.SIGSTOP)
         session.stop(signal.SIGINT)
 

@@ -6,7 +6,7 @@ Shows:
 """
 
 import pytest
-from browser import browsing, program
+from browser import browsing, needs_browser, wait_for
 from random_policy import policy
 
 from mccfr.config.game_tables import Menu
@@ -21,7 +21,7 @@ ROWS = "[...document.querySelectorAll('#flops tbody tr')].map((row) => [...row.c
 SUITS = str.maketrans("♣♦♥♠", "cdhs")
 
 
-@pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
+@needs_browser
 def test_the_page_sorts_filters_and_plots(tmp_path):
     behaviour = policy(Menu(first=("0.5p",), later=(), max_bets=2), 1_000.0)
     source = Profile(behaviour.game, tabulate(behaviour.game, behaviour.probabilities))
@@ -30,30 +30,32 @@ def test_the_page_sorts_filters_and_plots(tmp_path):
     FLOPS_PAGE.write(out, "</script><b>random", found, tables)
     FLOPS_PAGE.write(out, "</script><b>random", found, tables)  # over an earlier one
     check_output(out, FLOPS_PAGE.ours)
-    with browsing(tmp_path / "browser") as page:
-        page.open(out.as_uri())
-        page.wait("document.body && document.querySelectorAll('#grid .cell .fill').length > 100")
+    with browsing() as page:
+        page.goto(out.as_uri())
+        wait_for(page, "document.body && document.querySelectorAll('#grid .cell .fill').length > 100")
         shares = {row["flop"]: row["share"] for row in tables["flops"]}
-        listed = [row[0].translate(SUITS) for row in page[ROWS]]
+        listed = [row[0].translate(SUITS) for row in page.evaluate(ROWS)]
         assert sorted(listed) == sorted(shares) and [shares[flop] for flop in listed] == sorted(shares.values())[::-1]
-        page["[...document.querySelectorAll('#flops th button')].find((one) => one.textContent === 'EV oop').click()"]
+        page.evaluate(
+            "[...document.querySelectorAll('#flops th button')].find((one) => one.textContent === 'EV oop').click()"
+        )
         ev = {row["flop"]: row["ev_oop"] for row in tables["flops"]}
-        listed = [row[0].translate(SUITS) for row in page[ROWS]]
+        listed = [row[0].translate(SUITS) for row in page.evaluate(ROWS)]
         assert [ev[flop] for flop in listed] == sorted(ev.values())[::-1]
         first = tables["flops"][[row["flop"] for row in tables["flops"]].index(listed[0])]
-        assert f"{first['ev_oop']:.2f} ± {first['ev_oop_within']:.2f}" in page[ROWS][0]
-        assert page["document.querySelectorAll('#plot polygon').length"] == len(found.actions)
-        page["choice = document.querySelector('[aria-label=suits]'), choice.value = 'rainbow'"]
-        page["choice.dispatchEvent(new Event('change'))"]
+        assert f"{first['ev_oop']:.2f} ± {first['ev_oop_within']:.2f}" in page.evaluate(ROWS)[0]
+        assert page.evaluate("document.querySelectorAll('#plot polygon').length") == len(found.actions)
+        page.evaluate("choice = document.querySelector('[aria-label=suits]'), choice.value = 'rainbow'")
+        page.evaluate("choice.dispatchEvent(new Event('change'))")
         rainbow = next(row for row in tables["textures"] if row["texture"] == "rainbow")
-        assert len(page[ROWS]) == sum(row["suits"] == "rainbow" for row in tables["flops"])
-        told = page["document.getElementById('mean').textContent"]
+        assert len(page.evaluate(ROWS)) == sum(row["suits"] == "rainbow" for row in tables["flops"])
+        told = page.evaluate("document.getElementById('mean').textContent")
         assert (
             f"{100 * rainbow['share']:.1f} % of deals" in told and f"check or call {100 * rainbow['c']:.1f} %" in told
         )
         assert f"EQR oop {rainbow['eqr_oop']:.3f}" in told
-        page.call("Emulation.setDeviceMetricsOverride", width=390, height=900, deviceScaleFactor=1, mobile=False)
-        assert page["document.documentElement.scrollWidth <= 390"] and page.problems == []
+        page.set_viewport_size({"width": 390, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= 390")
 
 
 def test_nothing_else_is_written_over(tmp_path):

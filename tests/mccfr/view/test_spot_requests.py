@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import browsing, program
+from browser import browsing, needs_browser, wait_for
 from commands import call
 from pages_server import served_shelf
 from refusals import refused
@@ -60,86 +60,94 @@ def test_what_is_solved_at_a_time_is_counted_with_all_else():
     refused("no spot has been typed yet", desk.state)
 
 
-@pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
+@needs_browser
 def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
     """Type, paint, solve and stop; lock painted and all hands and solve again; phone width and link."""
     monkeypatch.chdir(tmp_path)
-    with served_shelf(open_strategies(None)) as served, browsing(tmp_path / "browser") as page:
+    with served_shelf(open_strategies(None)) as served, browsing() as page:
 
         def field(name, text):
-            page[f"field = document.getElementById('spot-{name}'), field.value = {json.dumps(text)}"]
-            page["field.dispatchEvent(new Event('change'))"]
+            page.evaluate(f"field = document.getElementById('spot-{name}'), field.value = {json.dumps(text)}")
+            page.evaluate("field.dispatchEvent(new Event('change'))")
 
-        page.open(served.url)
-        page.wait("document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
+        page.goto(served.url)
+        wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
         for name, text in {**RIVER, "ip": "77+,KQs", "to": "0.0001%", "board": "QsJh2h7c"}.items():
             field(name, text)
-        page["document.querySelector('[data-card=\"3d\"]').click()"]
-        page.wait("document.getElementById('spot-told-ip').textContent.endsWith('combos')")
-        page["document.querySelector('[data-weight=\"50\"]').click()"]
+        page.evaluate("document.querySelector('[data-card=\"3d\"]').click()")
+        wait_for(page, "document.getElementById('spot-told-ip').textContent.endsWith('combos')")
+        page.evaluate("document.querySelector('[data-weight=\"50\"]').click()")
         drag(page, "ip", "AKs", "ATs")
-        page.wait("document.getElementById('spot-ip').value === '77+,ATs+:0.5,KQs'")
+        wait_for(page, "document.getElementById('spot-ip').value === '77+,ATs+:0.5,KQs'")
         for width in (390, 1400):
-            page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-            assert page["document.documentElement.scrollWidth <= innerWidth"], width
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
         state = "document.getElementById('spot-state').textContent"
-        page["document.getElementById('spot-solve').click()"]
-        page.wait(f"{state}.includes('of the pot after')")
-        assert "of memory; about" in page["document.getElementById('spot-plan').textContent"]
-        page["document.getElementById('spot-stop').click()"]
-        page.wait(f"{state}.includes('Stopped after')")
+        page.evaluate("document.getElementById('spot-solve').click()")
+        wait_for(page, f"{state}.includes('of the pot after')")
+        assert "of memory; about" in page.evaluate("document.getElementById('spot-plan').textContent")
+        page.evaluate("document.getElementById('spot-stop').click()")
+        wait_for(page, f"{state}.includes('Stopped after')")
         look(page, 1000)
         answer = served.application.shelf.desk.state()["answer"]
-        assert f"EV {answer['ev_chips'][0]:.2f}" in page["document.getElementById('ranges').textContent"]
-        page["document.getElementById('lock').click()"]
-        page.wait("document.getElementById('lock-who').textContent === 'Out of position:'")
-        page["document.getElementById('lock-action').value = 'c'"]
-        page["document.querySelector('[data-weight=\"100\"]').click()"]
+        assert f"EV {answer['ev_chips'][0]:.2f}" in page.evaluate("document.getElementById('ranges').textContent")
+        page.evaluate("document.getElementById('lock').click()")
+        wait_for(page, "document.getElementById('lock-who').textContent === 'Out of position:'")
+        page.evaluate("document.getElementById('lock-action').value = 'c'")
+        page.evaluate("document.querySelector('[data-weight=\"100\"]').click()")
         drag(page, "lock", "AKs", "AQs")
-        page.wait("document.getElementById('spot-locks').value === '=c AQs+'")
-        page["at = document.getElementById('lock-line'), at.value = 'c', at.dispatchEvent(new Event('change'))"]
-        page.wait("document.getElementById('lock-who').textContent === 'In position:'")
-        page["document.querySelector('[data-weight=\"75\"]').click(), document.getElementById('lock-all').click()"]
-        assert page["document.getElementById('spot-locks').value"] == "=c AQs+\nc=c 75%"
+        wait_for(page, "document.getElementById('spot-locks').value === '=c AQs+'")
+        page.evaluate(
+            "at = document.getElementById('lock-line'), at.value = 'c', at.dispatchEvent(new Event('change'))"
+        )
+        wait_for(page, "document.getElementById('lock-who').textContent === 'In position:'")
+        page.evaluate(
+            "document.querySelector('[data-weight=\"75\"]').click(), document.getElementById('lock-all').click()"
+        )
+        assert page.evaluate("document.getElementById('spot-locks').value") == "=c AQs+\nc=c 75%"
         field("to", "5%")
-        page["document.getElementById('spot-solve').click()"]
-        page.wait(f"{state}.includes('Solved in')")
-        assert "without locks)" in page[state]
-        link = page["location.href"]
+        page.evaluate("document.getElementById('spot-solve').click()")
+        wait_for(page, f"{state}.includes('Solved in')")
+        assert "without locks)" in page.evaluate(state)
+        link = page.evaluate("location.href")
         look(page, 1001)
-        suited, pair = (page[f"document.querySelector('#grid [data-class={name}]').title"] for name in ("AKs", "JJ"))
+        suited, pair = (
+            page.evaluate(f"document.querySelector('#grid [data-class={name}]').title") for name in ("AKs", "JJ")
+        )
         assert "Check 100.0 %" in suited and "Check 100.0 %" not in pair
-        page["document.querySelector('[data-action=c]').click()"]
-        page.wait("location.hash.startsWith('#line=c&') && document.getElementById('who').textContent.startsWith('In')")
-        page.wait("document.querySelector('[data-action=c] .share').textContent === '75.0 %'")
-        page.open("about:blank")
-        page.open(link)
-        page.wait("document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
-        page.wait("document.getElementById('spot-told-oop').textContent.endsWith('combos')")
-        assert page["document.getElementById('spot-ip').value"] == "77+,ATs+:0.5,KQs"
-        assert page["document.getElementById('spot-board').value"] == RIVER["board"]
-        assert page["document.getElementById('spot-locks').value"] == "=c AQs+\nc=c 75%"
-        assert page.problems == []
+        page.evaluate("document.querySelector('[data-action=c]').click()")
+        wait_for(
+            page, "location.hash.startsWith('#line=c&') && document.getElementById('who').textContent.startsWith('In')"
+        )
+        wait_for(page, "document.querySelector('[data-action=c] .share').textContent === '75.0 %'")
+        page.goto("about:blank")
+        page.goto(link)
+        wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
+        wait_for(page, "document.getElementById('spot-told-oop').textContent.endsWith('combos')")
+        assert page.evaluate("document.getElementById('spot-ip').value") == "77+,ATs+:0.5,KQs"
+        assert page.evaluate("document.getElementById('spot-board').value") == RIVER["board"]
+        assert page.evaluate("document.getElementById('spot-locks').value") == "=c AQs+\nc=c 75%"
 
 
 def drag(page, side, first, last):
     """The mouse from one class of a grid to another."""
-    cells = [f"document.querySelector('#spot-grid-{side} [data-class={name}]')" for name in (first, last)]
-    page[f"{cells[0]}.scrollIntoView({{ block: 'center' }})"]
-    start, end = (page[f"(box = {cell}.getBoundingClientRect(), [box.x + 9, box.y + 9])"] for cell in cells)
-    mouse = {"button": "left", "buttons": 1, "clickCount": 1}
-    page.call("Input.dispatchMouseEvent", type="mousePressed", x=start[0], y=start[1], **mouse)
-    for step in np.linspace(start, end, 12).tolist():
-        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=step[0], y=step[1], **mouse)
-    page.call("Input.dispatchMouseEvent", type="mouseReleased", x=end[0], y=end[1], **mouse)
+    grid = page.locator(f"#spot-grid-{side}")
+    grid.scroll_into_view_if_needed()
+    start, end = (grid.locator(f"[data-class={name}]").bounding_box() for name in (first, last))
+    page.mouse.move(start["x"] + 9, start["y"] + 9)
+    page.mouse.down()
+    page.mouse.move(end["x"] + 9, end["y"] + 9, steps=12)
+    page.mouse.up()
 
 
 def look(page, number):
-    page["document.getElementById('spot-open').click()"]
-    page.wait(f"location.hash === '#line=&of={number}' && (document.body.dataset.complete || '').includes('{number}')")
+    page.evaluate("document.getElementById('spot-open').click()")
+    wait_for(
+        page, f"location.hash === '#line=&of={number}' && (document.body.dataset.complete || '').includes('{number}')"
+    )
 
 
-@pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
+@needs_browser
 def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     """Fill the form with ranges, pot and stack by one button; the EV is that of the strategy's line."""
     monkeypatch.chdir(tmp_path)
@@ -149,22 +157,21 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     )
     solve_spot({**turn, "to": 0.005}, told.append)
     run = next(Path(one["run"]) for one in told if "run" in one)
-    with served_shelf(open_strategies(run)) as served, browsing(tmp_path / "browser") as page:
-        page.open(served.url + "#line=cc/&board=QsJh2h7c3d")
-        page.wait("document.body && document.body.dataset.ready && !document.getElementById('as-spot').hidden")
-        page["document.getElementById('as-spot').click()"]
-        page.wait("document.getElementById('spot-told-ip').textContent.endsWith('combos')")
+    with served_shelf(open_strategies(run)) as served, browsing() as page:
+        page.goto(served.url + "#line=cc/&board=QsJh2h7c3d")
+        wait_for(page, "document.body && document.body.dataset.ready && !document.getElementById('as-spot').hidden")
+        page.evaluate("document.getElementById('as-spot').click()")
+        wait_for(page, "document.getElementById('spot-told-ip').textContent.endsWith('combos')")
         strategy = served.application.shelf.shown(0)
         filled = {"oop": strategy.spots.spot("cc/", "QsJh2h7c3d")["ranges"][0]["text"], "pot": "180", "stack": "180"}
         for name, text in {**filled, "board": "QsJh2h7c3d"}.items():
-            assert page[f"document.getElementById('spot-{name}').value"] == text
-        assert f"After cc/ of {run.name}" in page["document.getElementById('spot-from').textContent"]
-        page["document.getElementById('spot-solve').click()"]
-        page.wait("document.getElementById('spot-state').textContent.includes('Solved in')")
+            assert page.evaluate(f"document.getElementById('spot-{name}').value") == text
+        assert f"After cc/ of {run.name}" in page.evaluate("document.getElementById('spot-from').textContent")
+        page.evaluate("document.getElementById('spot-solve').click()")
+        wait_for(page, "document.getElementById('spot-state').textContent.includes('Solved in')")
         worth = np.array(strategy.values.values("cc/", "QsJh2h7c3d")["mean"])
         assert served.application.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
         look(page, 1000)
-        page["document.querySelector('[data-action=c]').click()"]
-        page.wait("(document.body.dataset.complete || '').startsWith('#line=c&')")
-        assert page["document.querySelectorAll('#hands tbody tr').length"] > 20
-        assert page.problems == []
+        page.evaluate("document.querySelector('[data-action=c]').click()")
+        wait_for(page, "(document.body.dataset.complete || '').startsWith('#line=c&')")
+        assert page.evaluate("document.querySelectorAll('#hands tbody tr').length") > 20

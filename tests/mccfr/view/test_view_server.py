@@ -18,7 +18,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from browser import browsing, program
+from browser import browsing, needs_browser, wait_for
 from commands import call, refusal
 from page_parts import check_the_cards, check_the_review, write_review
 from pages_server import ask, serving
@@ -203,42 +203,39 @@ def test_signals_end_it_with_one_sentence(tmp_path, number):
     assert started.returncode == 128 + number
 
 
-needs_browser = pytest.mark.skipif(program() is None, reason="there is no Chromium on this machine")
-
-
 ROWS = "[...document.querySelectorAll('#hands tbody tr')].map((row) => [...row.cells].map((one) => one.innerText))"
 
 
 def compare_with(page, which):
     choice = "document.getElementById('beside')"
-    page[f"{choice}.value = '{which}', {choice}.dispatchEvent(new Event('change'))"]
-    page.wait(f"document.getElementById('panel-beside').hidden === {str(not which).lower()}")
+    page.evaluate(f"{choice}.value = '{which}', {choice}.dispatchEvent(new Event('change'))")
+    wait_for(page, f"document.getElementById('panel-beside').hidden === {str(not which).lower()}")
 
 
 def check_the_list_of_hands(page, there, worth):
     """Check order, sorting by columns, and each action's frequency, combos and EV."""
     compare_with(page, "")
-    page.press("a")
-    page.wait("!!document.querySelector('#hands td small')")
+    page.keyboard.press("a")
+    wait_for(page, "!!document.querySelector('#hands td small')")
     hands, player = there["hands"], there["player"]
     mixed = [max(row) < 0.95 for row in hands["probabilities"]]
     order = sorted(range(len(mixed)), key=lambda k: (not mixed[k], -hands["shares"][player][k], -k))
     suits = str.maketrans("♣♦♥♠", "cdhs")
-    assert [row[0].translate(suits) for row in page[ROWS][:40]] == [hands["names"][k] for k in order[:40]]
+    assert [row[0].translate(suits) for row in page.evaluate(ROWS)[:40]] == [hands["names"][k] for k in order[:40]]
     first = order[0]
     for action, one in enumerate(there["actions"]):
         share, value = hands["probabilities"][first][action], worth["actions"][first][action]
-        assert page[ROWS][0][2 + action] == f"{100 * share:.1f} %\n{value / 100 + 0:.2f}"
+        assert page.evaluate(ROWS)[0][2 + action] == f"{100 * share:.1f} %\n{value / 100 + 0:.2f}"
         combos = sum(p[action] * r for p, r in zip(hands["probabilities"], hands["reach"][player], strict=True))
-        told = page[f"document.querySelector('[data-action={one['action']}]').innerText"]
+        told = page.evaluate(f"document.querySelector('[data-action={one['action']}]').innerText")
         assert f"· {combos:,.1f}".removesuffix(".0") in told and "combos" in told
     head = "[...document.querySelectorAll('#hands th button')].find((one) => one.textContent === 'equity')"
     for sign in (-1, 1):
-        page[f"{head}.click()"]
-        found = [float(row[-3].removesuffix(" %")) for row in page[ROWS] if row[-3] != "–"]
+        page.evaluate(f"{head}.click()")
+        found = [float(row[-3].removesuffix(" %")) for row in page.evaluate(ROWS) if row[-3] != "–"]
         assert found == sorted(found, key=lambda x: sign * x) and len(set(found)) > 10
-    page[f"{head}.click()"]
-    assert page[ROWS][0][0].translate(suits) == hands["names"][first]
+    page.evaluate(f"{head}.click()")
+    assert page.evaluate(ROWS)[0][0].translate(suits) == hands["names"][first]
     check_the_filters(page, hands, there["player"])
     compare_with(page, "1")
 
@@ -246,203 +243,219 @@ def check_the_list_of_hands(page, there, worth):
 def check_the_filters(page, hands, player):
     """Filter by existing made hands and draws; the list states their weight."""
     choices = "[...document.querySelectorAll('#only-made option')].map((one) => one.value)"
-    assert set(page[choices]) == {"", *hands["made"]} and page["document.getElementById('only-draws').hidden"]
+    assert set(page.evaluate(choices)) == {"", *hands["made"]} and page.evaluate(
+        "document.getElementById('only-draws').hidden"
+    )
     choose = "document.getElementById('only-made').value = '{}', drawn = new Event('change')"
     for kind in ("set", ""):
-        page[choose.format(kind) + ", document.getElementById('only-made').dispatchEvent(drawn)"]
+        page.evaluate(choose.format(kind) + ", document.getElementById('only-made').dispatchEvent(drawn)")
         there = [place for place, made in enumerate(hands["made"]) if kind in ("", made)]
-        assert len(page[ROWS]) == len(there)
+        assert len(page.evaluate(ROWS)) == len(there)
         share = sum(hands["shares"][player][place] for place in there)
-        assert f"{100 * share:.1f} % of the range" in page["document.getElementById('listed').textContent"]
+        assert f"{100 * share:.1f} % of the range" in page.evaluate("document.getElementById('listed').textContent")
 
 
 def check_the_ev_of_classes(page, hands, values, player):
     """Each cell of the grid of EV has the mean of its hands, by their shares, in big blinds."""
-    page.wait("document.querySelector('#views button:last-child').textContent === 'EV'")
-    page["document.querySelector('#views button:last-child').click()"]
+    wait_for(page, "document.querySelector('#views button:last-child').textContent === 'EV'")
+    page.evaluate("document.querySelector('#views button:last-child').click()")
     for cell, name in ((0, "AA"), (3, "AJs"), (14, "KK")):
         held = [(hands["shares"][player][k], values[k]) for k, at in enumerate(hands["cells"]) if at == cell]
         mean = sum(share * (value or 0) for share, value in held) / sum(share for share, _ in held) / 100
-        assert float(page[f"document.querySelector('#grid [data-class={name}] .figure').textContent"]) == pytest.approx(
-            mean, abs=0.01 if abs(mean) < 10 else 0.1
-        )
+        assert float(
+            page.evaluate(f"document.querySelector('#grid [data-class={name}] .figure').textContent")
+        ) == pytest.approx(mean, abs=0.01 if abs(mean) < 10 else 0.1)
 
 
 def check_the_phone(page):
     """Nothing scrolls sideways on 390 pixels."""
     for width in (390, 1400):
-        page.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+        page.set_viewport_size({"width": width, "height": 900})
         for place in ("document.documentElement", "document.getElementById('hands')"):
-            assert page[f"{place}.scrollWidth <= {place}.clientWidth"], (width, place)
+            assert page.evaluate(f"{place}.scrollWidth <= {place}.clientWidth"), (width, place)
 
 
 @needs_browser
-def test_the_page_in_a_browser(holdem, tmp_path):
+def test_the_page_in_a_browser(holdem):
     """Use grid, line, links, history, boards, keys, review and themes, without external requests."""
-    with browsing(tmp_path) as page:
+    with browsing() as page:
 
         def at(fragment):
-            page.wait(
-                f"document.body.dataset.complete === {json.dumps(fragment)} && location.hash === {json.dumps(fragment)}"
-            )
+            text = json.dumps(fragment)
+            wait_for(page, f"document.body.dataset.complete === {text} && location.hash === {text}")
 
         with holdem.spots.slowly():
-            page.open(holdem.url)
-            page.wait("document.body && document.getElementById('note') && !document.getElementById('note').hidden")
-            assert page["document.getElementById('note').textContent"] == "Reading …"
-        page.wait("document.body && document.body.dataset.complete")
-        assert page["document.getElementById('title').textContent"] == f"my {EVIL}"
-        assert page["document.querySelectorAll('img').length"] == 0
-        assert page["document.querySelectorAll('#grid .cell').length"] == 169
-        assert page["document.querySelectorAll('#grid .cell .fill').length"] == 169
-        assert "from the flop on" in page["document.getElementById('solve-state').textContent"]
-        page.wait("document.querySelectorAll('#hands tbody tr').length === 169")  # before the flop: classes
-        page["document.querySelector('[data-action=r200]').click()"]
+            page.goto(holdem.url)
+            wait_for(
+                page, "document.body && document.getElementById('note') && !document.getElementById('note').hidden"
+            )
+            assert page.evaluate("document.getElementById('note').textContent") == "Reading …"
+        wait_for(page, "document.body && document.body.dataset.complete")
+        assert page.evaluate("document.getElementById('title').textContent") == f"my {EVIL}"
+        assert page.evaluate("document.querySelectorAll('img').length") == 0
+        assert page.evaluate("document.querySelectorAll('#grid .cell').length") == 169
+        assert page.evaluate("document.querySelectorAll('#grid .cell .fill').length") == 169
+        assert "from the flop on" in page.evaluate("document.getElementById('solve-state').textContent")
+        wait_for(page, "document.querySelectorAll('#hands tbody tr').length === 169")  # before the flop: classes
+        page.evaluate("document.querySelector('[data-action=r200]').click()")
         at("#line=r200")
-        page.press("c")  # the call: three cards are to be chosen
-        page.wait("!document.getElementById('picker').hidden")
-        assert page["document.querySelectorAll('#picker-cards button').length"] == 52
-        page["document.querySelector('[data-card=\"Kc\"]').click()"]
+        page.keyboard.press("c")  # the call: three cards are to be chosen
+        wait_for(page, "!document.getElementById('picker').hidden")
+        assert page.evaluate("document.querySelectorAll('#picker-cards button').length") == 52
+        page.evaluate("document.querySelector('[data-card=\"Kc\"]').click()")
         for key in "c7d":  # a c that is no card's does nothing, nor checks
-            page.press(key)
-        assert page["location.hash"] == "#line=r200c/"
-        assert page[
+            page.keyboard.press(key)
+        assert page.evaluate("location.hash") == "#line=r200c/"
+        assert page.evaluate(
             "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
-        ] in ("Kc,7d", "7d,Kc")
+        ) in ("Kc,7d", "7d,Kc")
         for key in "2h":
-            page.press(key)
+            page.keyboard.press(key)
         at("#line=r200c/&board=Kc7d2h")
-        page["location.hash = '#line=r200c/'"]  # a board that is not set is not shown, though one was chosen before
-        page.wait("!document.getElementById('picker').hidden")
-        assert page["document.querySelector('#path .cards').textContent"] == "choose 3"
-        assert page["document.querySelectorAll('#picker [aria-pressed=true]').length"] == 0
+        page.evaluate(
+            "location.hash = '#line=r200c/'"
+        )  # a board that is not set is not shown, though one was chosen before
+        wait_for(page, "!document.getElementById('picker').hidden")
+        assert page.evaluate("document.querySelector('#path .cards').textContent") == "choose 3"
+        assert page.evaluate("document.querySelectorAll('#picker [aria-pressed=true]').length") == 0
         for key in "kc7D2s":
-            page.press(key)
+            page.keyboard.press(key)
         at("#line=r200c/&board=Kc7d2s")
-        page.open(holdem.url + "#line=r200")
+        page.goto(holdem.url + "#line=r200")
         at("#line=r200")
-        page["location.hash = '#line=r200c/&board=Kc7d2s'"]
+        page.evaluate("location.hash = '#line=r200c/&board=Kc7d2s'")
         at("#line=r200c/&board=Kc7d2s")
-        assert page["document.getElementById('who').textContent"] == "Big blind to act"
-        row = page["document.querySelector('#hands tbody tr').innerText"]
+        assert page.evaluate("document.getElementById('who').textContent") == "Big blind to act"
+        row = page.evaluate("document.querySelector('#hands tbody tr').innerText")
         assert row.split("\t")[-2].endswith("%"), row  # its equity has come
         state, button = ("document.getElementById('solve-state').textContent", "document.getElementById('as-spot')")
-        assert page[state].startswith("On later streets hands share")  # and what is none stands before it
-        assert page[f"{button}.compareDocumentPosition(document.getElementById('solve')) & 4"]
-        page["location.hash = '#line=r200c/cr600&board=Kc7d2s'"]
+        assert page.evaluate(state).startswith("On later streets hands share")  # and what is none stands before it
+        assert page.evaluate(f"{button}.compareDocumentPosition(document.getElementById('solve')) & 4")
+        page.evaluate("location.hash = '#line=r200c/cr600&board=Kc7d2s'")
         at("#line=r200c/cr600&board=Kc7d2s")
-        page[f"{button}.click()"]
-        page.wait("location.hash.startsWith('#spot&line=b200c%2F&board=Kc7d2s&')")  # where the street begins
-        page["location.hash = '#line=r200'"]
+        page.evaluate(f"{button}.click()")
+        wait_for(page, "location.hash.startsWith('#spot&line=b200c%2F&board=Kc7d2s&')")  # where the street begins
+        page.evaluate("location.hash = '#line=r200'")
         at("#line=r200")
-        page["location.hash = '#line=r200c/&board=Kc7d2s'"]
+        page.evaluate("location.hash = '#line=r200c/&board=Kc7d2s'")
         at("#line=r200c/&board=Kc7d2s")
-        page["history.back()"]
+        page.evaluate("history.back()")
         at("#line=r200")
-        page["history.forward()"]
+        page.evaluate("history.forward()")
         at("#line=r200c/&board=Kc7d2s")
-        assert page["document.getElementById('value').hidden"] is False  # of a flop values wait to be asked for
-        page["location.hash = '#line=r250c/cr700&board=Kc7d2s'"]
+        assert (
+            page.evaluate("document.getElementById('value').hidden") is False
+        )  # of a flop values wait to be asked for
+        page.evaluate("location.hash = '#line=r250c/cr700&board=Kc7d2s'")
         at("#line=r250c/cr700&board=Kc7d2s")
-        assert "not in the strategy's tree" in page["document.getElementById('note').textContent"]
-        page["location.hash = '#line=x'"]
-        page.wait("document.getElementById('problem').textContent.includes('is not an action')")
-        page["location.hash = '#line=r200c/cr600&board=Kc7d2s'"]
+        assert "not in the strategy's tree" in page.evaluate("document.getElementById('note').textContent")
+        page.evaluate("location.hash = '#line=x'")
+        wait_for(page, "document.getElementById('problem').textContent.includes('is not an action')")
+        page.evaluate("location.hash = '#line=r200c/cr600&board=Kc7d2s'")
         at("#line=r200c/cr600&board=Kc7d2s")
-        assert page["document.getElementById('problem').hidden"]
-        page.press("Backspace")
+        assert page.evaluate("document.getElementById('problem').hidden")
+        page.keyboard.press("Backspace")
         at("#line=r200c/c&board=Kc7d2s")
-        page["document.getElementById('amount').value = '5', document.getElementById('other').requestSubmit()"]
+        page.evaluate("document.getElementById('amount').value = '5', document.getElementById('other').requestSubmit()")
         at("#line=r200c/cr700&board=Kc7d2s")  # five big blinds on this street, two before it
-        page.press("Backspace")
+        page.keyboard.press("Backspace")
         at("#line=r200c/c&board=Kc7d2s")
-        page.press("ArrowRight")
-        page.press("ArrowRight")
-        assert page["document.getElementById('hands-title').textContent"] == "AKs"
-        page.press("?")
-        assert page["document.getElementById('keys').open"]
-        page["document.getElementById('keys').close()"]
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowRight")
+        assert page.evaluate("document.getElementById('hands-title').textContent") == "AKs"
+        page.keyboard.press("?")
+        assert page.evaluate("document.getElementById('keys').open")
+        page.evaluate("document.getElementById('keys').close()")
         check_the_cards(page, at, holdem)
         river = "#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
-        page[f"location.hash = {json.dumps(river)}"]
+        page.evaluate(f"location.hash = {json.dumps(river)}")
         at(river)
-        assert page["document.getElementById('worth').textContent"].startswith("Values are exact")
+        assert page.evaluate("document.getElementById('worth').textContent").startswith("Values are exact")
         there, worth = (json.loads(ask(holdem, path + river[1:-9])[2]) for path in ("/api/spot?", "/api/values?"))
         call = [one["kind"] for one in there["actions"]].index("call")
         pairs = zip(there["hands"]["shares"][there["player"]], worth["actions"], strict=True)
         held = [(share, values[call]) for share, values in pairs if values[call] is not None]
         mean = sum(share * value for share, value in held) / sum(share for share, _ in held) / 100
-        assert f"EV of the range {mean:.2f}" in page["document.querySelector('[data-action=c]').innerText"]
-        assert page["document.getElementById('name-beside').textContent"] == f"beside {EVIL}"
+        assert f"EV of the range {mean:.2f}" in page.evaluate("document.querySelector('[data-action=c]').innerText")
+        assert page.evaluate("document.getElementById('name-beside').textContent") == f"beside {EVIL}"
         check_the_list_of_hands(page, there, worth)
-        assert page["document.querySelectorAll('#grid-beside .cell').length"] == 169
+        assert page.evaluate("document.querySelectorAll('#grid-beside .cell').length") == 169
         check_the_ev_of_classes(page, there["hands"], worth["hands"][there["player"]], there["player"])
-        page["[...document.querySelectorAll('#views button')][1].click()"]
-        assert "half the sum of differences of probabilities" in page["document.getElementById('legend').textContent"]
-        page["document.getElementById('solve').click()"]
-        page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        assert "200 of 200 iterations, can be beaten by" in page["document.getElementById('solve-state').textContent"]
-        assert page["document.getElementById('beside').value"] == "solved"
-        heads = "[...document.querySelectorAll('#hands th')].map((one) => one.textContent).join()"
-        assert page[heads] == "hand,blueprint,solved,apart,Fold,Call,10 BB,share,equity,EV,EV solved"
-        assert "· solved " in page["document.querySelector('[data-action=c]').innerText"]
-        check_the_phone(page)
-        page.press("p")  # and a hand: called down, from whatever seat
-        page.wait("!!document.querySelector('[data-play]')")
-        assert page["document.querySelectorAll('#seat-theirs .card.back').length"] == 2
-        assert page["document.querySelector('[data-play=c] kbd').textContent"] == "c"
-        while page["document.getElementById('play-result').hidden"]:
-            page.wait("!document.getElementById('play').classList.contains('busy')")
-            page.press("c")
-        assert page["document.getElementById('play-session').textContent"].startswith("Hand 1 · 1 played")
-        page.wait(
-            "!!document.querySelector('#play-log .cost') && "
-            "[...document.querySelectorAll('#play-log .cost')].every((one) => one.textContent !== ' …')"
+        page.evaluate("[...document.querySelectorAll('#views button')][1].click()")
+        assert "half the sum of differences of probabilities" in page.evaluate(
+            "document.getElementById('legend').textContent"
         )
-        page["told = document.querySelector('#play-log .cost'), told.firstElementChild.click()"]  # before the flop
-        page.wait("told.title")  # an interval, or why there is none
+        page.evaluate("document.getElementById('solve').click()")
+        wait_for(page, "document.getElementById('solve-state').textContent.startsWith('Solved in')")
+        assert "200 of 200 iterations, can be beaten by" in page.evaluate(
+            "document.getElementById('solve-state').textContent"
+        )
+        assert page.evaluate("document.getElementById('beside').value") == "solved"
+        heads = "[...document.querySelectorAll('#hands th')].map((one) => one.textContent).join()"
+        assert page.evaluate(heads) == "hand,blueprint,solved,apart,Fold,Call,10 BB,share,equity,EV,EV solved"
+        assert "· solved " in page.evaluate("document.querySelector('[data-action=c]').innerText")
+        check_the_phone(page)
+        page.keyboard.press("p")  # and a hand: called down, from whatever seat
+        wait_for(page, "!!document.querySelector('[data-play]')")
+        assert page.evaluate("document.querySelectorAll('#seat-theirs .card.back').length") == 2
+        assert page.evaluate("document.querySelector('[data-play=c] kbd').textContent") == "c"
+        while page.evaluate("document.getElementById('play-result').hidden"):
+            wait_for(page, "!document.getElementById('play').classList.contains('busy')")
+            page.keyboard.press("c")
+        assert page.evaluate("document.getElementById('play-session').textContent").startswith("Hand 1 · 1 played")
+        wait_for(
+            page,
+            "!!document.querySelector('#play-log .cost') && "
+            "[...document.querySelectorAll('#play-log .cost')].every((one) => one.textContent !== ' …')",
+        )
+        page.evaluate(
+            "told = document.querySelector('#play-log .cost'), told.firstElementChild.click()"
+        )  # before the flop
+        wait_for(page, "told.title")  # an interval, or why there is none
         check_the_phone(page)
         check_the_trainer(page)
-        page.press("n")
-        page.wait("document.getElementById('play-session').textContent.startsWith('Hand 2')")
-        page["document.getElementById('tab-look').click()"]
-        page.wait("!document.getElementById('look').hidden")
+        page.keyboard.press("n")
+        wait_for(page, "document.getElementById('play-session').textContent.startsWith('Hand 2')")
+        page.evaluate("document.getElementById('tab-look').click()")
+        wait_for(page, "!document.getElementById('look').hidden")
         check_the_review(page, at)
         paper = "getComputedStyle(document.body).backgroundColor"
-        page.prefer("light")
-        light = page[paper]
-        page.prefer("dark")
-        dark = page[paper]
-        page.press("t")
-        assert light == page[paper] != dark
-        assert page.problems == []
-        assert page.requests and all(url.startswith((holdem.url, "data:", "about:")) for url in page.requests)
+        page.emulate_media(color_scheme="light")
+        light = page.evaluate(paper)
+        page.emulate_media(color_scheme="dark")
+        dark = page.evaluate(paper)
+        page.keyboard.press("t")
+        assert light == page.evaluate(paper) != dark
 
 
 def check_the_trainer(page):
     """Judge each decision of the last hand, replay the costliest, and drill a spot."""
     told, session = "[...document.querySelectorAll('#train-told p')].map((one) => one.textContent)", "play-session"
-    page["document.getElementById('train-on').click()"]
-    judged = page.wait(f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
-    own = page["document.querySelectorAll('#play-log .cost').length"]
+    page.evaluate("document.getElementById('train-on').click()")
+    judged = wait_for(page, f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
+    own = page.evaluate("document.querySelectorAll('#play-log .cost').length")
     assert len(judged) == own and all(one.startswith("You: ") and "; the strategy: " in one for one in judged)
     assert not [one for one in judged if "±" in one and "about" not in one and "nothing" not in one]  # what is exact
-    priced = own - page["document.querySelectorAll('#train-told .quiet').length"]  # of where the strategy never comes
-    score = page["document.getElementById('train-score').textContent"]
+    priced = own - page.evaluate(
+        "document.querySelectorAll('#train-told .quiet').length"
+    )  # of where the strategy never comes
+    score = page.evaluate("document.getElementById('train-score').textContent")
     assert score.startswith(f"{priced} decision") if priced else not score
-    if page["document.querySelectorAll('#train-again button').length"]:  # as the table's seed has it
-        page["document.querySelector('#train-again button').click()"]
-        page.wait("document.getElementById('play-result').hidden")
-        assert page[f"document.getElementById('{session}').textContent"].startswith("Hand 1 · 1 played")
-    page["document.getElementById('train-on').click()"]
+    if page.evaluate("document.querySelectorAll('#train-again button').length"):  # as the table's seed has it
+        page.evaluate("document.querySelector('#train-again button').click()")
+        wait_for(page, "document.getElementById('play-result').hidden")
+        assert page.evaluate(f"document.getElementById('{session}').textContent").startswith("Hand 1 · 1 played")
+    page.evaluate("document.getElementById('train-on').click()")
     list_ = "document.getElementById('train-drill')"
-    drilled = page[f"[...{list_}.options].find((one) => one.textContent.includes('facing a 3-bet')).value"]
-    page[f"{list_}.value = {json.dumps(drilled)}; {list_}.dispatchEvent(new Event('change'))"]
-    page.wait(f"document.getElementById('{session}').textContent.startsWith('Hand 1 · 0 played')")
-    assert page["document.querySelectorAll('#play-log .step').length"] == drilled.count("r") + drilled.count("c")
-    while page["document.getElementById('play-result').hidden"]:
-        page.wait("!document.getElementById('play').classList.contains('busy')")
-        page.press("c")
+    drilled = page.evaluate(f"[...{list_}.options].find((one) => one.textContent.includes('facing a 3-bet')).value")
+    page.evaluate(f"{list_}.value = {json.dumps(drilled)}; {list_}.dispatchEvent(new Event('change'))")
+    wait_for(page, f"document.getElementById('{session}').textContent.startsWith('Hand 1 · 0 played')")
+    assert page.evaluate("document.querySelectorAll('#play-log .step').length") == drilled.count("r") + drilled.count(
+        "c"
+    )
+    while page.evaluate("document.getElementById('play-result').hidden"):
+        wait_for(page, "!document.getElementById('play').classList.contains('busy')")
+        page.keyboard.press("c")
 
 
 @pytest.mark.slow
@@ -455,33 +468,31 @@ def check_the_trainer(page):
         ("line=r200c/&board=Kc7d2s", "resolving", "100 of 100 iterations, gives away at most"),
     ],
 )
-def test_a_spot_is_solved_again_in_a_browser(holdem, tmp_path, spot, method, said):
+def test_a_spot_is_solved_again_in_a_browser(holdem, spot, method, said):
     """All that follows, on real hands or buckets: some ten seconds of processor time."""
-    with browsing(tmp_path) as page:
-        page.open(f"{holdem.url}#{spot}")
-        page.wait("document.body && document.body.dataset.complete")
-        page[f"document.getElementById('solve-method').value = {json.dumps(method)}"]
-        page["document.getElementById('solve').click()"]
-        page.wait("document.getElementById('solve-state').textContent.startsWith('Solved in')")
-        state = page["document.getElementById('solve-state').textContent"]
+    with browsing() as page:
+        page.goto(f"{holdem.url}#{spot}")
+        wait_for(page, "document.body && document.body.dataset.complete")
+        page.evaluate(f"document.getElementById('solve-method').value = {json.dumps(method)}")
+        page.evaluate("document.getElementById('solve').click()")
+        wait_for(page, "document.getElementById('solve-state').textContent.startsWith('Solved in')")
+        state = page.evaluate("document.getElementById('solve-state').textContent")
         assert said in state
         assert "too rough to play by" not in state
-        assert page["document.getElementById('beside').value"] == "solved"
-        solved = "· solved " in page["document.querySelector('[data-action=c]').innerText"]
+        assert page.evaluate("document.getElementById('beside').value") == "solved"
+        solved = "· solved " in page.evaluate("document.querySelector('[data-action=c]').innerText")
         assert solved == ("cc" not in spot), "its EV, where somebody comes there"
-        assert page["document.querySelectorAll('#grid-beside .cell .fill').length"] == 169
-        assert page.problems == []
+        assert page.evaluate("document.querySelectorAll('#grid-beside .cell .fill').length") == 169
 
 
 @needs_browser
 def test_small_games_are_a_list_of_hands(tmp_path):
-    with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing(tmp_path / "x") as page:
-        page.open(served.url + "#line=r9")  # a bad link: the first decision, and what is wrong with it
-        page.wait("document.body && document.querySelectorAll('.hand').length")
-        assert "is not possible here" in page["document.getElementById('problem').innerText"]
-        page["location.hash = '#line=cb'"]
-        page.wait("document.body && document.body.dataset.complete")
-        assert page["document.getElementById('grids').hidden"]
-        assert page["[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()"] == "J,Q,K"
-        assert page["document.querySelector('[data-action=c]').innerText"].startswith("Call 1 chips")
-        assert page.problems == []
+    with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing() as page:
+        page.goto(served.url + "#line=r9")  # a bad link: the first decision, and what is wrong with it
+        wait_for(page, "document.body && document.querySelectorAll('.hand').length")
+        assert "is not possible here" in page.evaluate("document.getElementById('problem').innerText")
+        page.evaluate("location.hash = '#line=cb'")
+        wait_for(page, "document.body && document.body.dataset.complete")
+        assert page.evaluate("document.getElementById('grids').hidden")
+        assert page.evaluate("[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()") == "J,Q,K"
+        assert page.evaluate("document.querySelector('[data-action=c]').innerText").startswith("Call 1 chips")
