@@ -85,6 +85,7 @@ class BestResponseSamples(BoardSamples):
                 f"resolve = {self._resolved.settings.street}: the responder's first street must be the same one; give "
                 f"--from {self._resolved.settings.street}"
             )
+        self.fields = self._drawn_fields = self.first.fields if self.first else 3 + 2 * (resolve is not None)
         self.least = least_boards(side.game, street)
         self.ready = _LEAST_SPLIT
 
@@ -97,7 +98,7 @@ class BestResponseSamples(BoardSamples):
         if self._all:
             self.fields, self.strata = 3, BoardStrata.of(1, 1, 1)
             return 1
-        self.fields = self.first.fields if self.first is not None else 3 + 2 * (self._resolved is not None)
+        self.fields = self._drawn_fields
         return super().draw(count)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:

@@ -22,17 +22,19 @@ from abstraction.boards import BOARD_COUNTS, canonical_boards, preflop_classes, 
 from abstraction.buckets import Abstraction
 from abstraction.build import Builder
 from abstraction.cards import COMBO_COUNT, combo_cards, combo_index
+from abstraction.lookup import DEAL_CARDS
 from abstraction.recipe import PERCENTILES, STREETS, Recipe, StreetRecipe, bucket_count, load_recipe
 from mccfr.cards.board_strata import in_strata
 from mccfr.cards.deals import new_deals
 from mccfr.cards.full_deck import WholeDeck
+from mccfr.cards.full_deck_deals import draw_cards
+from mccfr.common.rng import DEALS
 from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.holdem import deck_on, flop_holdem
 from mccfr.games.perfect_recall import forgotten_street
 from mccfr.policy.checks import check_history
 from mccfr.policy.reader import Policy
-from mccfr.solvers.deep.sampled_cards import draw_hands
 from storage.checkpoint import newest_valid
 from storage.checkpoint_writer import commit
 from storage.checksums import cells_checksum
@@ -100,14 +102,14 @@ def by_hand(tables, histories, hand, board):
 
 def seen(deck):
     """Return [40, 6] buckets from the dealer, and from look-ups by hand for the same cards."""
-    deals = draw_hands(0, 0, 40, CARDS[-1]).cards.tolist()
-    hands = [(combo_index(*deal[:2]), combo_index(*deal[2:4])) for deal in deals]
-    return drawn(deck, 40)[0], hands, [deal[4:8] for deal in deals]
+    cards = np.zeros((40, DEAL_CARDS), np.int8)
+    draw_cards(np.uint64(5), np.uint64(3), DEALS, 0, len(cards), np.zeros(4, np.uint64), cards)
+    hands = [(combo_index(*deal[:2]), combo_index(*deal[2:4])) for deal in cards.tolist()]
+    return drawn(deck, len(cards))[0], hands, [deal[4:8] for deal in cards.tolist()]
 
 
 def test_all_ways_of_looking_up_give_the_same_buckets(deck, tables, histories):
     bucket, hands, boards = seen(deck)
-
     for row, both, board in zip(bucket, hands, boards, strict=True):
         wanted = np.array([by_hand(tables, histories, hand, board) for hand in both]).T
         assert np.array_equal(row.reshape(3, 2), wanted)

@@ -282,7 +282,7 @@ def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
 def met(keys):
     other = build_game(msgspec.structs.replace(DEEP, menu=MENUS["two sizes"], **keys), None)
     sides = side(DEEP, "pot", 1), Profile(other, random_strategy(other, 2))
-    raise ValueError(refused("same game, card buckets and menus apart: ", head_to_head, *sides, boards=2))
+    raise ValueError(refused("only card buckets and menus differ: ", head_to_head, *sides, boards=2))
 
 
 test_other_games = refusals(
@@ -308,7 +308,7 @@ def test_trees_without_real_bets_must_be_the_same():
     """Refuse a game with a menu beside a game whose tree has all bets: only one states the legal bets."""
     short = msgspec.structs.replace(DEEP, stack=6)
     every = build_game(short, None)
-    with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):
+    with pytest.raises(ValueError, match=r"only card buckets differ: .* of the betting tree"):
         head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)
 
 
