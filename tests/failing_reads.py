@@ -68,7 +68,7 @@ class Trial(msgspec.Struct):
 
 
 class Swept(NamedTuple):
-    """Of one case: the command undisturbed, its number of calls, and the trials."""
+    """Results of one case: without failures, the number of calls, and the trials."""
 
     sound: Trial
     calls: int
@@ -76,7 +76,7 @@ class Swept(NamedTuple):
 
 
 def compiled(folder: Path) -> Path:
-    """The preloaded library; skips where no C compiler is."""
+    """Compile the preloaded library and return its path; skip the test without a C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
@@ -85,8 +85,11 @@ def compiled(folder: Path) -> Path:
     return library
 
 
-def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) -> dict[str, Swept]:
-    """Try each case with failing calls: all of them, or `most` trials a case, drawn with a fixed seed."""
+def sweep(library: Path, before: Path, cases: Sequence[Case], most: int) -> dict[str, Swept]:
+    """Let one call of each case fail in each trial: every call, or `most` drawn with a fixed seed.
+
+    The ways to fail, `TIMES` and `ERRORS`, take turns from trial to trial.
+    """
     with tempfile.TemporaryDirectory() as folder:
         task = json.dumps([str(before), msgspec.to_builtins(cases), most, folder])
         places = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -103,7 +106,7 @@ def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) 
 
 
 def main() -> None:
-    """Try all cases of the task on standard input."""
+    """Run all trials of the cases given on standard input."""
     from mccfr import cli  # noqa: F401 - loaded once, before processes are forked
 
     for module in MODULES:
@@ -120,16 +123,14 @@ def main() -> None:
             bench.load()
             loaded.append(case.arguments)
         sound, calls = bench.tried(0, 0, 0)
-        ways = list(product(range(1, calls + 1), TIMES, ERRORS))
-        if most is not None:
-            ways = [(drawn.randint(1, calls), *next(turns)) for _ in range(most)]
-        trials = [bench.tried(*way)[0] for way in ways]
+        numbers = sorted(drawn.sample(range(1, calls + 1), min(most, calls)))
+        trials = [bench.tried(number, *next(turns))[0] for number in numbers]
         found[case.name] = msgspec.to_builtins((sound, calls, trials))
     (Path(folder) / "found.json").write_text(json.dumps(found))
 
 
 def _status(case: Case, folder: Path) -> int:
-    """The exit status of a case's command on the files of a folder."""
+    """Run a case's command on the files of a folder, and return its exit status."""
     from mccfr.cli import main as command
 
     try:
@@ -157,7 +158,7 @@ MODULES = (
 
 
 class _Bench:
-    """Tries one case."""
+    """Runs the trials of one case."""
 
     def __init__(self, case: Case, before: Path, folder: Path) -> None:
         top = Path(case.watched).parts[0]
@@ -173,7 +174,7 @@ class _Bench:
                 _status(self.case, Path(folder))
 
     def tried(self, at: int, times: int, number: int) -> tuple[Trial, int]:
-        """The trial, and how many calls there were."""
+        """Return the trial and its number of calls."""
         if not self._work.exists() or _content(self._work) != self._pristine:
             shutil.rmtree(self._work, ignore_errors=True)
             shutil.copytree(self._before, self._work / self._before.name)
@@ -224,14 +225,14 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _kept(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Those that no command changes: all but journals, locks, logs, tables, states of a build and experiments' runs."""
+    """Return the files that commands never change: no journals, locks, logs, tables, build states or runs."""
     changed = (".jsonl", ".lock", ".txt", "last-evaluation.json", ".csv", ".png", "points.json")
     passing = re.compile(r"/unfinished-|/out/runs/")
     return (name for name in files if not name.endswith(changed) and not passing.search(name))
 
 
 def _digest(run: Path) -> str:
-    """Of an abstraction, or of the tables and counts of a run's newest checkpoint."""
+    """Return the digest of an abstraction, or of the tables and counts of a run's newest checkpoint."""
     from abstraction.buckets import Abstraction, is_abstraction
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -246,7 +247,7 @@ def _digest(run: Path) -> str:
 
 
 def described(trial: Any) -> str:
-    """For messages of assertions."""
+    """Return a trial as text for messages of assertions."""
     return f"{trial.name}, call {trial.at}, {trial.times} times, {errno.errorcode.get(trial.number)}: {trial}"
 
 

@@ -16,7 +16,7 @@ from abstraction.boards import board_classes
 from abstraction.cards import cards_text
 from abstraction.range_notation import class_names, class_of
 from mccfr.cards.card_index import Board, IndexedCards
-from mccfr.common.intervals import student95
+from mccfr.common.intervals import Estimate, student95
 from mccfr.evaluation.hand_values import Below
 from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.games.line_text import line_start, typed_line
@@ -24,7 +24,7 @@ from mccfr.play.line_ranges import FollowedLine, RangesOfLine
 from mccfr.play.showdown_values import RunOuts, all_run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Profile
 from mccfr.trees.betting_lines import line_text
-from mccfr.trees.street_amounts import street_action
+from mccfr.trees.street_amounts import street_action, street_line
 
 Floats = npt.NDArray[np.float64]
 FLOP_CARDS = 3
@@ -45,8 +45,8 @@ class Flops(NamedTuple):
 
 def all_flops() -> Flops:
     """Return the 1,755 flops that differ by more than suits."""
-    classes = board_classes(FLOP_CARDS)
-    return Flops(classes.boards, classes.multiplicity.astype(np.float64))
+    known = board_classes(FLOP_CARDS)
+    return Flops(known.boards, known.multiplicity.astype(np.float64))
 
 
 def some_flops(count: int) -> Flops:
@@ -79,16 +79,14 @@ def pair_weights(dealing: IndexedCards, reach: Floats) -> Floats:
 
 
 def class_sums(
-    source: Profile, dealing: IndexedCards, decision: tuple[int, int, int, Board], reach: Floats, values: Floats
+    source: Profile, dealing: IndexedCards, place: tuple[int, int, int, Board], reach: Floats, values: Floats
 ) -> Floats:
-    """Return [CLASSES, 2·4 + A] sums at a decision, by hand class.
+    """Return [CLASSES, 2·4 + A] sums at a decision.
 
-    The columns are pair weight, equity, weighted EV and its weight of each player, then weighted action frequencies.
-
-    decision   node, street, player, board
+    place   node, street, player, board
     values  [2, 2, H] of `LineOnFlops._walked`
     """
-    (node, street, actor, board), columns = decision, []
+    (node, street, actor, board), columns = place, []
     pairs, every = pair_weights(dealing, reach), all_run_outs(dealing, street, board)
     for player in range(2):
         won = reach[player] * win_minus_lose(dealing, every, reach[1 - player])
@@ -107,29 +105,30 @@ class LineOnFlops(SampledEvaluation):
 
     least, option, step = 1, "flops", "flop"
 
-    def __init__(self, source: Profile, line: str, flops: Flops, run_outs: int, seed: int) -> None:
+    def __init__(self, source: Profile, line: str, flops: Flops, drawn: int, seed: int) -> None:
         """Prepare the line.
 
-        Raises `ValueError` if the line does not end at a decision on the flop, or for fewer than 2 run-outs.
+        Raises `ValueError` if it ends at no flop decision of the tree, or for fewer than 2 run-outs.
         """
-        if run_outs < 2:
-            raise ValueError(f"run-outs = {run_outs}: at least 2 of each flop are needed, for an interval")
+        if drawn < 2:
+            raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
         self._ranges, self._line, self._flops = RangesOfLine(source), typed_line(source.game, line), flops
-        self._drawn, self._seed = run_outs, seed
-        followed = self.follow(0)
-        (node, _), *more = followed.places
+        self._drawn, self._seed = drawn, seed
+        found = self.follow(0)
+        (node, _), *more = found.places
         tree = source.game.tree
-        if more or line_text(tree, max(node, 0)) != followed.line:
+        if more or line_text(tree, max(node, 0)) != found.line:
             raise ValueError(f"line {line!r} has bets that the strategy does not have: give a line of its tree")
-        self.node, self.line, self.put_in = node, followed.line, followed.state.put_in
-        self.player = followed.state.player
+        self.node, self.put_in = node, found.state.put_in
+        self.player = found.state.player
         start = line_start(source.game)
-        self.actions = [street_action(followed.line, tree.label[child], start) for child in tree.children(node)]
+        self.line = street_line(found.line, start)
+        self.actions = [street_action(found.line, tree.label[child], start) for child in tree.children(node)]
         self._source = source
-        self.fields = CLASSES * self._columns + 3 * run_outs
+        self.fields = CLASSES * self._columns + 3 * drawn
         self.sides, self.identity_fields = (
             (source,),
-            {"method": "flops", "line": self.line, "run_outs": run_outs, "seed": seed},
+            {"method": "flops", "line": self.line, "run_outs": drawn, "seed": seed},
         )
         self.identity_fields["flops"] = flops.cards.tolist()
 
@@ -144,42 +143,35 @@ class LineOnFlops(SampledEvaluation):
     def follow(self, sample: int) -> FollowedLine:
         """Follow the line on a flop; `ValueError` if it does not end on the flop."""
         try:
-            followed = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
+            found = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
         except ValueError as error:
             raise ValueError(f"{error}; the report is of a line that ends on the flop, as b300c/") from None
-        if followed.boards is None:
+        if found.boards is None:
             raise ValueError(f"line {self._line!r} ends after the flop: the report needs a line that ends on the flop")
-        return followed
+        return found
 
     def play(self, sample: int) -> Floats:
         """Return one flop's sums."""
-        dealing, followed = self._ranges.dealing, self.follow(sample)
-        assert followed.boards is not None
-        board, reach = followed.boards[-1], self._ranges.reach(followed)
-        values, by_run_out = self._walked(sample, followed.state.street, board, reach)
-        decision = self.node, followed.state.street, self.player, board
-        return np.concatenate([class_sums(self._source, dealing, decision, reach, values).ravel(), by_run_out.ravel()])
+        dealing, found = self._ranges.dealing, self.follow(sample)
+        assert found.boards is not None
+        board, reach = found.boards[-1], self._ranges.reach(found)
+        values, drawn = self._walked(sample, found.state.street, board, reach)
+        place = self.node, found.state.street, self.player, board
+        return np.concatenate([class_sums(self._source, dealing, place, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, sample: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
         """Return [2, 2, H] weighted chips and weights of hands by player, and [K, 3] sums of each run-out."""
         dealing, rng = self._ranges.dealing, np.random.default_rng((self._seed, sample))
         full, _ = dealing.full_boards(street, board, (), self._drawn, rng)
-        values, by_run_out = np.zeros((2, *reach.shape)), np.zeros((self._drawn, 3))
+        values, drawn = np.zeros((2, *reach.shape)), np.zeros((self._drawn, 3))
         for number, each in enumerate(full):
             cards = self._below.on_board(each, reach)
             value, _, weight = self._below.values(cards)
             values += np.stack([cards.reach * value, cards.reach * weight])
             shown = RunOuts.of(cards.strength)
             won = cards.reach[0] @ win_minus_lose(dealing, shown, cards.reach[1])
-            by_run_out[number] = cards.reach[0] @ value[0], won, cards.reach[0] @ weight[0]
-        return values, by_run_out
-
-
-class Estimate(NamedTuple):
-    """A mean and half the width of its 95 % interval."""
-
-    mean: float
-    within: float
+            drawn[number] = cards.reach[0] @ value[0], won, cards.reach[0] @ weight[0]
+        return values, drawn
 
 
 @dataclass(frozen=True)
@@ -190,6 +182,7 @@ class FlopReport:
     put_in           chips of each player over the hand so far
     classes          [F, CLASSES, 2·4 + A] sums of `LineOnFlops`
     run_outs         [F, K, 3] sums of `LineOnFlops`; K = 0: the values are exact
+    unit             chips of a big blind; 1 for games without one, and for spots of which none was given
     """
 
     line: str
@@ -199,6 +192,7 @@ class FlopReport:
     flops: Flops
     classes: Floats
     run_outs: Floats
+    unit: float = 1.0
 
     @property
     def pot(self) -> float:
@@ -209,9 +203,9 @@ class FlopReport:
     def _factor(self) -> float:
         """Control variate's factor: regression slope of a range's chips on its showdown result over run-outs."""
         value, shown, weight = np.moveaxis(self.run_outs, 2, 0)
-        residuals = [column - weight * (column.sum(1) / weight.sum(1))[:, None] for column in (value, shown)]
-        spread = float((residuals[1] ** 2).sum())
-        return float((residuals[0] * residuals[1]).sum()) / spread if spread > 0 else 0.0
+        rest = [column - weight * (column.sum(1) / weight.sum(1))[:, None] for column in (value, shown)]
+        spread = float((rest[1] ** 2).sum())
+        return float((rest[0] * rest[1]).sum()) / spread if spread > 0 else 0.0
 
     def weight(self, flops: npt.NDArray[np.int64]) -> Floats:
         """Return [F] the flops' weights: possible pairs of hands times the number of flops represented."""
@@ -227,8 +221,8 @@ class FlopReport:
         value = value - self._factor * (shown - weight * ((2 * equity - pairs) / pairs)[:, None])
         ratio = value.sum(axis=1) / weight.sum(axis=1)
         runs, count = value.shape[1], self.weight(flops)
-        residuals = (value - ratio[:, None] * weight) / weight.mean(axis=1, keepdims=True)
-        error = (residuals**2).sum(axis=1) / (runs - 1) / runs
+        rest = (value - ratio[:, None] * weight) / weight.mean(axis=1, keepdims=True)
+        error = (rest**2).sum(axis=1) / (runs - 1) / runs
         share = count / count.sum()
         within = student95(len(flops) * (runs - 1)) * float(np.sqrt(share**2 @ error))
         mean = float(share @ ratio)
@@ -256,14 +250,14 @@ class FlopReport:
         """
         sums = np.tensordot(self.flops.weight, self.classes, 1)
         weight, equity, value, walked = sums[:, _PLAYER_COLUMNS * player : _PLAYER_COLUMNS * (player + 1)].T
-        report = {}
+        found = {}
         for number, name in enumerate(class_names()):
             if weight[number] > 0 and walked[number] > 0:
-                frequencies = (sums[number, 2 * _PLAYER_COLUMNS :] / weight[number]).tolist()
-                ev = value[number] / walked[number] + self.put_in[player]
+                played = (sums[number, 2 * _PLAYER_COLUMNS :] / weight[number]).tolist()
+                worth = value[number] / walked[number] + self.put_in[player]
                 share, acts = float(weight[number] / weight.sum()), player == self.player
-                report[name] = share, equity[number] / weight[number], ev, frequencies if acts else []
-        return report
+                found[name] = share, equity[number] / weight[number], worth, played if acts else []
+        return found
 
 
 def flop_report(
@@ -276,14 +270,15 @@ def flop_report(
 ) -> FlopReport:
     """Return the report of a line on some flops; raises as `LineOnFlops` and `run_samples`."""
     samples = LineOnFlops(source, line, flops, run_outs, seed)
-    results = run_samples(samples, len(flops.cards), effort)
-    classes, by_run_out = np.split(results, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)
+    found = run_samples(samples, len(flops.cards), effort)
+    classes, rest = np.split(found, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)
     return FlopReport(
         samples.line,
         samples.actions,
         samples.player,
         (samples.put_in[0], samples.put_in[1]),
         flops,
-        classes.reshape(len(results), CLASSES, -1),
-        by_run_out.reshape(len(results), run_outs, 3),
+        classes.reshape(len(found), CLASSES, -1),
+        rest.reshape(len(found), run_outs, 3),
+        source.game.big_blind_chips or 1.0,
     )

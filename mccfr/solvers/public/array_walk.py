@@ -1,4 +1,6 @@
-"""Exact values and best responses in small public trees, by NumPy arrays over boards and hands.
+"""Exact values and best responses in small public trees, by NumPy.
+
+Each operation works on all boards and hands of a node at once.
 
 The result is that of `best_response.Walk`, which needs kernels that take longer to compile than a small game to
 evaluate.  Terminals take a matrix of all pairs of hands for each board, so this suits few boards and hands only.
@@ -23,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def is_small(game: Game) -> bool:
-    """Return whether a game has few enough pairs of hands and nodes to be evaluated by `ArrayWalk`."""
+    """Return whether a game with listed cards is evaluated by `ArrayWalk`."""
     if not game.cards.dealt or game.cards.listing_bytes:
         return False
     cards = game.cards.listed()
@@ -76,16 +78,16 @@ class ArrayWalk:
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return the values of a player's hands and actions; `nodes` are decisions of the first street."""
         hands, first, actions = self._hands[player], dict[int, Floats](), []
-        root_values = self._root(player, 0, first)
+        found = self._root(player, 0, first)
         value = np.zeros(self._cards.reach.shape[1])
-        value[hands] = root_values[0]
+        value[hands] = found[0]
         for node in nodes:
             children = game.tree.children(node)
             out = np.zeros((len(children), len(value)))
             if game.tree.arrays.player[node] == player:
                 out[:, hands] = [first[child][0].sum(axis=0) for child in children]
             actions.append(out)
-        return WalkValues(root_values @ self._cards.reach[player][hands], value, actions)
+        return WalkValues(found @ self._cards.reach[player][hands], value, actions)
 
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
         """Return [2, N] values at the root."""
@@ -101,24 +103,24 @@ class ArrayWalk:
         arrays, player = self._game.tree.arrays, of[0]
         if arrays.kind[node] == TERMINAL:
             values = self._terminal(node, street, player, reach)
-            node_values = np.stack([values, values])
+            found = np.stack([values, values])
         elif int(arrays.block[node]) // 2 > street:
             parent = self._cards.board_parent[street + 1]
             later = reach[parent] * self._live[street + 1][1 - player]
-            node_values = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
+            found = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
         else:
-            node_values = self._decision(node, street, of, reach, first)
+            found = self._decision(node, street, of, reach, first)
         if street == 0:
-            first[node] = node_values
-        return node_values
+            first[node] = found
+        return found
 
     @staticmethod
     def _by_board(board: npt.NDArray[np.integer], values: Floats, boards: int) -> Floats:
         """Return [2, boards, N] sums of values [2, B, N] over the boards with the same number in `board` [B]."""
-        sums = np.zeros((len(values), boards, values.shape[2]))
-        for kind, out in enumerate(sums):
+        found = np.zeros((len(values), boards, values.shape[2]))
+        for kind, out in enumerate(found):
             np.add.at(out, board, values[kind])
-        return sums
+        return found
 
     def _decision(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
         arrays, children = self._game.tree.arrays, self._game.tree.children(node)
@@ -131,10 +133,10 @@ class ArrayWalk:
         below = np.array([self._node(child, street, of, share, first) for child, share in pairs])
         if acting != player:
             return np.asarray(below.sum(axis=0))
-        node_values: Floats = (sigma[:, None] * below).sum(axis=0)
+        found: Floats = (sigma[:, None] * below).sum(axis=0)
         if street >= respond_from:
-            node_values[1] = self._best(node, bucket, below[:, 1])
-        return node_values
+            found[1] = self._best(node, bucket, below[:, 1])
+        return found
 
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
         """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locked actions stay."""
@@ -143,11 +145,11 @@ class ArrayWalk:
             return np.asarray(below.max(axis=0))
         player = int(self._game.tree.arrays.player[node])
         shares = locks.shares[node][:, self._hands[player]][:, None] if locks.by_hand else locks.shares[node][:, bucket]
-        is_locked = np.broadcast_to(shares >= 0, below.shape)
-        fixed = np.where(is_locked, shares, 0)
-        remaining = np.where(is_locked.all(axis=0), 0, 1 - fixed.sum(axis=0))
-        best = np.where(is_locked, -np.inf, below).max(axis=0)
-        return np.asarray((fixed * below).sum(axis=0) + remaining * np.where(is_locked.all(axis=0), 0, best))
+        given = np.broadcast_to(shares >= 0, below.shape)
+        fixed = np.where(given, shares, 0)
+        left = np.where(given.all(axis=0), 0, 1 - fixed.sum(axis=0))
+        best = np.where(given, -np.inf, below).max(axis=0)
+        return np.asarray((fixed * below).sum(axis=0) + left * np.where(given.all(axis=0), 0, best))
 
     def _terminal(self, node: int, street: int, player: int, reach: Floats) -> Floats:
         """Return [B, N] values of a terminal on all boards of its street."""
@@ -161,15 +163,15 @@ class ArrayWalk:
             board = self._cards.board_parent[later][board]
         reach = (reach[board] * self._live[last][1 - player])[:, :, None]
         won, tied, lost = (self._game.won_chips(fixed, showdown, result)[player] for result in (1, 0, -1))
-        terminal_values = np.zeros((len(board), len(self._hands[player])))
+        found = np.zeros((len(board), len(self._hands[player])))
         for chips, pairs in zip((won, tied, lost), self._pairs, strict=True):
-            terminal_values += chips * (pairs @ reach if player == 0 else pairs.transpose(0, 2, 1) @ reach)[:, :, 0]
-        terminal_values *= self._weight[last]
-        return self._by_board(board, terminal_values[None], len(self._live[street][0]))[0]
+            found += chips * (pairs @ reach if player == 0 else pairs.transpose(0, 2, 1) @ reach)[:, :, 0]
+        found *= self._weight[last]
+        return self._by_board(board, found[None], len(self._live[street][0]))[0]
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats, Floats]:
-        """Three [B, N, M]: whether player 0's hand wins, ties or loses against player 1's on each last board."""
+        """[B, N, M] 1 where player 0's hand wins, ties and loses against player 1's on a last board; else 0."""
         order = [self._cards.strength[:, hands] for hands in self._hands]
         pairs = self._disjoint[0] * (self._live[-1][0][:, :, None] & self._live[-1][1][:, None])
         mine, theirs = order[0][:, :, None], order[1][:, None]

@@ -10,7 +10,7 @@
   const sorted = { by: "share", down: true };
   let position = data.player ? "ip" : "oop";
 
-  const named = (action) => action === "f" ? "fold" : action === "c" ? "check or call" : "to " + action.slice(1);
+  const named = (action) => data.names[data.actions.indexOf(action)];
   const number = (digits) => (value) => value === null ? "–" : value.toFixed(digits);
   /* Columns: key, head, and how a value is told. */
   const NUMBERS = [["share", "share", (value) => percent(value, 2)], ...data.actions.map((one) => [one, named(one), percent]),
@@ -24,7 +24,10 @@
     });
   function mean(rows, key) {
     const role = key.startsWith("eqr_") && key.slice(4);  // a ratio of means
-    if (role) return mean(rows, "ev_" + role) / (mean(rows, "equity_" + role) * data.pot);
+    if (role) {
+      const equity = mean(rows, "equity_" + role);
+      return equity >= 0.01 ? mean(rows, "ev_" + role) / (equity * data.pot) : null;
+    }
     let sum = 0, weight = 0;
     for (const row of rows) if (row[key] !== null) { sum += row.share * row[key]; weight += row.share; }
     return weight ? sum / weight : null;

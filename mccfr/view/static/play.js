@@ -4,7 +4,6 @@
 const Play = (() => {
   "use strict";
   const { button, drawnCard, element } = Strategy;
-  const COST_BOARDS = 400;  // of what is drawn for the cost of a decision before the turn
   const byId = (id) => document.getElementById(id);
   let page = null;     // what view.js lends: ask, send, game, money, split
   let table = null;    // what /api/play says
@@ -100,14 +99,8 @@ const Play = (() => {
       const step = element("span", null, { class: "step " + one.kind }, element("small", who + " "), one.name);
       box.append(table.result === null ? step : link(one, step));
       if (table.result !== null && one.player === table.position) {
-        const told = element("small", " …", { class: "cost" }), here = [[one, told]];
-        const toCome = page.game.streets.at(-1).cards - page.game.streets[one.street].cards;
-        if (page.game.square && toCome > 1) {  // too many boards may follow to walk them all unasked
-          told.replaceChildren(button("cost?", "Estimate what it gave away", () => {
-            told.textContent = " …";
-            tellCosts(here, table.hand);
-          }));
-        } else costs.push(...here);
+        const told = element("small", " …", { class: "cost" });
+        costs.push([one, told]);
         box.append(told);
       }
     }
@@ -118,17 +111,12 @@ const Play = (() => {
   async function tellCosts(costs, hand) {
     for (const [one, told] of costs) {
       const at = { line: one.line, board: boardOf(one), hand: table.cards, action: one.action };
-      for (let boards = 10; told.isConnected && table.hand === hand; boards = Math.min(2 * boards, COST_BOARDS)) {
-        const found = await page.ask("/api/cost", { ...at, boards }).catch((error) => ({ cost_chips: null, why: error.message }));
-        const enough = found.why || found.exact || (found.of === null && found.boards >= COST_BOARDS);
-        const least = 0.005 * page.game.unit_chips, wide = found.ci95 ? (found.ci95[1] - found.ci95[0]) / 2 : 0;
-        told.textContent = found.cost_chips === null ? " ?" : found.cost_chips < least ? (found.exact ? " the best" : " about the best")
-          : wide < least ? " cost " + page.money(found.cost_chips)
-            : " cost " + big(found.cost_chips) + " ± " + page.money(wide);
-        told.title = found.why || "By the strategy, against the best of its actions" + (found.exact ? ", exactly"
-          : "; an estimate over " + found.boards + " boards, within 95 %");
-        if (enough) break;
-      }
+      if (!told.isConnected || table.hand !== hand) return;
+      const found = await page.ask("/api/cost", at).catch((error) => ({ cost_chips: null, sentences: [error.message] }));
+      const least = 0.005 * page.game.unit_chips, wide = found.within_chips;
+      told.textContent = found.cost_chips === null ? " ?" : found.verdict === "fine" ? " the best" : found.cost_chips < least ? " about the best"
+        : wide < least ? " cost " + page.money(found.cost_chips) : " cost " + big(found.cost_chips) + " ± " + page.money(wide);
+      told.title = found.sentences.join(" ");
     }
   }
   /* Once a hand is over, each of its decisions leads to what the strategy does there. */

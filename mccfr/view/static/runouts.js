@@ -19,7 +19,7 @@ const RunOuts = (() => {
     for (const card of page.game.deck.filter((name) => !board.includes(name)).reverse()) {
       const at = { line: spot.line, board: board.join("") + card };
       const [there, equity, values] = await Promise.all([page.ask("/api/spot", at), page.ask("/api/equity", at),
-        last ? page.ask("/api/values", { ...at, boards: 1 }) : null]);
+        last ? page.ask("/api/values", at) : null]);
       if (!still()) return;
       const mean = (found) => found?.mean ? found.mean[spot.player] : null;
       rows.push({ card, spot: there, equity: mean(equity), ev: mean(values) });
@@ -36,7 +36,7 @@ const RunOuts = (() => {
       { text: "equity", value: (one) => one.equity, told: percent });
     if (spot.street === page.game.streets.length - 1) {
       found.push({ text: "EV", value: (one) => one.ev, told: chips },
-        { text: "EQR", value: (one) => one.ev === null || !(one.equity > 0) ? null : one.ev / (one.equity * pot), told: (value) => percent(value, 0) });
+        { text: "EQR", value: (one) => one.ev === null || !(one.equity >= 0.01) ? null : one.ev / (one.equity * pot), told: (value) => percent(value, 0) });
     }
     return found;
   }

@@ -4,7 +4,6 @@
 const Train = (() => {
   "use strict";
   const { button, element, percent } = Strategy;
-  const BOARDS = 10;   // of what is drawn for the cost of a decision before the turn
   const KEPT = 10;     // hands to try again
   const byId = (id) => document.getElementById(id);
   let page = null, boardOf = null;
@@ -43,35 +42,26 @@ const Train = (() => {
     const where = { line: one.line, board: boardOf(table, one) }, box = element("p", one.name + ": …");
     byId("train-told").append(box);
     const asked = await Promise.all([
-      page.ask("/api/spot", where), cost({ ...where, hand: table.cards, action: one.action }),
-    ]).catch((error) => [null, { cost_chips: null, why: error.message }]);
+      page.ask("/api/spot", where), page.ask("/api/cost", { ...where, hand: table.cards, action: one.action }),
+    ]).catch((error) => [null, { cost_chips: null, sentences: [error.message] }]);
     const [spot, found] = asked;
     if (mine !== session) return;
-    const place = spot === null ? -1 : spot.hands.names.indexOf(table.cards);
-    const plays = place < 0 ? "" : spot.actions.map((action, n) => [action.name, spot.hands.probabilities[place][n]])
-      .filter(([, share]) => share > 0).map(([name, share]) => name + " " + percent(share)).join(", ");
-    const least = 0.005 * page.game.unit_chips;
-    const lost = found.cost_chips === null ? "" : found.cost_chips < least ? "costs nothing" : "costs " +
-      (found.exact ? "" : "about ") + page.money(found.cost_chips) +
-      (found.ci95 && !found.exact ? " ± " + page.money((found.ci95[1] - found.ci95[0]) / 2) : "");
-    box.textContent = "You: " + one.name + (plays ? "; the strategy: " + plays : "") + (lost ? "; " + lost : "") + ".";
-    box.className = found.cost_chips === null ? "quiet" : found.cost_chips < least ? "fine" : "costly";
-    box.title = found.why || "";
+    const least = 0.005 * page.game.unit_chips, place = spot === null ? -1 : spot.hands.names.indexOf(table.cards);
+    const evs = new Map((found.actions || []).map((each) => [each.action, each]));
+    const ev = (action) => evs.has(action) ? " (EV " + page.money(evs.get(action).ev_chips) + (evs.get(action).within_chips > least
+      ? " ± " + page.money(evs.get(action).within_chips) : "") + ")" : "";
+    const plays = place < 0 ? "" : spot.actions.map((action, n) => action.name + " " + percent(spot.hands.probabilities[place][n]) + ev(action.action)).join(", ");
+    box.textContent = "You: " + one.name + (plays ? "; the strategy: " + plays : "") + ". " + found.sentences.join(" ");
+    box.className = found.cost_chips === null ? "quiet" : found.verdict;
     if (found.cost_chips === null || table.again) return;
     score.decisions += 1;
     score.cost += found.cost_chips;
-    if (found.cost_chips >= least) {
+    if (found.verdict === "costly") {
       score.costly.push({ hand: table.hand, line: one.line, name: one.name, cards: table.cards, cost: found.cost_chips });
       score.costly.sort((one, other) => other.cost - one.cost);
       score.costly.length = Math.min(score.costly.length, KEPT);
     }
     tell();
-  }
-  async function cost(asked) {
-    for (;;) {
-      const found = await page.ask("/api/cost", { ...asked, boards: BOARDS });
-      if (found.why || found.exact || (found.of === null && found.boards >= BOARDS)) return found;
-    }
   }
   function tell() {
     byId("train-score").textContent = score.decisions === 0 ? "" : score.decisions + (score.decisions === 1 ? " decision, " : " decisions, ") +

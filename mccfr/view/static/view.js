@@ -6,7 +6,6 @@ const View = (() => {
   const byId = (id) => document.getElementById(id);
   const ALL = -1, SOLVED = "solved", NONE = "";
   const MIXED = 0.95;         // a hand mixes that does nothing more often
-  const SLOW_BOARDS = 100;    // of what is drawn for values before the turn
   const SILENT = "The server does not answer: is mccfr view still running?";
   const NO_DRAW = "no draw";
   /* Kinds of hands, the best first, as the server names them. */
@@ -17,9 +16,6 @@ const View = (() => {
     down === across ? row + row : down < across ? row + column + "s" : column + row + "o"));
   const ROUGH = 0.1;          // of the pot: what can be beaten by more is no answer
   const POLL = 400;           // milliseconds between two looks at a spot that is being solved
-  const GADGETS = { maxmargin: "better against every hand", resolving: "no worse against any hand", unsafe: "trusts the ranges" };
-  /* By cards on the board: how a spot may be solved again, the default first. */
-  const METHODS = { 3: { resolving: GADGETS.resolving, unsafe: GADGETS.unsafe }, 4: GADGETS, 5: GADGETS };
   const lent = {};            // what the other scripts use
   let base = 0;               // number of the strategy that is shown: 0, or that of a spot that was typed
   let game = null;            // what /api/game says
@@ -173,28 +169,18 @@ const View = (() => {
     if (shown === "equity") drawGrid();
     drawRanges();
     drawHands();
-    if (!slow()) await value(at, number);
+    await value(at, number);
   }
-  /* Whether too many boards may follow to walk them all. */
-  const slow = () => game.square && streetCards(game.streets.length - 1) - streetCards(spot.street) > 1;
-  /* Have values computed, as many boards as it takes. */
   async function value(at, number) {
-    for (let boards = 2; ; boards = Math.min(2 * boards, SLOW_BOARDS)) {
-      const found = await ask("/api/values", { ...at, boards });
-      if (number !== asked) return;
-      worth = found;
-      drawViews();
-      if (shown === "ev") drawGrid();
-      drawRanges();
-      drawHands();
-      drawActions();
-      drawWorth();
-      if (worth.why || worth.exact || (worth.of === null && worth.boards >= SLOW_BOARDS)) return;
-    }
-  }
-  async function valueHere() {
-    byId("value").disabled = true;
-    try { await value({ line: spot.line, board: spot.board }, asked); } catch (error) { problem(error.message); }
+    const found = await ask("/api/values", at);
+    if (number !== asked) return;
+    worth = found;
+    drawViews();
+    if (shown === "ev") drawGrid();
+    drawRanges();
+    drawHands();
+    drawActions();
+    drawWorth();
   }
   function problem(text) {
     byId("problem").textContent = text;
@@ -338,11 +324,11 @@ const View = (() => {
       const size = one.pot_share === null ? "" : one.pot_share > 3 ? " " + one.pot_share.toFixed(0) + "× pot"
         : " " + Math.round(100 * one.pot_share) + " % pot";
       const name = element("span", one.name);
-      const ev = own ? meanWorth(worth && worth.actions, place) : null, again = there && find(there.actions, one);
-      const better = again && there.values ? meanWorth(there.values, there.actions.indexOf(again)) : null;
+      const ev = own && worth && worth.taken ? worth.taken[place] : null, again = there && find(there.actions, one);
+      const better = again && there.taken ? there.taken[there.actions.indexOf(again)] : null;
       const combos = own && spot.hands && game.square ? " · " + combosOf(place) + " combos" : "";
       name.append(element("small", size + combos + (one.ends ? " · ends the hand" : "") +
-        (ev === null ? "" : " · EV of the range " + big(ev)) + (better === null ? "" : " · solved " + big(better))));
+        (ev === null ? "" : " · EV of the hands that take it " + big(ev) + within(worth.taken_within[place])) + (better === null ? "" : " · solved " + big(better))));
       made.append(element("i", null, { class: colour[row] }), name);
       made.append(element("span", share(spot, place), { class: "share" }));
       if (there) made.append(element("span", share(there, there.actions.findIndex((each) => each.action === one.action)),
@@ -372,16 +358,6 @@ const View = (() => {
   }
   const big = (chips) => (chips / game.unit_chips).toFixed(2);
   const brief3 = (chips) => big(chips).slice(0, chips < 0 ? 5 : 4).replace(/\.$/, "");  // as much as a cell holds
-  /* What an action would be worth to the whole range, in chips; null where nothing is known. */
-  function meanWorth(values, action) {
-    if (!values) return null;
-    let sum = 0, weight = 0;
-    values.forEach((row, hand) => {
-      const reach = spot.hands.shares[spot.player][hand];
-      if (reach > 0 && row[action] !== null) { sum += reach * row[action]; weight += reach; }
-    });
-    return weight > 0 ? sum / weight : null;
-  }
   /* How many hands of the range do it. */
   function combosOf(action) {
     const reach = spot.hands.reach[spot.player];
@@ -502,24 +478,15 @@ const View = (() => {
       box.append(element("div", null, { class: "range" }, element("span", one.role),
         element("span", one.combos.toLocaleString("en", { maximumFractionDigits: 1 }) + (game.square ? " combos" : " hands")),
         element("span", mean === null ? "" : "equity " + percent(mean)),
-        element("span", ev === null ? "" : "EV " + big(ev) + within(worth.ci95[player], ev)), copy));
+        element("span", ev === null ? "" : "EV " + big(ev) + within(worth.mean_within[player])), copy));
     });
   }
-  function within(interval, mean) {
-    return interval === null || interval[1] - mean < 0.005 * game.unit_chips ? "" : " ± " + big(interval[1] - mean);
-  }
+  const within = (chips) => chips > 0.005 * game.unit_chips ? " ± " + big(chips) : "";
   function drawWorth() {
-    const box = byId("worth"), start = byId("value");
-    start.hidden = !spot.hands || !slow() || (worth !== null && worth.why !== null);
-    start.disabled = worth !== null;
-    const kind = !worth ? "" : worth.why ? worth.why : worth.exact ? "Values are exact by this strategy."
-      : worth.of === null ? "Values are an estimate over " + worth.boards + " of " + SLOW_BOARDS + " boards."
-        : worth.boards + " of " + worth.of + " boards …";
-    const done = worth && !worth.why && !worth.exact ? worth.boards / (worth.of || SLOW_BOARDS) : 1;
-    byId("value-progress").value = done;
-    byId("value-progress").hidden = done >= 1;
-    box.textContent = kind + (worth && !worth.why ? " EV: what is won from here on, in " + game.unit + "." : "");
-    box.hidden = !kind;
+    const box = byId("worth");
+    box.textContent = !worth ? "" : worth.why ? worth.why : (worth.exact ? "EV is exact by this strategy."
+      : "EV is an estimate over " + worth.boards + " boards, with 95 % intervals.") + " It is what is won from here on, in " + game.unit + "; folding has EV 0.";
+    box.hidden = !worth;
   }
   async function copyRange(player, from) {
     const notation = byId("notation").value;
@@ -561,6 +528,11 @@ const View = (() => {
     const chips = (won) => won === null ? "–" : big(won);
     const equity = figure("equity", (place) => equities && equities.equity ? equities.equity[player][place] : null);
     const ev = figure("EV", (place) => worth && worth.hands ? average(place, worth.hands[player]) : null, chips);
+    ev.cell = (place) => {
+      const made = element("td", chips(ev.value(place))), rough = worth && worth.hands ? average(place, worth.hands_within[player]) : null;
+      if (rough) made.append(element("small", within(rough)));
+      return made;
+    };
     found.push(equity, ev);
     if (game.square && streetCards(spot.street) && !pair && worth && worth.hands) {
       found.push(figure("EQR", (place) => realised(equity.value(place), ev.value(place)), (share_) => percent(share_, 0)));
@@ -569,7 +541,7 @@ const View = (() => {
     return found;
   }
   /* What is made of equity: EV as a share of what it would win of the pot; null where either is not known. */
-  const realised = (equity, ev) => ev === null || !(equity > 0) ? null : ev / (equity * spot.pot_chips);
+  const realised = (equity, ev) => ev === null || !(equity >= 0.01) ? null : ev / (equity * spot.pot_chips);
   const evSolved = (pair, place) => pair.values[place].reduce((sum, value, action) =>
     sum === null || value === null ? null : sum + value * pair.hands.probabilities[place][action], 0);
   /* Whether a hand does several things, so that a player has to know how often. */
@@ -661,7 +633,7 @@ const View = (() => {
   }
   function toldAction(from, place, action) {
     const ev = evOf(from, place, action);
-    return from.actions[action].name + " " + percent(from.hands.probabilities[place][action]) + (ev === null ? "" : ", EV " + big(ev));
+    return from.actions[action].name + " " + percent(from.hands.probabilities[place][action]) + (ev === null ? "" : ", EV " + big(ev) + (from === spot ? within(average(place, worth.actions_within, action)) : ""));
   }
   function drawnBar(from, hands, place) {
     const made = element("td", null, {}, bar(hands.probabilities[place], shared(from.actions)));
@@ -701,27 +673,23 @@ const View = (() => {
   /* --- solving again --- */
 
   function drawSolving() {
-    const choice = byId("solve-method"), methods = METHODS[streetCards(spot.street)], ready = Boolean(methods) && !spot.missing_cards;
+    const cards_ = streetCards(spot.street), ready = cards_ >= 3 && !spot.missing_cards;
     byId("solving").hidden = !game.any_bet;
-    byId("solve").hidden = choice.hidden = !ready;
+    byId("solve").hidden = !ready;
     if (!ready) {
       byId("solve-stop").hidden = byId("solve-progress").hidden = true;
-      byId("solve-state").textContent = methods ? "" : "Spots are solved again from the flop on: before it too much follows.";
+      byId("solve-state").textContent = cards_ >= 3 ? "" : "Spots are solved again from the flop on: before it too much follows.";
       return;
-    }
-    if (choice.options.length !== Object.keys(methods).length) {
-      choice.replaceChildren(...Object.entries(methods).map(([value, name]) => element("option", name, { value })));
     }
     const here = solved && solved.line === spot.line && solved.board === spot.board ? solved : null;
     const running = here !== null && !here.done;
     byId("solve").disabled = running;
     byId("solve-stop").hidden = !running;
-    let text = methods === METHODS[3] ? "On later streets hands share the strategy's buckets; as a spot a flop is solved with every hand for itself, in minutes." : "";
+    let text = cards_ === 3 ? "On later streets hands share the strategy's buckets; as a spot a flop is solved with every hand for itself, in minutes." : "";
     if (here) {
       const found = here.result, share = found && found.gap_chips / spot.pot_chips;
       text = here.problem || (running ? "Solving, " + here.seconds.toFixed(0) + " s" : "Solved in " + here.seconds.toFixed(1) + " s") +
-        (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.excess_chips !== null ?
-          ", gives away at most " + big(found.excess_chips) + " " + game.unit + " more than the strategy as it is" : found.gap_chips !== null ?
+        (found ? ": " + found.iterations + " of " + here.iterations + " iterations" + (found.gap_chips !== null ?
           ", can be beaten by " + big(found.gap_chips) + " " + game.unit + " (" + percent(share) + " of the pot)" + (share > ROUGH ? ": too rough to play by" : "")
           : running ? found.iterations === here.iterations ? ", finding EV …" : "" : ", an estimate: by how much it can be beaten is not known") : " …");
     }
@@ -734,7 +702,7 @@ const View = (() => {
   async function solve() {
     const number = asked, at = { line: spot.line, board: spot.board };
     try {
-      solved = await send("/api/solve", { ...at, method: byId("solve-method").value });
+      solved = await send("/api/solve", at);
       while (number === asked) {
         drawSolving();
         const before = stage();
@@ -827,7 +795,6 @@ const View = (() => {
     byId("help").addEventListener("click", () => byId("keys").showModal());
     byId("other").addEventListener("submit", otherBet);
     byId("all").addEventListener("click", KEYS.a);
-    byId("value").addEventListener("click", valueHere);
     for (const name of Object.keys(only)) {
       byId("only-" + name).addEventListener("change", (event) => { only[name] = event.target.value; drawHands(); });
     }

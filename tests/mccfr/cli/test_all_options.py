@@ -26,7 +26,7 @@ from mccfr.cli.group import cli
 from mccfr.cluster import capacity, cluster_status, launch
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation import samples
-from mccfr.matches import bot_sessions
+from mccfr.matches import bot_sessions, json_lines
 from mccfr.matches.review import review_files
 from mccfr.runs.directory import run as run_directory
 from mccfr.runs.directory import run_status
@@ -44,6 +44,7 @@ CASES = {
     "bot acpc P 127.0.0.1 9": f"{BOT}|--patience 9s",
     "bot slumbot P --url http://x": f"{BOT}|--url http://y|--hands 9|--user me",
     "bot gtowizard P --url http://x --key-file k": f"{BOT}|--url http://y|--hands 9|--key-file l",
+    "bot json P": "--purify|--threshold 10%|--resolve river|--seed 7",
     "cluster local leduc.toml --run s": f"{CLUSTER}|--machines 3|--run t|--set game.ranks=5",
     "cluster plan leduc.toml --machines 2": "--machines 3|--memory 1kB|--network 10Gbit|--set game.ranks=9",
     "cluster solve leduc.toml --hosts a,b --run s": f"{CLUSTER}|--hosts c,d|--run t|--set game.ranks=5",
@@ -61,7 +62,8 @@ CASES = {
     "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",
     "exploit kuhn leduc-policy": "--replace",
     "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold 30%|--values|--best exact|--average sd|"
-    "--values-boards 9|--format zarr|--abstraction no",
+    "--values-boards 9|--format zarr|--license CC0-1.0|--abstraction no",
+    "export kuhn-policy out": "--vectors 9",
     "export leduc out --format csv": "--checkpoint 1|--by hand|--by hand --board Kc|--by hand --purify",
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
@@ -71,7 +73,7 @@ CASES = {
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
-    "query kuhn cb": "--hand Q|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
+    "query kuhn cb": "--hand Q|--ev|--hand Q --ev|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
     "report leduc out.csv --spots x": "--spots y|--checkpoint 9|--abstraction no",
@@ -182,6 +184,7 @@ def at(world, tmp_path, monkeypatch, capsys):
     for name in ("acpc_bot", "slumbot", "gtowizard"):
         monkeypatch.setattr(bot_sessions, f"run_{name}", lambda _, *given, **named: told(given, named) or recorded)
     giving(bot_sessions, "server_player", player)
+    giving(json_lines, "answer_lines", [])
     giving(bot_sessions, "run_dealer", (None, recorded))
     giving(bot_sessions, "run_person", None)
     giving(bot_commands.click, "prompt", "secret")
