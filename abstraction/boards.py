@@ -111,12 +111,12 @@ def locate(choose, location, cards):
     """
     rank = np.int64(0)
     for i in range(cards.shape[0]):
-        place = 1
+        count = 1
         for j in range(cards.shape[0]):
-            place += cards[i] > cards[j]
-        rank += choose[place, cards[i]]
-    found = np.int64(location[rank])
-    return found >> _PERMUTATION_BITS, found & _PERMUTATION_MASK
+            count += cards[i] > cards[j]
+        rank += choose[count, cards[i]]
+    location_word = np.int64(location[rank])
+    return location_word >> _PERMUTATION_BITS, location_word & _PERMUTATION_MASK
 
 
 # --- functions ---
@@ -196,7 +196,7 @@ def locate_board(board: Sequence[int]) -> tuple[int, int]:
     `board` holds 3, 4 or 5 cards in any order.  Raises `ValueError` unless they are distinct cards 0..51.
     """
     check_board(board)
-    rank = sum(comb(card, place) for place, card in enumerate(sorted(int(card) for card in board), 1))
+    rank = sum(comb(card, count) for count, card in enumerate(sorted(int(card) for card in board), 1))
     location = int(board_classes(len(board)).location[rank])
     return location >> _PERMUTATION_BITS, location & _PERMUTATION_MASK
 

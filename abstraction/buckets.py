@@ -68,10 +68,10 @@ def _listing(stage: Checkpoint) -> DeckListing | None:
 
 def stated_cells(stage: Checkpoint) -> dict[str, Any]:
     """The checksums of a stage's cells by array; `ValueError` where it states none."""
-    found = stage.state.get(CELLS)
-    if not isinstance(found, dict):
-        raise ValueError(f"{stage.path}: state.json states {found!r} as {CELLS}: build the abstraction again")
-    return found
+    checksums = stage.state.get(CELLS)
+    if not isinstance(checksums, dict):
+        raise ValueError(f"{stage.path}: state.json states {checksums!r} as {CELLS}: build the abstraction again")
+    return checksums
 
 
 class Abstraction:
@@ -92,18 +92,18 @@ class Abstraction:
 
     def _open(self, street: str) -> Checkpoint:
         with _damage_is_bad_input():
-            found = open_locked(self.path / street)
-        if found is None:
+            stage = open_locked(self.path / street)
+        if stage is None:
             raise ValueError(f"{self.path} has no buckets for the {street}: build it with mccfr abstraction build")
-        return found
+        return stage
 
     def _read(self, street: str, name: str) -> NDArray[Any]:
         stage = self.stages[street]
         with _damage_is_bad_input():
-            found = stage.read(name)
-        if stated_cells(stage).get(name) != cells_checksum(found):
+            array = stage.read(name)
+        if stated_cells(stage).get(name) != cells_checksum(array):
             raise ValueError(f"{stage.path}: array {name!r} holds other cells than state.json states: build it again")
-        return found
+        return array
 
     @property
     def streets(self) -> tuple[str, ...]:
@@ -115,10 +115,10 @@ class Abstraction:
         return {street: self._count(street, stage) for street, stage in self.stages.items()}
 
     def _count(self, street: str, stage: Checkpoint) -> int:
-        found = stage.state.get("buckets")
-        if type(found) is not int or not 1 <= found < 2**31:
-            raise ValueError(f"{stage.path}: state.json states {found!r} buckets: build the abstraction again")
-        return found
+        bucket_count = stage.state.get("buckets")
+        if type(bucket_count) is not int or not 1 <= bucket_count < 2**31:
+            raise ValueError(f"{stage.path}: state.json states {bucket_count!r} buckets: build the abstraction again")
+        return bucket_count
 
     def content_hashes(self) -> dict[str, str]:
         """Return a hash of each street's cells, independent of recipe and storage format."""
@@ -177,8 +177,8 @@ class Abstraction:
         if not board:
             return table[0].astype(np.int32)
         index, permutation = locate_board(board)
-        found = table[index, board_tables().hole_permutation[permutation]]
-        return np.where(found == unused(table.dtype), NO_BUCKET, found.astype(np.int64)).astype(np.int32)
+        buckets = table[index, board_tables().hole_permutation[permutation]]
+        return np.where(buckets == unused(table.dtype), NO_BUCKET, buckets.astype(np.int64)).astype(np.int32)
 
     def bucket(self, hand: Sequence[int], board: Sequence[int] = ()) -> tuple[str, int]:
         """Return (street, bucket) of hole cards on a board; `ValueError` for cards that do not fit.
@@ -204,12 +204,12 @@ class Abstraction:
                 f"boards {sizes}"
             )
         street = dealt[len(board)]
-        held = sorted(hand) + [-1] * (2 - len(hand))
-        row = np.flatnonzero((np.sort(listing.hands, axis=1) == np.sort(held)).all(axis=1))
-        place = np.flatnonzero((listing.boards[street] == list(board)).all(axis=1))
-        if not len(row) or not len(place) or set(hand) & set(board):
+        hand_cards = sorted(hand) + [-1] * (2 - len(hand))
+        row = np.flatnonzero((np.sort(listing.hands, axis=1) == np.sort(hand_cards)).all(axis=1))
+        board_row = np.flatnonzero((listing.boards[street] == list(board)).all(axis=1))
+        if not len(row) or not len(board_row) or set(hand) & set(board):
             raise ValueError("hand and board must be cards of the deck, each once, and a flop's in ascending order")
-        return STREETS[street], int(self.table(STREETS[street])[place[0], row[0]])
+        return STREETS[street], int(self.table(STREETS[street])[board_row[0], row[0]])
 
     def bucket_of_text(self, hand: str, board: str = "") -> dict[str, Any]:
         """Return the output of `mccfr abstraction bucket`: street, bucket and features."""
@@ -245,9 +245,9 @@ def verify_abstraction(path: Path) -> list[str]:
         if not list_checkpoints(path / street):
             problems.append(f"{street}: not built")
         for lock in lock_each(path / street):
-            found = verify(lock.path)
+            stage_problems = verify(lock.path)
             if lock.is_in_place():
-                problems += [f"{street}/{problem}" for problem in found]
+                problems += [f"{street}/{problem}" for problem in stage_problems]
     if not problems:
         try:
             Abstraction(path).check_cells()

@@ -105,8 +105,8 @@ class Builder:
         * `ValueError`, perhaps after computing features, for fewer distinct points than buckets
         """
         check_output(self._out.resolve(), _is_begun)
-        wanted = self._with_parents(self._recipe.streets if streets is None else streets)
-        if (others := self.replaced(wanted)) and not replace:
+        needed = self._with_parents(self._recipe.streets if streets is None else streets)
+        if (others := self.replaced(needed)) and not replace:
             raise FileExistsError(
                 f"{self._out} holds buckets of another recipe ({'; '.join(others)}): choose another directory, or "
                 "replace them with mccfr abstraction build RECIPE --out DIR --replace"
@@ -114,16 +114,16 @@ class Builder:
         built = list[str]()
         with durable.making_dirs(self._out), RunLock(self._out / _LOCK):
             try:
-                for street in wanted:
+                for street in needed:
                     if self._difference(street) or not list_checkpoints(self._out / street):
                         self._check_memory(street)
-                for place, street in enumerate(wanted, 1):
+                for number, street in enumerate(needed, 1):
                     sweep(self._out / street)
                     identity, parents = self._identity(street)
-                    found, _ = newest_valid(self._out / street)
-                    if found is None or found.identity != identity:
+                    stage, _ = newest_valid(self._out / street)
+                    if stage is None or stage.identity != identity:
                         self._check_memory(street)
-                        self._stage(street, f"{street} ({place} of {len(wanted)})", identity, parents)
+                        self._stage(street, f"{street} ({number} of {len(needed)})", identity, parents)
                         built.append(street)
             except BaseException:
                 with suppress(OSError):  # the first error is the one that matters
@@ -134,27 +134,27 @@ class Builder:
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
         """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
-        found = map(self._difference, self._recipe.streets if streets is None else streets)
-        return [text for text in found if text is not None]
+        differences = map(self._difference, self._recipe.streets if streets is None else streets)
+        return [text for text in differences if text is not None]
 
     def _difference(self, street: str) -> str | None:
         """Return the first key in which an existing street differs from the recipe; None if there is none."""
-        wanted, numbers = stage_document(self._recipe, street), list_checkpoints(self._out / street)
+        document, numbers = stage_document(self._recipe, street), list_checkpoints(self._out / street)
         try:
-            there = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
+            stored = open_checkpoint(checkpoint_path(self._out / street, numbers[-1])).identity.get("recipe")
         except (IndexError, DamagedError, FileNotFoundError):  # absent or damaged, so it is built again
             return None
-        if there == wanted or not isinstance(there, dict):
+        if stored == document or not isinstance(stored, dict):
             return None
-        key = next(key for key in [*wanted, *there] if wanted.get(key) != there.get(key))
-        return f"{street}.{key} = {there.get(key)!r} there and {wanted.get(key)!r} here"
+        key = next(key for key in [*document, *stored] if document.get(key) != stored.get(key))
+        return f"{street}.{key} = {stored.get(key)!r} there and {document.get(key)!r} here"
 
     def _with_parents(self, streets: Sequence[str]) -> list[str]:
-        wanted, order = set(streets), build_order(self._recipe)
+        needed, order = set(streets), build_order(self._recipe)
         for street in reversed(order):  # parents of a street come before it
-            if street in wanted:
-                wanted.update(parent_streets(self._recipe, street))
-        return [street for street in order if street in wanted]
+            if street in needed:
+                needed.update(parent_streets(self._recipe, street))
+        return [street for street in order if street in needed]
 
     def _check_memory(self, street: str) -> None:
         needed, available = recipe_bytes(self._recipe, self._workers)[street], available_memory_bytes()
@@ -168,10 +168,10 @@ class Builder:
         """Return the identity of a stage, which determines its bytes, and the checkpoints of its parents."""
         document, stages = stage_document(self._recipe, street), {}
         for parent in parent_streets(self._recipe, street):
-            found, _ = newest_valid(self._out / parent)
-            if found is not None:
-                stages[parent] = found
-        parents = {parent: _content(found) for parent, found in stages.items()}
+            newest, _ = newest_valid(self._out / parent)
+            if newest is not None:
+                stages[parent] = newest
+        parents = {parent: _content(newest) for parent, newest in stages.items()}
         stage = content_hash({**document, "parents": parents, "format_version": FORMAT_VERSION})
         return {"stage": stage, "recipe": document, "parents": parents}, stages
 
@@ -179,8 +179,8 @@ class Builder:
         """Read the stages from which a street is built."""
         following, before = next_street(self._recipe, street), street_before(self._recipe, street)
         if remembers(self._recipe, street):
-            found = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
-            return StageInputs(earlier=[_table(stage) for stage in found if stage is not None])
+            earlier_stages = [newest_valid(self._out / other)[0] for other in STREETS[: STREETS.index(street)]]
+            return StageInputs(earlier=[_table(stage) for stage in earlier_stages if stage is not None])
         return StageInputs(
             None if following is None else _next_street(stages[following]),
             None if before is None else stages[before].read("bucket"),

@@ -36,7 +36,7 @@ def plain_text(text: str) -> str:
     """Return cards in standard spelling, without spaces and commas: "10h, 9♥" becomes "Th9h"."""
     plain = re.sub(r"[\s,;]+", "", plain_suits(text)).replace("10", "T")
     if re.fullmatch(rf"([{RANKS}][{SUITS}])+", plain, re.IGNORECASE):
-        plain = "".join(letter.lower() if place % 2 else letter.upper() for place, letter in enumerate(plain))
+        plain = "".join(letter.lower() if i % 2 else letter.upper() for i, letter in enumerate(plain))
     return plain
 
 

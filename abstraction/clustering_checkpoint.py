@@ -29,10 +29,10 @@ class FileStateSaver(StateSaver):
 
     def _read(self) -> tuple[str, Arrays]:
         sweep(self._root)
-        found, _ = newest_valid(self._root)
-        if found is None or found.identity != self._identity:
+        checkpoint, _ = newest_valid(self._root)
+        if checkpoint is None or checkpoint.identity != self._identity:
             return "", {}
-        return str(found.state.get("phase")), {spec.name: found.read(spec.name) for spec in found.specs}
+        return str(checkpoint.state.get("phase")), {spec.name: checkpoint.read(spec.name) for spec in checkpoint.specs}
 
     def resume(self, phase: str) -> Mapping[str, NDArray[Any]] | None:
         """Return the last saved state if it belongs to this phase, else None."""
@@ -42,13 +42,13 @@ class FileStateSaver(StateSaver):
         """Save the state of a phase if the interval since the last save has passed."""
         if time.monotonic() - self._last < self._seconds:
             return
-        taken = {name: np.ascontiguousarray(array) for name, array in arrays().items()}
+        cells = {name: np.ascontiguousarray(array) for name, array in arrays().items()}
         specs = [
             ArraySpec(name, array.shape, array.dtype.name, tuple(f"axis{i}" for i in range(array.ndim)))
-            for name, array in taken.items()
+            for name, array in cells.items()
         ]
         number = next_number(self._root)
-        commit(self._root, number, specs, taken, {"phase": phase}, self._identity, format="zarr", keep=1)
+        commit(self._root, number, specs, cells, {"phase": phase}, self._identity, format="zarr", keep=1)
         self._last = time.monotonic()
 
     def discard(self) -> None:

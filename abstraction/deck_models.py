@@ -70,8 +70,8 @@ class StandardDeck:
         if cards:
             return self.river if cards == 5 else runout_sums(self.river, cards, workers=self._workers)[0]
         counts = preflop_strengths(river=self.river, workers=self._workers)
-        found: NDArray[Any] = ((counts @ np.arange(counts.shape[1])) / np.bincount(classes))[classes][None]
-        return found
+        means: NDArray[Any] = ((counts @ np.arange(counts.shape[1])) / np.bincount(classes))[classes][None]
+        return means
 
     def squares(self, street: str) -> NDArray[Any]:
         """Return the squared strength of each hand on the flop or turn, summed over run-outs."""
@@ -167,11 +167,11 @@ class SmallDeck:
     def river(self) -> NDArray[np.int64]:
         """[B, H] strength 2·wins + ties on full boards; 0 for a shared card."""
         first, which = self._full_boards
-        found = np.zeros((len(first), len(self.listing.hands)), np.int64)
+        wins2_of_hand = np.zeros((len(first), len(self.listing.hands)), np.int64)
         for row, board in enumerate(first.tolist()):
             live, wins2 = self._wins2(board)
-            found[row, live] = wins2.sum(axis=1)
-        return found[which]
+            wins2_of_hand[row, live] = wins2.sum(axis=1)
+        return wins2_of_hand[which]
 
     def _summed(self, values: NDArray[np.int64], street: int) -> NDArray[np.int64]:
         """Return values [B, H] of full boards, summed over the full boards that follow each board of a street."""
@@ -263,10 +263,10 @@ class SmallDeck:
         count = self.listing.next_boards(number)
         positions = following.positions()
         starts = np.searchsorted(self.listing.parents[number + 1], np.arange(len(free) + 1))
-        kept = min(VALUES, count)
+        value_count = min(VALUES, count)
 
         def rows(first: int, last: int) -> NDArray[np.float32]:
-            out = np.zeros((last - first, free.shape[1], kept * positions.shape[1]), np.float32)
+            out = np.zeros((last - first, free.shape[1], value_count * positions.shape[1]), np.float32)
             for board in range(first, last):
                 below = following.table[starts[board] : starts[board + 1]].astype(np.int64)
                 # Shared cards have the largest number and are sorted to the end.
@@ -274,7 +274,7 @@ class SmallDeck:
                 out[board - first, free[board]] = potential_points(buckets, positions)
             return out
 
-        return features_of_rows(self.hands(street), rows, following, kept)
+        return features_of_rows(self.hands(street), rows, following, value_count)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
         """Return the bucket of each hand on the board before, in order of dealing."""

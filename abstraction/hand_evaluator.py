@@ -67,13 +67,13 @@ class EvaluatorTables(NamedTuple):
 
 def _keep_highest(rank_sets: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     """Return the `count` highest ranks of each 13-bit rank set, or all of them if there are fewer."""
-    kept = np.zeros_like(rank_sets)
-    rest = rank_sets.copy()
+    highest = np.zeros_like(rank_sets)
+    remaining = rank_sets.copy()
     for _ in range(count):
-        top = np.where(rest > 0, np.int64(1) << (np.frexp(rest.astype(np.float64))[1] - 1).clip(0), 0)
-        kept |= top
-        rest &= ~top
-    return kept
+        top = np.where(remaining > 0, np.int64(1) << (np.frexp(remaining.astype(np.float64))[1] - 1).clip(0), 0)
+        highest |= top
+        remaining &= ~top
+    return highest
 
 
 def _straight_top(rank_sets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -135,7 +135,7 @@ def evaluator_tables() -> EvaluatorTables:
     low_digits, low_sums = _half_counts(_LOW_RANKS)
     high_digits, high_sums = _half_counts(_HIGH_RANKS)
     high_index = np.zeros(len(high_sums), np.uint16)
-    high_sets = [np.flatnonzero(high_sums == held) for held in range(8)]
+    high_sets = [np.flatnonzero(high_sums == high_count) for high_count in range(8)]
     for members in high_sets:
         high_index[members] = np.arange(len(members))
 
@@ -143,8 +143,8 @@ def evaluator_tables() -> EvaluatorTables:
     scores = []
     for cards in (5, 6, 7):
         blocks, start = [], 0
-        for held in range(cards + 1):
-            lows, highs = np.flatnonzero(low_sums == held), high_sets[cards - held]
+        for high_count in range(cards + 1):
+            lows, highs = np.flatnonzero(low_sums == high_count), high_sets[cards - high_count]
             low_offset[cards - 5, lows] = start + len(highs) * np.arange(len(lows))
             start += len(lows) * len(highs)
             blocks.append(np.hstack([low_digits[np.repeat(lows, len(highs))], high_digits[np.tile(highs, len(lows))]]))
@@ -206,11 +206,11 @@ def strength_of_sums(tables, key, suit_sets, cards):
 def _fill_flushes(tables, key, suit_sets, out):
     """Write the strengths of all combinations that make a flush on a board, into out [1326]."""
     for suit in range(4):
-        held = ((key >> (_SUIT_SHIFT + 4 * suit)) & 15) - 3
-        if held < 3:
+        suit_count = ((key >> (_SUIT_SHIFT + 4 * suit)) & 15) - 3
+        if suit_count < 3:
             continue
         for b in range(CARD_COUNT):
-            b_held = held + (b & 3 == suit)
+            b_held = suit_count + (b & 3 == suit)
             for a in range(b):
                 if b_held + (a & 3 == suit) >= 5:
                     sets = suit_sets | tables.card_suit_set[a] | tables.card_suit_set[b]
@@ -308,25 +308,25 @@ def strengths_on_boards(boards: NDArray[np.integer], hands: NDArray[np.integer])
 
     This is the method of `fill_board_strengths` in NumPy, for callers that would otherwise need no compiled kernel.
     """
-    tables, cards, held = evaluator_tables(), combo_table()[hands], boards.shape[1] + 2
+    tables, cards, card_count = evaluator_tables(), combo_table()[hands], boards.shape[1] + 2
     keys, sets = tables.card_key[boards].sum(axis=1), np.bitwise_or.reduce(tables.card_suit_set[boards], axis=1)
     pairs, pair = np.unique(cards // 4, axis=0, return_inverse=True)  # of ranks
     sums = keys[:, None] + tables.card_key[4 * pairs].sum(axis=1)
     # A fifth card of a rank exceeds the tables, but such a hand shares a card with the board.
-    low = np.take(tables.low_offset[held - 5], sums & _LOW_BITS, mode="clip").astype(np.int64)
+    low = np.take(tables.low_offset[card_count - 5], sums & _LOW_BITS, mode="clip").astype(np.int64)
     high = np.take(tables.high_index, (sums >> _HIGH_SHIFT) & _HIGH_BITS, mode="clip")
-    found = np.take(tables.ranks_strength[held - 5], low + high, mode="clip").astype(np.int32)[:, pair.ravel()]
+    strength = np.take(tables.ranks_strength[card_count - 5], low + high, mode="clip").astype(np.int32)[:, pair.ravel()]
     own, suited = tables.card_suit_set[cards], cards % 4
     for suit in range(4):
         on_board, more = (boards % 4 == suit).sum(axis=1), (suited == suit).sum(axis=1)
         for count in (3, 4, 5):
             rows, columns = np.flatnonzero(on_board == count), np.flatnonzero(more >= 5 - count)
             both = sets[rows, None] | own[columns, 0] | own[columns, 1]
-            found[rows[:, None], columns] = tables.flush_strength[(both >> 16 * suit) & _RANK_SET]
+            strength[rows[:, None], columns] = tables.flush_strength[(both >> 16 * suit) & _RANK_SET]
     one = np.uint64(1)
-    taken = np.bitwise_or.reduce(one << boards.astype(np.uint64), axis=1)[:, None] & combo_masks()[hands]
-    found[taken != 0] = -1
-    return found
+    overlap = np.bitwise_or.reduce(one << boards.astype(np.uint64), axis=1)[:, None] & combo_masks()[hands]
+    strength[overlap != 0] = -1
+    return strength
 
 
 def category(value: int) -> int:

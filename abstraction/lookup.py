@@ -249,14 +249,14 @@ class BucketLayout:
     """dtype of each street's buckets, uint16 or uint32"""
 
     def __post_init__(self) -> None:
-        known = self.board_cards
-        if not known or list(known) != sorted(set(known)) or not set(known) <= {0, *BOARD_COUNTS} or known[-1] < 3:
+        counts = self.board_cards
+        if not counts or list(counts) != sorted(set(counts)) or not set(counts) <= {0, *BOARD_COUNTS} or counts[-1] < 3:
             raise ValueError(
-                f"board cards {known} are not supported: the number known on each street, ascending, of 0, 3, 4 and 5, "
+                f"board cards {counts} are not supported: give the number on each street, ascending, of 0, 3, 4 and 5, "
                 "with at least 3 on the last"
             )
-        if len(self.dtypes) != len(known) or not set(self.dtypes) <= {"uint16", "uint32"}:
-            raise ValueError(f"buckets of dtypes {self.dtypes}: uint16 or uint32 for each of {len(known)} streets")
+        if len(self.dtypes) != len(counts) or not set(self.dtypes) <= {"uint16", "uint32"}:
+            raise ValueError(f"buckets of dtypes {self.dtypes}: uint16 or uint32 for each of {len(counts)} streets")
 
     def _first_bytes(self) -> list[int]:
         """Return the first byte of each street's buckets, and the end of the block."""

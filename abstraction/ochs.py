@@ -120,7 +120,7 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
     """
     cluster = np.zeros((_LANES, _LANES), np.int16)  # cluster of the pair of live cards i and j
     beaten = np.empty((_LANES, clusters, _LANES), np.int16)  # [i, cluster, j] as `beaten` of abstraction.strength
-    held = np.empty((_LANES, clusters), np.int32)  # hands of a cluster with live card i
+    with_card = np.empty((_LANES, clusters), np.int32)  # hands of a cluster with live card i
     below = np.empty((COMBO_COUNT, clusters), np.int32)
     passed = np.empty(clusters, np.int32)
     for index in range(start, stop):
@@ -128,15 +128,15 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
             pairs.board[i] = boards[index, i]
         distinct = fill_pair_order(tables, pairs)
         order, live = pairs.order, pairs.live
-        beaten[:], held[:], below[:distinct], passed[:] = 0, 0, 0, 0
+        beaten[:], with_card[:], below[:distinct], passed[:] = 0, 0, 0, 0
         for i in range(LIVE_CARDS):
             first = live[i] * (live[i] - 1) // 2
             for j in range(i):
                 c = cluster_of[first + live[j]]
                 cluster[i, j] = c
                 cluster[j, i] = c
-                held[i, c] += 1
-                held[j, c] += 1
+                with_card[i, c] += 1
+                with_card[j, c] += 1
                 below[order[i, j], c] += 1
         for i in range(LIVE_CARDS):
             for other in range(LIVE_CARDS):
@@ -154,7 +154,7 @@ def fill_ochs(tables, boards, pairs, cluster_of, clusters, start, stop, out):
                 s, own = order[i, j], cluster[i, j]
                 for c in range(clusters):
                     wins2 = below[s, c] - beaten[i, c, j] - beaten[j, c, i] + (c == own)
-                    hands2 = 2 * (passed[c] - held[i, c] - held[j, c] + (c == own))
+                    hands2 = 2 * (passed[c] - with_card[i, c] - with_card[j, c] + (c == own))
                     share = np.float32(wins2) / np.float32(hands2) if hands2 else np.float32(0.5)
                     out[index - start, first + live[j], c] = share
 

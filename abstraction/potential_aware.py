@@ -63,10 +63,10 @@ def bucket_axes(centres: NDArray[Any], weights: ArrayLike | None = None, axes: i
     S is `axes`, or D if that is smaller.  Positions are relative to the mean of the centres, weighed by `weights` [K].
     The largest component of each axis is positive.
     """
-    given = np.ones(len(centres)) if weights is None else np.asarray(weights, dtype=np.float64)
+    masses = np.ones(len(centres)) if weights is None else np.asarray(weights, dtype=np.float64)
     rows = centres.astype(np.float64)
-    rows -= given @ rows / given.sum()
-    _, vectors = np.linalg.eigh(rows.T @ (rows * given[:, None]))
+    rows -= masses @ rows / masses.sum()
+    _, vectors = np.linalg.eigh(rows.T @ (rows * masses[:, None]))
     chosen = vectors[:, ::-1][:, : min(axes, rows.shape[1])]
     largest = chosen[np.abs(chosen).argmax(axis=0), np.arange(chosen.shape[1])]
     return rows @ (chosen * np.sign(largest))
@@ -112,17 +112,17 @@ def potential_points(
     at most that.
     """
     count, cards = next_buckets.shape
-    kept = cards if values is None else min(values, cards)
-    starts = np.arange(kept) * cards // kept
+    value_count = cards if values is None else min(values, cards)
+    starts = np.arange(value_count) * cards // value_count
     directions = positions.shape[1]
     scaled = (np.asarray(positions, dtype=np.float64) / cards).astype(np.float32)
-    points = np.empty((count, directions * kept), np.float32)
+    points = np.empty((count, directions * value_count), np.float32)
     for first in range(0, count, _ROWS):
         part = slice(first, first + _ROWS)
         for direction in range(directions):
             projected = np.sort(scaled[:, direction][next_buckets[part]], axis=1)
             runs = np.add.reduceat(projected, starts, axis=1)
-            points[part, direction * kept : (direction + 1) * kept] = runs
+            points[part, direction * value_count : (direction + 1) * value_count] = runs
     return points
 
 
@@ -133,14 +133,14 @@ def _list_next(tables, board, cards, locations):
     Writes card, canonical index and suit permutation of each to locations [49, 3].  `cards` is scratch memory, one
     longer than the board.
     """
-    known, count = board.shape[0], 0
-    for i in range(known):
+    board_count, count = board.shape[0], 0
+    for i in range(board_count):
         cards[i] = board[i]
     for card in range(CARD_COUNT):
         if card in board:
             continue
-        cards[known] = card
-        location = tables.turn if known == 3 else tables.river
+        cards[board_count] = card
+        location = tables.turn if board_count == 3 else tables.river
         index, permutation = locate(tables.choose, location, cards)
         locations[count, 0], locations[count, 1], locations[count, 2] = card, index, permutation
         count += 1
@@ -152,11 +152,11 @@ def _sort(values):
     """Sort a short array in place by insertion."""
     for i in range(1, values.shape[0]):
         value = values[i]
-        place = i
-        while place > 0 and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
+        j = i
+        while j > 0 and values[j - 1] > value:
+            values[j] = values[j - 1]
+            j -= 1
+        values[j] = value
 
 
 @nogil_allocating_njit
@@ -172,37 +172,37 @@ def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
     locations, cards = np.empty((CARD_COUNT, 3), np.int64), np.empty(boards.shape[1] + 1, np.int64)
     buckets = np.empty(CARD_COUNT, np.int64)
     values = np.empty(starts[-1], np.float32)
-    kept = starts.shape[0] - 1
+    value_count = starts.shape[0] - 1
     for index in range(boards.shape[0]):
         count = _list_next(tables, boards[index], cards, locations)
         for combo in range(COMBO_COUNT):
-            found = 0
+            next_count = 0
             for i in range(count):
                 card = locations[i, 0]
-                buckets[found] = table[locations[i, 1], tables.hole_permutation[locations[i, 2], combo]]
-                found += card != combos[combo, 0] and card != combos[combo, 1]
-            if found != starts[-1]:  # the hand shares a card with the board
+                buckets[next_count] = table[locations[i, 1], tables.hole_permutation[locations[i, 2], combo]]
+                next_count += card != combos[combo, 0] and card != combos[combo, 1]
+            if next_count != starts[-1]:  # the hand shares a card with the board
                 out[index, combo] = 0
                 continue
             for direction in range(scaled.shape[0]):
-                for i in range(found):
+                for i in range(next_count):
                     values[i] = scaled[direction, buckets[i]]
                 _sort(values)
-                for q in range(kept):
+                for q in range(value_count):
                     total = np.float32(0.0)
                     for i in range(starts[q], starts[q + 1]):
                         total += values[i]
-                    out[index, combo, direction * kept + q] = total
+                    out[index, combo, direction * value_count + q] = total
 
 
-def features_of_rows(hands: StreetHands, rows: Rows, following: NextStreet, kept: int) -> Features:
-    """Return the features of rows with `kept` values for each direction.
+def features_of_rows(hands: StreetHands, rows: Rows, following: NextStreet, value_count: int) -> Features:
+    """Return the features of rows with `value_count` values for each direction.
 
     Centres are ordered along the direction from the weakest to the strongest next-street bucket.
     """
     positions = following.positions()
     weakest, strongest = int(following.equity.argmin()), int(following.equity.argmax())
-    towards = np.repeat(np.sign(positions[strongest] - positions[weakest]), kept)
+    towards = np.repeat(np.sign(positions[strongest] - positions[weakest]), value_count)
     return Features(hands, rows, np.ascontiguousarray, lambda centres: centres.astype(np.float64) @ towards)
 
 
@@ -211,13 +211,13 @@ def potential_features(street: str, following: NextStreet) -> Features:
     cards = STREET_CARDS[street]
     count = CARD_COUNT - cards - 2
     scaled = np.ascontiguousarray((following.positions() / count).astype(np.float32).T)
-    kept = min(VALUES, count)
-    starts = np.arange(kept + 1) * count // kept
+    value_count = min(VALUES, count)
+    starts = np.arange(value_count + 1) * count // value_count
     tables, combos, boards = board_tables(), combo_table().astype(np.int64), canonical_boards(cards)
 
     def rows(first: int, last: int) -> NDArray[np.float32]:
-        out = np.empty((last - first, COMBO_COUNT, kept * len(scaled)), np.float32)
+        out = np.empty((last - first, COMBO_COUNT, value_count * len(scaled)), np.float32)
         fill_next_rows(tables, combos, boards[first:last], following.table, scaled, starts, out)
         return out
 
-    return features_of_rows(standard_hands(cards), rows, following, kept)
+    return features_of_rows(standard_hands(cards), rows, following, value_count)

@@ -102,11 +102,11 @@ def _between(first: _HandClass, last: _HandClass) -> list[_HandClass] | None:
 
 def _top(share: float) -> list[_HandClass]:
     """Return the best classes by `_BY_EQUITY`, as many as `share` of all combinations holds."""
-    classes, left = list[_HandClass](), share * COMBO_COUNT
+    classes, remaining = list[_HandClass](), share * COMBO_COUNT
     for name in _BY_EQUITY.split():
         hand = _hand_class(name[0].lower(), name[1].lower(), name[2:])
-        left -= len(_members(hand)) if hand else 0
-        if hand is None or left < -1e-9:
+        remaining -= len(_members(hand)) if hand else 0
+        if hand is None or remaining < -1e-9:
             break
         classes.append(hand)
     return classes
@@ -127,8 +127,8 @@ def _refuse_two_meanings(name: str) -> None:
     if re.fullmatch("[2-9]{2}", name) and name[0] >= name[1]:  # two ranks, the higher first
         return
     for pattern, meanings in _TWO_MEANINGS.items():
-        if found := re.fullmatch(pattern, name):
-            first, *suited = found.groups()
+        if match := re.fullmatch(pattern, name):
+            first, *suited = match.groups()
             raise ValueError(f"it can mean {meanings.format(first.upper(), *suited)}: write the one that you mean")
 
 
@@ -193,9 +193,9 @@ def _items(text: str) -> Iterator[tuple[str, str, float]]:
     ]
     if bare and max(bare) <= 1:
         raise ValueError(f"[{bare[0]:g}] can mean {bare[0]:g}% or {bare[0]:.0%}: write per cent, as [50%]AA[/50%]")
-    for place, part in enumerate(parts[::4]):
-        if place:
-            end, number = parts[4 * place - 3], parts[4 * place - 2]
+    for i, part in enumerate(parts[::4]):
+        if i:
+            end, number = parts[4 * i - 3], parts[4 * i - 2]
             if bool(end) == (tag is None) or not (end or number):
                 raise ValueError("the weights in brackets do not match: each [50] needs one [/50] behind its hands")
             tag = None if end else float(number) / 100
@@ -250,19 +250,22 @@ def parse_range(text: str) -> NDArray[np.float64]:
     return weights
 
 
-def read_range(given: str | Sequence[float]) -> NDArray[np.float64]:
+def read_range(range_: str | Sequence[float]) -> NDArray[np.float64]:
     """Return the weight of every combination, [1326] float64 in 0..1, of a range text or of numbers.
 
     169 numbers are hand classes by rows: AA AKs .. A2s, AKo KK KQs .. 22.  1,326 numbers are combinations
     (`abstraction.cards`).  In a text, spaces or commas separate numbers.  Raises `ValueError` as `parse_range`, and for
     another count of numbers.
     """
-    numbers = given if not isinstance(given, str) else re.split(r"[\s,;]+", given.strip("\ufeff \t\r\n"))
-    if isinstance(given, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):
-        return parse_range(given)
+    numbers = range_ if not isinstance(range_, str) else re.split(r"[\s,;]+", range_.strip("\ufeff \t\r\n"))
+    if isinstance(range_, str) and not (len(numbers) > 1 and all(_NUMBER.fullmatch(str(each)) for each in numbers)):
+        return parse_range(range_)
     weights = np.array([float(each) for each in numbers])
     if len(weights) not in (_SIDE**2, COMBO_COUNT):
-        raise ValueError(f"{len(weights)} numbers are no range: {_SIDE**2} classes or {COMBO_COUNT:,} combinations are")
+        raise ValueError(
+            f"{len(weights)} numbers are not a range: give {_SIDE**2}, one a hand class, or {COMBO_COUNT:,}, one a "
+            "combination"
+        )
     bad = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
     if len(bad):
         raise ValueError(f"number {int(bad[0]) + 1} is {weights[bad[0]]:g}: a weight from 0 to 1 is needed")

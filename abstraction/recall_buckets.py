@@ -36,11 +36,11 @@ def remembered(histories: Sequence[Table], rows: Sequence[NDArray[np.integer]]) 
     `rows` has one integer array for each street, all of one shape.  The results have that shape; −1 marks impossible
     hands.
     """
-    found: list[NDArray[np.int32]] = []
+    rows_of_street: list[NDArray[np.int32]] = []
     for history, row in zip(histories, rows, strict=True):
-        bucket = row if history is None else np.where(row < 0, NO_BUCKET, history[found[-1], row])
-        found.append(bucket.astype(np.int32, copy=False))
-    return found
+        bucket = row if history is None else np.where(row < 0, NO_BUCKET, history[rows_of_street[-1], row])
+        rows_of_street.append(bucket.astype(np.int32, copy=False))
+    return rows_of_street
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Histories:
         `bucket` is [K, 2·S] int32 with column 2·street + player.
         """
         rows = list(bucket.reshape(len(bucket), len(self.in_tables), 2).swapaxes(0, 1))
-        for row, found in zip(rows, remembered(self.tables, rows), strict=True):
-            row[:] = found
+        for row, remembered_row in zip(rows, remembered(self.tables, rows), strict=True):
+            row[:] = remembered_row
 
 
 def history_of(
@@ -84,12 +84,13 @@ def history_of(
     histories, street = [history for _, history in earlier], len(earlier)
     rng = np.random.Generator(np.random.PCG64([seed, _PURPOSE, street]))
     deck = np.tile(np.arange(CARD_COUNT, dtype=np.int8), (_AT_A_TIME, 1))
-    found, counts = np.empty((_AT_A_TIME, 2 * street + 2), np.int32), np.zeros(_count(*earlier[-1]) * PERCENTILES)
+    drawn_buckets = np.empty((_AT_A_TIME, 2 * street + 2), np.int32)
+    counts = np.zeros(_count(*earlier[-1]) * PERCENTILES)
     for _ in range(DEALS // _AT_A_TIME):
         deals = np.ascontiguousarray(rng.permuted(deck, axis=1)[:, :DEAL_CARDS])
-        fill_buckets(tables, deals, len(deals), found)
-        before = remembered(histories, [found[:, 2 * each : 2 * each + 2] for each in range(street)])[-1]
-        keys = before.astype(np.int64) * PERCENTILES + found[:, 2 * street :]
+        fill_buckets(tables, deals, len(deals), drawn_buckets)
+        before = remembered(histories, [drawn_buckets[:, 2 * each : 2 * each + 2] for each in range(street)])[-1]
+        keys = before.astype(np.int64) * PERCENTILES + drawn_buckets[:, 2 * street :]
         counts += np.bincount(keys.ravel(), minlength=len(counts))
     hands = counts.reshape(-1, PERCENTILES)
     return _equal_shares(hands, buckets // len(hands))
@@ -107,8 +108,8 @@ def _equal_shares(hands: NDArray[np.float64], share: int) -> NDArray[np.int32]:
     """
     history = np.empty(hands.shape, np.int32)
     for before, weight in enumerate(hands):
-        there = np.flatnonzero(weight)
-        lowest = percentile_buckets(there, weight[there], share)
+        occurring = np.flatnonzero(weight)
+        lowest = percentile_buckets(occurring, weight[occurring], share)
         inside = np.searchsorted(lowest, np.arange(len(weight)), side="right") - 1
         history[before] = before * share + np.maximum(inside, 0)
     return history

@@ -118,10 +118,10 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def part(self, street: str) -> StreetRecipe:
         """Return the recipe of a street; `ValueError` if it is missing."""
-        found: StreetRecipe | None = getattr(self, street)
-        if found is None:
+        street_recipe: StreetRecipe | None = getattr(self, street)
+        if street_recipe is None:
             raise ValueError(f"[{street}] is missing: the recipe needs {', '.join(self.streets[1:])}")
-        return found
+        return street_recipe
 
 
 def load_recipe(path: Path) -> Recipe:

@@ -31,14 +31,14 @@ def rank_names(ranks: int) -> str:
     return RANKS[len(RANKS) - ranks :]
 
 
-def few_cards_strength(held: Sequence[int], ranks: int) -> int:
+def few_cards_strength(card_ranks: Sequence[int], ranks: int) -> int:
     """Return the strength of one to four cards by their ranks; higher is better, equal is a tie.
 
     Only n of a kind and kickers count, as in ACPC and OpenSpiel's universal_poker.  Strengths of different numbers of
     cards cannot be compared.
     """
-    groups = sorted(((held.count(rank), rank) for rank in set(held)), reverse=True)
-    groups += [(0, 0)] * (len(held) - len(groups))  # equal number of digits for every hand of this size
+    groups = sorted(((card_ranks.count(rank), rank) for rank in set(card_ranks)), reverse=True)
+    groups += [(0, 0)] * (len(card_ranks) - len(groups))  # equal number of digits for every hand of this size
     value = 0
     for count, _ in groups:
         value = value * 8 + count
@@ -144,15 +144,15 @@ class DeckListing:
         parents: list[list[int]] = []
         above: _Boards = [()]
         for dealt in self.board_cards:
-            here, parent = [], []
+            boards_of_street, parent = [], []
             for index, board in enumerate(above):
                 used = {card for street in board for card in street}
                 for cards in combinations([card for card in range(self.cards) if card not in used], dealt):
-                    here.append((*board, cards))
+                    boards_of_street.append((*board, cards))
                     parent.append(index)
-            boards.append(here)
+            boards.append(boards_of_street)
             parents.append(parent)
-            above = here
+            above = boards_of_street
         return boards, parents
 
     def free(self, street: int) -> npt.NDArray[np.bool_]:
@@ -164,18 +164,20 @@ class DeckListing:
     @cached_property
     def strength(self) -> npt.NDArray[np.int32]:
         """[B_last, H] showdown strength on boards of the last street, higher wins; −1 for a shared card."""
-        known, which = np.unique(np.sort(self.boards[-1], axis=1), axis=0, return_inverse=True)
-        free = disjoint(self.hands, known)
+        final_boards, which = np.unique(np.sort(self.boards[-1], axis=1), axis=0, return_inverse=True)
+        free = disjoint(self.hands, final_boards)
         board, hand = np.nonzero(free)
-        cards = np.concatenate([self.hands[hand][:, : self.hole_cards], known[board]], axis=1).astype(np.int64)
+        cards = np.concatenate([self.hands[hand][:, : self.hole_cards], final_boards[board]], axis=1).astype(np.int64)
         strength = np.full(free.shape, BLOCKED, np.int32)
         if cards.shape[1] >= _STANDARD:
             strength[free] = strengths(cards // self.suits * 4 + cards % self.suits)
             return strength[which.reshape(-1)]
         counts = (np.int64(1) << _COUNT_BITS * (cards // self.suits)).sum(axis=1)
         _, first, alike = np.unique(counts, return_index=True, return_inverse=True)
-        found = [few_cards_strength([card // self.suits for card in row], self.ranks) for row in cards[first].tolist()]
-        strength[free] = np.array(found, np.int32)[alike]
+        strength_of_cards = [
+            few_cards_strength([card // self.suits for card in row], self.ranks) for row in cards[first].tolist()
+        ]
+        strength[free] = np.array(strength_of_cards, np.int32)[alike]
         return strength[which.reshape(-1)]
 
     # --- suit isomorphism ---
@@ -234,7 +236,7 @@ class DeckListing:
         """
         plain, numbers = plain_text(text), {self.card_name(card): card for card in range(self.cards)}
         width = 1 if self.suits == 1 else 2
-        parts = [plain[place : place + width] for place in range(0, len(plain), width)]
+        parts = [plain[start : start + width] for start in range(0, len(plain), width)]
         for part in parts:
             if part not in numbers:
                 raise ValueError(f"{text!r}: {part!r} is not a card of the deck, such as {self.card_name(0)}")
@@ -252,7 +254,7 @@ def disjoint(hands: npt.NDArray[np.int16], boards: npt.NDArray[np.int16]) -> npt
 
 
 def _masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.int64]:
-    """Return the card set of each row of cards [N, n], [N] with bit c for card c; −1 is no card."""
+    """Return the card set of each row of cards [N, n], [N] with bit c for card c; −1: no card."""
     bits = np.where(cards >= 0, np.int64(1) << np.maximum(cards, 0).astype(np.int64), 0)
     return np.bitwise_or.reduce(bits, axis=1, dtype=np.int64)
 

@@ -66,20 +66,20 @@ class StageMaker:
         street, features = document["street"], document["features"]
         try:
             if features == "lossless":
-                bucket, found = self._lossless(street, phases)
+                bucket, stage = self._lossless(street, phases)
             elif features in ("ehs", "ehs2"):
-                bucket, found = self._percentiles(document, others, phases)
+                bucket, stage = self._percentiles(document, others, phases)
             else:
-                bucket, found = self._clustered(document, others, saver, phases)
+                bucket, stage = self._clustered(document, others, saver, phases)
         except ValueError as error:
             raise ValueError(f"{street}: {error}") from None
         with phases.phase("quality"):
-            count = document.get("percentiles", found.facts["buckets"])
+            count = document.get("percentiles", stage.facts["buckets"])
             totals = bucket_totals(self._deck.hands(street), bucket, self._deck.sums(street), count)
-            facts = {"street": street, **({} if others.earlier else summary(totals)), **found.facts}
+            facts = {"street": street, **({} if others.earlier else summary(totals)), **stage.facts}
         if not others.earlier:
             facts.setdefault("explained", facts["equity_explained"])
-        arrays = {"bucket": bucket, "hands": totals.hands, "equity": totals.equity, **found.arrays}
+        arrays = {"bucket": bucket, "hands": totals.hands, "equity": totals.equity, **stage.arrays}
         return Stage(arrays, facts)
 
     # -- without clustering ------------------------------------------------------------------------------------------
@@ -124,21 +124,21 @@ class StageMaker:
         whole = Problem(hands.points, hands.weights, distance_code(document["distance"]), self._workers)
         with phases.phase("clustering") as share:
             chosen = _draw_sample(hands.weights, document["sample"], document["seed"])
-            found = _cluster(whole, hands.parents, chosen, document, saver, share)
+            clustering = _cluster(whole, hands.parents, chosen, document, saver, share)
         with phases.phase("assignment"):
-            order = np.lexsort((features.strength_of_centre(found.centres), found.parents))
+            order = np.lexsort((features.strength_of_centre(clustering.centres), clustering.parents))
             rank = np.argsort(order).astype(bucket_dtype(k))
-            labels = rank[found.labels]
+            labels = rank[clustering.labels]
             bucket = _table(hands, labels)
         facts = {
             "buckets": k,
             "distinct_points": len(hands.points),
             "clustered_points": len(hands.points) if chosen is None else len(chosen[0]),
-            "lloyd_iterations": found.iterations,
-            "inertia": found.inertia,
+            "lloyd_iterations": clustering.iterations,
+            "inertia": clustering.inertia,
             "explained": variance_explained(hands.points, labels, hands.weights, k),
         }
-        return bucket, Stage({"centres": found.centres[order]}, facts)
+        return bucket, Stage({"centres": clustering.centres[order]}, facts)
 
 
 def _percentile_labels(hands: HandPoints, span: int, buckets: int) -> NDArray[np.int64]:
@@ -223,8 +223,8 @@ def _flat(part: Problem, document: dict[str, Any], saver: StateSaver, share: Sha
 def _two_levels(part: Problem, document: dict[str, Any], saver: StateSaver, share: Share) -> KMeansState:
     starts = {"groups": (0.0, 0.3), "buckets": (0.3, 0.4), "flat": (0.7, 0.3)}
 
-    def tell(phase: str, done: int, of: int) -> None:
-        share(starts[phase][0] + starts[phase][1] * done / of)
+    def tell(phase: str, finished: int, of: int) -> None:
+        share(starts[phase][0] + starts[phase][1] * finished / of)
 
     return refine(
         part,
@@ -256,7 +256,7 @@ def _nested(
             "take a larger sample, or fewer clusters"
         )
     shares = share_buckets(group_needs(part, members), room, document["buckets"])
-    found = cluster_within(
+    clustering = cluster_within(
         part,
         members,
         shares,
@@ -268,16 +268,16 @@ def _nested(
     offsets = np.concatenate([[0], np.cumsum(shares)])
     outer = np.repeat(np.arange(count), shares)
     if chosen is None:
-        return _Buckets(found.centres, found.labels, outer, found.inertia, found.iterations)
+        return _Buckets(clustering.centres, clustering.labels, outer, clustering.inertia, clustering.iterations)
     labels, inertia = np.empty(len(parents), np.int32), 0.0
     of_parent = group_members(parents, count)
     for parent in range(count):
         mine = of_parent.order[of_parent.starts[parent] : of_parent.starts[parent + 1]]
-        centres = np.ascontiguousarray(found.centres[offsets[parent] : offsets[parent + 1]])
+        centres = np.ascontiguousarray(clustering.centres[offsets[parent] : offsets[parent + 1]])
         nearest = nearest_centres(np.ascontiguousarray(whole.points[mine]), centres, whole.metric, whole.workers)
         labels[mine] = nearest.labels + np.int32(offsets[parent])
         inertia += float(whole.weights[mine] @ nearest.distances)
-    return _Buckets(found.centres, labels, outer, inertia, found.iterations)
+    return _Buckets(clustering.centres, labels, outer, inertia, clustering.iterations)
 
 
 def _table(hands: HandPoints, labels: NDArray[Any]) -> NDArray[Any]:

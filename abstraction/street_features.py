@@ -124,7 +124,7 @@ def collect(features: Features, workers: int, parents: Rows | None = None, share
     street, count = features.hands, features.hands.boards
     rows_of = features.rows if parents is None else _with_parents(features.rows, parents)
     numbers = np.full((count, street.slots), -1, np.int32)
-    found: PointSet | None = None
+    point_set: PointSet | None = None
 
     def describe(first: int, last: int) -> tuple[int, int, NDArray[np.bool_], Any]:
         used = street.used(first, last)
@@ -132,12 +132,12 @@ def collect(features: Features, workers: int, parents: Rows | None = None, share
         return first, last, used, distinct_points(rows_of(first, last)[used], hands)
 
     for first, last, used, part in run_ranges(describe, 0, count, street.at_a_time, workers):
-        found = found or PointSet(street.most, part.points.shape[1], part.points.dtype)
-        numbers[first:last][used] = found.add(part.points, part.weights)[part.inverse]
+        point_set = point_set or PointSet(street.most, part.points.shape[1], part.points.dtype)
+        numbers[first:last][used] = point_set.add(part.points, part.weights)[part.inverse]
         if share is not None:
             share(last / count)
-    assert found is not None  # a street has a board
-    rows, hands = found.finish()
+    assert point_set is not None  # a street has a board
+    rows, hands = point_set.finish()
     inside = None
     if parents is not None:
         dimensions = rows.shape[1] - max(1, 4 // rows.itemsize)

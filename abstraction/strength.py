@@ -57,7 +57,7 @@ class PairOrder(NamedTuple):
     live: NDArray[np.int64]
     """[48] the cards that are not on the board, ascending (the last entry is unused)"""
     order: NDArray[np.int16]
-    """[48, 48] rank among the distinct strengths, from 0, of the hand of two live cards; 32,767 if it is no hand"""
+    """[48, 48] rank among the distinct strengths, from 0, of the hand of two live cards; 32,767 on the diagonal"""
     strength: NDArray[np.int16]
     """[1326] strength of each combination; −1 for a shared card"""
     order_of: NDArray[np.int16]
@@ -69,7 +69,7 @@ class PairOrder(NamedTuple):
 
 
 def pair_order() -> PairOrder:
-    """Return scratch memory for one thread."""
+    """Return an empty `PairOrder`, the scratch memory of one thread for `fill_pair_order`."""
     occurs = np.zeros(-(-_HAND_STRENGTHS // 8) * 8, np.uint8)
     return PairOrder(
         board=np.zeros(5, np.int8),
@@ -166,15 +166,15 @@ def list_runouts(tables, board, cards, rivers, permutations):
     They are the canonical index of each river board and its suit permutation.  Returns their number, 48 or 1,176.
     `cards` is scratch memory, [5] int64.
     """
-    known, count = board.shape[0], 0
-    for i in range(known):
+    board_count, count = board.shape[0], 0
+    for i in range(board_count):
         cards[i] = board[i]
     for card in range(CARD_COUNT):
         if card in board:
             continue
-        cards[known] = card
-        for river in range(card if known == 3 else 1):
-            if known == 3:
+        cards[board_count] = card
+        for river in range(card if board_count == 3 else 1):
+            if board_count == 3:
                 if river in board:
                     continue
                 cards[4] = river
@@ -295,8 +295,8 @@ def _strength_counts(combo: int, cards: tuple[int, ...], workers: int) -> NDArra
     if not cards:
         classes = preflop_classes()
         return preflop_strengths(workers=workers)[classes[combo]] // int((classes == classes[combo]).sum())
-    left = [card for card in range(CARD_COUNT) if card not in cards]
-    boards = np.array([(*cards, *rest) for rest in combinations(left, 5 - len(cards))], np.int8)
+    remaining = [card for card in range(CARD_COUNT) if card not in cards]
+    boards = np.array([(*cards, *drawn_cards) for drawn_cards in combinations(remaining, 5 - len(cards))], np.int8)
     values = np.empty((len(boards), COMBO_COUNT), np.uint16)
     fill_river_strengths(evaluator_tables(), boards, pair_order(), 0, len(boards), values)
     return np.bincount(values[values[:, combo] != BLOCKED, combo], minlength=STRENGTH_LIMIT + 1)

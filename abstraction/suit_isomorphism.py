@@ -56,15 +56,15 @@ def index_hand(tables, cards):
     suits = tables.configurations
     x0, x1, x2, x3 = suits.group[row, 0], suits.group[row, 1], suits.group[row, 2], suits.group[row, 3]
     for r in range(tables.round_start.shape[0] - 1):
-        seen, closed = used, np.int64(0)
+        used_in_suit, closed = used, np.int64(0)
         for i in range(tables.round_start[r], tables.round_start[r + 1]):
             card = np.int64(cards[i])
             rank = card >> 2
             shift = (layout >> 8 * (card & 3)) & 63
             below = (used >> shift) & ((1 << rank) - 1)
             closed |= 1 << (shift + rank - tables.ranks.set_size[below])
-            seen |= 1 << (shift + rank)
-        used = seen
+            used_in_suit |= 1 << (shift + rank)
+        used = used_in_suit
         x0 += suits.radix[row, r, 0] * tables.ranks.set_number[closed & RANK_SET]
         x1 += suits.radix[row, r, 1] * tables.ranks.set_number[closed >> 16 & RANK_SET]
         x2 += suits.radix[row, r, 2] * tables.ranks.set_number[closed >> 32 & RANK_SET]

@@ -32,7 +32,7 @@ def check_output(path: Path, replaceable: Callable[[Path], bool]) -> None:
     Raises `UnreadableError` if the system cannot read it.
     """
     if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
-        raise FileExistsError(f"{path} is a link, a device or a pipe, and no file or directory: choose another name")
+        raise FileExistsError(f"{path} is a link, a device or a pipe, not a file or directory: choose another name")
     if path.exists() and not _is_empty(path) and not replaceable(path):
         raise FileExistsError(
             f"{path} exists and is not an earlier output of the same kind: remove it or choose another name"
@@ -117,14 +117,14 @@ def _remove_unread(temporary: Path) -> None:
 def _sweep(path: Path) -> None:
     """Remove temporaries of this name older than a day, and replaced versions that are no longer read."""
     name = f"{durable.TEMPORARY_PREFIX}{glob.escape(path.name)}-????????"
-    for left in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
+    for leftover in (*path.parent.glob(name), *path.parent.glob(f"{name}{SCRATCH}")):
         with contextlib.suppress(OSError):
-            if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:
-                shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
-    for left in path.parent.glob(name + _STILL_READ):
-        with contextlib.suppress(OSError), unread(left) as free:
+            if leftover.lstat().st_mtime < time.time() - _LEFT_SECONDS:
+                shutil.rmtree(leftover) if leftover.is_dir() and not leftover.is_symlink() else leftover.unlink()
+    for leftover in path.parent.glob(name + _STILL_READ):
+        with contextlib.suppress(OSError), unread(leftover) as free:
             if free:
-                shutil.rmtree(left)
+                shutil.rmtree(leftover)
 
 
 def _is_empty(path: Path) -> bool:

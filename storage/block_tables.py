@@ -146,11 +146,13 @@ class BlockStore:
     def names(self) -> dict[str, str]:
         """Return {name: hash of the manifest} of the newest versions, which are kept until `settle`."""
         with self._lock:
-            found = {block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())}
-            before, self._promised = self._promised, set(found)
+            content_hashes = {
+                block_name(block, version): stated for block, (version, stated) in sorted(self.versions.items())
+            }
+            before, self._promised = self._promised, set(content_hashes)
             for name in sorted(before - self._promised):  # of a checkpoint that was not committed
                 self._removing.append(self._remover.submit(self._drop, name))
-        return found
+        return content_hashes
 
     def state(self) -> dict[str, Any]:
         """Return the entry that a checkpoint's state needs to read its blocks."""
@@ -194,12 +196,12 @@ class BlockStore:
         Raises `DamagedError` for a version that is damaged or missing, and `UnreadableError` if the system cannot read
         it. The cells are then undefined.
         """
-        found = self.versions.get(block)
-        if found is None:
+        version = self.versions.get(block)
+        if version is None:
             for cells in arrays.values():
                 cells[...] = 0
             return
-        stored = _open_version(self.root, block_name(block, found[0]), found[1], self._identity)
+        stored = _open_version(self.root, block_name(block, version[0]), version[1], self._identity)
         for name, cells in arrays.items():
             stored.read_into(name, cells)
         with self._lock:
@@ -254,17 +256,17 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
     For a checkpoint with a note (`storage.set_aside`), the note gives the versions. Returns None if a checkpoint
     without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
     """
-    found = set[str]()
+    versions = set[str]()
     try:
         folder = root / CHECKPOINTS
         for number in checkpoints.list_checkpoints(folder):
             if among is None or number in among:
-                found.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
+                versions.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
         for note in checkpoints.list_notes(root / SET_ASIDE):
-            found.update(read_json(note)[BLOCKS])
+            versions.update(read_json(note)[BLOCKS])
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    return found
+    return versions
 
 
 def _named_by_one(path: Path) -> Collection[str]:
@@ -301,7 +303,7 @@ def list_versions(root: Path) -> list[str]:
 
 def versions_of_checkpoint(checkpoint: Checkpoint) -> dict[str, str]:
     """Return {name: hash of the manifest} of the versions that a checkpoint names."""
-    return {name: found for name, found in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
+    return {name: content_hash for name, content_hash in checkpoint.parents.items() if name.startswith(f"{BLOCKS}/")}
 
 
 def _open_named(checkpoint: Checkpoint, name: str) -> Checkpoint:
@@ -316,16 +318,16 @@ def _open_version(root: Path, name: str, content_hash: str, identity: Mapping[st
     Raises `DamagedError` if it is damaged, missing, of another run, or has another hash than stated.
     """
     try:
-        found = checkpoints.open_checkpoint(root / name)
+        version = checkpoints.open_checkpoint(root / name)
     except FileNotFoundError:
         raise DamagedError(f"{root / name} is missing, and a checkpoint names it") from None
     except ValueError as error:
         raise DamagedError(str(error)) from error
-    if (foreign := checkpoints.identity_problem(found, identity)) is not None:
+    if (foreign := checkpoints.identity_problem(version, identity)) is not None:
         raise DamagedError(f"{root / name}: {foreign}")
-    if found.content_hash != content_hash:
+    if version.content_hash != content_hash:
         raise DamagedError(f"{root / name} is another version than the one that its checkpoint names")
-    return found
+    return version
 
 
 def block_problems(checkpoint: Checkpoint, checked_versions: dict[str, list[str]]) -> list[str]:
@@ -374,7 +376,7 @@ class CheckpointWithBlocks(Checkpoint):
 
 def open_with_blocks(path: Path) -> Checkpoint:
     """Open a checkpoint as `checkpoint.open_checkpoint`; arrays stored in blocks are readable too."""
-    found = checkpoints.open_checkpoint(path)
-    if BLOCKS not in found.state:
-        return found
+    checkpoint = checkpoints.open_checkpoint(path)
+    if BLOCKS not in checkpoint.state:
+        return checkpoint
     return checkpoints.open_checkpoint(path, CheckpointWithBlocks)

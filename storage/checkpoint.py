@@ -201,14 +201,14 @@ class Checkpoint:
 
     def _read_whole(self, spec: ArraySpec, out: np.ndarray | None) -> np.ndarray:
         cells = self._checked_cells(spec)
-        found = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
+        cell_values = np.empty(spec.shape, spec.numpy_dtype) if out is None or not out.flags.c_contiguous else out
         with _inside(self.path):
-            sound = contiguous_arrays.read_array(self.path, cells, found)
+            sound = contiguous_arrays.read_array(self.path, cells, cell_values)
         if not sound:
             raise DamagedError(f"checkpoint {self.path}: {contiguous_arrays.wrong_cells_message(spec, cells)}")
-        if out is None or found is out:
-            return found
-        out[...] = found
+        if out is None or cell_values is out:
+            return cell_values
+        out[...] = cell_values
         return out
 
     def _checked_cells(self, spec: ArraySpec) -> FileCells:
@@ -341,11 +341,11 @@ def verify(path: Path) -> list[str]:
 def _extra_entries(path: Path, files: Iterable[str]) -> list[str]:
     """Return a sentence for each entry of the directory that the manifest does not list."""
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}
-    found = set()
+    entries = set()
     with reading(path):
         for folder, names, file_names in walk(path):
-            found |= {Path(folder, name).relative_to(path).as_posix() for name in (*names, *file_names)}
-    return [f"{name} is not in the manifest" for name in sorted(found - {MANIFEST, *files, *folders})]
+            entries |= {Path(folder, name).relative_to(path).as_posix() for name in (*names, *file_names)}
+    return [f"{name} is not in the manifest" for name in sorted(entries - {MANIFEST, *files, *folders})]
 
 
 def newest_valid(
@@ -373,17 +373,17 @@ def newest_valid(
         path = checkpoint_path(root, number)
         try:
             checkpoint = open_checkpoint(path)
-            found = verify(path)
-            if not found and identity is not None and (foreign := identity_problem(checkpoint, identity)) is not None:
+            faults = verify(path)
+            if not faults and identity is not None and (foreign := identity_problem(checkpoint, identity)) is not None:
                 raise ValueError(f"{path}: {foreign}")
-            found = found or list(elsewhere(checkpoint))
+            faults = faults or list(elsewhere(checkpoint))
         except DamagedError as error:
-            found = [f"{path.name}: {error}"]
+            faults = [f"{path.name}: {error}"]
         except UnreadableError as error:
             error.number = number
             raise
-        if found:
-            problems.extend(found)
+        if faults:
+            problems.extend(faults)
             continue
         return checkpoint, problems
     return None, problems
@@ -391,12 +391,12 @@ def newest_valid(
 
 def identity_problem(checkpoint: Checkpoint, identity: Mapping[str, Any]) -> str | None:
     """Return a sentence on how a checkpoint's identity differs from the given one; None if it does not."""
-    there, here = checkpoint.identity, dict(identity)
-    if canonical_json(there) == canonical_json(here):
+    stored, expected = checkpoint.identity, dict(identity)
+    if canonical_json(stored) == canonical_json(expected):
         return None
     differences = [
-        f"{key} is {there.get(key)!r} there and {here.get(key)!r} here"
-        for key in sorted({*there, *here})
-        if there.get(key) != here.get(key)
+        f"{key} is {stored.get(key)!r} there and {expected.get(key)!r} here"
+        for key in sorted({*stored, *expected})
+        if stored.get(key) != expected.get(key)
     ]
     return f"it belongs to another run: {'; '.join(differences)}; move it away"

@@ -151,6 +151,7 @@ def _write_and_rename(
 ) -> str:
     """Write a checkpoint durably under a temporary name, rename it, and return its content hash.
 
+    `storage.atomic_outputs.output` gives the temporary name, and renames the directory when its block ends.
     `write_tables` returns the files of the tables, and the positions of contiguous cells if there are any.
     """
     with output(final, lambda _: False, parents=False) as temporary:

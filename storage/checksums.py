@@ -73,21 +73,21 @@ def joined(first: int, second: int, second_bytes: int) -> int:
 
 def _product(first: int, second: int) -> int:
     """Return the product of two polynomials modulo the CRC polynomial."""
-    found = 0
+    product = 0
     while first:
         if first & _ONE:
-            found ^= second
+            product ^= second
         first = first << 1 & 0xFFFFFFFF
         second = second >> 1 ^ (_POLYNOMIAL if second & 1 else 0)
-    return found
+    return product
 
 
 @cache
 def _power(count: int) -> int:
     """Return x^(8 * count) modulo the CRC polynomial."""
-    found, square = _ONE, _X8
+    power, square = _ONE, _X8
     while count:
         if count & 1:
-            found = _product(found, square)
+            power = _product(power, square)
         square, count = _product(square, square), count >> 1
-    return found
+    return power

@@ -92,11 +92,11 @@ class MovingFile:
 
     def write(self, piece: Piece) -> np.ndarray:
         """Write a piece and return its cells; raises `OSError` if the disk is full or fails."""
-        left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
+        remaining, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
         with durable.naming(self._path):
-            while left:
-                done = os.pwrite(descriptor, left, offset)
-                left, offset = left[done:], offset + done
+            while remaining:
+                count = os.pwrite(descriptor, remaining, offset)
+                remaining, offset = remaining[count:], offset + count
         return piece.cells
 
     def read(self, piece: Piece) -> np.ndarray:
@@ -104,24 +104,24 @@ class MovingFile:
 
         Raises `OSError` if the disk fails, `DamagedError` if the file is too short.
         """
-        left, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
-        while left:
+        remaining, offset, descriptor = _bytes(piece.cells), piece.offset, self._for(piece)
+        while remaining:
             with durable.naming(self._path):
-                done = os.preadv(descriptor, [left], offset)
-            if done == 0:
+                count = os.preadv(descriptor, [remaining], offset)
+            if count == 0:
                 raise DamagedError(f"{self._path} ends at byte {offset}, in the middle of its cells")
-            left, offset = left[done:], offset + done
+            remaining, offset = remaining[count:], offset + count
         return piece.cells
 
     def between(self, first: int, end: int | None = None) -> Iterator[bytes]:
         """Yield the bytes between two offsets, or up to the end of the file."""
         while end is None or first < end:
             with durable.naming(self._path):
-                found = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
-            if not found:
+                block = os.pread(self._descriptor, PIECE_BYTES if end is None else min(PIECE_BYTES, end - first), first)
+            if not block:
                 return
-            first += len(found)
-            yield found
+            first += len(block)
+            yield block
 
     def _for(self, piece: Piece) -> int:
         return self._direct if piece.aligned else self._descriptor
@@ -161,14 +161,14 @@ def write_tables(
     """
     regions = layout.create_live(directory, specs, notes)
     by_name = {spec.name: spec for spec in specs}
-    written: dict[Path, tuple[int, Checksum]] = {}
+    files: dict[Path, tuple[int, Checksum]] = {}
     cells: dict[str, FileCells] = {}
-    for path, found in groupby(sorted(regions, key=lambda region: (region.path, region.offset_bytes)), _path_of):
-        of_file = [(by_name[region.name], region.offset_bytes) for region in found]
-        written[path], checksums = _write_file(path, of_file, arrays, background)
+    for path, file_regions in groupby(sorted(regions, key=lambda region: (region.path, region.offset_bytes)), _path_of):
+        of_file = [(by_name[region.name], region.offset_bytes) for region in file_regions]
+        files[path], checksums = _write_file(path, of_file, arrays, background)
         name = path.relative_to(directory).as_posix()
         cells |= {spec.name: FileCells(name, at, checksums[spec.name]) for spec, at in of_file}
-    return durable.adopt(directory / layout.TABLES, written), cells
+    return durable.adopt(directory / layout.TABLES, files), cells
 
 
 def _path_of(region: Region) -> Path:
@@ -188,8 +188,8 @@ def _write_file(
             array = np.ascontiguousarray(arrays[spec.name], spec.numpy_dtype)
             return _sum_of(partial(_write_piece, file, spec, offset), pieces(array, offset), array.nbytes, background)
 
-        whole, found = _file_sums(file, places, write)
-    return (path.stat().st_size, whole), found
+        whole, checksums = _file_sums(file, places, write)
+    return (path.stat().st_size, whole), checksums
 
 
 def _file_sums(
@@ -200,15 +200,15 @@ def _file_sums(
     arrays  (array, offset of its cells in bytes), ascending by offset
     move    moves the cells of an array and returns their CRC-32C
     """
-    found, whole, end = {}, 0, 0
+    checksums, whole, end = {}, 0, 0
     for spec, offset in arrays:
         for between in file.between(end, offset):
             whole = joined(whole, checksum(between), len(between))
-        found[spec.name] = move(spec, offset)
-        whole, end = joined(whole, found[spec.name], spec.nbytes), offset + spec.nbytes
+        checksums[spec.name] = move(spec, offset)
+        whole, end = joined(whole, checksums[spec.name], spec.nbytes), offset + spec.nbytes
     for between in file.between(end):
         whole = joined(whole, checksum(between), len(between))
-    return whole, found
+    return whole, checksums
 
 
 def _sum_of(
@@ -277,18 +277,18 @@ def file_problems(path: Path, stated: Checksum, arrays: Sequence[tuple[ArraySpec
             def work(span: tuple[int, int]) -> tuple[int, int]:
                 cells = map_anonymous(span[1] - span[0], spec.numpy_dtype)
                 piece = Piece(cells, offset + span[0] * cells.itemsize)
-                summed, found = _read_piece(file, piece), _not_finite(spec, offset, piece)
-                bad.extend([] if found is None else [found])
+                summed, problem = _read_piece(file, piece), _not_finite(spec, offset, piece)
+                bad.extend([] if problem is None else [problem])
                 return summed
 
             return _sum_of(work, _spans(math.prod(spec.shape), spec.numpy_dtype.itemsize), spec.nbytes)
 
-        whole, found = _file_sums(file, [(spec, cells.offset_bytes) for spec, cells in arrays], read)
+        whole, checksums = _file_sums(file, [(spec, cells.offset_bytes) for spec, cells in arrays], read)
     if whole != stated:
         return [f"{arrays[0][1].file} has checksum {whole:08x}; the manifest states {stated:08x}"]
     first = {error.name: error for error in sorted(bad, key=lambda error: error.index, reverse=True)}
     return [
-        *(wrong_cells_message(spec, cells) for spec, cells in arrays if cells.crc32c != found[spec.name]),
+        *(wrong_cells_message(spec, cells) for spec, cells in arrays if cells.crc32c != checksums[spec.name]),
         *(str(first[spec.name]) for spec, _ in arrays if spec.name in first),
     ]
 

@@ -41,8 +41,8 @@ class UnreadableError(OSError):
 
     def __str__(self) -> str:
         where = f"{self.filename}: " if self.filename else ""
-        what = self.cause.strerror or str(self.cause)
-        return f"{where}{what}: nothing was changed; run the command again{self._advice}"
+        reason = self.cause.strerror or str(self.cause)
+        return f"{where}{reason}: nothing was changed; run the command again{self._advice}"
 
 
 class UnsyncedError(OSError):
@@ -100,8 +100,8 @@ def decoding(path: Path, library_data: str) -> Iterator[None]:
     except DamagedError:
         raise
     except (OSError, RuntimeError, LookupError, TypeError, AttributeError) as error:
-        if (found := system_error(error, path)) is not None:
-            raise found from error
+        if (failure := system_error(error, path)) is not None:
+            raise failure from error
         text = str(error) if isinstance(error, OSError) else repr(error)
         raise DamagedError(f"{library_data}: {' '.join(text.split())}") from error
 

@@ -121,9 +121,9 @@ def read_unchanged(path: Path, read: Callable[[], Found]) -> Found:
         except (FileNotFoundError, NotADirectoryError):
             break
         with lock:
-            found = read()
+            content = read()
             if lock.is_in_place():
-                return found
+                return content
     return read()
 
 

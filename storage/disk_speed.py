@@ -34,8 +34,8 @@ def disk_speed(directory: Path) -> DiskSpeed:
         os.fsync(named.fileno())
         write = length / (time.perf_counter() - began)
         began = time.perf_counter()
-        done = _moved(file.read, cells, length)
-        return DiskSpeed(write, done / (time.perf_counter() - began))
+        read_bytes = _moved(file.read, cells, length)
+        return DiskSpeed(write, read_bytes / (time.perf_counter() - began))
 
 
 def _moved(move: Callable[[Piece], np.ndarray], cells: np.ndarray, most: int) -> int:

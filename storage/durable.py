@@ -161,18 +161,18 @@ def write_file(
         (length in bytes, checksum) of the content.
     """
     pieces = (data,) if isinstance(data, bytes | bytearray | memoryview) else data
-    length, taken, kept = 0, new_sum(kind), []
+    length, running, pieces_written = 0, new_sum(kind), []
     with naming(path), path.open("wb") as file:
         for piece in pieces:
             file.write(piece)
             length += memoryview(piece).nbytes
-            taken.update(piece)
+            running.update(piece)
             if _recordings:
-                kept.append(bytes(piece))
+                pieces_written.append(bytes(piece))
         file.flush()
-        _record(Operation("write_file", path, b"".join(kept)))
+        _record(Operation("write_file", path, b"".join(pieces_written)))
         fsync_file(path, file)
-    return length, taken.found()
+    return length, running.found()
 
 
 def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: str = CRC32C) -> tuple[int, Checksum]:
@@ -187,16 +187,16 @@ def adopt_file(path: Path, checksum: tuple[int, Checksum] | None = None, kind: s
         with naming(path), path.open("r+b") as file:
             fsync_file(path, file)
         return checksum
-    length, taken, kept = 0, new_sum(kind), []
+    length, running, pieces_read = 0, new_sum(kind), []
     with naming(path), path.open("r+b", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
-            taken.update(piece)
+            running.update(piece)
             if _recordings:
-                kept.append(bytes(piece))
-        _record(Operation("write_file", path, b"".join(kept)))
+                pieces_read.append(bytes(piece))
+        _record(Operation("write_file", path, b"".join(pieces_read)))
         fsync_file(path, file)
-    return length, taken.found()
+    return length, running.found()
 
 
 def adopt(path: Path, checksums: Mapping[Path, tuple[int, Checksum]]) -> dict[str, tuple[int, Checksum]]:
@@ -228,11 +228,11 @@ def adopt_tree(
         folders.append(Path(folder))
         files += [Path(folder, name) for name in sorted(file_names)]
     adopted = ordered(lambda file: adopt_file(file, checksums.get(file), kind), files, threads=_SYNCING_THREADS)
-    found = {file.relative_to(path.parent).as_posix(): each for file, each in zip(files, adopted, strict=True)}
+    listed = {file.relative_to(path.parent).as_posix(): each for file, each in zip(files, adopted, strict=True)}
     for _, level in groupby(sorted(folders, key=_depth, reverse=True), _depth):
         for _ in ordered(fsync_dir, level, threads=_SYNCING_THREADS):
             pass
-    return found
+    return listed
 
 
 def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
@@ -240,14 +240,14 @@ def checksum_file(path: Path, kind: str = CRC32C) -> tuple[int, Checksum]:
 
     Raises `UnreadableError` if the system cannot read it.
     """
-    length, taken = 0, new_sum(kind)
+    length, running = 0, new_sum(kind)
     with reading(path):
         check_openable(path)
     with reading(path), path.open("rb", buffering=0) as file:
         for piece in _pieces(file):
             length += len(piece)
-            taken.update(piece)
-    return length, taken.found()
+            running.update(piece)
+    return length, running.found()
 
 
 def _pieces(file: FileIO) -> Iterator[memoryview]:
@@ -423,10 +423,10 @@ def append_lines(path: Path, lines: Sequence[bytes]) -> None:
 
 def append(path: Path, file: FileIO, data: bytes) -> None:
     """Write all bytes at the end of the open `file`, whose name is `path`; durable after `fsync_file`."""
-    left = memoryview(data)
+    remaining = memoryview(data)
     with naming(path):
-        while left:
-            left = left[file.write(left) :]
+        while remaining:
+            remaining = remaining[file.write(remaining) :]
     _record(Operation("append", path, data))
 
 

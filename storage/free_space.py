@@ -34,9 +34,9 @@ def available_memory_bytes(root: Path = Path("/")) -> int:
 def _control_group_bytes(root: Path) -> list[int]:
     """Return the bytes left under each memory limit of this process's control groups (versions 1 and 2)."""
     memberships = root / "proc/self/cgroup"
-    left: list[int] = []
+    free_bytes: list[int] = []
     if not memberships.exists():
-        return left
+        return free_bytes
     for line in memberships.read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":
@@ -50,8 +50,8 @@ def _control_group_bytes(root: Path) -> list[int]:
         # In a container only the mount's root may be visible, so every ancestor is read.
         inner = Path(path.lstrip("/"))
         for group in dict.fromkeys(mount / folder for folder in (inner, *inner.parents)):
-            left.extend(_left_in_group(group, limit, usage, reclaimable))
-    return left
+            free_bytes.extend(_left_in_group(group, limit, usage, reclaimable))
+    return free_bytes
 
 
 def _left_in_group(group: Path, limit: str, usage: str, reclaimable: tuple[str, str]) -> list[int]:
@@ -95,12 +95,12 @@ def tree_bytes(path: Path) -> int:
     """
     if not path.is_dir():
         return path.lstat().st_size
-    found = 0
+    total = 0
     for folder, _, names in os.walk(path):
         for name in names:
             with suppress(FileNotFoundError):
-                found += Path(folder, name).lstat().st_size
-    return found
+                total += Path(folder, name).lstat().st_size
+    return total
 
 
 def is_in_memory(path: Path) -> bool:

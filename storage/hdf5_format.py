@@ -218,12 +218,12 @@ def _own_dataset(file: Any, name: str, path: Path) -> Any:
     """
     parts = name.split("/")
     for depth in range(1, len(parts) + 1):
-        place = "/".join(parts[:depth])
-        link = file.get(place, getlink=True)
+        group_name = "/".join(parts[:depth])
+        link = file.get(group_name, getlink=True)
         if link is None:
             raise DamagedError(f"{path} has no array {name!r}")
         if not isinstance(link, h5py.HardLink):
-            raise DamagedError(f"{path}: {place} in it is not a hard link, and checkpoints have only hard links")
+            raise DamagedError(f"{path}: {group_name} in it is not a hard link, and checkpoints have only hard links")
     dataset = file[name]
     if not isinstance(dataset, h5py.Dataset):
         raise DamagedError(f"{path} has no array {name!r}")

@@ -71,14 +71,14 @@ def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
 
     An offset beyond the end of the journal gets the number after the last line's.
     """
-    numbers, number, place = [], 1, 0
+    numbers, number, offset = [], 1, 0
     with reading(path), path.open("rb") as file:
         for start in starts:
-            while place < start:
-                if not (block := file.read(min(_BLOCK_BYTES, start - place))):
+            while offset < start:
+                if not (block := file.read(min(_BLOCK_BYTES, start - offset))):
                     break
                 number += block.count(b"\n")
-                place += len(block)
+                offset += len(block)
             numbers.append(number)
     return numbers
 
@@ -91,9 +91,9 @@ def replace_end(path: Path, start: int, lines: Sequence[bytes]) -> None:
 
     def pieces() -> Iterator[bytes]:
         with reading(path), path.open("rb") as file:
-            left = start
-            while left > 0 and (block := file.read(min(io.DEFAULT_BUFFER_SIZE * 16, left))):
-                left -= len(block)
+            remaining = start
+            while remaining > 0 and (block := file.read(min(io.DEFAULT_BUFFER_SIZE * 16, remaining))):
+                remaining -= len(block)
                 yield block
         yield b"".join(line + b"\n" for line in lines)
 

@@ -24,13 +24,13 @@ def open_locked(root: Path, number: int | None = None) -> Checkpoint | None:
         except FileNotFoundError:  # retention removed it after the listing
             continue
         try:
-            found = open_with_blocks(path)
+            checkpoint = open_with_blocks(path)
         except (OSError, ValueError):
             if lock.is_held or lock.is_in_place():
                 raise
             continue
-        found.lock = lock
-        return found
+        checkpoint.lock = lock
+        return checkpoint
 
 
 def lock_each(root: Path) -> Iterator[ReadLock]:
@@ -38,8 +38,8 @@ def lock_each(root: Path) -> Iterator[ReadLock]:
 
     Checkpoints removed meanwhile are left out; if all were removed, the directory is listed again.
     """
-    seen = False
-    while not seen and (numbers := list_checkpoints(root)):
+    complete = False
+    while not complete and (numbers := list_checkpoints(root)):
         for number in numbers:
             try:
                 lock = ReadLock(checkpoint_path(root, number))
@@ -47,4 +47,4 @@ def lock_each(root: Path) -> Iterator[ReadLock]:
                 continue
             with lock:
                 yield lock
-                seen = seen or lock.is_held or lock.is_in_place()
+                complete = complete or lock.is_held or lock.is_in_place()

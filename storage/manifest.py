@@ -67,9 +67,9 @@ def write_manifest(path: Path, format_name: str, format_version: int, fields: Ma
     Raises:
         ValueError: a field has one of the manifest's own names or is not exact in JSON.
     """
-    taken = [name for name in _OWN_FIELDS if name in fields]
-    if taken:
-        raise ValueError(f"manifest {path}: field {taken[0]!r} is set by the manifest itself; rename the field")
+    reserved = [name for name in _OWN_FIELDS if name in fields]
+    if reserved:
+        raise ValueError(f"manifest {path}: field {reserved[0]!r} is set by the manifest itself; rename the field")
     content = {"format": format_name, "format_version": format_version, **fields}
     content[_HASH] = content_hash(content)
     durable.write_file(path, exact_json(content, f"manifest {path}"))
@@ -106,19 +106,19 @@ def read_manifest(
         intact = stated == content_hash(content) and data == exact_json({**content, _HASH: stated}, "manifest")
         problem = "its content does not match its own checksum"
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        intact, problem = False, str(error) if isinstance(error, ValueError) else "it is no manifest"
+        intact, problem = False, str(error) if isinstance(error, ValueError) else "it is not a manifest"
     if not intact:
         raise DamagedError(f"{path} is damaged: {problem}")
-    found = content.get("format")
-    if found != format_name:
-        raise ValueError(f"{path} has format {found!r}; expected {format_name!r}")
+    stated_format = content.get("format")
+    if stated_format != format_name:
+        raise ValueError(f"{path} has format {stated_format!r}; expected {format_name!r}")
     version = content.get("format_version")
     if version != format_version and version not in other_versions:
-        known = sorted({*other_versions, format_version})
+        readable = sorted({*other_versions, format_version})
         writer = f" ({content['created_by']})" if isinstance(content.get("created_by"), str) else ""
         raise ValueError(
             f"{path} has format_version {version} of {format_name!r}; this program reads format_version "
-            f"{', '.join(map(str, known))}: use the version of mccfr that wrote it{writer}"
+            f"{', '.join(map(str, readable))}: use the version of mccfr that wrote it{writer}"
         )
     content[_HASH] = stated
     return content

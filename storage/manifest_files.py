@@ -40,15 +40,15 @@ def listed_files(entries: Any) -> dict[str, ListedFile]:
     """
     if not isinstance(entries, Mapping):
         raise ValueError(f"'files' is a {type(entries).__name__}; an object is needed")
-    found = {}
+    listed = {}
     for name, entry in entries.items():
         stated = dict(entry) if isinstance(entry, Mapping) else {}
         length = stated.pop("length_bytes", None)
         kind, checksum = stated.popitem() if stated else (CRC32C, None)
         if type(length) is not int or length < 0 or stated or not is_checksum(checksum, kind):
             raise ValueError(f"the entry of {name!r} in 'files' has no length and one of the checksums: {entry!r}")
-        found[check_relative_name(name)] = ListedFile(length, checksum, kind)
-    return found
+        listed[check_relative_name(name)] = ListedFile(length, checksum, kind)
+    return listed
 
 
 def link_problem(root: Path, name: str) -> str | None:
@@ -95,4 +95,4 @@ def file_problems(root: Path, files: Mapping[str, ListedFile], unread: Iterable[
         return file_problem(root, *item, content=item[0] not in skipped)
 
     size_bytes = sum(stated.length_bytes for stated in files.values())
-    return [found for found in ordered(problem, files.items(), size_bytes=size_bytes) if found]
+    return [fault for fault in ordered(problem, files.items(), size_bytes=size_bytes) if fault]

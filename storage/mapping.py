@@ -232,9 +232,9 @@ def _map_descriptors(
 
 def map_anonymous(cells: int, dtype: np.dtype[Any]) -> np.ndarray:
     """Return `map_reserved` memory with all pages allocated; raises `OSError` if there is not enough."""
-    found = map_reserved(cells, dtype)
-    populate(found)
-    return found
+    mapped = map_reserved(cells, dtype)
+    populate(mapped)
+    return mapped
 
 
 def map_reserved(cells: int, dtype: npt.DTypeLike) -> np.ndarray:
@@ -277,10 +277,10 @@ def _mmap(address: int | None, length: int, protection: int, flags: int, descrip
     return int(result)
 
 
-def _check(result: int, what: str) -> None:
+def _check(result: int, operation: str) -> None:
     if result != 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what} failed: {os.strerror(number)}")
+        raise OSError(number, f"{operation} failed: {os.strerror(number)}")
 
 
 def _populate(address: int, length: int, writable: bool) -> None:

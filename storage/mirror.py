@@ -25,8 +25,8 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
     files, `UnreadableError` if the system cannot read one, and `OSError` if the disk is full.
     """
     name = f"{CHECKPOINTS}/{checkpoints.checkpoint_path(root / CHECKPOINTS, number).name}"
-    found = checkpoints.open_checkpoint(root / name)
-    for version in versions_of_checkpoint(found):
+    checkpoint = checkpoints.open_checkpoint(root / name)
+    for version in versions_of_checkpoint(checkpoint):
         if int(version.split("/")[1]) in blocks:
             _copy(root, mirror, version)
     _copy(root, mirror, name)  # last, so that a copied checkpoint has all its blocks
@@ -37,9 +37,9 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
     )  # ROOT's checkpoints may be damaged
     if named is None or copied is None:
         return
-    kept = named | copied | {*_whole(root)}
+    retained = named | copied | {*_whole(root)}
     for name in (*_whole(mirror), *list_versions(mirror)):
-        if name not in kept:
+        if name not in retained:
             durable.drop_trees([mirror / name])
 
 
@@ -49,15 +49,15 @@ def restore(root: Path, mirror: Path) -> list[str]:
     Raises `OSError` if the disk is full, and `UnreadableError` if the system cannot read either side. An unreadable
     file is not replaced, because it may be valid.
     """
-    found = []
+    restored = []
     for name in (*list_versions(mirror), *_whole(mirror)):
         if not checkpoints.verify(root / name) or checkpoints.verify(mirror / name):
             continue  # valid in ROOT, or damaged in the mirror
         if (root / name).exists():
             durable.drop_trees([root / name])
         _copy(mirror, root, name)
-        found.append(name)
-    return found
+        restored.append(name)
+    return restored
 
 
 def _whole(directory: Path) -> list[str]:
@@ -67,14 +67,14 @@ def _whole(directory: Path) -> list[str]:
 
 def _copy(source: Path, target: Path, name: str) -> None:
     """Copy checkpoint or version `name` to another directory, unless the same content is there."""
-    found, final = checkpoints.open_checkpoint(source / name), target / name
-    if _content_hash(final) == found.content_hash:
+    checkpoint, final = checkpoints.open_checkpoint(source / name), target / name
+    if _content_hash(final) == checkpoint.content_hash:
         return
     if final.exists():
         durable.drop_trees([final])
     with output(final, lambda _: False) as temporary:
         durable.make_dir(temporary)
-        for file, stated in found.files.items():
+        for file, stated in checkpoint.files.items():
             if _copy_file(source / name / file, temporary / file, stated.kind) != stated[:2]:
                 raise DamagedError(f"{source / name}: {file} is not what the manifest states")
         _copy_file(source / name / _MANIFEST, temporary / _MANIFEST, CRC32C)

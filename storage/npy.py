@@ -51,10 +51,10 @@ def read_npy(path: Path, *, mapped: bool = False) -> np.ndarray:
     dtype = np.dtype(match["dtype"].decode())
     shape = tuple(int(length) for length in match["shape"].decode().split(",") if length.strip())
     with reading(path):
-        needed, found = start + math.prod(shape) * dtype.itemsize, path.stat().st_size
-    if found != needed or len(shape) > 8:
-        raise DamagedError(f"{path} has {found:,} bytes; {needed:,} are needed for its shape {shape} of {dtype}")
-    if found == start:
+        needed, file_bytes = start + math.prod(shape) * dtype.itemsize, path.stat().st_size
+    if file_bytes != needed or len(shape) > 8:
+        raise DamagedError(f"{path} has {file_bytes:,} bytes; {needed:,} are needed for its shape {shape} of {dtype}")
+    if file_bytes == start:
         return np.empty(shape, dtype)
     with reading(path):
         if mapped:

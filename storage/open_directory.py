@@ -48,11 +48,11 @@ class OpenDirectory:
             opened = os.fstat(self.descriptor)
         try:
             path = Path("/proc", Path("/proc/self").readlink(), "fd", str(self.descriptor))
-            found = path.stat()
+            status = path.stat()
         except OSError:
             advice = "/proc is not mounted, and open directories are written to through it: mount it"
             raise OSError(errno.ENOSYS, advice, str(directory)) from None
-        if not os.path.samestat(found, opened):
+        if not os.path.samestat(status, opened):
             raise OSError(errno.ENOSYS, "/proc shows other processes than this one's: mount it anew", str(directory))
         return path
 
@@ -91,9 +91,9 @@ _REMOVED = " (deleted)"  # the kernel's suffix for the name of a removed directo
 def shown(text: str) -> str:
     """Return a text for users, with paths through held directories replaced by real names."""
 
-    def name(found: re.Match[str]) -> str:
-        held = _held.get(found[0])
-        return found[0] if held is None else str(held.current_path())
+    def name(match: re.Match[str]) -> str:
+        directory = _held.get(match[0])
+        return match[0] if directory is None else str(directory.current_path())
 
     return _HELD.sub(name, text)
 

@@ -62,20 +62,20 @@ def read_description(path: Path, format: str) -> dict[str, Any] | None:  # noqa:
     """
     try:
         with reading(path), decoding(path, str(path)):
-            found = parse_json(_attribute(path, format), path)
+            description = parse_json(_attribute(path, format), path)
     except (DamagedError, FileNotFoundError, NotADirectoryError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return description if isinstance(description, dict) else None
 
 
 def _attribute(path: Path, format: str) -> str | bytes:  # noqa: A002 - the name of the config's key
     """Return the text of the attribute, "" if there is none; raise `OSError` or `ValueError` for damage."""
-    found = None
+    text = None
     if format == "zarr":
         content = read_json(path / "zarr.json")
         attributes = content.get("attributes") if isinstance(content, dict) else None
-        found = attributes.get(_ATTRIBUTE) if isinstance(attributes, dict) else None
+        text = attributes.get(_ATTRIBUTE) if isinstance(attributes, dict) else None
     elif begins_with(_HDF5_SIGNATURE)(path):  # other files would get h5py's own error
         with importlib.import_module("h5py").File(path, "r") as opened:
-            found = opened.attrs.get(_ATTRIBUTE)
-    return found if isinstance(found, str | bytes) else ""
+            text = opened.attrs.get(_ATTRIBUTE)
+    return text if isinstance(text, str | bytes) else ""

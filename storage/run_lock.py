@@ -100,16 +100,16 @@ class RunLock:
 
         Raises `UnreadableError` where the system cannot tell.
         """
-        place = self.directory.current_path()
+        run_directory = self.directory.current_path()
         if self.directory.is_removed():
             raise LostDirectoryError(
-                f"{place} was removed, or moved to another file system, while this process worked on it: nothing more "
-                "was written"
+                f"{run_directory} was removed, or moved to another file system, while this process worked on it: "
+                "nothing more was written"
             )
         if not self._holds(self.path.name, self.directory.descriptor):
             raise LostDirectoryError(
-                f"{place / self.path.name} was removed or replaced while this process held it, so another process may "
-                f"work in {place}: nothing more was written there"
+                f"{run_directory / self.path.name} was removed or replaced while this process held it, so another "
+                f"process may work in {run_directory}: nothing more was written there"
             )
 
     def _holds(self, path: Path | str, directory: int | None = None) -> bool:

@@ -102,12 +102,12 @@ def validate_specs(specs: Iterable[ArraySpec]) -> tuple[ArraySpec, ...]:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"array names must be unique; given more than once: {', '.join(repeated)}")
-    known = set(names)
+    all_names = set(names)
     for name in names:
         parts = name.split("/")
         for depth in range(1, len(parts)):
             folder = "/".join(parts[:depth])
-            if folder in known:
+            if folder in all_names:
                 raise ValueError(f"array {folder!r} cannot also be the folder of array {name!r}; rename one")
     return checked
 

@@ -27,8 +27,8 @@ def note_damage(run: Path, number: int, problems: Sequence[str]) -> None:
 def note_sound(run: Path, number: int) -> None:
     """Remove the note of checkpoint `number`, and the notes of checkpoints that no longer exist."""
     root = run / CHECKPOINTS
-    there = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
-    stale = [path for path in list_notes(root) if path not in there]
+    existing = {note_path(checkpoint_path(root, each)) for each in list_checkpoints(root) if each != number}
+    stale = [path for path in list_notes(root) if path not in existing]
     for path in stale:
         durable.remove_file(path)
     if stale:

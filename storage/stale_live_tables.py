@@ -86,11 +86,11 @@ def remove_if_abandoned(directory: Path) -> bool:
 
 def sweep(directories: Iterable[Path]) -> list[Path]:
     """Remove live tables of this user's dead processes from some directories; return their paths."""
-    found = []
-    for place in dict.fromkeys(directories):
+    live_tables = []
+    for parent in dict.fromkeys(directories):
         with contextlib.suppress(OSError):  # the directory is missing or not readable
-            found += sorted(entry for entry in place.iterdir() if _NAME.fullmatch(entry.name))
-    return [directory for directory in found if remove_if_abandoned(directory)]
+            live_tables += sorted(entry for entry in parent.iterdir() if _NAME.fullmatch(entry.name))
+    return [directory for directory in live_tables if remove_if_abandoned(directory)]
 
 
 def _is_abandoned(directory: Path, *, locked: bool = False) -> bool:

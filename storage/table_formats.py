@@ -100,7 +100,7 @@ class NotFiniteError(FloatingPointError):
 
     def __init__(self, spec: ArraySpec, index: Sequence[int], value: float) -> None:
         self.name, self.axes, self.index = spec.name, spec.axes, tuple(index)
-        where = ", ".join(f"{axis} {place}" for axis, place in zip(spec.axes, index, strict=True))
+        where = ", ".join(f"{axis} {position}" for axis, position in zip(spec.axes, index, strict=True))
         super().__init__(f"array {spec.name!r} holds {value} at {where}")
 
 

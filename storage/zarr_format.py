@@ -175,10 +175,10 @@ def write_tables(
     return files
 
 
-def _make_folders(wanted: Iterable[Path]) -> list[Path]:
+def _make_folders(folders: Iterable[Path]) -> list[Path]:
     """Create missing directories; return all whose entries need an fsync, the deepest first."""
     changed: dict[Path, None] = {}
-    for folder in wanted:
+    for folder in folders:
         changed[folder] = None
         for path in reversed(durable.missing_dirs(folder)):
             durable.make_dir(path)
@@ -242,9 +242,9 @@ def _whole_store() -> Any:
 
     class CompleteStore(LocalStore):
         async def get(self, key: str, *arguments: Any, **options: Any) -> Any:
-            found = await super().get(key, *arguments, **options)
-            if found is None:
+            chunk = await super().get(key, *arguments, **options)
+            if chunk is None:
                 raise DamagedError(f"{self.root / key} is missing")
-            return found
+            return chunk
 
     return CompleteStore

@@ -95,13 +95,16 @@ def wrong_outcome() -> ModuleType:
         *((f"{text}:\n", f"{text[:-1]}, limits):\n") for text in (decided, learnt)),
         ("* payoff / place.probability\n        _learn", f"* payoff / {divisor(UNDIVIDED_REGRETS)}\n        _learn"),
         ("weight / place.probability, random_at", f"weight / {divisor(UNDIVIDED_SUMS)}, random_at"),
-        ("place.value = here  # value", f"place.value = {_unless(WORTH_STAYS, 'here', 'place.value')}  # value"),
+        (
+            "place.value = node_value  # value",
+            f"place.value = {_unless(WORTH_STAYS, 'node_value', 'place.value')}  # value",
+        ),
     )
 
 
 SWEEPS = {
-    "never": ("if ends <= seen:", "if True:"),
-    "again": ("return ends\n", "return seen\n"),
+    "never": ("if ends <= nodes_before:", "if True:"),
+    "again": ("return ends\n", "return nodes_before\n"),
 }
 """What a sweep may do wrong: it never comes, or it is not noted, so that it comes again."""
 

@@ -38,7 +38,7 @@ DRAWN = (
     ),
     Defect(
         "storage.journal_reader",
-        "left -= len(block)",
+        "remaining -= len(block)",
         "pass",
         "More than the beginning of a journal is kept.",
         "storage/test_journal_reader.py::test_the_end_is_replaced_in_one_durable_step",
@@ -87,7 +87,7 @@ DRAWN = (
     ),
     Defect(
         "storage.contiguous_arrays",
-        "bad.extend([] if found is None else [found])",
+        "bad.extend([] if problem is None else [problem])",
         "pass",
         "Cells that are no numbers are not named.",
         "storage/test_contiguous_arrays.py::test_verify_reads_every_byte_once_and_names_cells_that_are_no_numbers",
@@ -115,7 +115,7 @@ DRAWN = (
     ),
     Defect(
         "abstraction.stages",
-        "share(starts[phase][0] + starts[phase][1] * done / of)",
+        "share(starts[phase][0] + starts[phase][1] * finished / of)",
         "pass",
         "A clustering of two levels does not tell how far it is.",
         "abstraction/test_clustering_checkpoint.py::test_a_clustering_of_two_levels_tells_how_far_it_is",

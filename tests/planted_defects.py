@@ -156,7 +156,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.checkpoint",
-        "if canonical_json(there) == canonical_json(here):",
+        "if canonical_json(stored) == canonical_json(expected):",
         "if True:",
         "A checkpoint of another run is gone on from.",
         f"{CHECKPOINTS}::test_another_identity_and_another_format_version_are_refused_with_both_values",
@@ -227,7 +227,7 @@ IN_STORAGE = (
     # --- outputs, copies, blocks ---
     Defect(
         "storage.atomic_outputs",
-        "if left.lstat().st_mtime < time.time() - _LEFT_SECONDS:",
+        "if leftover.lstat().st_mtime < time.time() - _LEFT_SECONDS:",
         "if True:",
         "Temporaries of other processes are swept whatever their age.",
         OUTPUTS,
@@ -304,8 +304,8 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.mirror",
-        "    kept = named | copied | ",
-        "    kept = named | ",
+        "    retained = named | copied | ",
+        "    retained = named | ",
         "Copies of versions go that only the copy of a damaged checkpoint names.",
         BLOCKS,
     ),
@@ -318,7 +318,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.block_tables",
-        "    if found.content_hash != content_hash:",
+        "    if version.content_hash != content_hash:",
         "    if False:",
         "Another version than the checkpoint names is read.",
         BLOCKS,
@@ -339,7 +339,7 @@ IN_STORAGE = (
     ),
     Defect(
         "storage.block_tables",
-        "self._promised = self._promised, set(found)",
+        "self._promised = self._promised, set(content_hashes)",
         "self._promised = self._promised, set()",
         "Versions go that are promised to a checkpoint on its way to the disk.",
         BLOCKS,

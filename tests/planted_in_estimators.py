@@ -76,8 +76,8 @@ OWN_OF_ESTIMATORS = (
     ),
     Defect(
         "mccfr.evaluation.exploitative_responses",
-        "return Answer(wins + offset, float(found[RESPOND]) + offset,",
-        "return Answer(wins, float(found[RESPOND]) + offset,",
+        "return Answer(wins + offset, float(original[RESPOND]) + offset,",
+        "return Answer(wins, float(original[RESPOND]) + offset,",
         "What an answer wins leaves out the money that was in the pot.",
         WINS,
     ),
@@ -90,8 +90,8 @@ OWN_OF_ESTIMATORS = (
     ),
     Defect(
         "mccfr.evaluation.preflop_best_response",
-        "left = rest.sum(axis=1) / 2 / _without_each(weight, strata)",
-        "left = rest.sum(axis=1) / _without_each(weight, strata)",
+        "leave_one_out = gains.sum(axis=1) / 2 / _without_each(weight, strata)",
+        "leave_one_out = gains.sum(axis=1) / _without_each(weight, strata)",
         "What is left without a board is that of both players.",
         FIRST,
     ),
@@ -192,7 +192,7 @@ DRAWN_59 = (
     ),
     Defect(
         "mccfr.evaluation.local_best_response.lbr_evaluation",
-        "found[number, seat] = responder.play_all(streets, own)",
+        "chips[number, seat] = responder.play_all(streets, own)",
         "pass",
         "Nothing is won from a policy that is solved again.",
         f"{SEATS}::test_local_best_response_takes_as_much_where_nothing_is_solved",

@@ -11,8 +11,8 @@ IN_RUNS = (
     # --- abstractions ---
     Defect(
         "abstraction.clustering_checkpoint",
-        "if found is None or found.identity != self._identity:",
-        "if found is None:",
+        "if checkpoint is None or checkpoint.identity != self._identity:",
+        "if checkpoint is None:",
         "A clustering goes on from the state of another recipe's.",
         f"{BUILDING}::test_a_state_is_for_the_same_stage_and_phase",
     ),
@@ -39,14 +39,14 @@ IN_RUNS = (
     ),
     Defect(
         "abstraction.build",
-        "if found is None or found.identity != identity:",
-        "if found is None:",
+        "if stage is None or stage.identity != identity:",
+        "if stage is None:",
         "A stage of another recipe is taken for this one's.",
         f"{BUILDING}::test_a_stage_is_built_again_where_what_it_is_made_of_has_changed",
     ),
     Defect(
         "abstraction.build",
-        "parents = {parent: _content(found) for parent, found in stages.items()}",
+        "parents = {parent: _content(newest) for parent, newest in stages.items()}",
         'parents = {parent: "" for parent in stages}',
         "A stage whose parent has changed is not built again.",
         f"{BUILDING}::test_a_stage_is_built_again_where_what_it_is_made_of_has_changed",
@@ -60,7 +60,7 @@ IN_RUNS = (
     ),
     Defect(
         "abstraction.buckets",
-        "if stated_cells(stage).get(name) != cells_checksum(found):",
+        "if stated_cells(stage).get(name) != cells_checksum(array):",
         "if False:",
         "Buckets are not compared with the cells that their stage states.",
         f"{RUNS}/test_abstractions_of_runs.py::test_a_stage_that_states_other_cells_is_damaged",
@@ -308,8 +308,8 @@ IN_RUNS = (
     # --- evaluations ---
     Defect(
         "mccfr.evaluation.preflop_best_response",
-        "(left - mean[number]) ** 2",
-        "(left - left.mean()) ** 2",
+        "(leave_one_out - mean[number]) ** 2",
+        "(leave_one_out - leave_one_out.mean()) ** 2",
         "The spread is taken about one mean of all strata.",
         "mccfr/evaluation/test_preflop_best_response.py::test_the_width_of_the_estimate_is_of_what_differs_within_strata",
     ),

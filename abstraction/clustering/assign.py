@@ -50,10 +50,10 @@ def _group(labels, starts, order):
         starts[label + 1] += 1
     for c in range(starts.shape[0] - 1):
         starts[c + 1] += starts[c]
-    place = starts[:-1].copy()
+    next_index = starts[:-1].copy()
     for i in range(labels.shape[0]):
-        order[place[labels[i]]] = i
-        place[labels[i]] += 1
+        order[next_index[labels[i]]] = i
+        next_index[labels[i]] += 1
 
 
 def group_members(labels: NDArray[np.int32], k: int) -> Members:
@@ -86,16 +86,16 @@ def _candidates(a, widest, metric, centres, packed, keys):
     limit = np.float32((reach * reach if metric == L2 else reach) * (1.0 + margin))
     sums = np.empty(LANES, np.float32)
     bits = sums.view(np.int32)
-    found = 0
+    candidates = 0
     for panel in range(packed.shape[0]):
         lane_distances(centres, a, packed, panel, metric, sums)
         first = panel * LANES
         for lane in range(min(LANES, centres.shape[0] - first)):
             if sums[lane] <= limit and first + lane != a:
-                keys[found] = (np.int64(bits[lane]) << 32) | (first + lane)
-                found += 1
-    keys[:found].sort()
-    return found
+                keys[candidates] = (np.int64(bits[lane]) << 32) | (first + lane)
+                candidates += 1
+    keys[:candidates].sort()
+    return candidates
 
 
 @part_njit
@@ -126,8 +126,8 @@ def _assign_range(first, last, metric, points, members, centres, packed, nearest
         if mine.shape[0] == 0:
             continue
         widest = _widest(points, mine, centres[a], metric, nearest.distances)
-        found = _candidates(a, widest, metric, centres, packed, keys)
-        for i in range(found):
+        candidates = _candidates(a, widest, metric, centres, packed, keys)
+        for i in range(candidates):
             numbers[i] = keys[i] & _NUMBER
             near[i] = length(np.int32(keys[i] >> 32).view(np.float32), metric) * (1.0 - 2.0 * margin)
         built = 0
@@ -136,15 +136,15 @@ def _assign_range(first, last, metric, points, members, centres, packed, nearest
             x = mine[i]
             best, best_label = nearest.distances[x], np.int32(a)
             own = length(best, metric)
-            done = 0
-            while done < found and near[done] <= (own + length(best, metric)) * (1.0 + 2.0 * margin) + TINY:
-                count = min(LANES, found - done)
-                if done == built:
-                    _pack_chunk(centres, numbers, done, count, panels[done // LANES])
+            checked = 0
+            while checked < candidates and near[checked] <= (own + length(best, metric)) * (1.0 + 2.0 * margin) + TINY:
+                count = min(LANES, candidates - checked)
+                if checked == built:
+                    _pack_chunk(centres, numbers, checked, count, panels[checked // LANES])
                     built += LANES
-                lane_distances(points, x, panels, done // LANES, metric, sums)
-                best, best_label = closest_lane(sums, numbers, done, count, best, best_label)
-                done += LANES
+                lane_distances(points, x, panels, checked // LANES, metric, sums)
+                best, best_label = closest_lane(sums, numbers, checked, count, best, best_label)
+                checked += LANES
             nearest.labels[x] = best_label
             nearest.distances[x] = best
 

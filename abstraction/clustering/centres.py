@@ -35,10 +35,10 @@ def _means_range(first, last, points, weights, members, centres):
 
 
 @part_njit
-def _count_below(points, weights, mine, pivot, below, under, over):
+def _count_below(points, weights, mine, pivot, below, under, above):
     """Compute, for each coordinate, the weight of x <= pivot, the largest such x and the smallest other x.
 
-    The results are in `below`, `under` and `over`; `under` and `over` start with bounds.
+    The results are in `below`, `under` and `above`; `under` and `above` start with bounds.
     """
     for x in mine:
         weight = weights[x]
@@ -47,7 +47,7 @@ def _count_below(points, weights, mine, pivot, below, under, over):
             inside = value <= pivot[j]
             below[j] += weight if inside else 0.0
             under[j] = max(under[j], value if inside else under[j])
-            over[j] = min(over[j], over[j] if inside else value)
+            above[j] = min(above[j], above[j] if inside else value)
 
 
 @nogil_allocating_njit
@@ -59,7 +59,7 @@ def _medians_range(first, last, points, weights, members, centres):
     dimensions = points.shape[1]
     low, high = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)
     pivot = np.empty(dimensions, np.float32)
-    under, over = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)
+    under, above = np.empty(dimensions, np.float32), np.empty(dimensions, np.float32)
     below = np.empty(dimensions)
     for c in range(first, last):
         mine = members.order[members.starts[c] : members.starts[c + 1]]
@@ -80,16 +80,16 @@ def _medians_range(first, last, points, weights, members, centres):
                 middle = low[j] + (high[j] - low[j]) * np.float32(0.5)
                 pivot[j] = middle if middle < high[j] else low[j]
                 open_ += low[j] < high[j]
-                below[j], under[j], over[j] = 0.0, low[j], high[j]
+                below[j], under[j], above[j] = 0.0, low[j], high[j]
             if open_ == 0:
                 break
-            _count_below(points, weights, mine, pivot, below, under, over)
+            _count_below(points, weights, mine, pivot, below, under, above)
             for j in range(dimensions):
                 if low[j] < high[j]:
                     if below[j] >= half:
                         high[j] = under[j]
                     else:
-                        low[j] = over[j]
+                        low[j] = above[j]
         for j in range(dimensions):
             centres[c, j] = low[j]
 

@@ -197,8 +197,8 @@ def begin_or_resume(
     problem: Problem, k: int, seed: int = 0, saver: StateSaver = NOTHING, phase: str = "lloyd"
 ) -> KMeansState:
     """Return the saved state of the phase, or else the state after seeding; `ValueError` as `start`."""
-    kept = saver.resume(phase)
-    return start(problem, k, seed) if kept is None else state_from_arrays(problem, kept)
+    saved = saver.resume(phase)
+    return start(problem, k, seed) if saved is None else state_from_arrays(problem, saved)
 
 
 @dataclass(frozen=True)

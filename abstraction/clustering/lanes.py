@@ -51,8 +51,8 @@ def _sum_terms(builder, point, panel, dimensions, term):
     for number, total in enumerate(totals):
         total.add_incoming(ir.Constant(_VECTOR, [0.0] * _WIDTH), before)
         offset = builder.add(builder.mul(index, _I64(LANES)), _I64(number * _WIDTH))
-        place = builder.bitcast(builder.gep(panel, [offset]), _VECTOR.as_pointer())
-        difference = builder.fsub(value, builder.load(place, align=4))
+        address = builder.bitcast(builder.gep(panel, [offset]), _VECTOR.as_pointer())
+        difference = builder.fsub(value, builder.load(address, align=4))
         added.append(builder.fadd(total, term(builder, difference)))
         total.add_incoming(added[-1], loop)
     following = builder.add(index, _I64(1))
@@ -74,8 +74,8 @@ def _lanes(term):
             point = builder.gep(data(0), [builder.mul(row_, dimensions_)])
             columns = builder.gep(data(2), [builder.mul(builder.mul(panel_, dimensions_), _I64(LANES))])
             for number, vector in enumerate(_sum_terms(builder, point, columns, dimensions_, term)):
-                place = builder.gep(data(5), [_I64(number * _WIDTH)])
-                builder.store(vector, builder.bitcast(place, _VECTOR.as_pointer()), align=4)
+                address = builder.gep(data(5), [_I64(number * _WIDTH)])
+                builder.store(vector, builder.bitcast(address, _VECTOR.as_pointer()), align=4)
             return context.get_dummy_value()
 
         return types.void(points, types.int64, panels, types.int64, types.int64, sums), codegen

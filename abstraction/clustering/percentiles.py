@@ -17,9 +17,9 @@ def percentile_buckets(values: NDArray[Any], weights: NDArray[np.float64], k: in
         raise ValueError(f"k is {k}, but there are {len(values)} distinct values: choose k at most that, at least 1")
     mass = weights.astype(np.float64)
     upto = np.cumsum(mass)
-    wanted = ((upto - 0.5 * mass) * (k / upto[-1])).astype(np.int64)
+    bucket_of_row = ((upto - 0.5 * mass) * (k / upto[-1])).astype(np.int64)
     # First value of each bucket: strictly increasing, and leaving at least one value for each later bucket.
     bucket = np.arange(k)
-    starts = np.searchsorted(wanted, bucket)
+    starts = np.searchsorted(bucket_of_row, bucket)
     starts = np.maximum.accumulate(starts - bucket) + bucket
     return values[np.minimum(starts, len(values) - k + bucket)]

@@ -60,38 +60,38 @@ def _insert_rows(words, weights, negative_zero, store, table, numbers):
     table    open-addressed hash table (slots [2^b] int32, the numbers or −1; tags [2^b] uint32, part of each hash)
     numbers  [N], filled
     """
-    kept, totals, count = store
+    stored_words, totals, count = store
     slots, tags = table
     mask = np.uint64(slots.shape[0] - 1)
     for row in range(words.shape[0]):
         state = _row_hash(words, row, negative_zero)
         tag = np.uint32(state >> np.uint64(32))
-        place = state & mask
-        while slots[place] >= 0:
-            if tags[place] == tag and _same_rows(kept, slots[place], words, row, negative_zero):
+        slot = state & mask
+        while slots[slot] >= 0:
+            if tags[slot] == tag and _same_rows(stored_words, slots[slot], words, row, negative_zero):
                 break
-            place = (place + np.uint64(1)) & mask
-        if slots[place] < 0:
-            slots[place], tags[place] = count, tag
+            slot = (slot + np.uint64(1)) & mask
+        if slots[slot] < 0:
+            slots[slot], tags[slot] = count, tag
             for column in range(words.shape[1]):
-                kept[count, column] = words[row, column]
+                stored_words[count, column] = words[row, column]
             totals[count] = 0
             count += 1
-        numbers[row] = slots[place]
-        totals[slots[place]] += weights[row]
+        numbers[row] = slots[slot]
+        totals[slots[slot]] += weights[row]
     return count
 
 
 @nogil_njit
-def _insert_all(kept, count, negative_zero, slots, tags):
+def _insert_all(stored_words, count, negative_zero, slots, tags):
     """Fill a larger hash table with the rows of the store."""
     mask = np.uint64(slots.shape[0] - 1)
     for number in range(count):
-        state = _row_hash(kept, number, negative_zero)
-        place = state & mask
-        while slots[place] >= 0:
-            place = (place + np.uint64(1)) & mask
-        slots[place], tags[place] = number, np.uint32(state >> np.uint64(32))
+        state = _row_hash(stored_words, number, negative_zero)
+        slot = state & mask
+        while slots[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot], tags[slot] = number, np.uint32(state >> np.uint64(32))
 
 
 class PointSet:
@@ -109,14 +109,14 @@ class PointSet:
     def add(self, rows: NDArray[Any], weights: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the numbers [N] of rows [N, D] and add their weights [N] int64."""
         words, negative_zero = _words(rows)
-        kept = self._rows.view(words.dtype)
+        stored_words = self._rows.view(words.dtype)
         most = self._count + len(rows)
         if most > len(self._slots) // 2:
             size = 1 << (2 * most - 1).bit_length()
             self._slots, self._tags = np.full(size, -1, np.int32), np.empty(size, np.uint32)
-            _insert_all(kept, self._count, negative_zero, self._slots, self._tags)
+            _insert_all(stored_words, self._count, negative_zero, self._slots, self._tags)
         numbers = np.empty(len(rows), np.int32)
-        store, table = (kept, self._totals, self._count), (self._slots, self._tags)
+        store, table = (stored_words, self._totals, self._count), (self._slots, self._tags)
         self._count = int(_insert_rows(words, weights, negative_zero, store, table, numbers))
         return numbers
 
@@ -131,9 +131,9 @@ def distinct_points(points: NDArray[Any], weights: NDArray[np.int64]) -> Distinc
 
     The dtype is any of integers or floats.  Rows are compared in full; the two zeros of a float are equal.
     """
-    found = PointSet(len(points), points.shape[1], points.dtype)
-    numbers = found.add(points, weights)
-    return DistinctPoints(*found.finish(), numbers)
+    point_set = PointSet(len(points), points.shape[1], points.dtype)
+    numbers = point_set.add(points, weights)
+    return DistinctPoints(*point_set.finish(), numbers)
 
 
 @dataclass(frozen=True)

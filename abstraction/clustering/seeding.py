@@ -85,13 +85,13 @@ def _measure_blocks(first, last, metric, count, problem, chosen, nearest, state)
         begin, end = block * _BLOCK, min((block + 1) * _BLOCK, points.shape[0])
         # Points to measure are collected first, without a branch. They are few, and each would cost a branch
         # misprediction.
-        found = 0
+        open_count = 0
         for x in range(begin, end):
-            open_[found] = x
-            found += nearest.distances[x] > limits[np.uint32(nearest.labels[x])]
+            open_[open_count] = x
+            open_count += nearest.distances[x] > limits[np.uint32(nearest.labels[x])]
         changed = False
-        for i in range(found):
-            prefetch_point(points, open_[min(i + AHEAD, found - 1)])
+        for i in range(open_count):
+            prefetch_point(points, open_[min(i + AHEAD, open_count - 1)])
             x = open_[i]
             distance = point_distance(points[x], centre, metric)
             if distance < nearest.distances[x]:

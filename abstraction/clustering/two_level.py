@@ -100,14 +100,14 @@ def cluster_within(
     """
     offsets = np.concatenate([[0], np.cumsum(shares)])
     points, dimensions = problem.points.shape
-    found: dict[str, NDArray[Any]] = {
+    arrays: dict[str, NDArray[Any]] = {
         "labels": np.zeros(points, np.int32),
         "centres": np.zeros((offsets[-1], dimensions), np.float32),
         "counters": np.zeros(2, np.int64),  # finished groups, most iterations of one
         "inertia": np.zeros(1),
     }
-    kept = saver.resume("buckets")
-    found.update({} if kept is None else {name: np.array(kept[name]) for name in found})
+    saved = saver.resume("buckets")
+    arrays.update({} if saved is None else {name: np.array(saved[name]) for name in arrays})
 
     def cluster(first: int, last: int) -> tuple[float, int]:
         total, most = 0.0, 0
@@ -115,18 +115,18 @@ def cluster_within(
             mine = members.order[members.starts[group] : members.starts[group + 1]]
             part = Problem(problem.points[mine], problem.weights[mine], problem.metric, 1)
             state = run(part, start(part, int(shares[group]), seed, group + 1), iterations)
-            found["centres"][offsets[group] : offsets[group + 1]] = state.centres
-            found["labels"][mine] = state.labels + np.int32(offsets[group])
+            arrays["centres"][offsets[group] : offsets[group + 1]] = state.centres
+            arrays["labels"][mine] = state.labels + np.int32(offsets[group])
             total, most = total + state.inertia, max(most, state.iteration)
         return total, most
 
-    for part, count in run_ranges(cluster, int(found["counters"][0]), len(shares), 1, problem.workers):
-        done, most = (int(value) for value in found["counters"])
-        found["counters"][:], found["inertia"][0] = (done + 1, max(most, count)), found["inertia"][0] + part
+    for part, count in run_ranges(cluster, int(arrays["counters"][0]), len(shares), 1, problem.workers):
+        finished, most = (int(value) for value in arrays["counters"])
+        arrays["counters"][:], arrays["inertia"][0] = (finished + 1, max(most, count)), arrays["inertia"][0] + part
         # copied, because other groups are being clustered at the same time
-        saver.save("buckets", lambda: {**{name: array.copy() for name, array in found.items()}, **(more or {})})
-        progress("buckets", done + 1, len(shares))
-    return Clustering(found["centres"], found["labels"], float(found["inertia"][0]), int(found["counters"][1]))
+        saver.save("buckets", lambda: {**{name: array.copy() for name, array in arrays.items()}, **(more or {})})
+        progress("buckets", finished + 1, len(shares))
+    return Clustering(arrays["centres"], arrays["labels"], float(arrays["inertia"][0]), int(arrays["counters"][1]))
 
 
 def _within_groups(
@@ -134,8 +134,8 @@ def _within_groups(
 ) -> KMeansState:
     """Cluster in two levels, without the flat steps that follow."""
     groups = round(k**0.5)
-    kept = saver.resume("buckets")
-    if kept is None:
+    saved = saver.resume("buckets")
+    if saved is None:
         state = begin_or_resume(problem, groups, seed, saver, "groups")
 
         def tell(latest: KMeansState) -> None:
@@ -144,7 +144,7 @@ def _within_groups(
 
         state = run(problem, state, iterations, progress=tell)
     else:
-        state = state_from_arrays(problem, {name[6:]: kept[name] for name in kept if name.startswith("group.")})
+        state = state_from_arrays(problem, {name[6:]: saved[name] for name in saved if name.startswith("group.")})
     members = group_members(state.labels, groups)
     shares = share_buckets(_needs(problem, state.labels, state.distances, groups), np.diff(members.starts), k)
     more = {f"group.{name}": array for name, array in state_arrays(state).items()}
@@ -171,12 +171,12 @@ def refine(
 
     Raises `ValueError` for k larger than the number of points.
     """
-    kept = saver.resume("flat")
-    if kept is None:
+    saved = saver.resume("flat")
+    if saved is None:
         state = _within_groups(problem, k, seed, iterations, progress, saver)
         _save_flat(saver, state)
     else:
-        state = state_from_arrays(problem, kept)
+        state = state_from_arrays(problem, saved)
     while state.iteration < FLAT_STEPS or state.repaired:
         state = step(problem, state)
         _save_flat(saver, state)

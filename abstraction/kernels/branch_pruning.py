@@ -38,8 +38,8 @@ def _decide(function_ir: Any, arguments: Sequence[Any]) -> None:
             sides = [_is_none(function_ir, arguments, side) for side in (test.lhs, test.rhs)]
             if True in sides and None not in sides:
                 decided = ir.Const(all(sides) == _TESTS[test.fn], loc=statement.loc)
-                known = function_ir._definitions[statement.target.name]
-                known[known.index(test)] = statement.value = decided
+                definitions = function_ir._definitions[statement.target.name]
+                definitions[definitions.index(test)] = statement.value = decided
 
 
 def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool | None:
@@ -53,29 +53,29 @@ def _is_none(function_ir: Any, arguments: Sequence[Any], variable: Any) -> bool 
 
 def _kind(function_ir: Any, arguments: Sequence[Any], variable: Any) -> Any:
     """Return a variable's numba type if arguments decide it, else None; a class stands for its instances."""
-    made = _definition(function_ir, variable)
-    operation = getattr(made, "op", type(made).__name__)
+    definition = _definition(function_ir, variable)
+    operation = getattr(definition, "op", type(definition).__name__)
     if operation == "Arg":
-        return arguments[made.index] if made.index < len(arguments) else None
+        return arguments[definition.index] if definition.index < len(arguments) else None
     if operation == "Const":
-        return import_module("numba").types.none if made.value is None else None
+        return import_module("numba").types.none if definition.value is None else None
     if operation == "call":
-        made_by = getattr(_definition(function_ir, made.func), "value", None)
-        return made_by if inspect.isclass(made_by) and hasattr(made_by, "_fields") else None
+        function = getattr(_definition(function_ir, definition.func), "value", None)
+        return function if inspect.isclass(function) and hasattr(function, "_fields") else None
     if operation not in ("getattr", "getitem", "static_getitem"):
         return None
-    owner = _kind(function_ir, arguments, made.value)
+    owner = _kind(function_ir, arguments, definition.value)
     if inspect.isclass(owner):  # an attribute of a named tuple that is made here: the argument of its class
-        call, fields = _definition(function_ir, made.value), getattr(owner, "_fields", ())
-        given = dict(zip(fields, call.args, strict=False)) | dict(call.kws)
-        wanted = getattr(made, "attr", None)
-        return _kind(function_ir, arguments, given[wanted]) if wanted in given else None
+        call, fields = _definition(function_ir, definition.value), getattr(owner, "_fields", ())
+        field_values = dict(zip(fields, call.args, strict=False)) | dict(call.kws)
+        field = getattr(definition, "attr", None)
+        return _kind(function_ir, arguments, field_values[field]) if field in field_values else None
     items = getattr(owner, "kinds", None) or getattr(owner, "types", None)
     if not items:
         return None
     if operation == "getattr":
         fields = getattr(owner, "fields", ())
-        return items[fields.index(made.attr)] if made.attr in fields else None
+        return items[fields.index(definition.attr)] if definition.attr in fields else None
     return items[0] if len(set(items)) == 1 else None
 
 

@@ -157,10 +157,10 @@ class Kernel:
         """numba's dispatcher, declared on first use."""
         with _declaring:
             if "dispatcher" not in self.__dict__:  # else another thread has declared it
-                made = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
-                made._cache = KernelFiles(self, self._cached, _declare_intrinsics)
-                made.compile = partial(_compile_in_turn, made.compile, made._cache)
-                self.__dict__["dispatcher"] = made
+                compiled = _numba().njit(**self.targetoptions, **self._compiled_by())(self.py_func)
+                compiled._cache = KernelFiles(self, self._cached, _declare_intrinsics)
+                compiled.compile = partial(_compile_in_turn, compiled.compile, compiled._cache)
+                self.__dict__["dispatcher"] = compiled
             return self.__dict__["dispatcher"]
 
     def _compiled_by(self) -> dict[str, Any]:

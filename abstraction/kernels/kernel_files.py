@@ -41,23 +41,23 @@ _PID_DIGITS = 20
 
 def _sources(root: Path) -> dict[str, str]:
     """Return the source text of every module of the project, by dotted name."""
-    found = {}
+    sources = {}
     for package in _PACKAGES:
         for folder, _, files in os.walk(root / package):  # twice as fast as rglob, and every process runs it
             within = os.path.relpath(folder, root).replace(os.sep, ".")
             for file in files:
                 if file.endswith(".py"):
                     name = within if file == "__init__.py" else f"{within}.{file[:-3]}"
-                    found[name] = Path(folder, file).read_bytes().decode()  # half the time of read_text
-    return found
+                    sources[name] = Path(folder, file).read_bytes().decode()  # half the time of read_text
+    return sources
 
 
-def _imports(text: str, known: dict[str, str]) -> set[str]:
+def _imports(text: str, sources: dict[str, str]) -> set[str]:
     """Return the project modules that a module's top-level imports name."""
     names: set[str] = set()
     for module, imported in _IMPORT.findall("\n" + text):
         candidates = [module, *(f"{module}.{name.strip(' ()')}" for name in imported.split(","))]
-        names.update(name for name in candidates if name in known)
+        names.update(name for name in candidates if name in sources)
     return names
 
 
@@ -96,8 +96,8 @@ def choose_directory() -> Path:
     version = kernel_source_hash(_ROOT)
     if (ours := _usable(base / version)) is not None:
         return ours
-    kept = Path(tempfile.gettempdir(), f"mccfr-kernels-{os.geteuid()}")
-    return (None if kept.is_symlink() else _usable(kept / version)) or _private()
+    user_directory = Path(tempfile.gettempdir(), f"mccfr-kernels-{os.geteuid()}")
+    return (None if user_directory.is_symlink() else _usable(user_directory / version)) or _private()
 
 
 def _usable(version: Path) -> Path | None:
@@ -163,13 +163,13 @@ def _numba_cache() -> Any:
 
         _locator_classes = (Locator, *caching.CompileResultCacheImpl._locator_classes)
 
-        def rebuild(self, target: Any, kept: tuple[Any, ...]) -> Any:
+        def rebuild(self, target: Any, stored: tuple[Any, ...]) -> Any:
             # Cached code may count references. numba compiles its reference-counting functions once in a process, when
             # a kernel first needs them; without them the loaded code would call a null address.
-            _, _, code = kept[0]
+            _, _, code = stored[0]
             if any(_COUNTS in part for part in (code if isinstance(code, tuple) else (code,))):
                 import_module("numba.core.runtime").rtsys.initialize(target)
-            return super().rebuild(target, kept)
+            return super().rebuild(target, stored)
 
     class Cache(caching.FunctionCache):
         """Looks up kernels in their files."""
@@ -214,13 +214,13 @@ class KernelFiles:
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """Return the cached code for a signature, or None after preparing numba to compile it."""
-        found = self._files._load_overload(signature, target) if self._on_disk else None
-        if found is None and self._on_disk:
+        overload = self._files._load_overload(signature, target) if self._on_disk else None
+        if overload is None and self._on_disk:
             self._take_turn()
-            found = self._files._load_overload(signature, target)
-        if found is None:
+            overload = self._files._load_overload(signature, target)
+        if overload is None:
             self._declare()
-        return found
+        return overload
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Write the compiled code for a signature to disk."""

@@ -24,12 +24,12 @@ _SUFFIX = ".kernel"
 _said: set[str] = set()
 
 
-def say_once(what: str, text: str) -> None:
-    """Log a warning to the user, on stderr by default, once for each `what` in a process."""
+def say_once(key: str, text: str) -> None:
+    """Log a warning to the user, on stderr by default, once for each `key` in a process."""
     import logging
 
-    if what not in _said:
-        _said.add(what)
+    if key not in _said:
+        _said.add(key)
         logging.getLogger("mccfr.kernels").warning("mccfr: %s", text)
 
 
@@ -51,9 +51,9 @@ def unpacked(data: bytes) -> tuple[str, bytes]:
 
 
 def _checksum(body: bytes) -> bytes:
-    taken = new_sum(XXH3)
-    taken.update(body)
-    return str(taken.found()).encode()
+    checksum = new_sum(XXH3)
+    checksum.update(body)
+    return str(checksum.found()).encode()
 
 
 class KernelStore:
@@ -67,10 +67,10 @@ class KernelStore:
         """Return the object saved under the same key and source; None if it is absent or damaged."""
         path, name = self._place(key)
         try:
-            kept, payload = unpacked(path.read_bytes())
-            if kept == name:
+            stored_name, payload = unpacked(path.read_bytes())
+            if stored_name == name:
                 return pickle.loads(payload)  # `distrusted` has checked who may write here
-            if kept.partition("\n")[0] == name.partition("\n")[0]:
+            if stored_name.partition("\n")[0] == name.partition("\n")[0]:
                 return None  # the source has been edited
             raise ValueError("it is another kernel's")
         except FileNotFoundError:
@@ -89,20 +89,20 @@ class KernelStore:
 
     def _place(self, key: Any) -> tuple[Path, str]:
         """Return (file, name) of a key, which holds argument types, processor and code."""
-        signature, *rest = key
+        signature, *options = key
         types = ", ".join(map(_described, signature))
         makers = [f"{name} {import_module(name).__version__}" for name in ("numba", "llvmlite")]
-        known = f"{self._kernel} ({types}) {rest!r} {makers}"
-        short = _checksum(known.encode()).decode()[:16]
-        return self._folder / f"{self._kernel}.{short}{_SUFFIX}", f"{known}\n{self._stamp}"
+        description = f"{self._kernel} ({types}) {options!r} {makers}"
+        short = _checksum(description.encode()).decode()[:16]
+        return self._folder / f"{self._kernel}.{short}{_SUFFIX}", f"{description}\n{self._stamp}"
 
 
 def _described(kind: Any) -> str:
     """Return the text of a numba type, with the full class names of named tuples (short ones may repeat)."""
-    made = getattr(kind, "instance_class", None)
-    if made is None:
+    tuple_class = getattr(kind, "instance_class", None)
+    if tuple_class is None:
         return str(kind)
-    return f"{made.__module__}.{made.__qualname__}({', '.join(map(_described, kind.types))})"
+    return f"{tuple_class.__module__}.{tuple_class.__qualname__}({', '.join(map(_described, kind.types))})"
 
 
 def distrusted(directory: Path) -> str | None:
@@ -132,7 +132,7 @@ def _own_group(group: int) -> bool:
     if group == os.geteuid() == 0:
         return True
     try:
-        user, found = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+        user, entry = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
     except KeyError:
         return False
-    return found.gr_name == user and set(found.gr_mem) <= {user}
+    return entry.gr_name == user and set(entry.gr_mem) <= {user}

@@ -89,14 +89,14 @@ def _copy_less() -> None:
     ir: Any = import_module("numba.core.ir")
 
     def shared(scope: Any, memo: dict[int, Any]) -> Any:
-        made = memo[id(scope)] = copy(scope)
-        made.localvars = copy(scope.localvars)
-        made.localvars._con = dict(scope.localvars._con)
-        made.redefined = copy(scope.redefined)
-        made.var_redefinitions = scope.var_redefinitions.copy()
+        copied = memo[id(scope)] = copy(scope)
+        copied.localvars = copy(scope.localvars)
+        copied.localvars._con = dict(scope.localvars._con)
+        copied.redefined = copy(scope.redefined)
+        copied.var_redefinitions = scope.var_redefinitions.copy()
         for name, others in scope.var_redefinitions.items():
-            made.var_redefinitions[name] = set(others)
-        return made
+            copied.var_redefinitions[name] = set(others)
+        return copied
 
     ir.Scope.__deepcopy__ = shared
     import_module("numba.core.untyped_passes").PreserveIR.run_pass = lambda *_: False

@@ -15,18 +15,18 @@ from numpy.typing import DTypeLike, NDArray
 Result = TypeVar("Result")
 
 
-def checked_range(start: int, stop: int | None, count: int, what: str) -> tuple[int, int]:
+def checked_range(start: int, stop: int | None, count: int, noun: str) -> tuple[int, int]:
     """Return the range [start, stop) of `count` items; stop None is all.
 
-    Raises `ValueError`, which calls the items `what`, if the range leaves 0 to `count`.
+    Raises `ValueError`, which calls the items `noun`, if the range leaves 0 to `count`.
     """
     end = count if stop is None else stop
     if not 0 <= start <= end <= count:
-        raise ValueError(f"{what} {start} to {stop} were asked for: ranges lie within 0 to {count}, start first")
+        raise ValueError(f"{noun} {start} to {stop} were asked for: ranges lie within 0 to {count}, start first")
     return start, end
 
 
-def kernel_array(array: NDArray[Any], shape: tuple[int, ...], dtype: DTypeLike, what: str) -> NDArray[Any]:
+def kernel_array(array: NDArray[Any], shape: tuple[int, ...], dtype: DTypeLike, noun: str) -> NDArray[Any]:
     """Return the array as a plain NumPy array for kernels.
 
     Raises `ValueError` unless it has the given shape and dtype, is in C order and writable. numba would compile every
@@ -35,9 +35,9 @@ def kernel_array(array: NDArray[Any], shape: tuple[int, ...], dtype: DTypeLike, 
     """
     plain = np.asarray(array)
     if plain.shape != shape or plain.dtype != np.dtype(dtype):
-        raise ValueError(f"{what} has shape {plain.shape} and dtype {plain.dtype}: {shape} {np.dtype(dtype)} is needed")
+        raise ValueError(f"{noun} has shape {plain.shape} and dtype {plain.dtype}: {shape} {np.dtype(dtype)} is needed")
     if not (plain.flags.c_contiguous and plain.flags.writeable):
-        raise ValueError(f"{what} is read-only or not in C order: pass a writable copy, or map its file with mode 'c'")
+        raise ValueError(f"{noun} is read-only or not in C order: pass a writable copy, or map its file with mode 'c'")
     return plain
 
 

@@ -32,11 +32,11 @@ def by_reference(kind: _Fields) -> _Fields:
     A kernel reads attributes as usual, but cannot unpack the tuple or take its length.  The struct is made when an
     instance is first passed to a kernel and lives as long as the instance, which must keep its arrays.
     """
-    made = type(kind.__name__, (kind,), {"__getstate__": lambda _: None})
+    subclass = type(kind.__name__, (kind,), {"__getstate__": lambda _: None})
     for name in ("__module__", "__qualname__", "__doc__"):
-        setattr(made, name, getattr(kind, name))
-    _KINDS.add(made)
-    return made  # type: ignore[return-value]  # a subclass, which has a dictionary for the struct
+        setattr(subclass, name, getattr(kind, name))
+    _KINDS.add(subclass)
+    return subclass  # type: ignore[return-value]  # a subclass, which has a dictionary for the struct
 
 
 def kernel_argument(value: Any) -> Any:
@@ -73,8 +73,8 @@ def _reference(value: Any) -> StructPointer:
     """Return an instance's struct, made on first use."""
     if "_struct" not in vars(value):
         vars(value)["_struct"] = StructPointer(value)
-    found: StructPointer = vars(value)["_struct"]
-    return found
+    pointer: StructPointer = vars(value)["_struct"]
+    return pointer
 
 
 def _append(value: Any, words: list[int]) -> Any:
@@ -158,9 +158,9 @@ def _declared() -> SimpleNamespace:
     extending.unbox(Struct)(_unbox)
 
     def load(builder: Any, kind: Any, pointer: Any) -> Any:
-        found = builder.load(builder.bitcast(pointer, kind.as_pointer()), align=_WORD_BYTES)
-        found.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return found
+        value = builder.load(builder.bitcast(pointer, kind.as_pointer()), align=_WORD_BYTES)
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return value
 
     def moved(builder: Any, pointer: Any, words: Any) -> Any:
         return builder.gep(pointer, [builder.mul(words, cgutils.intp_t(_WORD_BYTES))])
@@ -178,16 +178,16 @@ def _declared() -> SimpleNamespace:
             load(builder, cgutils.intp_t, moved(builder, pointer, cgutils.intp_t(i))) for i in range(_words_of(kind))
         ]
         cell = context.get_data_type(kind.dtype)
-        made = context.make_array(kind)(context, builder)
+        array = context.make_array(kind)(context, builder)
         arrays.populate_array(
-            made,
+            array,
             data=builder.inttoptr(words[0], cell.as_pointer()),
             shape=words[1 : 1 + kind.ndim],
             strides=words[1 + kind.ndim :],
             itemsize=context.get_constant(types.intp, context.get_abi_sizeof(cell)),
             meminfo=None,
         )
-        return made._getvalue()
+        return array._getvalue()
 
     def attribute(context: Any, builder: Any, kind: Any, pointer: Any, name: str) -> Any:
         index = kind.fields.index(name)

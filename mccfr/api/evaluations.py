@@ -40,12 +40,12 @@ def evaluate(
     """Evaluate the strategy of a solver, of a run's checkpoint, or of a policy.
 
     target        a `Solver`, a `Run`, a `Policy`, or the path of a run or policy
-    method        name as in `mccfr evaluate` or "auto"; `module:Class`; name of an entry point; a class derived from
+    method        name as in `mccfr evaluate` or "auto"; `module:Class`; a class derived from
                   `Method`; or a function from a `Profile` (`game` and `strategy`) to a number
     against       opponent, if the method has one: "uniform", "always-call", or as `target`
     boards, seed  number and seed of samples, if the method samples; None: the method's default
     checkpoint    number of a run's checkpoint; None: the newest
-    options       of the method, as in `mccfr evaluate`: `setting` and `hands` of lbr, `nodes` of trained-br
+    options       of the method, as in `mccfr evaluate`: `setting` and `hands` of lbr
 
     Raises `ValueError` if the method is unknown, does not suit the game, or has no such option.  Raises it too for an
     opponent that the method does not use, and a `checkpoint` of a solver or policy.

@@ -94,7 +94,7 @@ def solver(
 
     game                     a `Game`, or what `mccfr.game` makes one of: a name or a function
     algorithm                "external-sampling", "outcome-sampling", "public-chance-sampling", "cfr", `module:Class`,
-                             the name of an entry point, or a class derived from `Algorithm`
+                             or a class derived from `Algorithm`
     threads                  number of threads, for full-width algorithms
     regret_dtype, sum_dtype  as in `[tables]`, for sampling algorithms
     options                  keys of the `[solver]` table: `seed=3`, `discount="dcfr"`, `variant="dcfr"`; `variant` may

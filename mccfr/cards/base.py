@@ -25,11 +25,11 @@ HeldBuckets = tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]
 HELD_DEALS = 1 << 19
 """Number of sampled deals from which `Cards.range_buckets` takes its hands if hands are not listed."""
 HELD_WORKER = 1 << 33
-"""Worker number of the stream for `Cards.range_buckets`; no worker or trained responder has this number."""
+"""Worker number of the stream for `Cards.range_buckets`; no worker of a run has this number."""
 Difference = tuple[str, Any, Any]
 """Name of a property in which two games differ, and its value in each."""
 Narrow = Callable[[int], np.dtype[Any]]
-"""Maps a number of buckets to a dtype whose largest value is no bucket and marks impossible hands."""
+"""Maps a number of buckets to a dtype whose largest value marks impossible hands, not a bucket."""
 
 _NO_CARDS = "the game has no cards: leave hand and board out, or take a game that deals cards"
 
@@ -151,17 +151,6 @@ class Cards(ABC):
         """
         raise ValueError(_NO_CARDS)
 
-    def with_opponent(self, other: "Cards") -> "Cards":
-        """Return cards in which player 0 has these buckets and player 1 those of `other`.
-
-        Raises `ValueError` if `other` deals different cards or none.
-        """
-        raise self.apart(other)
-
-    def apart(self, second: "Cards") -> ValueError:
-        """Return the error that `with_opponent` raises for cards that cannot be dealt together."""
-        return ValueError(f"cards dealt from {self.source} and from {second.source} cannot be dealt in one game")
-
     @property
     def shared_bytes(self) -> int:
         """Size in bytes of the tables that all processes of a run share (`in_memory`)."""
@@ -253,5 +242,5 @@ def unlike(
     first: npt.NDArray[np.generic], second: npt.NDArray[np.generic]
 ) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
     """Yield (index, value, other value) for each cell in which two arrays of one shape differ."""
-    for place in np.argwhere(np.asarray(first) != np.asarray(second)).tolist():
-        yield tuple(place), first[tuple(place)].item(), second[tuple(place)].item()
+    for position in np.argwhere(np.asarray(first) != np.asarray(second)).tolist():
+        yield tuple(position), first[tuple(position)].item(), second[tuple(position)].item()

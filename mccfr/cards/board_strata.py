@@ -90,11 +90,11 @@ def stratum_dealers(cards: Cards, strata: Strata, seed: int) -> list[Dealer]:
 # --- shares ---
 
 
-def _share_out(weights: Floats, count: int, what: str) -> Ints:
+def _share_out(weights: Floats, count: int, noun: str) -> Ints:
     """Return [F] the stratum of each of F groups of boards, ascending, with weights as even as possible."""
     if not 1 <= count <= len(weights):
         raise ValueError(
-            f"run.strata = {count} is not allowed: it must be from 1 to {len(weights):,}, the {what} that differ by "
+            f"run.strata = {count} is not allowed: it must be from 1 to {len(weights):,}, the {noun} that differ by "
             "more than a renaming of suits"
         )
     ends = np.searchsorted(np.cumsum(weights), weights.sum() * np.arange(1, count) / count * (1 - 1e-12)) + 1
@@ -125,12 +125,12 @@ def _renumbered(
     bucket   [F, H], of which the cells `occurs` [F, H] are numbered
     stratum  [F] stratum of each board
 
-    Returns the numbers [.] of the held cells, and the first number of each stratum [count+1].
+    Returns the numbers [.] of these cells, and the first number of each stratum [count+1].
     """
     size = int(bucket[occurs].max(initial=0)) + 1
     keys = (stratum[:, None] * size + bucket.astype(np.int64))[occurs]
-    found, number = np.unique(keys, return_inverse=True)
-    return number, np.searchsorted(found, size * np.arange(count + 1))
+    distinct_keys, number = np.unique(keys, return_inverse=True)
+    return number, np.searchsorted(distinct_keys, size * np.arange(count + 1))
 
 
 # --- listed cards ---
@@ -176,9 +176,9 @@ def _board_weights(cards: ListedCards, boards: Ints) -> Floats:
     masks = cards.hand_masks()
     apart = (masks[:, None] & masks[None, :]) == 0
     free = (masks[:, None] & card_masks(cards.board_cards[1])[None, :]) == 0
-    played = apart & (cards.reach[0][:, None] > 0) & (cards.reach[1][None, :] > 0)
-    left = (free.astype(np.float32) @ free.T.astype(np.float32))[played]
-    if not len(left) or left.min() != left.max():
+    compatible = apart & (cards.reach[0][:, None] > 0) & (cards.reach[1][None, :] > 0)
+    remaining_hands = (free.astype(np.float32) @ free.T.astype(np.float32))[compatible]
+    if not len(remaining_hands) or remaining_hands.min() != remaining_hands.max():
         raise ValueError("run.strata needs hands that leave equally many boards of the second street each")
     return np.array([(cards.reach[0] * free[:, b]) @ apart @ (cards.reach[1] * free[:, b]) for b in boards.tolist()])
 
@@ -210,14 +210,14 @@ class StratifiedDeck(WholeDeck):
     @property
     def layout(self) -> BucketLayout:
         """Memory layout of the tables: stratified buckets on the second street, unstratified ones after it."""
-        known = tuple(self.cards_on(street) for street in range(self.streets))
+        board_counts = tuple(self.cards_on(street) for street in range(self.streets))
         counts = (*self.buckets[:2, 0].tolist(), *self.plain[2:])
-        return BucketLayout(known, tuple(bucket_dtype(int(count)).name for count in counts))
+        return BucketLayout(board_counts, tuple(bucket_dtype(int(count)).name for count in counts))
 
     def strata_of(self, boards: npt.NDArray[np.integer]) -> Ints:
         """Return [N] the stratum of boards [N, n] of the second street, cards in any order."""
         assert self.stratum is not None
-        rank = sum(_choose(place)[cards] for place, cards in enumerate(np.sort(boards, axis=1).T, 1))
+        rank = sum(_choose(count)[cards] for count, cards in enumerate(np.sort(boards, axis=1).T, 1))
         return self.stratum[board_classes(boards.shape[1]).location[rank] >> _PERMUTATION_BITS]
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
@@ -233,17 +233,18 @@ class StratifiedDeck(WholeDeck):
         if street < 2:
             yield from super().bucket_pairs(street, player)
             return
-        boards, known, flop = canonical_boards(self.cards_on(street)), self.cards_on(street - 1), self.cards_on(1)
+        boards = canonical_boards(self.cards_on(street))
+        count_before, flop = self.cards_on(street - 1), self.cards_on(1)
         for first in range(0, len(boards), _BOARDS_AT_A_TIME):
             some = boards[first : first + _BOARDS_AT_A_TIME]
             bucket = board_rows(self.lookup, some)
-            held = bucket >= 0
-            for dealt in combinations(range(some.shape[1]), known):
+            dealt_hands = bucket >= 0
+            for dealt in combinations(range(some.shape[1]), count_before):
                 before = board_rows(self.lookup, some[:, dealt])
                 for under in combinations(dealt, flop):
                     stratum = self.strata_of(some[:, under])[:, None]
                     above = before if street == 2 else before + stratum * self.plain[street - 1]
-                    yield (bucket + stratum * self.plain[street])[held], above[held]
+                    yield (bucket + stratum * self.plain[street])[dealt_hands], above[dealt_hands]
 
     @property
     def fits_policies(self) -> bool:
@@ -304,12 +305,12 @@ def _hole_classes(cards: int) -> Ints:
     renamed = (boards & ~3)[None] | suit_permutations()[:, boards & 3]
     fixes = (np.sort(renamed, axis=2) == np.sort(boards, axis=1)).all(axis=2)
     stay = (hole_permutations() == combos).astype(np.float32)
-    found = []
+    class_counts = []
     for first in range(0, len(boards), _BOARDS_AT_A_TIME):
         part = slice(first, first + _BOARDS_AT_A_TIME)
-        left = used_slots(boards[part]).astype(np.float32) @ stay.T
-        found.append((left.T * fixes[:, part]).sum(axis=0) / fixes[:, part].sum(axis=0))
-    return np.rint(np.concatenate(found)).astype(np.int64)
+        remaining_hands = used_slots(boards[part]).astype(np.float32) @ stay.T
+        class_counts.append((remaining_hands.T * fixes[:, part]).sum(axis=0) / fixes[:, part].sum(axis=0))
+    return np.rint(np.concatenate(class_counts)).astype(np.int64)
 
 
 @stratum_dealers.register

@@ -77,8 +77,8 @@ class IndexedCards(Cards):
         sums = np.bincount(places[:, 0], weight, deck + 1)
         sums += np.bincount(places[:, 1], weight, deck + 1)
         sums[deck] = 0
-        found: npt.NDArray[np.float64] = weight.sum() - sums[places[:, 0]] - sums[places[:, 1]]
-        return found + np.where(self._whole, weight, 0)
+        disjoint: npt.NDArray[np.float64] = weight.sum() - sums[places[:, 0]] - sums[places[:, 1]]
+        return disjoint + np.where(self._whole, weight, 0)
 
     # --- deals and boards ---
 
@@ -130,8 +130,8 @@ class IndexedCards(Cards):
 
     def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
         """Return [K] showdowns of two hands on full boards: +1 the first wins, -1 the second, 0 a tie."""
-        found = [self.strengths(board)[list(hands)] for board in full]
-        return np.array([np.sign(float(one) - float(other)) for one, other in found])
+        strength_pairs = [self.strengths(board)[list(hands)] for board in full]
+        return np.array([np.sign(float(one) - float(other)) for one, other in strength_pairs])
 
     # --- texts ---
 

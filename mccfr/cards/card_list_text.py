@@ -29,35 +29,35 @@ def card_names(cards: NamedCards) -> dict[int, str]:
     """Return the text of each card in a hand, by card number; empty if hands have no cards."""
     names = {}
     for hand, text in zip(cards.hand_cards.tolist(), cards.hand_names, strict=True):
-        held = [card for card in reversed(hand) if card >= 0]
-        for place, card in enumerate(held):
-            width = len(text) // len(held)
-            names[card] = text[place * width : (place + 1) * width]
+        present = [card for card in reversed(hand) if card >= 0]
+        for i, card in enumerate(present):
+            width = len(text) // len(present)
+            names[card] = text[i * width : (i + 1) * width]
     return names
 
 
-def _read_cards(text: str, names: dict[int, str], what: str) -> list[list[int]]:
-    """Return the possible cards of each card text; `ValueError` names the part that is no card."""
+def _read_cards(text: str, names: dict[int, str], noun: str) -> list[list[int]]:
+    """Return the possible cards of each card text; `ValueError` names the part that is not a card."""
     text = plain_text(text)
     by_name = {name: [card] for card, name in names.items()}
     by_rank: dict[str, list[int]] = {}
     for card, name in sorted(names.items()):
         by_rank.setdefault(name[0], []).append(card)
-    width, place, found = max(map(len, by_name)), 0, []
-    while place < len(text):
-        token = text[place : place + width]
-        if token not in by_name and text[place] in by_rank:
-            token = text[place]
+    width, start, cards_read = max(map(len, by_name)), 0, []
+    while start < len(text):
+        token = text[start : start + width]
+        if token not in by_name and text[start] in by_rank:
+            token = text[start]
         if token not in by_name and token not in by_rank:
             ranks, suits = "".join(by_rank), "".join(sorted({name[1:] for name in by_name}))
             allowed = f"a card is a rank of {ranks}" + (f" and a suit of {suits}" if suits else "")
-            raise ValueError(f"{what} {text!r}: {text[place : place + width]!r} is not a card here; {allowed}")
-        found.append(by_name.get(token) or by_rank[token])
-        place += len(token)
-    exact = [options[0] for options in found if len(options) == 1]
+            raise ValueError(f"{noun} {text!r}: {text[start : start + width]!r} is not a card here; {allowed}")
+        cards_read.append(by_name.get(token) or by_rank[token])
+        start += len(token)
+    exact = [options[0] for options in cards_read if len(options) == 1]
     if len(set(exact)) != len(exact):
-        raise ValueError(f"{what} {text!r} holds a card twice: each card may be named once")
-    return found
+        raise ValueError(f"{noun} {text!r} holds a card twice: each card may be named once")
+    return cards_read
 
 
 def _matches(rows: npt.NDArray[np.int16], options: Sequence[Sequence[int]]) -> npt.NDArray[np.bool_]:
@@ -107,8 +107,8 @@ def find_boards(cards: NamedCards, street: int, text: str | None) -> npt.NDArray
     if len(options) != rows.shape[1]:
         raise ValueError(f"board {text!r} has {len(options)} cards: {_board_needed(cards, street, own)}")
     fitting, start = np.ones(len(rows), bool), 0
-    for here in range(street + 1):
-        stop = cards.board_cards[here].shape[1]
+    for earlier_street in range(street + 1):
+        stop = cards.board_cards[earlier_street].shape[1]
         fitting &= _matches(rows[:, start:stop], options[start:stop])
         start = stop
     if not fitting.any():

@@ -75,23 +75,23 @@ class ListedCards(NamedCards):
             raise ValueError(
                 f"board {board} of street {street}: it must be from 0 to {len(self.board_cards[street]) - 1}"
             )
-        kept = [np.array([board])]
-        for here in range(street, 0, -1):
-            kept.insert(0, self.board_parent[here][kept[0]])
-        for here in range(street + 1, self.streets):
-            kept.append(np.flatnonzero(np.isin(self.board_parent[here], kept[-1])))
+        rows_of_street = [np.array([board])]
+        for own_street in range(street, 0, -1):
+            rows_of_street.insert(0, self.board_parent[own_street][rows_of_street[0]])
+        for own_street in range(street + 1, self.streets):
+            rows_of_street.append(np.flatnonzero(np.isin(self.board_parent[own_street], rows_of_street[-1])))
         parent = [np.zeros(1, np.int32)]
         parent += [
-            np.searchsorted(above, self.board_parent[here][boards]).astype(np.int32)
-            for here, (above, boards) in enumerate(pairwise(kept), 1)
+            np.searchsorted(above, self.board_parent[own_street][boards]).astype(np.int32)
+            for own_street, (above, boards) in enumerate(pairwise(rows_of_street), 1)
         ]
         return replace(
             self,
             reach=np.where(self.live(street, board), self.reach, 0),
-            board_cards=[cards[boards] for cards, boards in zip(self.board_cards, kept, strict=True)],
+            board_cards=[cards[boards] for cards, boards in zip(self.board_cards, rows_of_street, strict=True)],
             board_parent=parent,
-            strength=self.strength[kept[-1]],
-            bucket=[bucket[:, boards] for bucket, boards in zip(self.bucket, kept, strict=True)],
+            strength=self.strength[rows_of_street[-1]],
+            bucket=[bucket[:, boards] for bucket, boards in zip(self.bucket, rows_of_street, strict=True)],
         )
 
     def from_street(self, street: int) -> "ListedCards":
@@ -108,17 +108,6 @@ class ListedCards(NamedCards):
         """Return a worker's dealer."""
         return ListedDealer(deal_arrays(self), seed, worker)
 
-    def with_opponent(self, other: Cards) -> "ListedCards":
-        """Return the cards with player 1's buckets from `other`."""
-        if not isinstance(other, ListedCards):
-            raise self.apart(other)
-        sides = zip(self.bucket, other.bucket, strict=True)
-        return replace(
-            self,
-            bucket=[np.stack([own[0], others[1]]) for own, others in sides],
-            buckets=np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1),
-        )
-
     def board_hands(self, board: Any) -> BoardHands:
         """Return the hands on board index `board` of the last street."""
         if not isinstance(board, int | np.integer):
@@ -126,7 +115,9 @@ class ListedCards(NamedCards):
         if not 0 <= board < len(self.board_cards[-1]):
             raise ValueError(f"last_board = {board}: it must be from 0 to {len(self.board_cards[-1]) - 1}")
         last = self.streets - 1
-        bucket = np.stack([found[:, at] for found, at in zip(self.bucket, self.path(last, int(board)), strict=True)])
+        bucket = np.stack(
+            [buckets[:, at] for buckets, at in zip(self.bucket, self.path(last, int(board)), strict=True)]
+        )
         live = [np.flatnonzero(self.live(last, board) & (self.reach[player] > 0)) for player in range(2)]
         for player, hands in enumerate(live):
             missing = (bucket[:, player, hands] < 0).any(axis=0)
@@ -139,10 +130,10 @@ class ListedCards(NamedCards):
     def bucket_pairs(self, street: int, player: int) -> BucketPairs:
         """Yield buckets on `street` and the street before, by board."""
         live = self.reach[player] > 0
-        for board, over in enumerate(self.board_parent[street].tolist()):
-            bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, over]
-            held = live & (bucket >= 0)
-            yield bucket[held], before[held]
+        for board, parent_board in enumerate(self.board_parent[street].tolist()):
+            bucket, before = self.bucket[street][player, board], self.bucket[street - 1][player, parent_board]
+            live_hands = live & (bucket >= 0)
+            yield bucket[live_hands], before[live_hands]
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
         """Yield (buckets, range weights) of all hands on all boards."""
@@ -167,17 +158,17 @@ class ListedCards(NamedCards):
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
         """Return the board indices that lead to `board`, itself last."""
-        found = [board]
+        rows = [board]
         for parents in self.board_parent[street:0:-1]:
-            found.append(int(parents[found[-1]]))
-        return tuple(found[::-1])
+            rows.append(int(parents[rows[-1]]))
+        return tuple(rows[::-1])
 
     def boards_after(self, street: int, board: Board) -> list[Board]:
         """Return the next street's board indices after `board`."""
         if street < 0:
             return list(range(self.first_boards))
-        found: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
-        return found
+        boards: list[int] = np.flatnonzero(self.board_parent[street + 1] == board).tolist()
+        return boards
 
     @property
     def first_boards(self) -> int:
@@ -190,12 +181,12 @@ class ListedCards(NamedCards):
 
     def _last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
         """Return the last-street boards after `board`, and how many of them fit any one pair of hands."""
-        found = self._kept.get((street, board))
-        if found is None:
+        boards = self._kept.get((street, board))
+        if boards is None:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
-            found = self._kept[street, board] = self._find_last_boards(street, board)
-        return found
+            boards = self._kept[street, board] = self._find_last_boards(street, board)
+        return boards
 
     def _find_last_boards(self, street: int, board: Board) -> tuple[npt.NDArray[np.int64], int]:
         last: npt.NDArray[np.int64] = np.arange(len(self.board_cards[-1]))
@@ -216,10 +207,10 @@ class ListedCards(NamedCards):
     ) -> tuple[list[Board], float]:
         """Return indices of full boards without the cards `excluded`, and the factor for means."""
         last, each = self._last_boards(street, board)
-        held = np.uint64(sum(1 << card for card in excluded))
-        last = last[(self.board_masks[-1][last] & held) == 0]
-        drawn = last if len(last) <= sample_size else rng.choice(last, sample_size)
-        return drawn.tolist(), len(last) / each
+        excluded_mask = np.uint64(sum(1 << card for card in excluded))
+        last = last[(self.board_masks[-1][last] & excluded_mask) == 0]
+        sampled = last if len(last) <= sample_size else rng.choice(last, sample_size)
+        return sampled.tolist(), len(last) / each
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
         """Return a board's cards as bits."""
@@ -268,32 +259,32 @@ class ListedCards(NamedCards):
                 f"hand {hand!r} is not in the range of player {player} (its reach is 0): a hand such as "
                 f"{self.hand_names[int(np.argmax(self.reach[player]))]} is"
             )
-        found = np.unique(bucket[live])
-        if len(found) > 1:
+        numbers = np.unique(bucket[live])
+        if len(numbers) > 1:
             several = meanings(self, street, product(boards, hands), live.ravel())
             raise ValueError(f"hand {hand!r}, board {board or ''!r} may mean {several}, which differ: give the suits")
-        return int(found[0])
+        return int(numbers[0])
 
     def hand_buckets(self, street: int, player: int, board: str | None) -> dict[str, int]:
         """Return {hand: bucket} of the player's range on a board."""
         bucket = self.bucket[street][player][find_boards(self, street, board)]
         live = (bucket != NO_BUCKET) & (self.reach[player] > 0)
-        found = {}
+        bucket_of_hand = {}
         for hand in np.flatnonzero(live.any(axis=0)).tolist():
             numbers = np.unique(bucket[live[:, hand], hand])
             if len(numbers) > 1:
                 raise ValueError(f"board {board!r} may mean several boards, which differ: give the suits")
-            found[self.hand_names[hand]] = int(numbers[0])
-        return found
+            bucket_of_hand[self.hand_names[hand]] = int(numbers[0])
+        return bucket_of_hand
 
     def bucket_texts(self, street: int, player: int) -> list[tuple[int, str, str]]:
         """Return (bucket, first hand, board) of every bucket."""
         bucket = np.where(self.reach[player] > 0, self.bucket[street][player], NO_BUCKET)
-        found, first = np.unique(bucket, return_index=True)
-        places = [divmod(int(place), bucket.shape[1]) for place in first]
+        numbers_used, first = np.unique(bucket, return_index=True)
+        places = [divmod(int(position), bucket.shape[1]) for position in first]
         return [
             (number, self.hand_names[hand], self.board_text(street, board))
-            for number, (board, hand) in zip(found.tolist(), places, strict=True)
+            for number, (board, hand) in zip(numbers_used.tolist(), places, strict=True)
             if number != NO_BUCKET
         ]
 
@@ -339,9 +330,9 @@ def boards_from(board: Sequence[int], counts: Sequence[int]) -> tuple[list[npt.N
     boards, parents = [np.array([board], np.int16)], [np.zeros(1, np.int32)]
     for count in counts:
         above = boards[-1].tolist()
-        left = [[card for card in range(CARD_COUNT) if card not in known] for known in above]
-        pairs = zip(above, left, strict=True)
-        below = [(*known, *new) for known, cards in pairs for new in combinations(cards, count)]
+        remaining = [[card for card in range(CARD_COUNT) if card not in parent_board] for parent_board in above]
+        pairs = zip(above, remaining, strict=True)
+        below = [(*parent_board, *new) for parent_board, cards in pairs for new in combinations(cards, count)]
         boards.append(np.array(below, np.int16))
         parents.append(np.repeat(np.arange(len(above)), len(below) // len(above)).astype(np.int32))
     return boards, parents
@@ -360,10 +351,10 @@ def lossless_buckets(
     """
     disjoint = (masks[None, :] & card_masks(boards)[:, None]) == 0
     live = disjoint[None] & (reach > 0)[:, None]
-    found = np.full(live.shape, NO_BUCKET, np.int32)
-    for numbers, own in zip(found, live, strict=True):
+    buckets = np.full(live.shape, NO_BUCKET, np.int32)
+    for numbers, own in zip(buckets, live, strict=True):
         numbers[own] = np.arange(own.sum(), dtype=np.int32)
-    return found
+    return buckets
 
 
 def deal_arrays(cards: ListedCards) -> DealArrays:
@@ -425,8 +416,8 @@ def joint_weight(cards: ListedCards) -> float:
 
 def _drawn(sums: npt.NDArray[np.float64], share: float) -> int:
     """Return the index at a fraction `share` in [0, 1) of the cumulative weights; never one of weight 0."""
-    place = int(np.searchsorted(sums, share * sums[-1], side="right"))
-    return min(place, int(np.searchsorted(sums, sums[-1])))
+    row = int(np.searchsorted(sums, share * sums[-1], side="right"))
+    return min(row, int(np.searchsorted(sums, sums[-1])))
 
 
 # --- comparison ---

@@ -31,10 +31,12 @@ def endgame_cards(
         boards, parents = _drawn(boards, parents, most)
     hits = (combo_masks() & np.uint64(card_mask(board))) != 0
     reach = np.where(hits, 0.0, ranges)
-    held, last = np.flatnonzero(reach.any(axis=0)), boards[-1]
-    bucket = [lossless_buckets(combo_masks()[held], reach[:, held], street_boards) for street_boards in boards]
+    range_hands, last = np.flatnonzero(reach.any(axis=0)), boards[-1]
+    bucket = [
+        lossless_buckets(combo_masks()[range_hands], reach[:, range_hands], street_boards) for street_boards in boards
+    ]
     every = partial(strengths_on_boards, last, np.arange(COMBO_COUNT))
-    strength = RangeColumns(strengths_on_boards(last, held), held, COMBO_COUNT, every)
+    strength = RangeColumns(strengths_on_boards(last, range_hands), range_hands, COMBO_COUNT, every)
     return ListedCards(
         hand_cards(CARD_COUNT, 2),
         [combo_text(index) for index in range(COMBO_COUNT)],
@@ -42,7 +44,7 @@ def endgame_cards(
         boards,
         parents,
         cast(npt.NDArray[np.int32], strength),
-        [spread(numbers, held, COMBO_COUNT, NO_BUCKET) for numbers in bucket],
+        [spread(numbers, range_hands, COMBO_COUNT, NO_BUCKET) for numbers in bucket],
         np.array([numbers.max(axis=(1, 2), initial=NO_BUCKET) + 1 for numbers in bucket], np.int64),
     )
 

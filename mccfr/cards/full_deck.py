@@ -45,7 +45,6 @@ from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference,
 from mccfr.cards.card_index import DEALT, Board, Deal, IndexedCards
 from mccfr.cards.card_lists import ListedCards, boards_from
 from mccfr.cards.full_deck_deals import DeckDealer, draw_cards
-from mccfr.cards.per_player import PerPlayerDeck
 from mccfr.common.rng import EVALUATION
 from storage.packed_rows import pack_rows
 
@@ -96,18 +95,13 @@ class WholeDeck(IndexedCards):
         """Return a worker's dealer."""
         return DeckDealer(self.lookup, seed, worker, self.histories)
 
-    def with_opponent(self, other: Cards) -> Cards:
-        """Return the cards with player 1's buckets from `other`."""
-        if not isinstance(other, WholeDeck) or other.board_cards != self.board_cards:
-            raise self.apart(other)
-        buckets = np.stack([self.buckets[:, 0], other.buckets[:, 1]], axis=1)
-        return PerPlayerDeck((self, other), buckets)
-
     @property
     def layout(self) -> BucketLayout:
         """Memory layout of the bucket tables."""
-        known = tuple(self.cards_on(street) for street in range(self.streets))
-        return BucketLayout(known, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets)))
+        board_counts = tuple(self.cards_on(street) for street in range(self.streets))
+        return BucketLayout(
+            board_counts, tuple(bucket_dtype(self.in_table(street)).name for street in range(self.streets))
+        )
 
     @property
     def shared_bytes(self) -> int:
@@ -150,10 +144,10 @@ class WholeDeck(IndexedCards):
             )
             for street in range(self.streets)
         ]
-        rows = [board_rows(self.lookup, known) for known in boards]
+        rows = [board_rows(self.lookup, street_boards) for street_boards in boards]
         if self.histories is not None:
             rows = remembered(self.histories.tables, rows)
-        parents = [np.zeros(len(known), np.int32) for known in boards]
+        parents = [np.zeros(len(street_boards), np.int32) for street_boards in boards]
         return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
 
     def _lists(
@@ -167,14 +161,14 @@ class WholeDeck(IndexedCards):
         strength: dict[tuple[int, ...], list[int]] = {}  # by sorted cards: the order of dealing does not matter
         for board in boards[-1].tolist():
             strength.setdefault(tuple(sorted(board)), board)
-        found = {key: board_strengths(board) for key, board in strength.items()}
+        strength_of_board = {key: board_strengths(board) for key, board in strength.items()}
         return ListedCards(
             self.hand_cards,
             [combo_text(combo) for combo in range(COMBO_COUNT)],
             np.stack([reach, reach]),
             boards,
             parents,
-            np.array([found[tuple(sorted(board))] for board in boards[-1].tolist()], np.int32),
+            np.array([strength_of_board[tuple(sorted(board))] for board in boards[-1].tolist()], np.int32),
             [np.stack([row, row]) for row in rows],
             self.buckets,
         )
@@ -187,11 +181,13 @@ class WholeDeck(IndexedCards):
         cards = [int(card) for card in board]
         check_board(cards, (self.cards_on(street),))
         boards, parents = boards_from(cards, self.board_cards[street + 1 :])
-        boards = [np.array([cards[: self.cards_on(here)]], np.int16) for here in range(street)] + boards
+        boards = [
+            np.array([cards[: self.cards_on(earlier_street)]], np.int16) for earlier_street in range(street)
+        ] + boards
         parents = [np.zeros(1, np.int32)] * street + parents
         rows = [
-            np.array([self.bucket_row(here, 0, known) for known in some.tolist()], np.int32)
-            for here, some in enumerate(boards)
+            np.array([self.bucket_row(earlier_street, 0, board_row) for board_row in some.tolist()], np.int32)
+            for earlier_street, some in enumerate(boards)
         ]
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
@@ -204,11 +200,11 @@ class WholeDeck(IndexedCards):
 
     def _path_rows(self, street: int, board: Board) -> list[npt.NDArray[np.int32]]:
         """Return `bucket_row` for each street up to `street`."""
-        rows = [self.board_row(each, known) for each, known in enumerate(self.path(street, board))]
+        rows = [self.board_row(each, board_cards) for each, board_cards in enumerate(self.path(street, board))]
         return rows if self.histories is None else remembered(self.histories.tables[: street + 1], rows)
 
     def board_row(self, street: int, board: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return [1326] the table's buckets on a board; `ValueError` for cards that are no board."""
+        """Return [1326] the table's buckets on a board; `ValueError` for cards that are not a board."""
         del street
         return board_row(self.lookup, board)
 
@@ -234,15 +230,15 @@ class WholeDeck(IndexedCards):
         if history is not None:
             yield history, np.broadcast_to(np.arange(len(history))[:, None], history.shape)
             return
-        boards, known = canonical_boards(self.cards_on(street)), self.cards_on(street - 1)
+        boards, count_before = canonical_boards(self.cards_on(street)), self.cards_on(street - 1)
         first, count = 0, 1
         while first < len(boards):
             some = boards[first : first + count]
             bucket = board_rows(self.lookup, some)
-            for dealt in combinations(range(some.shape[1]), known):
+            for dealt in combinations(range(some.shape[1]), count_before):
                 before = board_rows(self.lookup, some[:, dealt])
-                held = bucket >= 0
-                yield bucket[held], before[held]
+                dealt_hands = bucket >= 0
+                yield bucket[dealt_hands], before[dealt_hands]
             first, count = first + count, min(2 * count, _MOST_BOARDS)
 
     # --- deals ---
@@ -263,8 +259,8 @@ class WholeDeck(IndexedCards):
     def boards_after(self, street: int, board: Board) -> list[Board]:
         """Return the next street's boards after `board`, new cards in one order only."""
         before = () if street < 0 else tuple(board)
-        left = [card for card in range(CARD_COUNT) if card not in before]
-        return [(*before, *more) for more in combinations(left, self.board_cards[street + 1])]
+        remaining = [card for card in range(CARD_COUNT) if card not in before]
+        return [(*before, *more) for more in combinations(remaining, self.board_cards[street + 1])]
 
     @property
     def first_boards(self) -> int:
@@ -276,14 +272,14 @@ class WholeDeck(IndexedCards):
     ) -> tuple[list[Board], float]:
         """Return full boards after `board` without the cards `excluded`, and the factor for means."""
         before = () if street < 0 else tuple(board)
-        left = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
+        remaining = [card for card in range(CARD_COUNT) if card not in before and card not in excluded]
         more = sum(self.board_cards) - len(before)
-        count = comb(len(left), more)
+        count = comb(len(remaining), more)
         factor = count / comb(CARD_COUNT - len(before) - 4, more)
         if count <= sample_size:
-            return [(*before, *cards) for cards in combinations(left, more)], factor
-        drawn = np.argsort(rng.random((sample_size, len(left))), axis=1)[:, :more]
-        return [(*before, *cards) for cards in np.array(left)[drawn].tolist()], factor
+            return [(*before, *cards) for cards in combinations(remaining, more)], factor
+        positions = np.argsort(rng.random((sample_size, len(remaining))), axis=1)[:, :more]
+        return [(*before, *cards) for cards in np.array(remaining)[positions].tolist()], factor
 
     def board_mask(self, street: int, board: Board) -> np.uint64:
         """Return a board's cards as bits."""
@@ -316,10 +312,10 @@ class WholeDeck(IndexedCards):
         """Return the cards of a board's text."""
         board, needed = tuple(parse_cards(text or "")), self.cards_on(street)
         if len(board) != needed:
-            wanted = (
+            count_text = (
                 f"give {needed} board cards, such as {'Qs7h2d3c4c'[: 2 * needed]}" if needed else "leave the board out"
             )
-            raise ValueError(f"board {text or ''!r} has {len(board)} cards: on the {STREET_NAMES[needed]} {wanted}")
+            raise ValueError(f"board {text or ''!r} has {len(board)} cards: on the {STREET_NAMES[needed]} {count_text}")
         if board:
             check_board(board)
         return board

@@ -4,7 +4,6 @@ The deal of iteration k of a worker is a pure function of (seed, worker, k), ind
 has five board cards, even in games that use only three.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,14 +32,14 @@ def holdem_deal_arrays(buckets: BucketTables) -> HoldemDealArrays:
 
 
 @inline_njit
-def take_card(word, deck, place):
-    """Swap a random card of deck[place:] to `place`, and return the rest of the random word."""
-    left = np.uint64(CARD_COUNT - place)
-    chosen = place + np.int64(word % left)
+def take_card(word, deck, position):
+    """Swap a random card of deck[position:] to `position` and return the remaining random word."""
+    remaining = np.uint64(CARD_COUNT - position)
+    chosen = position + np.int64(word % remaining)
     card = deck[chosen]
-    deck[chosen] = deck[place]
-    deck[place] = card
-    return word // left
+    deck[chosen] = deck[position]
+    deck[position] = card
+    return word // remaining
 
 
 @nogil_allocating_njit
@@ -59,13 +58,13 @@ def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
         for card in range(CARD_COUNT):
             deck[card] = card
         word = next_word(state)
-        for place in range(_FIRST_WORD_CARDS):
-            word = take_card(word, deck, place)
+        for position in range(_FIRST_WORD_CARDS):
+            word = take_card(word, deck, position)
         word = next_word(state)
-        for place in range(_FIRST_WORD_CARDS, DEAL_CARDS):
-            word = take_card(word, deck, place)
-        for place in range(DEAL_CARDS):
-            cards[k, place] = deck[place]
+        for position in range(_FIRST_WORD_CARDS, DEAL_CARDS):
+            word = take_card(word, deck, position)
+        for position in range(DEAL_CARDS):
+            cards[k, position] = deck[position]
 
 
 @nogil_allocating_njit
@@ -95,32 +94,3 @@ class DeckDealer:
         draw_holdem_deals(self._arrays, self._seed, self._worker, first, count, self._state, deals)
         if self._histories is not None:
             self._histories.replace(deals.bucket[:count])
-
-
-class PerPlayerDealer:
-    """Draws the same deals for two players with their own bucket tables (a `mccfr.cards.base.Dealer`).
-
-    cards  [K, 9] int8 cards of the last batch, in the order of `draw_cards`
-    """
-
-    def __init__(
-        self, buckets: Sequence[BucketTables], histories: Sequence[Histories | None], seed: int, worker: int
-    ) -> None:
-        """Take `buckets` and `histories` by player."""
-        self._buckets, self._histories, self._evaluator = buckets, histories, evaluator_tables()
-        self._seed, self._worker = np.uint64(seed), np.uint64(worker)
-        self._state = np.zeros(4, np.uint64)
-        self.cards = np.zeros((0, DEAL_CARDS), np.int8)
-
-    def draw(self, first: int, count: int, deals: Deals) -> None:
-        """Write a batch of deals into `deals`, and their cards into `cards`."""
-        self.cards = np.zeros((count, DEAL_CARDS), np.int8)
-        draw_cards(self._seed, self._worker, DEALS, first, count, self._state, self.cards)
-        board_cards = int(self._buckets[0].board_cards[-1])
-        fill_results(self._evaluator, self.cards, count, board_cards, deals.result)
-        found = np.empty((count, deals.bucket.shape[1]), np.int32)
-        for player, tables in enumerate(self._buckets):
-            fill_buckets(tables, self.cards, count, found)
-            if (histories := self._histories[player]) is not None:
-                histories.replace(found)
-            deals.bucket[:count, player::2] = found[:, player::2]

@@ -76,7 +76,7 @@ def stored_columns(table: npt.NDArray[Any]) -> tuple[npt.NDArray[np.integer], np
 def columns(table: npt.NDArray[Any], hands: npt.NDArray[np.integer]) -> npt.NDArray[Any]:
     """Return the columns [.., n] of some hands, given in ascending order."""
     if isinstance(table, RangeColumns):
-        place = np.searchsorted(table.held, hands)
-        if np.array_equal(table.held.take(place, mode="clip"), hands):
-            return table.kept[..., place]
+        column = np.searchsorted(table.held, hands)
+        if np.array_equal(table.held.take(column, mode="clip"), hands):
+            return table.kept[..., column]
     return np.asarray(table)[..., hands]

@@ -81,12 +81,12 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
     deck, dealt = np.empty(CARD_COUNT, np.int8), flops.shape[2]
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
-        place = draw_alias(state, drawn.accept, drawn.alias)
+        row = draw_alias(state, drawn.accept, drawn.alias)
         renaming = below(state, flops.shape[0])
         for card in range(CARD_COUNT):
             deck[card] = card
         for i in range(dealt):  # move the board to the front of the deck by swaps, as `take_card` does
-            card = flops[renaming, place, i]
+            card = flops[renaming, row, i]
             at = np.int64(i)
             while deck[at] != card:
                 at += 1

@@ -70,9 +70,9 @@ def board_copies(cards: ListedCards, strategies: Strategies | None = None) -> Bo
     lists: list[Ints] = []
     for row in range(cards.streets):
         for street in range(cards.streets):
-            counts, here = _copies(cards, renamings, row - 1, street)
+            counts, street_copies = _copies(cards, renamings, row - 1, street)
             first[row, start[street] + 1 : start[street + 1] + 1] = counts
-            lists.append(here)
+            lists.append(street_copies)
     first[:, 1:] = np.cumsum(first[:, 1:]).reshape(first.shape[0], -1)
     first[1:, 0] = first[:-1, -1]
     times = np.ones(start[-1])
@@ -94,29 +94,29 @@ def lossless(cards: ListedCards) -> ListedCards:
     renamings, some = _renamings(cards, None), np.flatnonzero(_with_buckets(cards))
     buckets, counts = [], np.zeros((cards.streets, 2), np.int64)
     for street, every in enumerate(cards.bucket):
-        known = columns(every, some)
-        pair, found = np.full(known.shape[1:], np.iinfo(np.int64).max), np.full_like(known, NO_BUCKET)
+        old_buckets = columns(every, some)
+        pair, new_buckets = np.full(old_buckets.shape[1:], np.iinfo(np.int64).max), np.full_like(old_buckets, NO_BUCKET)
         for renaming in renamings:
             hand = np.searchsorted(some, renaming.hand[some])  # index within `some`
             np.minimum(pair, renaming.boards[street][:, None] * len(hand) + hand, out=pair)
         for player in range(2):
-            held, there = known[player] != NO_BUCKET, np.zeros(pair.size, bool)
-            there[pair[held]] = True
-            counts[street, player] = there.sum()
+            with_bucket, occurring = old_buckets[player] != NO_BUCKET, np.zeros(pair.size, bool)
+            occurring[pair[with_bucket]] = True
+            counts[street, player] = occurring.sum()
             number = np.zeros(pair.size, np.int32)
-            number[there] = np.arange(counts[street, player])
-            found[player, held] = number[pair[held]]
-        buckets.append(spread(found, some, len(cards.hand_cards), NO_BUCKET))
+            number[occurring] = np.arange(counts[street, player])
+            new_buckets[player, with_bucket] = number[pair[with_bucket]]
+        buckets.append(spread(new_buckets, some, len(cards.hand_cards), NO_BUCKET))
     return replace(cards, bucket=buckets, buckets=counts)
 
 
 def _with_buckets(cards: ListedCards) -> npt.NDArray[np.bool_]:
     """Return [H] bool: True if either player has a bucket for the hand on any board."""
-    found = np.zeros(len(cards.hand_cards), bool)
+    has_bucket = np.zeros(len(cards.hand_cards), bool)
     for bucket in cards.bucket:
         held, numbers = stored_columns(bucket)
-        found[held] |= (numbers != NO_BUCKET).any(axis=(0, 1))
-    return found
+        has_bucket[held] |= (numbers != NO_BUCKET).any(axis=(0, 1))
+    return has_bucket
 
 
 def suits_merged(cards: ListedCards, weights: Iterable[Floats] = ()) -> ListedCards:
@@ -132,7 +132,10 @@ def _blind(cards: ListedCards) -> ListedCards:
     """Return the cards with a single bucket 0 for every possible hand."""
     kept = [stored_columns(bucket) for bucket in cards.bucket]
     hands = len(cards.hand_cards)
-    return replace(cards, bucket=[spread(np.minimum(numbers, 0), held, hands, NO_BUCKET) for held, numbers in kept])
+    return replace(
+        cards,
+        bucket=[spread(np.minimum(numbers, 0), hands_of_street, hands, NO_BUCKET) for hands_of_street, numbers in kept],
+    )
 
 
 def alike_boards(cards: ListedCards, street: int) -> Ints:
@@ -148,7 +151,7 @@ def alike_hands(
     Hands that have buckets are equivalent if a symmetry that fixes the board maps one to the other. With `swaps`,
     exchanges of two cards also count: without flushes, any two cards of one rank.
     """
-    renamings, found = _renamings(cards, None) + (_swaps(cards) if swaps else []), []
+    renamings, images = _renamings(cards, None) + (_swaps(cards) if swaps else []), []
     some = np.flatnonzero(_with_buckets(cards))
     for street, numbers in enumerate(boards):
         first = np.tile(np.arange(len(some)), (len(numbers), 1))
@@ -160,8 +163,8 @@ def alike_hands(
                 first[fixed] = np.minimum(first[fixed], first[fixed][:, np.searchsorted(some, renaming.hand[some])])
         every = np.tile(np.arange(len(cards.hand_cards), dtype=np.int32), (len(numbers), 1))
         every[:, some] = some[first]
-        found.append(every)
-    return found
+        images.append(every)
+    return images
 
 
 def _copies(cards: ListedCards, renamings: list[_Renaming], above: int, street: int) -> tuple[Ints, Ints]:
@@ -203,16 +206,16 @@ def _renamings(cards: ListedCards, strategies: Strategies | None) -> list[_Renam
     few = of_hands(cards, np.flatnonzero(some))
     number = np.arange(deck)
     for suits in _SUITS if deck else ():
-        known: dict[tuple[int, ...], _Renaming] = {}
+        renamings: dict[tuple[int, ...], _Renaming] = {}
         for order in permutations(range(suits)) if deck % suits == 0 else ():
-            if order not in known:  # permutations already known are products of known symmetries
+            if order not in renamings:  # permutations already known are products of known symmetries
                 card = number // suits * suits + np.array(order)[number % suits]
-                made = _renaming(cards, (some, few), hand_of, card, strategies)
-                if made is not None:
-                    known[order] = made
-                    _close(known)
-        if len(known) > 1:
-            return [known[order] for order in sorted(known)]
+                renaming = _renaming(cards, (some, few), hand_of, card, strategies)
+                if renaming is not None:
+                    renamings[order] = renaming
+                    _close(renamings)
+        if len(renamings) > 1:
+            return [renamings[order] for order in sorted(renamings)]
     return [_Renaming(np.arange(hands), [np.arange(len(boards)) for boards in cards.board_cards])]
 
 
@@ -230,15 +233,15 @@ def _hand_of(cards: ListedCards) -> Ints:
 
 def _swaps(cards: ListedCards) -> list[_Renaming]:
     """Return all exchanges of two cards that are symmetries, for card numbers less than four apart."""
-    hand_of, some, found = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
+    hand_of, some, swaps = _hand_of(cards), _with_buckets(cards), list[_Renaming]()
     few = of_hands(cards, np.flatnonzero(some))
     for first in range(len(hand_of) - 1):
         for second in range(first + 1, min(first + max(_SUITS), len(hand_of) - 1)):
             card = np.arange(len(hand_of) - 1)
             card[[first, second]] = second, first
-            made = _renaming(cards, (some, few), hand_of, card, None)
-            found += [] if made is None else [made]
-    return found
+            renaming = _renaming(cards, (some, few), hand_of, card, None)
+            swaps += [] if renaming is None else [renaming]
+    return swaps
 
 
 def _close(renamings: dict[tuple[int, ...], _Renaming]) -> None:
@@ -262,7 +265,7 @@ def _renaming(
     card: Ints,
     strategies: Strategies | None,
 ) -> _Renaming | None:
-    """Return the images of hands and boards if card c becomes card[c], or None if it is no symmetry.
+    """Return the images of hands and boards if card c becomes card[c]; None if that is not a symmetry.
 
     compared  ([H] bool hands that have buckets, the cards restricted to these hands)
     """
@@ -272,25 +275,25 @@ def _renaming(
     if np.any(hand < 0) or not np.array_equal(cards.reach[:, hand], cards.reach):
         return None
     boards: list[Ints] = []
-    known, above = 0, np.zeros(1, np.int64)
+    board_count, above = 0, np.zeros(1, np.int64)
     for dealt, parents in zip(cards.board_cards, cards.board_parent, strict=True):
-        new = dealt[:, known:]
+        new = dealt[:, board_count:]
         if new.size and card.size <= new.max() + 1:
             return None  # a board card that no hand can hold: an unknown kind of deck
-        place = _places(new, card[new], parents, above[parents])
-        if place is None:
+        renamed_board = _places(new, card[new], parents, above[parents])
+        if renamed_board is None:
             return None
-        boards.append(place)
-        known, above = dealt.shape[1], place
+        boards.append(renamed_board)
+        board_count, above = dealt.shape[1], renamed_board
     some, few = compared
     if not some[hand[some]].all():
         return None
-    here = (np.cumsum(some) - 1)[hand[some]]
-    if not _same_showdowns(few, boards[-1], here):
+    renamed_hand = (np.cumsum(some) - 1)[hand[some]]
+    if not _same_showdowns(few, boards[-1], renamed_hand):
         return None
-    for street, (place, bucket) in enumerate(zip(boards, few.bucket, strict=True)):
+    for street, (renamed_board, bucket) in enumerate(zip(boards, few.bucket, strict=True)):
         for player in range(2):
-            if not _same_buckets(bucket[player], place, here, strategies, 2 * street + player):
+            if not _same_buckets(bucket[player], renamed_board, renamed_hand, strategies, 2 * street + player):
                 return None
     return _Renaming(hand, boards)
 
@@ -341,7 +344,7 @@ def _places(
         code @ _CODES ** np.arange(code.shape[1]) + _CODES ** code.shape[1] * above for code, above in codes
     )
     order = np.argsort(before, kind="stable")
-    place = order[np.minimum(np.searchsorted(before[order], after), len(order) - 1)]
-    if not np.array_equal(before[place], after) or len(np.unique(place)) != len(place):
+    row = order[np.minimum(np.searchsorted(before[order], after), len(order) - 1)]
+    if not np.array_equal(before[row], after) or len(np.unique(row)) != len(row):
         return None
-    return place
+    return row

@@ -33,17 +33,6 @@ def method_options_of(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in options_of_all()}
 
 
-def name_responder_abstraction(target: Path, method: str, options: dict[str, Any]) -> None:
-    """Use `--abstraction` for the responder if the target is a policy; changes `options` in place.
-
-    A policy contains its own card abstraction, so that the option can only mean the responder's.
-    """
-    from mccfr.policy import is_policy
-
-    if method == "trained-br" and options["responder_abstraction"] is None and is_policy(target):
-        options["responder_abstraction"], options["abstraction"] = options["abstraction"], None
-
-
 def _method_options() -> list[click.Parameter]:
     from mccfr.evaluation.methods.registry import options_of_all
 

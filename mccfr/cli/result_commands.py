@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from mccfr.cli.method_options import EvaluateCommand, method_options_of, name_responder_abstraction
+from mccfr.cli.method_options import EvaluateCommand, method_options_of
 from mccfr.cli.progress_display import evaluation_text, reporter
 from mccfr.cli.shared_options import (
     MethodName,
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     show_default=True,
     type=MethodName(),
     help="exact: exploitability; abstract: exploitability by buckets; sampled-br: best response on sampled boards; "
-    "lbr: local best response; trained-br: trained opponent; bounds: these three; self-consistency: EV lost at the "
-    "strategy's own decisions; head-to-head: against another strategy; auto: head-to-head with --against, else exact, "
-    "or for whole hold'em lbr (sampled-br with --boards); or module:Class.",
+    "lbr: local best response; bounds: these two; self-consistency: EV lost at the strategy's own decisions; "
+    "head-to-head: against another strategy; auto: head-to-head with --against, else exact, or for whole hold'em lbr "
+    "(sampled-br with --boards); or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -69,7 +69,6 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
     from mccfr.api.evaluating import evaluate_target
     from mccfr.runs.results.targets import Reference
 
-    name_responder_abstraction(target, method, options)
     with reporter() as report:
         record = evaluate_target(
             target,

@@ -123,7 +123,7 @@ class Share(click.ParamType[float]):
             raise click.BadParameter(str(error), ctx, param) from None
         if share > 1 or not (share or self._zero):
             above = "from 0%" if self._zero else "above 0%"
-            raise click.BadParameter(f"{shown(value)} is no share {above} to 100%, such as 0.3%", ctx, param)
+            raise click.BadParameter(f"{shown(value)} is not a share {above} to 100%, such as 0.3%", ctx, param)
         return share
 
 

@@ -118,9 +118,9 @@ class Importer(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return a module's spec (`importlib.abc.MetaPathFinder.find_spec`), guarded if its file is watched."""
         others = [getattr(finder, "find_spec", None) for finder in sys.meta_path if finder is not self]
-        found = (find(fullname, path, target) for find in others if find is not None)
+        other_specs = (find(fullname, path, target) for find in others if find is not None)
         beside = [] if path is not None else [root for root in self.searched if self._watched[root].has(fullname)]
-        spec = PathFinder.find_spec(fullname, beside) or next((spec for spec in found if spec is not None), None)
+        spec = PathFinder.find_spec(fullname, beside) or next((spec for spec in other_specs if spec is not None), None)
         if spec is None and path is None:
             spec = PathFinder.find_spec(fullname, self.searched)
         return None if spec is None else self.guarded(spec)
@@ -139,9 +139,9 @@ class Importer(MetaPathFinder):
             return spec
         loader = _Loader(spec.name, spec.origin, partial(watched.read, path))
         places = spec.submodule_search_locations
-        found = spec_from_file_location(spec.name, spec.origin, loader=loader, submodule_search_locations=places)
-        assert found is not None
-        return found
+        guarded_spec = spec_from_file_location(spec.name, spec.origin, loader=loader, submodule_search_locations=places)
+        assert guarded_spec is not None
+        return guarded_spec
 
     def watched_of(self, file: str, name: str) -> tuple[Watched | None, str]:
         """Return the `Watched` of a module's file, and the file's path there.
@@ -153,7 +153,7 @@ class Importer(MetaPathFinder):
             roots = [root for root in self._watched if is_below(path, root)]
             if roots and name.partition(".")[0] not in OURS:
                 root = max(roots, key=len)
-                apart = any(is_below(real, place) and not is_below(root, place) for place in _installed())
+                apart = any(is_below(real, folder) and not is_below(root, folder) for folder in _installed())
                 return (None if apart else self._watched[root]), path
         return None, file
 

@@ -39,23 +39,23 @@ class CodeEntry(msgspec.Struct, frozen=True):
 
     def content(self) -> dict[str, bytes]:
         """Read the files: {absolute path: content}; `ValueError` if one is missing or has changed."""
-        found = {}
-        for name, wanted in self.files.items():
+        contents = {}
+        for name, checksum in self.files.items():
             path = str(Path(self.folder, name))
             try:
-                found[path] = read_regular(path)
+                contents[path] = read_regular(path)
             except OSError as error:
                 raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-            if sha256(found[path]).hexdigest() != wanted:
+            if sha256(contents[path]).hexdigest() != checksum:
                 raise ValueError(f"{path} has changed since you ran it")
-        return found
+        return contents
 
 
 def list_folder() -> Path:
     """Return the path of the list's folder, existing or not; `OSError` without a home directory."""
-    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    configured = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     try:
-        return (given if given.is_absolute() else Path.home() / ".config") / "mccfr" / "code"
+        return (configured if configured.is_absolute() else Path.home() / ".config") / "mccfr" / "code"
     except RuntimeError as error:
         raise OSError(f"this user has no configuration folder: {error}") from None
 
@@ -85,10 +85,10 @@ def find(module: str, main: str) -> Iterator[CodeEntry]:
     if not _SHA256.fullmatch(main):
         return
     try:
-        found = sorted(_private_list_folder().glob(f"{main[:_NAME_DIGITS]}-*.json"))
+        paths = sorted(_private_list_folder().glob(f"{main[:_NAME_DIGITS]}-*.json"))
     except OSError:
         return
-    for path in found:
+    for path in paths:
         with suppress(OSError, msgspec.DecodeError):
             entry = msgspec.json.decode(read_regular(path), type=CodeEntry)
             if distrusted(path) is None and entry.module == module and main in entry.files.values():

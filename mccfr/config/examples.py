@@ -63,19 +63,19 @@ def copy_of_example(path: Path) -> Iterator[tuple[Path, bool]]:
     An example is copied with all files that it names. The copies are removed if the body raises an error. Raises
     `FileExistsError` if different files have their names.
     """
-    made: list[Path] = []
+    copies: list[Path] = []
     if EXAMPLES in path.parents:
         name = path.relative_to(EXAMPLES)
-        made, path = copy_examples(HERE, list(dict.fromkeys(_with_named(name)))), HERE / name
+        copies, path = copy_examples(HERE, list(dict.fromkeys(_with_named(name)))), HERE / name
     try:
-        yield path, bool(made)
+        yield path, bool(copies)
     except (ValueError, MemoryError, OSError, KeyboardInterrupt):
-        for copy in made:
+        for copy in copies:
             with suppress(OSError):
                 copy.unlink(missing_ok=True)
-        for folder in sorted({folder for copy in made for folder in copy.parents if HERE in (folder, *folder.parents)})[
-            ::-1
-        ]:
+        for folder in sorted(
+            {folder for copy in copies for folder in copy.parents if HERE in (folder, *folder.parents)}
+        )[::-1]:
             with suppress(OSError):  # other files are in it
                 folder.rmdir()
         raise

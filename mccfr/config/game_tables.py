@@ -137,11 +137,12 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
         spot = ("board", "ranges", "pot", "effective_stack")
         typed = any(getattr(self, key) is not None for key in spot)
         unfit = share_problem(self.rake, 0, 1)
-        known, behind = self.file is not None, "left out beside game.board: effective_stack counts chips behind"
+        from_file = self.file is not None
+        reason = "left out beside game.board: effective_stack counts chips behind"
         return [
-            ("file", not (known and typed), "left out where game.board, ranges, pot or effective_stack is given"),
-            ("stack", self.stack is None or not typed, behind),
-            *((key, known or getattr(self, key) is not None, "given, or game.file in place of a spot") for key in spot),
+            ("file", not (from_file and typed), "left out where game.board, ranges, pot or effective_stack is given"),
+            ("stack", self.stack is None or not typed, reason),
+            *((key, from_file or getattr(self, key) is not None, "given, or game.file instead") for key in spot),
             ("ranges", self.ranges is None or {*self.ranges} == {"oop", "ip"}, "the ranges of oop and ip"),
             ("rake", unfit is None, unfit or ""),
             (

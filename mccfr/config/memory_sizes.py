@@ -22,12 +22,12 @@ def bytes_of(text: str) -> int:
 
     Raises `ValueError` for other texts; the message continues "KEY must be".
     """
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
-    if found is not None and not found[2]:
-        raise ValueError(f"written with its unit: {text} can mean {found[1]}B, {found[1]}MB or {found[1]}GB")
-    if found is None or found[2].lower() not in _KNOWN:
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?(?:[eE][0-9]+)?) ?([A-Za-z]*)", text.strip())
+    if match is not None and not match[2]:
+        raise ValueError(f"written with its unit: {text} can mean {match[1]}B, {match[1]}MB or {match[1]}GB")
+    if match is None or match[2].lower() not in _KNOWN:
         raise ValueError(f"a number and one of {', '.join(_UNITS)}, such as '16GB'")
-    amount = float(found[1]) * _KNOWN[found[2].lower()]
+    amount = float(match[1]) * _KNOWN[match[2].lower()]
     if not 1 <= amount <= _MOST:
         raise ValueError(f"from 1 byte to {_MOST:,} bytes")
     return int(amount)

@@ -20,23 +20,23 @@ def plugin_options(group: str, name: str) -> Any:
 
     Raises `ValueError`, with one sentence, if the object is no game or no algorithm.
     """
-    found = plugins.find(group, name)
-    if found is None:
+    loaded = plugins.find(group, name)
+    if loaded is None:
         return None
     key = group, name
-    if key not in _MADE or _MADE[key][0] is not found:
+    if key not in _MADE or _MADE[key][0] is not loaded:
         make = game_options if group == plugins.GAMES else _algorithm_options
-        _MADE[key] = found, make(found, name)
+        _MADE[key] = loaded, make(loaded, name)
     return _MADE[key][1]
 
 
 def loaded_options(group: str) -> list[Any]:
     """Return the structs of all loaded objects of a group; invalid ones are skipped."""
-    found = []
+    tables = []
     for name in plugins.loaded(group):
         with suppress(ValueError):
-            found.append(plugin_options(group, name))
-    return found
+            tables.append(plugin_options(group, name))
+    return tables
 
 
 def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
@@ -63,7 +63,7 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
     files = tuple(key for key, hint in hints.items() if hint is Path and key != "return")
     namespace = {"__doc__": inspect.getdoc(function) or "", "file_keys": files}
     try:
-        made = msgspec.defstruct(
+        table = msgspec.defstruct(
             function.__name__,
             fields,
             bases=(GameConfig,),
@@ -73,12 +73,14 @@ def game_options(function: Callable[..., Any], name: str) -> type[GameConfig]:
             kw_only=True,
             tag=name,
         )
-        msgspec.convert({"name": name} | {field[0]: field[2] for field in fields if len(field) > 2}, made, strict=False)
+        msgspec.convert(
+            {"name": name} | {field[0]: field[2] for field in fields if len(field) > 2}, table, strict=False
+        )
     except msgspec.ValidationError:
         pass  # a key without default
     except (TypeError, ValueError) as error:
         raise ValueError(f"game.name = {name!r}: its parameters cannot be keys of a TOML file: {error}") from error
-    return cast(type[GameConfig], made)
+    return cast(type[GameConfig], table)
 
 
 def _plain(default: Any) -> Any:
@@ -97,5 +99,5 @@ def _algorithm_options(algorithm: Any, name: str) -> type[SolverConfig]:
             "needed, whose `options` is the struct of its keys"
         )
     namespace = {"__doc__": options.__doc__}
-    made = msgspec.defstruct(options.__name__, [], bases=(options,), namespace=namespace, frozen=True, tag=name)
-    return cast(type[SolverConfig], made)
+    table = msgspec.defstruct(options.__name__, [], bases=(options,), namespace=namespace, frozen=True, tag=name)
+    return cast(type[SolverConfig], table)

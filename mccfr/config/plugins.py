@@ -1,8 +1,7 @@
 """Loads user-defined games, algorithms, variants and evaluation methods named in a configuration.
 
-A name `module:object` is imported when a configuration with it is read. Other names unknown to the package are looked
-up among the entry points of installed packages. Nothing else is imported by name, whether from a policy, a checkpoint
-or a journal.
+A name `module:object` is imported when a configuration with it is read. Nothing else is imported by name, whether from
+a policy, a checkpoint or a journal.
 
 A module is searched beside the configuration first, then on `sys.path`. It is imported once a process, so a process
 cannot use two modules of one name.
@@ -17,11 +16,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from hashlib import sha256
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -33,14 +30,14 @@ from storage.damage import reading
 
 GAMES, ALGORITHMS, VARIANTS, METHODS = "mccfr.games", "mccfr.algorithms", "mccfr.variants", "mccfr.methods"
 PROGRAMS = "mccfr.programs"
-"""Groups of entry points."""
+"""Kinds of user-defined objects."""
 NAMED = {
     ("game", "name"): GAMES,
     ("solver", "algorithm"): ALGORITHMS,
     ("solver", "variant"): VARIANTS,
     ("evaluation", "method"): METHODS,
 }
-"""Tables and keys of a configuration that can name user code, with their entry point group."""
+"""Tables and keys of a configuration that can name user code, with the kind of object."""
 
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _OBJECTS: dict[tuple[str, str], Any] = {}  # loaded objects, by group and name
@@ -135,17 +132,13 @@ def grant(permitted: Mapping[str, Any]) -> None:
 def _file_in(folder: Path, module: str) -> Path | None:
     """Return the file of a module below a directory, or None."""
     stem = folder.joinpath(*module.split("."))
-    found = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
-    return next((file for file in found if file.is_file()), None)
+    candidates = (stem / "__init__.py", stem.with_name(f"{stem.name}.py"))
+    return next((file for file in candidates if file.is_file()), None)
 
 
 def user_code_names(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (table, key) of all user code that a document names."""
-    return [
-        (table, key)
-        for table, key, group, name in _named(document)
-        if (is_reference(name) and not _is_ours(name)) or name in installed(group)
-    ]
+    return [(table, key) for table, key, _, name in _named(document) if is_reference(name) and not _is_ours(name)]
 
 
 def _named(document: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
@@ -223,7 +216,7 @@ def load(
     if not _REFERENCE.fullmatch(name) or len(name) > 4 * 255:
         raise ValueError(f"{where} is not written as module:object")
     module, _, attribute = name.partition(":")
-    places = [place.resolve() for place in search_directories]
+    places = [directory.resolve() for directory in search_directories]
     top = module.partition(".")[0]
     try:
         spec = _spec_beside(top, places, where)
@@ -231,24 +224,24 @@ def load(
         watched = None if folder is None else importer.watch(folder, top, listed)
         if spec is not None and spec.origin is not None and top not in sys.modules:
             _execute(importer.guarded(spec))
-        found = import_module(module)
+        loaded_module = import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise ValueError(f"{where}: importing {module} failed: {error}") from error
-        tried = "".join(f"{place}, " for place in places)
+        tried = "".join(f"{directory}, " for directory in places)
         raise ValueError(
             f"{where}: there is no module {error.name!r} in {tried}the directories of PYTHONPATH or the installed "
             "packages: put it in the directory of the configuration, or install it"
         ) from None
     except Exception as error:  # any exception of the module's own code
         raise ValueError(f"{where}: importing {module} failed: {type(error).__name__}: {error}") from error
-    if not hasattr(found, attribute):
-        raise ValueError(f"{where}: {found.__file__ or module} has no {attribute!r}")
+    if not hasattr(loaded_module, attribute):
+        raise ValueError(f"{where}: {loaded_module.__file__ or module} has no {attribute!r}")
     if watched is not None and folder is not None:
         _IMPORTED[module] = Permitted(folder, listed)
         if listed is None:
             _remember(module, folder, watched)
-    _OBJECTS[group, name] = getattr(found, attribute)
+    _OBJECTS[group, name] = getattr(loaded_module, attribute)
     return _OBJECTS[group, name]
 
 
@@ -271,7 +264,7 @@ def _spec_beside(top: str, search_directories: Sequence[Path], where: str) -> Mo
 
     Raises `ValueError` if a different module of its name is already imported.
     """
-    spec = PathFinder.find_spec(top, [str(place) for place in search_directories])
+    spec = PathFinder.find_spec(top, [str(directory) for directory in search_directories])
     if spec is None or spec.origin is None or top not in sys.modules:
         return spec
     file = getattr(sys.modules[top], "__file__", None)
@@ -289,8 +282,8 @@ def _folder_of(top: str, spec: ModuleSpec | None) -> str | None:
         spec = sys.modules[top].__spec__ if top in sys.modules else find_spec(top)
     if spec is None:
         return None
-    found = next(iter(spec.submodule_search_locations or ()), spec.origin if spec.has_location else None)
-    return None if found is None else str(Path(found).parent.resolve())
+    location = next(iter(spec.submodule_search_locations or ()), spec.origin if spec.has_location else None)
+    return None if location is None else str(Path(location).parent.resolve())
 
 
 def _execute(spec: ModuleSpec) -> None:
@@ -305,26 +298,8 @@ def _execute(spec: ModuleSpec) -> None:
 
 
 def find(group: str, name: str) -> Any:
-    """Return the object of a name: one already loaded, or an installed package's entry point; else None.
-
-    Raises `ValueError` for an entry point that cannot be loaded.
-    """
-    if (group, name) in _OBJECTS or is_reference(name):
-        return _OBJECTS.get((group, name))
-    points = [point for point in _points(group) if point.name == name]
-    if not points:
-        return None
-    if len(points) > 1:
-        packages = ", ".join(_package(point) for point in points)
-        raise ValueError(f"{name!r} is the name of an entry point {group} of several packages: {packages}: remove one")
-    try:
-        _OBJECTS[group, name] = points[0].load()
-    except Exception as error:  # any exception of the package's own code
-        raise ValueError(
-            f"{name!r}, an entry point {group} of {_package(points[0])}, cannot be loaded: {type(error).__name__}: "
-            f"{error}"
-        ) from error
-    return _OBJECTS[group, name]
+    """Return the loaded object of a name, or None."""
+    return _OBJECTS.get((group, name))
 
 
 def is_loaded(group: str, name: str) -> bool:
@@ -334,36 +309,7 @@ def is_loaded(group: str, name: str) -> bool:
 
 def loaded(group: str) -> list[str]:
     """Return the names of all loaded objects of a group."""
-    return [name for known, name in _OBJECTS if known == group]
-
-
-def installed(group: str) -> list[str]:
-    """Return the names of installed packages' entry points, without loading them."""
-    return sorted({point.name for point in _points(group)})
-
-
-def _points(group: str) -> Iterable[EntryPoint]:
-    """Return the entry points of a group; searched again if a directory of `sys.path` has changed."""
-    return _points_in(group, tuple(map(_state, sys.path)))
-
-
-@cache
-def _points_in(group: str, _: tuple[tuple[str, int, int], ...]) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group, cached, because reading every package's metadata is slow."""
-    return tuple(entry_points(group=group))
-
-
-def _state(path: str) -> tuple[str, int, int]:
-    """Return a path with its inode and modification time, (path, 0, 0) if it does not exist."""
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return path, 0, 0
-    return path, status.st_ino, status.st_mtime_ns
-
-
-def _package(point: EntryPoint) -> str:
-    return "an unknown package" if point.dist is None else point.dist.name
+    return [name for object_group, name in _OBJECTS if object_group == group]
 
 
 def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
@@ -372,22 +318,17 @@ def sources(document: Mapping[str, Any]) -> dict[tuple[str, str], Source]:
     Raises `ValueError` for an object that no file defines, as in a notebook cell: workers cannot import it.
     """
     return {
-        (table, key): _source(group, name, f"{table}.{key}")
+        (table, key): _source(name, f"{table}.{key}")
         for table, key, group, name in _named(document)
         if (group, name) in _OBJECTS
     }
 
 
-def _source(group: str, name: str, key: str) -> Source:
-    module = name.partition(":")[0] if is_reference(name) else str(_module_of(group, name))
+def _source(name: str, key: str) -> Source:
+    module = name.partition(":")[0]
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or module == "__main__":
         raise ValueError(
             f"{key} = {name!r}: a run needs it in a module that workers can import: put it in a file of its own"
         )
     return Source(name, Path(file).resolve())
-
-
-def _module_of(group: str, name: str) -> str:
-    """Return the module of an entry point's object."""
-    return next(point.module for point in _points(group) if point.name == name)

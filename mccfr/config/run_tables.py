@@ -104,7 +104,6 @@ METHODS = (
     "head-to-head",
     "sampled-br",
     "lbr",
-    "trained-br",
     "self-consistency",
     "abstract",
     "bounds",
@@ -135,14 +134,13 @@ class EvaluationConfig(Table, frozen=True):
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
-        known = [*METHODS, *plugins.installed(plugins.METHODS)]
         if isinstance(self.method, str):
-            there = self.method in METHODS or plugins.find(plugins.METHODS, self.method) is not None
-            allowed = f"one of {', '.join(map(repr, known))}, or module:object{did_you_mean(self.method, known)}"
+            good = self.method in METHODS or plugins.find(plugins.METHODS, self.method) is not None
+            allowed = f"one of {', '.join(map(repr, METHODS))}, or module:object{did_you_mean(self.method, METHODS)}"
         else:
-            there, allowed = 0 < len(self.method) == sum(name in METHODS for name in self.method), f"some of {METHODS}"
+            good, allowed = 0 < len(self.method) == sum(name in METHODS for name in self.method), f"some of {METHODS}"
         unkept = not self.at_nodes and not self.at_iterations
-        return [("method", there, allowed), *self.unused(unkept, "without at_nodes or at_iterations", "keep")]
+        return [("method", good, allowed), *self.unused(unkept, "without at_nodes or at_iterations", "keep")]
 
     @property
     def measures(self) -> bool:

@@ -106,15 +106,15 @@ def sizes_of(text: str) -> list[str]:
 
 def locks_of(texts: Sequence[str]) -> dict[str, str]:
     """Return node locks by line from texts LINE=ACTIONS; several of one line are joined."""
-    found: dict[str, str] = {}
+    locks: dict[str, str] = {}
     for text in texts:
-        line, equals, what = (part.strip() for part in text.partition("="))
+        line, equals, lock = (part.strip() for part in text.partition("="))
         if not equals:
             raise ValueError(
                 f"lock {shown(text)} has no =: write a betting line, =, and the actions there, as in 'cb94=c 60%'"
             )
-        found[line] = "; ".join(filter(None, (found.get(line), what)))
-    return found
+        locks[line] = "; ".join(filter(None, (locks.get(line), lock)))
+    return locks
 
 
 FINE_SIZES = ("25%", "33%", "50%", "66%", "75%", "100%", "125%", "150%", "200%", "allin")
@@ -166,9 +166,9 @@ def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:
     """
     names, menu = STREETS[first_street:], dict[str, Any]()
     for option, text, key in (("bets", bets, "first"), ("raises", raises, "later")):
-        given = [sizes_of(part) for part in text.split("/")]
-        if len(given) > len(names):
-            raise ValueError(f"{option} = {shown(text)} has {len(given)} streets, where the spot has {len(names)}")
+        sizes = [sizes_of(part) for part in text.split("/")]
+        if len(sizes) > len(names):
+            raise ValueError(f"{option} = {shown(text)} has {len(sizes)} streets, where the spot has {len(names)}")
         for number, name in enumerate(names):
-            menu.setdefault(name, {})[key] = given[min(number, len(given) - 1)]
+            menu.setdefault(name, {})[key] = sizes[min(number, len(sizes) - 1)]
     return menu

@@ -26,9 +26,9 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     def unused(self, unused: bool, where: str, *keys: str) -> list[Check]:
         """Return checks that keys, if they are unused, have their defaults; `where` says why they are."""
         usual = {field.encode_name: field.default for field in fields_of(type(self))}
-        given = {key: getattr(self, key) for key in keys}
-        given |= {key: tuple(value) for key, value in given.items() if isinstance(value, list)}
-        return [(key, not unused or given[key] == usual[key], f"left out {where}") for key in keys]
+        values = {key: getattr(self, key) for key in keys}
+        values |= {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+        return [(key, not unused or values[key] == usual[key], f"left out {where}") for key in keys]
 
 
 def first_refused(table: msgspec.Struct, checks: Iterable[Check]) -> str | None:

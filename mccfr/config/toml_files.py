@@ -41,12 +41,12 @@ def parse_override(text: str) -> tuple[str, Any]:
     if not sign or "." not in path:
         raise ValueError(f"--set {text}: expected table.key=value, for example --set solver.seed=3")
     try:
-        found = tomllib.loads(f"value = {value}")["value"]
+        parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return path.strip(), value.strip()
     except (ValueError, RecursionError) as error:
         raise ValueError(f"--set {path}={shown(value)}: not a value of TOML: {error}") from None
-    return path.strip(), found
+    return path.strip(), parsed
 
 
 def load_document(path: Path, overrides: Sequence[str] = ()) -> dict[str, Any]:
@@ -87,9 +87,9 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
             del table[key]
 
 
-def check_overrides(paths: Iterable[str], given: Iterable[str]) -> None:
+def check_overrides(paths: Iterable[str], overrides: Iterable[str]) -> None:
     """Raise `ValueError` if an option gives an overridden key, or a key or table around it."""
-    keys = list(given)
+    keys = list(overrides)
     for path in paths:
         if any(f"{path}.".startswith(f"{key}.") or key.startswith(f"{path}.") for key in keys):
             raise ValueError(f"{path} is overridden, and another option gives it as well: leave one of them out")
@@ -130,8 +130,8 @@ def config_from(
         if tables["game"] is None:
             raise ValueError("the top level needs the key 'game'")
         structs: dict[str, Any] = {key: table for key, table in tables.items() if isinstance(table, Table)}
-        rest = {key: converted(table, key, kinds[key]) for key, table in tables.items() if key not in structs}
-        config = Config(**structs, **rest)
+        other_tables = {key: converted(table, key, kinds[key]) for key, table in tables.items() if key not in structs}
+        config = Config(**structs, **other_tables)
         if problem := next(limit_problems(config), None) or first_refused(config, _checks(config)):
             raise ValueError(problem)
     except (OverflowError, RecursionError) as error:
@@ -170,10 +170,9 @@ def _chosen(table: Any, key: str) -> tuple[Any, dict[str, Any]]:
         raise ValueError(f"{key} needs the key {field!r}")
     kind = options_struct(key, name) if isinstance(name, str) else None
     if kind is None:
-        known = [*kinds, *plugins.installed(plugins.NAMED[key, field])]
-        near = did_you_mean(name, known)
+        near = did_you_mean(name, kinds)
         raise ValueError(
-            f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, known))}, or module:object{near}"
+            f"{key}.{field} = {shown(name)} is not one of: {', '.join(map(repr, kinds))}, or module:object{near}"
         )
     for foreign in foreign_keys(table, kind) if key == "solver" else ():
         raise ValueError(
@@ -215,8 +214,8 @@ def _plain(value: Any) -> Any:
 def foreign_keys(table: Mapping[str, Any], own: type[SolverConfig]) -> list[str]:
     """Return the keys of a `[solver]` table that its struct lacks and another algorithm has."""
     kinds = (*OPTIONS.values(), *loaded_options(plugins.ALGORITHMS))
-    known = {key for kind in kinds for key in kind.__struct_fields__}
-    return sorted((set(table) & known) - {*own.__struct_fields__})
+    all_keys = {key for kind in kinds for key in kind.__struct_fields__}
+    return sorted((set(table) & all_keys) - {*own.__struct_fields__})
 
 
 def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
@@ -230,8 +229,8 @@ def changed_keys(table: msgspec.Struct) -> dict[str, Any]:
         if isinstance(value, msgspec.Struct):
             if (inside := changed_keys(value)) or not isinstance(field.default, msgspec.Struct):
                 document[field.encode_name] = inside
-        elif (given := _plain(value)) != _plain(field.default):
-            document[field.encode_name] = given
+        elif (plain := _plain(value)) != _plain(field.default):
+            document[field.encode_name] = plain
     return document
 
 
@@ -253,9 +252,9 @@ def _explain(message: str, table: Any, name: str, kind: Any) -> str:
             kind = _fields(kind).get(step)
     key = ".".join([name, *inside]).replace(".[", "[")
     if "unknown field" in text:
-        unknown, known = text.split("`")[1], sorted(_fields(kind))
-        near = did_you_mean(unknown, known)
-        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(known) or 'none'}{near}"
+        unknown, allowed = text.split("`")[1], sorted(_fields(kind))
+        near = did_you_mean(unknown, allowed)
+        return f"unknown key {shown(unknown)} in {key}; allowed: {', '.join(allowed) or 'none'}{near}"
     if "Invalid enum value" in text or "Invalid value" in text:
         names = _choices(kind)
         return f"{key} = {shown(value)} is not one of: {', '.join(map(repr, names))}{did_you_mean(value, names)}"

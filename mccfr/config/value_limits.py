@@ -33,8 +33,8 @@ _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*(%?)")
 def limit_problems(value: Any, key: str = "") -> Iterator[str]:
     """Yield one sentence for each number or text of a config that is out of range."""
     if isinstance(value, msgspec.Struct):
-        for name, written in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
-            yield from limit_problems(getattr(value, name), f"{key}.{written}" if key else written)
+        for name, encoded_name in zip(value.__struct_fields__, value.__struct_encode_fields__, strict=True):
+            yield from limit_problems(getattr(value, name), f"{key}.{encoded_name}" if key else encoded_name)
     elif isinstance(value, str):
         longest = MOST_RANGE if key.startswith("game.ranges.") else MOST_TEXT
         if len(value) > longest or "\0" in value:
@@ -55,18 +55,18 @@ def limit_problems(value: Any, key: str = "") -> Iterator[str]:
             yield f"{key} = {shown(value)} is not allowed: it must be finite, and at most {most:g}"
 
 
-def share_of(given: object) -> float:
+def share_of(text: object) -> float:
     """Return the share that a text such as "0.3%" names; 0 needs no unit.
 
     Raises `ValueError` for other texts, and for a number without unit, with its two meanings.
     """
-    found = _SHARE.fullmatch(str(given).strip())
-    if found is None:
-        raise ValueError(f"{shown(given)} is no share: write it in per cent, such as 0.3%")
-    number = float(found[1])
-    if number and not found[2]:
+    match = _SHARE.fullmatch(str(text).strip())
+    if match is None:
+        raise ValueError(f"{shown(text)} is not a share: write it in per cent, such as 0.3%")
+    number = float(match[1])
+    if number and not match[2]:
         other = f"{100 * number:g}%" if number <= 1 else f"{number:g} chips"
-        raise ValueError(f"{shown(given)} can mean {number:g}% or {other}: write it in per cent, such as 0.3%")
+        raise ValueError(f"{shown(text)} can mean {number:g}% or {other}: write it in per cent, such as 0.3%")
     return number / 100
 
 
@@ -75,10 +75,10 @@ def share_text(share: float) -> str:
     return f"{100 * share:.15f}".rstrip("0").rstrip(".") + "%"
 
 
-def share_problem(given: object, least: float = 0.0, most: float = float("inf")) -> str | None:
+def share_problem(text: object, least: float = 0.0, most: float = float("inf")) -> str | None:
     """Return a phrase for the allowed values of a share outside of [least, most), or None if it is inside."""
     try:
-        share = share_of(given)
+        share = share_of(text)
     except ValueError as error:
         return f"a share in per cent: {error}"
     return None if least <= share < most else f"from {share_text(least)} to less than {share_text(most)}"
@@ -93,8 +93,8 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
-def did_you_mean(given: object, known: Iterable[str]) -> str:
+def did_you_mean(value: object, allowed: Iterable[str]) -> str:
     """Return the end of a message, such as "; did you mean 'linear'?", or "" if no name is close."""
-    names = {name.lower(): name for name in known}
-    near = get_close_matches(str(given).lower(), names, n=1)
+    names = {name.lower(): name for name in allowed}
+    near = get_close_matches(str(value).lower(), names, n=1)
     return f"; did you mean {names[near[0]]!r}?" if near else ""

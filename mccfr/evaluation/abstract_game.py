@@ -66,16 +66,16 @@ def _respond(game: Game, public: PublicTree, strategy: Strategy, player: int) ->
     root, scratch = (new_scratch(public, streets, np.float64) for streets in (range(1), range(1, public.streets)))
     scope = Scope(player, player, *public.boards.root.tolist())
     starts = [row_starts(game, block) for block in range(2 * game.tree.streets)]
-    found: list[float] = []
+    chips: list[float] = []
     for _ in range(_longest(game, player) + 1):
         for block in range(player, len(values), 2):
             values[block].fill(0)
         root.by_hand.value.fill(0)
         train(public, views, step_rows([_STEP], 0), scope, root, scratch, alone(public))
-        found.append(float(root.by_hand.value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
+        chips.append(float(root.by_hand.value[0, FOLLOW] @ public.reach[player]) / public.joint_weight)
         for block in range(player, len(values), 2):
             _take_best(starts[block], values[block], basis[block])
-    return found[0], found[-1]
+    return chips[0], chips[-1]
 
 
 def _take_best(starts: npt.NDArray[np.int64], values: npt.NDArray[np.float64], basis: npt.NDArray[np.float64]) -> None:

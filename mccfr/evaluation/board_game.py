@@ -52,13 +52,13 @@ def renumbered_buckets(
     int32. n is the number of the block's occurring buckets.
     """
     tables, buckets, numbers = [], [], []
-    for here in range(cards.streets):
-        numbered = np.empty_like(cards.bucket[here])
+    for street in range(cards.streets):
+        numbered = np.empty_like(cards.bucket[street])
         for player in range(2):
-            held, block = cards.bucket[here][player], 2 * here + player
-            known = np.unique(held[held != NO_BUCKET]).astype(np.int32)
-            numbered[player] = np.where(held == NO_BUCKET, NO_BUCKET, np.searchsorted(known, held))
-            tables.append(some_rows(strategy.blocks[block], row_starts(game, block), known, _BLOCKS))
-            numbers.append(known)
+            hand_buckets, block = cards.bucket[street][player], 2 * street + player
+            occurring = np.unique(hand_buckets[hand_buckets != NO_BUCKET]).astype(np.int32)
+            numbered[player] = np.where(hand_buckets == NO_BUCKET, NO_BUCKET, np.searchsorted(occurring, hand_buckets))
+            tables.append(some_rows(strategy.blocks[block], row_starts(game, block), occurring, _BLOCKS))
+            numbers.append(occurring)
         buckets.append(numbered)
     return replace(cards, bucket=buckets), tables, numbers

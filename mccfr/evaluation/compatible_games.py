@@ -20,13 +20,13 @@ def check_same_game(first: Game, second: Game) -> None:
     """
     if first is second:
         return
-    found = next(_differences(first, second), None)
-    if found is not None:
-        what, one, other = found
+    difference = next(_differences(first, second), None)
+    if difference is not None:
+        name, one, other = difference
         apart = "card buckets" if first.real_rules is None or second.real_rules is None else "card buckets and menus"
         raise ValueError(
-            f"two strategies can meet only in the same game, {apart} apart: {what} is {one} for the first and "
-            f"{other} for the second"
+            f"two strategies can only be compared in one game, in which only {apart} differ: {name} is {one} for the "
+            f"first and {other} for the second"
         )
 
 
@@ -38,8 +38,8 @@ def same_tree(first: Game, second: Game) -> bool:
 def _differences(first: Game, second: Game) -> Iterator[Difference]:
     yield from unequal("the game", repr(first.name), repr(second.name))
     yield from unequal("the big blind in chips", first.big_blind_chips, second.big_blind_chips)
-    yield from unequal("the pot to begin with, in chips,", first.pot_chips, second.pot_chips)
-    yield from unequal("what player 0 gets beside the game, in chips,", first.offset_chips, second.offset_chips)
+    yield from unequal("the starting pot in chips", first.pot_chips, second.pot_chips)
+    yield from unequal("the chips that player 0 gets from neither player", first.offset_chips, second.offset_chips)
     yield from unequal("the number of streets", first.tree.streets, second.tree.streets)
     if first.real_rules is not None and second.real_rules is not None:
         yield from _rule_differences(first.real_rules, second.real_rules)
@@ -49,14 +49,14 @@ def _differences(first: Game, second: Game) -> Iterator[Difference]:
 
 
 def _rule_differences(first: BettingRules, second: BettingRules) -> Iterator[Difference]:
-    for what, one, other in (
+    for name, one, other in (
         ("a player's stack in chips", first.stack, second.stack),
-        ("what the players have put in to begin with, in chips,", list(first.put_in), list(second.put_in)),
+        ("the chips that the players have put in at the start", list(first.put_in), list(second.put_in)),
         ("the ante in chips", first.put_in_before, second.put_in_before),
         ("the least bet in chips", first.minimum_bet, second.minimum_bet),
-        ("who acts first on each street", list(first.first_player), list(second.first_player)),
+        ("the player to act first on each street", list(first.first_player), list(second.first_player)),
     ):
-        yield from unequal(what, one, other)
+        yield from unequal(name, one, other)
 
 
 def _tree_differences(first: CompiledTree, second: CompiledTree) -> Iterator[Difference]:
@@ -69,11 +69,11 @@ def _tree_differences(first: CompiledTree, second: CompiledTree) -> Iterator[Dif
                 repr(line_text(second, node)),
             )
     yield from unequal("the number of nodes of the betting tree", len(first.label), len(second.label))
-    for name, what in (
+    for name, text in (
         *((name, f"{name} after the line") for name in ("kind", "player", "block", "count", "first", "slot", "row")),
-        ("fixed", "what player 0 gets, in chips, after the line"),
-        ("showdown", "what a showdown is played for, in chips, after the line"),
-        ("probability", "the probability of what chance does at the end of the line"),
+        ("fixed", "the chips that player 0 gets after the line"),
+        ("showdown", "the stake of a showdown in chips after the line"),
+        ("probability", "the probability of the chance outcome at the end of the line"),
     ):
         for (node,), value, instead in unlike(getattr(one, name), getattr(other, name)):
-            yield f"{what} {line_text(first, node)!r}", value, instead
+            yield f"{text} {line_text(first, node)!r}", value, instead

@@ -20,8 +20,8 @@ def steps_reported(callback: StepCallback) -> Iterator[None]:
         _callback.reset(token)
 
 
-def report_step(what: str, done: int, total: int) -> None:
+def report_step(step: str, done: int, total: int) -> None:
     """Report that `done` of `total` steps are finished; a `Method` may call it at any time."""
     callback = _callback.get()
     if callback is not None:
-        callback(what, done, total)
+        callback(step, done, total)

@@ -55,10 +55,10 @@ def evaluate_exact(
     """
     if game.cards.dealt:
         listed, threads = replace(game, cards=game.cards.listed()), threads or available_threads()
-        value, best, taken = best_response.value_and_responses(listed, strategy, public, threads)
+        value, best, rake_chips = best_response.value_and_responses(listed, strategy, public, threads)
     else:
-        (value, best), taken = _by_histories(game, strategy), 0.0
-    exploitability = (best[0] + best[1] + taken) / 2
+        (value, best), rake_chips = _by_histories(game, strategy), 0.0
+    exploitability = (best[0] + best[1] + rake_chips) / 2
     big_blind, offset = game.big_blind_chips, game.offset_chips
     return ExactEvaluation(
         value + offset,

@@ -126,8 +126,11 @@ class LineOnFlops(SampledEvaluation):
         self.actions = [street_action(found.line, tree.label[child], start) for child in tree.children(node)]
         self._source = source
         self.fields = CLASSES * self._columns + 3 * drawn
-        self.sides, self.what = (source,), {"method": "flops", "line": self.line, "run_outs": drawn, "seed": seed}
-        self.what["flops"] = flops.cards.tolist()
+        self.sides, self.identity_fields = (
+            (source,),
+            {"method": "flops", "line": self.line, "run_outs": drawn, "seed": seed},
+        )
+        self.identity_fields["flops"] = flops.cards.tolist()
 
     @property
     def _columns(self) -> int:

@@ -29,7 +29,7 @@ from mccfr.evaluation.joint_tree import JointTree, joint_tree, shared_tree
 from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
-from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
+from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, both_buckets
 from mccfr.tables.row_tables import expanded_rows, row_tables
 from mccfr.tables.strategy import BlockRows, row_starts
 from mccfr.trees.street_trees import AT_DECISION, StreetTrees, street_members, street_trees
@@ -80,7 +80,7 @@ class _Meetings(SampledEvaluation):
     fields = 2
 
     def __init__(self, one: Profile, other: Profile, seed: int) -> None:
-        self.sides, self.what = (one, other), {"method": "head-to-head", "seed": seed}
+        self.sides, self.identity_fields = (one, other), {"method": "head-to-head", "seed": seed}
         games = one.game, other.game
         self._sources = [BoardSource(game, np.float64, seed, purpose=EVALUATION, ordered=True) for game in games]
         for side in self.sides:
@@ -100,15 +100,15 @@ def check_strategy(side: Profile) -> None:
     game = side.game
     shapes = [(int(buckets), int(slots)) for buckets, slots in zip(game.buckets, game.tree.row_slots, strict=True)]
     blocks = side.strategy.blocks
-    found = [rows.cells.shape for rows in blocks]
+    stored = [rows.cells.shape for rows in blocks]
     padded = [
         (shape[0], max(shape[1], width)) if rows.sums else shape
-        for rows, shape, (_, width) in zip(blocks, shapes, found, strict=False)
+        for rows, shape, (_, width) in zip(blocks, shapes, stored, strict=False)
     ]
-    if len(blocks) != len(shapes) or found != padded:
+    if len(blocks) != len(shapes) or stored != padded:
         raise ValueError(
-            f"a strategy with tables [bucket, slot] of {found} is none of {game.name}: {shapes} are needed; a strategy "
-            "goes with the game it was made for"
+            f"the strategy has tables [bucket, slot] of the shapes {stored}, and {game.name} needs {shapes}: use a "
+            "strategy with the game that it was trained for"
         )
 
 
@@ -123,7 +123,7 @@ def boards_in_both_seats(
     if same:
         return own, own
     others = sources[1].board(number)
-    return seated(own, others), seated(others, own)
+    return both_buckets(own, others), both_buckets(others, own)
 
 
 def _expanded_rows(side: Profile) -> list[BlockRows]:
@@ -196,9 +196,9 @@ def _row_spans(trees: StreetTrees, starts: Sequence[npt.NDArray[np.int64]]) -> t
         row = np.searchsorted(start, trees.rows.slot[own])
         np.minimum.at(first[player], tree_of[own], row)
         np.maximum.at(stop[player], tree_of[own], row + 1)
-        known = np.unique(tree_of[own])
-        slots[player, known] = start[first[player, known]]
-        width = max(width, int((start[stop[player, known]] - slots[player, known]).max(initial=0)))
+        used = np.unique(tree_of[own])
+        slots[player, used] = start[first[player, used]]
+        width = max(width, int((start[stop[player, used]] - slots[player, used]).max(initial=0)))
     return (np.minimum(first, stop), stop, slots), width
 
 

@@ -60,8 +60,8 @@ def joint_tree(games: Sequence[Game]) -> JointTree:
     state, (reading, *_) = players[0].start()
     todo = [(builder.add(NO_PARENT, 0, 1.0), _JointDecision(state, (reading, reading)))]
     while todo:
-        node, place = todo.pop()
-        todo.extend(reversed(builder.expand(node, place)))
+        node, decision = todo.pop()
+        todo.extend(reversed(builder.expand(node, decision)))
     return builder.compiled()
 
 
@@ -87,49 +87,49 @@ class _JointTreeBuilder:
         node = len(self.parent)
         if node >= MAX_NODES:
             raise ValueError(
-                f"two policies with these bet sizes meet at more than {MAX_NODES:,} places, each a real line and what "
-                "either takes it for: that many are allowed; compare policies whose menus have fewer sizes"
+                f"the joint betting tree of two policies with these bet sizes has more than {MAX_NODES:,} nodes, the "
+                "most allowed: compare policies whose menus have fewer sizes"
             )
         self.parent.append(parent)
         self.action.append(action)
         self.factor.append(factor)
         return node
 
-    def expand(self, node: int, place: _JointDecision) -> list[tuple[int, _JointDecision]]:
+    def expand(self, node: int, decision: _JointDecision) -> list[tuple[int, _JointDecision]]:
         """Record a decision, and return those of its children that are decisions, to be expanded."""
-        state, readings = place
+        state, readings = decision
         player = state.player
         own = self.players[player]
         block = int(own.tree.arrays.block[readings[player].node])
         assert block == 2 * state.street + player, "a reading is of another street or player than the betting"
-        first, found = len(self.parent), []
+        first, children = len(self.parent), []
         for number, action in enumerate(own.real_actions(readings[player], state)):
             after = own.apply(state, action)
             if not isinstance(after, BettingState):
                 self.ends[self.add(node, number, 1.0)] = own.settled(state, action)
                 continue
-            done = own.done(readings[player], number, action)
-            for taken in self.translations_of(1 - player, readings[1 - player], state, action):
-                child = self.add(node, number, taken.probability)
-                both = (done, taken) if player == 0 else (taken, done)
-                rest = self.played_on(after, both)
-                if isinstance(rest, _JointDecision):
-                    found.append((child, rest))
+            own_reading = own.done(readings[player], number, action)
+            for other_reading in self.translations_of(1 - player, readings[1 - player], state, action):
+                child = self.add(node, number, other_reading.probability)
+                both = (own_reading, other_reading) if player == 0 else (other_reading, own_reading)
+                following = self.played_on(after, both)
+                if isinstance(following, _JointDecision):
+                    children.append((child, following))
                 else:
-                    self.ends[child] = rest
+                    self.ends[child] = following
         self.node.append(node)
         self.block.append(block)
         self.own.append(readings[player].node)
         self.count.append(len(self.parent) - first)
-        return found
+        return children
 
     def translations_of(self, player: int, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
         """Return a player's possible translations of the other player's action."""
         key = (player, reading._replace(probability=1.0), state, action)
-        found = self.outcomes.get(key)
-        if found is None:
-            found = self.outcomes[key] = self.players[player].outcomes(reading, state, action)
-        return found
+        translations = self.outcomes.get(key)
+        if translations is None:
+            translations = self.outcomes[key] = self.players[player].outcomes(reading, state, action)
+        return translations
 
     def played_on(
         self, state: BettingState, readings: tuple[LineReading, LineReading]

@@ -98,9 +98,9 @@ class FirstStreet:
             first, stop = public.ranges.first[player, :2]
             hand = public.ranges.hand[first:stop]
             own = public.reach[player, hand]
-            for place, member in enumerate(self._out.tolist()):
+            for leaf, member in enumerate(self._out.tolist()):
                 value = walk.root.value[-1, walk.root.member_first[0] + member, : stop - first]
-                values[player, place] = np.bincount(self._class[hand], own * value, self._shape[2])
+                values[player, leaf] = np.bincount(self._class[hand], own * value, self._shape[2])
         return np.append(values.ravel(), [public.joint_weight, follow])
 
     def _parts(self, samples: Floats) -> tuple[Floats, Floats, Floats]:
@@ -119,18 +119,18 @@ class FirstStreet:
         """Return estimates from samples [n, fields] drawn in strata, at least two in each stratum."""
         values, weight, follow = self._parts(samples)
         sums, whole = np.zeros((len(samples), 2)), np.zeros(2)
-        rest = np.zeros((len(samples), 2))
+        gains = np.zeros((len(samples), 2))
         for player in range(2):
             others = _without_each(values[:, player], strata)
             best, choice = self._walk(player, others, None)
-            rest[:, player] = best.sum(axis=-1)
+            gains[:, player] = best.sum(axis=-1)
             sums[:, player] = self._walk(player, values[:, player], choice)[0].sum(axis=-1)
             whole[player] = self._walk(player, _total(values[:, player], strata), None)[0].sum()
         lower = stratified95(sums.sum(axis=1) / 2, weight, strata)
         each = [stratified95(sums[:, player], weight, strata)[0] for player in range(2)]
-        left = rest.sum(axis=1) / 2 / _without_each(weight, strata)
+        leave_one_out = gains.sum(axis=1) / 2 / _without_each(weight, strata)
         flattered = float(whole.sum() / 2 / _total(weight, strata))
-        bias, width = _jackknife(flattered, left, strata)
+        bias, width = _jackknife(flattered, leave_one_out, strata)
         estimate = (flattered - bias, (min(lower[1][0], flattered - bias), flattered + width))
         return Sampled(lower, estimate, (each[0], each[1]), stratified95(follow, weight, strata)[0])
 
@@ -142,8 +142,8 @@ class FirstStreet:
         values  [..., E, C] of the leaves
         choice  the player's actions; None: the best for each class
         """
-        trees, done = self._trees, dict[int, npt.NDArray[np.int64]]()
-        value = {member: values[..., place, :] for place, member in enumerate(self._out.tolist())}
+        trees, chosen = self._trees, dict[int, npt.NDArray[np.int64]]()
+        value = {member: values[..., leaf, :] for leaf, member in enumerate(self._out.tolist())}
         for member in range(self._members - 1, -1, -1):
             if trees.kind[member] != AT_DECISION:
                 continue
@@ -153,9 +153,9 @@ class FirstStreet:
                 value[member] = below.sum(axis=0)
                 continue
             best = below.argmax(axis=0) if choice is None else choice[member]
-            done[member] = best
+            chosen[member] = best
             value[member] = np.take_along_axis(below, np.broadcast_to(best, (1, *below.shape[1:])), axis=0)[0]
-        return value[0], done
+        return value[0], chosen
 
 
 def _share(strata: BoardStrata) -> tuple[npt.NDArray[np.int64], Floats]:
@@ -180,19 +180,19 @@ def _without_each(samples: Floats, strata: BoardStrata) -> Floats:
     sums = np.zeros((len(units), *samples.shape[1:]))
     np.add.at(sums, number, samples)
     others = (strata.size / np.maximum(units - 1, 1))[number][last] * (sums[number] - samples)
-    left: Floats = _total(samples, strata) - (share[number][last] * sums[number]) + others
-    return left
+    estimates: Floats = _total(samples, strata) - (share[number][last] * sums[number]) + others
+    return estimates
 
 
-def _jackknife(estimate: float, left: Floats, strata: BoardStrata) -> tuple[float, float]:
+def _jackknife(estimate: float, leave_one_out: Floats, strata: BoardStrata) -> tuple[float, float]:
     """Return the bias of `estimate` and half the width of its 95 % interval.
 
-    left  [n] the figure with each sample left out
+    leave_one_out  [n] the figure with each sample left out
     """
     number, units = strata.stratum, _share(strata)[0]
     undrawn = 1 - units / strata.size if strata.listed else np.ones(len(units))
-    mean = np.bincount(number, left) / units
-    spread = np.bincount(number, (left - mean[number]) ** 2)
+    mean = np.bincount(number, leave_one_out) / units
+    spread = np.bincount(number, (leave_one_out - mean[number]) ** 2)
     bias = float((undrawn * (units - 1) * (mean - estimate)).sum())
     error = sqrt(float((undrawn * (units - 1) / units * spread).sum()))
     return bias, student95(int((units - 1)[undrawn > 0].sum())) * error if undrawn.any() else 0.0
@@ -219,10 +219,10 @@ class SecondStreetBoards(BoardSamples):
 
     def draw(self, count: int) -> int:
         """Draw the boards of `count` samples, or take one flop of each class."""
-        self.what = {"method": "exact", "flops": None if self._every else count, "seed": self.seed}
+        self.identity_fields = {"method": "exact", "flops": None if self._every else count, "seed": self.seed}
         if not self._every:
             return super().draw(count)
-        self.what["seed"] = 0
+        self.identity_fields["seed"] = 0
         classes = board_classes(self.game.cards.cards_on(_SECOND))
         self.boards, self.times = classes.boards.tolist(), classes.multiplicity.astype(np.int64)
         return len(self.boards)
@@ -271,14 +271,14 @@ def evaluate_flops(
     """
     every, offset = flops is None and effort.seconds is None, side.game.offset_chips
     samples = SecondStreetBoards(side, seed, every=every)
-    found = run_samples(samples, flops or LEAST_FLOPS, effort)
+    results = run_samples(samples, flops or LEAST_FLOPS, effort)
     if every:
-        won = samples.first.result_of(found, samples.times)
+        won = samples.first.result_of(results, samples.times)
         best = (won.best[0] + offset, won.best[1] - offset)
-        return FlopsEvaluation(won.value + offset, best, sum(won.best) / 2, None, None, len(found))
-    some = samples.first.sampled(found, samples.strata)
+        return FlopsEvaluation(won.value + offset, best, sum(won.best) / 2, None, None, len(results))
+    some = samples.first.sampled(results, samples.strata)
     best = (some.best[0] + offset, some.best[1] - offset)
-    return FlopsEvaluation(some.value + offset, best, *some.estimate, some.lower, len(found))
+    return FlopsEvaluation(some.value + offset, best, *some.estimate, some.lower, len(results))
 
 
 def hand_classes(cards: Cards) -> npt.NDArray[np.int64]:

@@ -62,18 +62,17 @@ class ResolvedBoards:
     settings  of the re-solving
     """
 
-    def __init__(self, side: Profile, settings: Settings, seed: int, drawn: int | None = None) -> None:
-        """Take the policy and its settings; `drawn` decisions for each board and seat, None: `ROOTS`.
+    def __init__(self, side: Profile, settings: Settings, seed: int, root_count: int | None = None) -> None:
+        """Take the policy and its settings; `root_count` decisions for each board and seat, None: `ROOTS`.
 
         Raises `ValueError` unless the game is full-deck no-limit hold'em, and for settings of the flop.
         """
         if settings.street not in ROOTS:
             raise ValueError(
-                f"resolve = {settings.street!r}: sampled-br responds to rivers or turns that are solved again, and lbr "
-                "to hands that are from the flop on"
+                f"resolve = {settings.street!r} is not allowed for sampled-br, which supports turn and river: use lbr"
             )
         self._game, self._strategy, self._seed, self.settings = side.game, side.strategy, seed, settings
-        self._count = drawn or ROOTS[settings.street]
+        self._count = root_count or ROOTS[settings.street]
         self._resolver = Resolver(Seat(side), settings)
         self.street = self._resolver.street
         self._dealing = side.game.cards.at_table()
@@ -81,38 +80,38 @@ class ResolvedBoards:
 
     def gained(self, unit: int, board: list[int]) -> Floats:
         """Return [2] the reduction of the responder's chips by seat, times weights of hands as in walks."""
-        known = self._game.cards.after(self.street, board)
-        found, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
-        reached = self._reached(known)
+        later = self._game.cards.after(self.street, board)
+        reduction, random = np.zeros(2), np.random.default_rng((EVALUATION, self._seed, unit, _ROOTS_DRAWN))
+        reached = self._reached(later)
         if not reached:
-            return found
+            return reduction
         shares = np.array([root.share for root in reached])
         for player in range(2):
-            for place, weight in _drawn(shares, self._count, random):
-                found[player] += weight * self._less(reached[place], player, board, random)
-        return found
+            for number, weight in _drawn(shares, self._count, random):
+                reduction[player] += weight * self._less(reached[number], player, board, random)
+        return reduction
 
-    def _reached(self, known: ListedCards) -> list[Root]:
+    def _reached(self, cards: ListedCards) -> list[Root]:
         """Return the decisions that begin the street and are reached with positive probability."""
-        tree, found = self._game.tree, list[Root]()
-        reach = {0: known.reach}
+        tree, reached = self._game.tree, list[Root]()
+        reach = {0: cards.reach}
         inside = {node for root in self._roots for node in tree.path(root)}
         for node in sorted(inside):  # parents come before their children
-            here = reach.pop(node, None)
-            if here is None:
+            ranges = reach.pop(node, None)
+            if ranges is None:
                 continue
             street, player = divmod(int(tree.arrays.block[node]), 2)
             if street == self.street:
-                together = float(here[0] @ self._dealing.disjoint_weight(here[1]))
+                together = float(ranges[0] @ self._dealing.disjoint_weight(ranges[1]))
                 if together > 0:
-                    found.append(Root(node, here, together * sum(put_in_chips(tree, node))))
+                    reached.append(Root(node, ranges, together * sum(put_in_chips(tree, node))))
                 continue
-            rows = hand_rows(self._game, self._strategy, node, known.bucket[street][player, 0])
+            rows = hand_rows(self._game, self._strategy, node, cards.bucket[street][player, 0])
             for number, child in enumerate(tree.children(node)):
                 if child in inside:
-                    reach[child] = here.copy()
+                    reach[child] = ranges.copy()
                     reach[child][player] *= rows[:, number]
-        return found
+        return reached
 
     def _less(self, root: Root, player: int, board: list[int], random: np.random.Generator) -> float:
         """Return the reduction at one root, weighted by the responder's range."""
@@ -133,32 +132,33 @@ class ResolvedBoards:
         cards = [card for card in range(self._game.cards.deck_size) if card not in board]
         chance = 1 / (len(cards) - 4)  # probability of each river, given both hands
         less, shares = 0.0, np.repeat([way.share for way in ways], len(cards))
-        for place, weight in _drawn(shares, RIVERS, random):
-            way, lies = ways[place // len(cards)], (*board, cards[place % len(cards)])
+        for number, weight in _drawn(shares, RIVERS, random):
+            way, lies = ways[number // len(cards)], (*board, cards[number % len(cards)])
             again = way.at.after(way.action, lies)
             assert isinstance(again, PublicState)
             values = way.at.responses_after(way.action, lies).value - again.responses().value
             less += weight * chance * float(way.own @ values)
         return less
 
-    def _ways_out(self, here: PublicState, responder_range: Floats) -> Iterator[StreetExit]:
+    def _ways_out(self, public_state: PublicState, responder_range: Floats) -> Iterator[StreetExit]:
         """Yield the actions that end the street if the responder plays a best response."""
         betting: Any = self._resolver.seat.betting
-        best = here.responses().action.argmax(axis=0) if here.state.player != here.position else None
-        for number, action in enumerate(here.actions):
+        responds = public_state.state.player != public_state.position
+        best = public_state.responses().action.argmax(axis=0) if responds else None
+        for number, action in enumerate(public_state.actions):
             mine = responder_range if best is None else responder_range * (best == number)
-            after: Any = betting.apply(here.state, action)
+            after: Any = betting.apply(public_state.state, action)
             if not isinstance(after, BettingState) or not mine.any():
                 continue
-            if after.street == here.state.street:
-                below = here.after(action)
+            if after.street == public_state.state.street:
+                below = public_state.after(action)
                 assert isinstance(below, PublicState)
                 yield from self._ways_out(below, mine)
                 continue
-            ours = here.ranges_after(action)[here.position]
+            ours = public_state.ranges_after(action)[public_state.position]
             share = float(mine @ self._dealing.disjoint_weight(ours)) * sum(after.put_in)
             if share > 0:
-                yield StreetExit(here, action, mine, share)
+                yield StreetExit(public_state, action, mine, share)
 
     def _line(self, node: int, board: list[int]) -> tuple[list[Acted], BettingState]:
         """Return the real actions on the way to a decision of the tree, and the state there."""
@@ -180,4 +180,4 @@ def _drawn(shares: Floats, count: int, random: np.random.Generator) -> list[tupl
         return []
     expected = shares * (count / shares.sum())
     times = np.diff(np.floor(np.cumsum(expected) + random.random()), prepend=0.0)
-    return [(place, float(times[place] / expected[place])) for place in np.flatnonzero(times).tolist()]
+    return [(number, float(times[number] / expected[number])) for number in np.flatnonzero(times).tolist()]

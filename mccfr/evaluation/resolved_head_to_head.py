@@ -27,19 +27,22 @@ from mccfr.policy.strategy_profile import Profile
 
 
 class _PlayedRange(RangeResponder):
-    """A policy in the responder's place: `own` are ranges by place in its own tree."""
+    """A policy that plays the responder's seat; `own` maps positions in its own tree to ranges [H]."""
 
     theirs: Responder
     boards: list[OpponentRanges]
 
-    def _branches(self, state: Any, ranges: Any, own: Any, here: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
-        """Return for each action the side's own ranges, the other's weights and its later ranges."""
+    def _branches(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges) -> list[tuple[str, Any, Floats, Any]]:
+        """Return (action, own ranges after it, the other side's weights [H], function) for each action.
+
+        The function returns the other side's ranges after the action, when the walk reaches it.
+        """
         if state.player != self._seat:
-            found = super()._branches(state, ranges, own, here)
-            return [(action, self.theirs.ranges_after(own, state, action), *more) for action, _, *more in found]  # type: ignore[misc]
-        answers, whole = self.theirs.answers(state, own, self.boards[here.street]), self.weight(ranges)  # type: ignore[arg-type]
-        taken = partial(self.ranges_after, ranges, state)
-        return [(action, mine, whole, partial(taken, action)) for action, mine in answers.items()]
+            branches = super()._branches(state, ranges, own, hands)
+            return [(action, self.theirs.ranges_after(own, state, action), *more) for action, _, *more in branches]  # type: ignore[misc]
+        answers, whole = self.theirs.answers(state, own, self.boards[hands.street]), self.weight(ranges)  # type: ignore[arg-type]
+        after = partial(self.ranges_after, ranges, state)
+        return [(action, mine, whole, partial(after, action)) for action, mine in answers.items()]
 
 
 class _ResolvedMeetings(SampledEvaluation):
@@ -50,7 +53,7 @@ class _ResolvedMeetings(SampledEvaluation):
     def __init__(self, one: Profile, other: Profile, seed: int, settings: Settings) -> None:
         """Take two sides of one game; the first re-solves."""
         self.sides = (one, other)
-        self.what = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
+        self.identity_fields = {"method": "head-to-head", "seed": seed, "resolve": repr(settings), "step": STEP}
         self._resolver, self._seed = Resolver(Seat(one), settings), seed
         self._sides = [(ResponderBetting(real_betting(side.game), "1"), PolicyRows(side)) for side in (one, other)]
         self._tables = [DeckTable(side.game.cards.at_table(), seed, set()) for side in (one, other)]
@@ -58,22 +61,24 @@ class _ResolvedMeetings(SampledEvaluation):
 
     def play(self, sample: int) -> Floats:
         """Return one board's [2] chips of the first side by seat."""
-        found, boards = np.zeros(2), self._boards(sample)
+        chips, boards = np.zeros(2), self._boards(sample)
         for seat in range(2):
-            for sign, resolver, drawn in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
-                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, sample) if drawn else None
+            for sign, resolver, draws_lines in ((1, self._resolver, True), (-1, None, True), (1, None, False)):
+                draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, sample) if draws_lines else None
                 walk = _PlayedRange(*self._sides[0], seat, resolver, draws, self._step)
                 walk.theirs, walk.boards = Responder(*self._sides[1], seat, all_of_them), boards[1]
                 _, readings = self._sides[1][0].betting.start()
                 own: Ranges = {(node, closed): np.ones(len(boards[0][0].live)) for node, _, closed in readings}
-                found[1 - seat] -= sign * walk.play_all(boards[0], own)
-        return found
+                chips[1 - seat] -= sign * walk.play_all(boards[0], own)
+        return chips
 
     def _boards(self, sample: int) -> list[list[OpponentRanges]]:
         """Return for each side a board as of each street."""
         board, _, state = self._tables[0].deal(sample)
-        seen = [board, DeckBoard(self._tables[1], board.cards, state)]
-        return [[OpponentRanges(each, street, sample) for street in range(len(self._tables[0].known))] for each in seen]
+        boards = [board, DeckBoard(self._tables[1], board.cards, state)]
+        return [
+            [OpponentRanges(each, street, sample) for street in range(len(self._tables[0].known))] for each in boards
+        ]
 
 
 def resolved_head_to_head(
@@ -89,5 +94,5 @@ def resolved_head_to_head(
     settings  of re-solving; other arguments and errors as in `head_to_head`, and errors of `Resolver`
     """
     check_same_game(first.game, second.game)
-    found = run_samples(_ResolvedMeetings(first, second, seed, settings), boards, effort)
-    return HeadToHeadResult(*ratio95(found.mean(axis=1), np.ones(len(found))), len(found))
+    chips = run_samples(_ResolvedMeetings(first, second, seed, settings), boards, effort)
+    return HeadToHeadResult(*ratio95(chips.mean(axis=1), np.ones(len(chips))), len(chips))

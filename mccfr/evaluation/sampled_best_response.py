@@ -85,19 +85,20 @@ class BestResponseSamples(BoardSamples):
                 f"resolve = {self._resolved.settings.street}: the responder's first street must be the same one; give "
                 f"--from {self._resolved.settings.street}"
             )
+        self.fields = self._drawn_fields = self.first.fields if self.first else 3 + 2 * (resolve is not None)
         self.least = least_boards(side.game, street)
         self.ready = _LEAST_SPLIT
 
     def draw(self, count: int) -> int:
         """Draw the boards of `count` samples, or take all listed ones as one sample."""
-        self.what = {"method": "sampled-br", "street": self._from, "boards": count, "seed": self.seed}
+        self.identity_fields = {"method": "sampled-br", "street": self._from, "boards": count, "seed": self.seed}
         if self._resolved is not None:
-            self.what["resolve"] = repr(self._resolved.settings)
+            self.identity_fields["resolve"] = repr(self._resolved.settings)
         self._all, self._count = count == self.most, count
         if self._all:
             self.fields, self.strata = 3, BoardStrata.of(1, 1, 1)
             return 1
-        self.fields = self.first.fields if self.first is not None else 3 + 2 * (self._resolved is not None)
+        self.fields = self._drawn_fields
         return super().draw(count)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:

@@ -54,10 +54,12 @@ def head_to_head_on_deals(
     if boards < 2:
         raise ValueError(f"boards = {boards}: at least 2 are needed, for an interval")
     if effort != Effort():
-        raise ValueError("networks on deals are asked together, in this process: leave workers, budget and keep out")
+        raise ValueError("networks without tables are evaluated in this process: leave workers, budget and keep out")
     check_same_game(first.game, second.game)
     if not same_tree(first.game, second.game):
-        raise ValueError("networks on deals meet in one betting tree, and those of the two games differ")
+        raise ValueError(
+            "networks without tables can only be compared in one betting tree, and the trees of the games differ"
+        )
     won = []
     for hands in deal_parts(first.game, boards, seed):
         strategies = [on_deals(side.strategy, hands) for side in (first, second)]
@@ -78,7 +80,10 @@ def on_deals(source: Strategy, hands: SampledHands) -> Strategy:
         return source.on_deals(hands)
     tables = [rows.cells for rows in source.blocks]
     if any(table.size and table.strides[0] for table in tables):
-        raise ValueError("networks that are asked on deals meet networks, or a strategy that is the same for all hands")
+        raise ValueError(
+            "a network without tables can only be compared with such a network, or with a strategy that plays all "
+            "hands alike"
+        )
     weight = tuple(np.zeros((len(hands), 0)) for _ in tables)
     return Strategy(tuple(np.broadcast_to(table[:1], (len(hands), table.shape[1])) for table in tables), weight)
 

@@ -43,7 +43,7 @@ _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
 _TRIED_SECONDS = 3.0
 _LIST_BYTES = 40  # of one number in the list of samples that are left
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class StoppedError(RuntimeError):
@@ -62,18 +62,18 @@ def resuming(keep: Path | None) -> str:
 class SampledEvaluation(ABC):
     """Base class of an evaluation by numbered samples: a response, a head-to-head, a match or a report.
 
-    fields  number of values of a sample, known after `draw`
-    what    method, options and seed, which determine the samples together with the strategies
-    sides   strategies that determine the samples
-    least   least number of samples, for an interval
-    most    number of samples that exist; None: unlimited
-    ready   number of samples drawn to time them; None: all can be played at any time
-    option  name of the number of samples in messages
-    step    name of a sample in progress reports
+    fields           number of values of a sample, known after `draw`
+    identity_fields  method, options and seed, which determine the samples together with the strategies
+    sides            strategies that determine the samples
+    least            least number of samples, for an interval
+    most             number of samples that exist; None: unlimited
+    ready            number of samples drawn to time them; None: all can be played at any time
+    option           name of the number of samples in messages
+    step             name of a sample in progress reports
     """
 
     fields: int
-    what: dict[str, Any]
+    identity_fields: dict[str, Any]
     sides: Sequence[Profile] = ()
     least: int = 2
     most: int | None = None
@@ -91,7 +91,7 @@ class SampledEvaluation(ABC):
 
     def identity(self) -> dict[str, Any]:
         """Return what determines the samples, for a journal; it reads whole strategies."""
-        return {**self.what, "strategies": [side.fingerprint() for side in self.sides]}
+        return {**self.identity_fields, "strategies": [side.fingerprint() for side in self.sides]}
 
 
 @dataclass(frozen=True)
@@ -152,22 +152,22 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
         sizes = f"their results take {bytes_text(needed)} of memory and {bytes_text(available)} are available"
         raise ValueError(f"{evaluation.option} = {count}: {sizes}; take fewer")
     count = evaluation.draw(count)
-    found = np.zeros((count, evaluation.fields))
-    what = {} if effort.keep is None else evaluation.identity()
-    with closing(_SavedSamples(effort.keep, what, evaluation.fields)) as kept:
-        for sample, numbers in kept.read():
+    results = np.zeros((count, evaluation.fields))
+    header = {} if effort.keep is None else evaluation.identity()
+    with closing(_SavedSamples(effort.keep, header, evaluation.fields)) as journal:
+        for sample, numbers in journal.read():
             if sample < count:
-                found[sample] = numbers
+                results[sample] = numbers
 
         def take(sample: int, numbers: npt.NDArray[np.float64]) -> None:
-            found[sample] = numbers
-            kept.write(sample, numbers)
+            results[sample] = numbers
+            journal.write(sample, numbers)
 
-        left = [sample for sample in range(count) if sample not in kept.samples]
-        play_left(evaluation.play, left, count, effort.workers, kept, take, evaluation.step)
+        remaining = [sample for sample in range(count) if sample not in journal.samples]
+        play_remaining(evaluation.play, remaining, count, effort.workers, journal, take, evaluation.step)
     if effort.note is not None:
-        effort.note(found)
-    return found
+        effort.note(results)
+    return results
 
 
 def samples_in(evaluation: SampledEvaluation, seconds: float, workers: int) -> int:
@@ -182,53 +182,54 @@ def samples_in(evaluation: SampledEvaluation, seconds: float, workers: int) -> i
         evaluation.draw(last + 1)
     evaluation.play(0)
     began = working_seconds()
-    played, took = 0, 0.0
-    while played == 0 or (played < last and took < min(seconds / 20, _TRIED_SECONDS)):
-        played += 1
-        evaluation.play(min(played, last))
+    timed, took = 0, 0.0
+    while timed == 0 or (timed < last and took < min(seconds / 20, _TRIED_SECONDS)):
+        timed += 1
+        evaluation.play(min(timed, last))
         took = working_seconds() - began
-    count = max(least, int(seconds * max(workers, 1) * played / max(took, 1e-6)) // 2 * 2)
+    count = max(least, int(seconds * max(workers, 1) * timed / max(took, 1e-6)) // 2 * 2)
     return count if most is None else min(count, most)
 
 
-def play_left(
-    play: Callable[[int], Found],
-    left: list[int],
+def play_remaining(
+    play: Callable[[int], Result],
+    remaining: list[int],
     count: int,
     workers: int,
-    kept: "SampleFile",
-    take: Callable[[int, Found], object],
+    journal: "SampleFile",
+    take: Callable[[int, Result], object],
     step: str,
 ) -> None:
-    """Play the samples `left` of `count`, here or in `workers` processes.
+    """Play the samples `remaining` of `count`, here or in `workers` processes.
 
-    kept  journal, closed in the worker processes
+    journal  journal, closed in the worker processes
     take  called with (number, result) of each finished sample
     step  name of a sample in progress reports
 
     Raises `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
-    done = count - len(left)
+    done = count - len(remaining)
     try:
         with signals_collected(ignored=0):
-            for sample, result in shared(play, left, workers, kept.leave):
+            for sample, result in shared(play, remaining, workers, journal.leave):
                 take(sample, result)
                 done += 1
                 report_step(step, done, count)
     except SignalInterrupt as stop:
-        raise StoppedError(stop.number, f"{done:,} of {count:,} samples; {resuming(kept.path)}") from None
+        raise StoppedError(stop.number, f"{done:,} of {count:,} samples; {resuming(journal.path)}") from None
 
 
 def shared(
-    play: Callable[[int], Found], left: list[int], workers: int, leave: Callable[[], None] = lambda: None
-) -> Iterator[tuple[int, Found]]:
-    """Yield (number, `play(number)`) of the samples `left` as they finish, here or in `workers` processes.
+    play: Callable[[int], Result], remaining: list[int], workers: int, leave: Callable[[], None] = lambda: None
+) -> Iterator[tuple[int, Result]]:
+    """Yield (number, `play(number)`) of the `remaining` samples as they finish.
 
-    `leave` is called first in each worker, to close files of this process. Raises `RuntimeError` if a worker dies.
+    They run in this process or in `workers` processes. `leave` is called first in each worker, to close files of this
+    process. Raises `RuntimeError` if a worker dies.
     """
-    alone = min(workers, len(left)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
-    following = iter(left)
-    for sample in following if alone else left[:1]:  # compile kernels once in this process, not in every worker
+    alone = min(workers, len(remaining)) <= 1 or "fork" not in multiprocessing.get_all_start_methods()
+    following = iter(remaining)
+    for sample in following if alone else remaining[:1]:  # compile kernels once in this process, not in every worker
         yield sample, play(sample)
     if alone:
         return
@@ -303,10 +304,10 @@ class SampleFile:
     A file that this object created is removed at the end if it has no record.
     """
 
-    def __init__(self, path: Path | None, magic: bytes, what: Mapping[str, Any], of: str) -> None:
+    def __init__(self, path: Path | None, magic: bytes, identity: Mapping[str, Any], of: str) -> None:
         """Take the file; `magic` begins all files of the kind, `of` names another work's records in messages."""
         self.path, self._magic, self._of = path, magic, of
-        self._head = magic + json.dumps(what, sort_keys=True).encode() + b"\n"
+        self._head = magic + json.dumps(identity, sort_keys=True).encode() + b"\n"
         self._file: FileIO | None = None
         self._made = self._begun = False
         self._synced, self._failed = time.monotonic(), False
@@ -323,24 +324,24 @@ class SampleFile:
         check_output(self.path, begins_with(self._magic))
         self._file = self._locked(self.path)
         with reading(self.path):
-            held, head = self.path.read_bytes(), self._head
-        if held and not held.startswith(head):
-            if not head.startswith(held) or len(held) < len(self._magic):
+            content, head = self.path.read_bytes(), self._head
+        if content and not content.startswith(head):
+            if not head.startswith(content) or len(content) < len(self._magic):
                 raise ValueError(f"{self.path} holds {self._of}: give another file to --keep, or remove it")
-            held = b""  # truncated within the header line
-        length = whole(held[len(head) :])
-        self._begun = bool(held)
-        durable.cut(self.path, self._file, len(head) + length if held else 0)
-        if held:
+            content = b""  # truncated within the header line
+        length = whole(content[len(head) :])
+        self._begun = bool(content)
+        durable.cut(self.path, self._file, len(head) + length if content else 0)
+        if content:
             self._sync()
             durable.fsync_dir(self.path.parent)
-        return held[len(head) : len(head) + length]
+        return content[len(head) : len(head) + length]
 
     def _locked(self, path: Path) -> FileIO:
         """Open the file, create it if absent, and lock it; `ValueError` if it is in use."""
         while True:
             with reading(path):
-                made = not path.exists()
+                created = not path.exists()
             file = path.open("a+b", buffering=0)  # unbuffered: closing writes nothing
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -349,9 +350,9 @@ class SampleFile:
                 kind = self._of.split()[-1]
                 raise ValueError(f"{path} is in use by another {kind}: give another file to --keep") from None
             with reading(path):
-                held = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
-            if held:
-                self._made = made
+                is_same = path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat())
+            if is_same:
+                self._made = created
                 return file
             file.close()  # the process that created the file has removed it
 
@@ -398,18 +399,18 @@ class SampleFile:
 class _SavedSamples(SampleFile):
     """Journal of finished samples: (number, values, CRC-32) each."""
 
-    def __init__(self, path: Path | None, what: Mapping[str, Any], fields: int) -> None:
-        super().__init__(path, _MAGIC, {**what, "fields": fields}, "samples of another evaluation")
+    def __init__(self, path: Path | None, identity: Mapping[str, Any], fields: int) -> None:
+        super().__init__(path, _MAGIC, {**identity, "fields": fields}, "samples of another evaluation")
         self.samples = set[int]()
         self._record = struct.Struct(f"<q{fields}d")
 
     def read(self) -> Iterator[tuple[int, npt.NDArray[np.float64]]]:
         """Yield the samples in the journal, without damaged ones; raises as `run_samples`."""
         size, damaged = self._record.size + 4, 0
-        held = self.records(lambda found: len(found) // size * size)
-        for place in range(0, len(held), size):
-            record = held[place : place + size - 4]
-            if zlib.crc32(record) != int.from_bytes(held[place + size - 4 : place + size], "little"):
+        content = self.records(lambda found: len(found) // size * size)
+        for offset in range(0, len(content), size):
+            record = content[offset : offset + size - 4]
+            if zlib.crc32(record) != int.from_bytes(content[offset + size - 4 : offset + size], "little"):
                 damaged += 1
             else:
                 sample, *numbers = self._record.unpack(record)

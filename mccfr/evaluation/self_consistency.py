@@ -80,8 +80,8 @@ def self_consistency(
     """
     cards = side.game.cards
     if cards.boards is not None:
-        found, weight = _walked(side, cards.listed())
-        return _result(np.array([_exact_losses(side, found)]), np.array([weight]), None, cards.boards)
+        choices_by_block, weight = _walked(side, cards.listed())
+        return _result(np.array([_exact_losses(side, choices_by_block)]), np.array([weight]), None, cards.boards)
     street = (0 if cards.cards_on(0) else 1) if street is None else street
     if not (lying := cards.cards_on(street)):
         raise ValueError("self-consistency samples boards: give the flop or a later street")
@@ -91,14 +91,14 @@ def self_consistency(
     strata = BoardStrata.of(boards, _EACH, None)
     number = np.arange(boards) - np.searchsorted(strata.stratum, strata.stratum)  # within the stratum
     scores = number // 2 % 2 == 1
-    drawn, sample = sample_boards(cards, street, strata, seed), _DecisionSample(side, street)
+    sampled, sample = sample_boards(cards, street, strata, seed), _DecisionSample(side, street)
     with ThreadPoolExecutor(workers) as pool:
 
         def played(play: Callable[[Any], Any], chosen: npt.NDArray[np.bool_], done: int) -> Iterable[Any]:
-            for found in pool.map(play, [drawn[unit] for unit in np.flatnonzero(chosen).tolist()]):
+            for choices_by_block in pool.map(play, [sampled[unit] for unit in np.flatnonzero(chosen).tolist()]):
                 done += 1
                 report_step("board", done, boards)
-                yield found
+                yield choices_by_block
 
         for choices in played(sample.walk, ~scores, 0):
             sample.add(choices)
@@ -125,16 +125,16 @@ def _result(losses: Floats, weight: Floats, strata: BoardStrata | None, boards: 
 # --- action values of ranges ---
 
 
-class _BestChoices(NamedTuple):
+class _BlockChoices(NamedTuple):
     """Action values of a player's own range for some buckets of one block.
 
-    known   [n] the buckets
-    share   [slots, n] the policy's probabilities
-    won     [slots, n] reach-weighted chips of each action
-    most    chips of the best action for each hand, summed over all decisions
+    buckets  [n] their numbers
+    share    [slots, n] the policy's probabilities
+    won      [slots, n] reach-weighted chips of each action
+    most     chips of the best action for each hand, summed over all decisions
     """
 
-    known: npt.NDArray[np.int32]
+    buckets: npt.NDArray[np.int32]
     share: Floats
     won: Floats
     most: float
@@ -142,21 +142,21 @@ class _BestChoices(NamedTuple):
 
 def _walked(
     side: Profile, cards: ListedCards, note: Callable[[PublicTree, Walk, int], object] | None = None
-) -> tuple[list[_BestChoices], float]:
+) -> tuple[list[_BlockChoices], float]:
     """Return the choices of each block on these cards, and the weight of all pairs of hands.
 
     note  called after each player's walk with (tree, walk, player)
     """
-    public, walk, known, tables, choices = _prepared(side, cards)
+    public, walk, bucket_numbers, tables, choices = _prepared(side, cards)
     for player in range(2):
         walk.values(player)
         if note is not None:
             note(public, walk, player)
-    found = []
-    for buckets, share, table in zip(known, tables, choices, strict=True):
+    results = []
+    for buckets, share, table in zip(bucket_numbers, tables, choices, strict=True):
         slots = len(share)
-        found.append(_BestChoices(buckets, share, table[:slots], float(table[slots:].sum())))
-    return found, float(public.joint_weight)
+        results.append(_BlockChoices(buckets, share, table[:slots], float(table[slots:].sum())))
+    return results, float(public.joint_weight)
 
 
 def _prepared(
@@ -167,8 +167,8 @@ def _prepared(
     Isomorphic boards are merged only if their buckets are equal, because choices are summed by bucket; equal policy
     rows are not enough.
     """
-    known, tables, numbers = renumbered_buckets(side.game, side.strategy, cards)
-    public = public_tree(replace(side.game, cards=known))
+    renumbered, tables, numbers = renumbered_buckets(side.game, side.strategy, cards)
+    public = public_tree(replace(side.game, cards=renumbered))
     choices = [np.zeros((2 * table.shape[0], table.shape[1])) for table in tables]
     return public, Walk(public, tables, choices=choices), numbers, tables, choices
 
@@ -178,7 +178,7 @@ def _best(won: Floats, starts: npt.NDArray[np.int64]) -> Floats:
     return np.maximum.reduceat(won, starts[:-1], axis=0) if len(won) else won
 
 
-def _exact_losses(side: Profile, choices_by_block: Sequence[_BestChoices]) -> Floats:
+def _exact_losses(side: Profile, choices_by_block: Sequence[_BlockChoices]) -> Floats:
     """Return [2, S] both players' losses on each street: total, and the training part."""
     losses = np.zeros((2, len(choices_by_block) // 2))
     for block, choices in enumerate(choices_by_block):
@@ -204,12 +204,12 @@ class _DecisionSample:
         self._won = [np.zeros((int(self._starts[b][-1]), int(side.game.buckets[b]))) for b in blocks]
         self._by_class = [np.zeros((int(self._starts[b][-1]), int(self._class.max()) + 1)) for b in range(2)]
 
-    def walk(self, board: Any) -> tuple[list[_BestChoices], list[Floats], float]:
+    def walk(self, board: Any) -> tuple[list[_BlockChoices], list[Floats], float]:
         """Return (choices of each block on a board, values of preflop classes for either player, weight)."""
         classes = list[Floats]()
         cards = self._side.game.cards.after(self._street, board)
-        found, weight = _walked(self._side, cards, lambda *walked: classes.append(self._first_street(*walked)))
-        return found, classes, weight
+        choices, weight = _walked(self._side, cards, lambda *walked: classes.append(self._first_street(*walked)))
+        return choices, classes, weight
 
     def _first_street(self, public: PublicTree, walk: Walk, player: int) -> Floats:
         """Return [slots, C] reach-weighted chips of a player's classes by each action before the flop."""
@@ -224,21 +224,21 @@ class _DecisionSample:
                     won[int(trees.rows.slot[member]) + action] = np.bincount(own, reach * value, won.shape[1])
         return won
 
-    def add(self, found: tuple[list[_BestChoices], list[Floats], float]) -> None:
+    def add(self, walked: tuple[list[_BlockChoices], list[Floats], float]) -> None:
         """Add a board's choices to the sums."""
-        for won, choices in zip(self._won, found[0], strict=True):
-            won[:, choices.known] += choices.won
-        for player, won in enumerate(found[1]):
+        for won, choices in zip(self._won, walked[0], strict=True):
+            won[:, choices.buckets] += choices.won
+        for player, won in enumerate(walked[1]):
             self._by_class[player] += won
 
     def score(self, board: Any) -> tuple[Floats, float]:
         """Return [2, S] both players' losses on a board (total, training part), and the board's weight."""
-        found, classes, weight = self.walk(board)
-        losses = np.zeros((2, len(found) // 2))
-        for block, choices in enumerate(found):
+        blocks, classes, weight = self.walk(board)
+        losses = np.zeros((2, len(blocks) // 2))
+        for block, choices in enumerate(blocks):
             starts, street = self._starts[block], block // 2
             mix = float((choices.share * choices.won).sum())
-            best = _scored(self._won[block][:, choices.known], choices.won, choices.share, starts)
+            best = _scored(self._won[block][:, choices.buckets], choices.won, choices.share, starts)
             most = choices.most if street >= self._street else best
             if not self._side.game.cards.cards_on(street):
                 most = _scored(self._by_class[block], classes[block], None, starts)
@@ -253,10 +253,10 @@ def _scored(chosen_by: Floats, won: Floats, share: Floats | None, starts: npt.ND
     """
     total = 0.0
     for first, stop in _spans(starts):
-        rows, here = chosen_by[first:stop], won[first:stop]
-        best = np.take_along_axis(here, rows.argmax(axis=0)[None], axis=0)[0]
+        rows, values = chosen_by[first:stop], won[first:stop]
+        best = np.take_along_axis(values, rows.argmax(axis=0)[None], axis=0)[0]
         if share is not None:
-            best = np.where((rows == 0).all(axis=0), (share[first:stop] * here).sum(axis=0), best)
+            best = np.where((rows == 0).all(axis=0), (share[first:stop] * values).sum(axis=0), best)
         total += float(best.sum())
     return total
 

@@ -78,8 +78,8 @@ def sample_boards(cards: Cards, street: int, strata: BoardStrata, seed: int) -> 
         random = np.random.default_rng((EVALUATION, seed, unit))
         share = (stratum + random.random()) / count
         flop = flops[min(int(share * len(flops)), len(flops) - 1)]
-        left = random.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
-        dealt.append([*flop.tolist(), *left[: cards.cards_on(street) - _STRATIFIED_CARDS].tolist()])
+        remaining = random.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
+        dealt.append([*flop.tolist(), *remaining[: cards.cards_on(street) - _STRATIFIED_CARDS].tolist()])
     return dealt
 
 
@@ -134,10 +134,10 @@ def stratified95(
     if not undrawn.any():
         return ratio, (ratio, ratio)
     if np.any((units < 2) & (undrawn > 0)):
-        raise ValueError("a stratum has one unit of several boards: two at least are needed")
-    rest = value - ratio * weight
-    mean = np.bincount(number, rest) / units
-    spread = np.bincount(number, (rest - mean[number]) ** 2) / np.maximum(units - 1, 1)
+        raise ValueError("a stratum of several boards has one sample: at least 2 are needed")
+    residual = value - ratio * weight
+    mean = np.bincount(number, residual) / units
+    spread = np.bincount(number, (residual - mean[number]) ** 2) / np.maximum(units - 1, 1)
     error = sqrt(float((size**2 * undrawn * spread / units).sum())) / total
     width = student95(int((units - 1)[undrawn > 0].sum())) * error
     return ratio, (ratio - width, ratio + width)

@@ -246,7 +246,7 @@ class _Builder:
                 self.applied.add((edit, line, amount))
                 if edit == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
                     raise ValueError(
-                        f"game.menu.add: {self.street_bet(line, amount)} is no bet after the line "
+                        f"game.menu.add: {self.street_bet(line, amount)} is not a bet after the line "
                         f"{street_line(line, self.start)!r}: bets there are "
                         f"{self.street_bet(line, state.lowest_raise)} to {self.street_bet(line, rules.stack)}"
                     )
@@ -259,7 +259,7 @@ class _Builder:
         if absent := sorted(removed - offered):
             bets = ", ".join(self.street_bet(line, amount) for amount in sorted(offered)) or "none"
             raise ValueError(
-                f"game.menu.remove: {self.street_bet(line, absent[0])} is no bet after the line "
+                f"game.menu.remove: {self.street_bet(line, absent[0])} is not a bet after the line "
                 f"{street_line(line, self.start)!r}: bets there are {bets}"
             )
         return sorted(offered - removed)

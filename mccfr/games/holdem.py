@@ -144,7 +144,10 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
     if not any(percentiles):
         return deck
     if streets != list(STREET_NAMES.values())[: len(streets)]:
-        raise ValueError(f"{path}: buckets that remember the street before need all streets, and {streets[-1]} follows")
+        raise ValueError(
+            f"{path}: buckets of percentiles remember the street before, so the game must have every street up to the "
+            f"{streets[-1]}"
+        )
     in_tables = [found or counts[street] for street, found in zip(streets, percentiles, strict=True)]
     return replace(deck, histories=Histories(tuple(in_tables), histories))
 

@@ -181,7 +181,7 @@ def _parts(
         if not named and pattern:
             return []
         if not named:
-            raise ValueError(f"{match[1]!r} is not possible there: {', '.join(labels)} are")
+            raise ValueError(f"{match[1]!r} is not an action there: the actions are {', '.join(labels)}")
         parts.append((named, match[2]))
     if not parts:
         raise ValueError("the lock is empty: write an action and its probability or range, as in 'c 60%'")

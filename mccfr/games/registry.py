@@ -1,7 +1,7 @@
 """Registry of games: maps the name in `[game]` to the function that builds the game.
 
 A function given as `module:function` is imported when the game is built. User games are named in this form in the
-configuration, or by an entry point (`mccfr.config.plugins`). The parameters of a user's function are the keys of
+configuration (`mccfr.config.plugins`). The parameters of a user's function are the keys of
 `[game]`.
 """
 
@@ -17,7 +17,7 @@ from mccfr.common.user_code import UserCodeError, user_error
 from mccfr.config import plugins
 from mccfr.config.game_tables import GAMES, GameConfig
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.config.toml_files import config_from, options_struct
+from mccfr.config.toml_files import config_from
 from mccfr.config.value_limits import did_you_mean
 from mccfr.games.game import Game, game_problem
 
@@ -107,22 +107,18 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
 
     Parameters are mapped to their defaults. Raises `ValueError` for an unknown name.
     """
-    names = list(dict.fromkeys([*_CATALOGUE, *plugins.installed(plugins.GAMES)]))
+    names = list(_CATALOGUE)
     if only is not None and only not in names:
         raise ValueError(f"game {only!r} is not one of: {', '.join(names)}{did_you_mean(only, names)}")
     return [_described(name) for name in (names if only is None else [only])]
 
 
 def _described(name: str) -> dict[str, Any]:
-    example = _CATALOGUE[name].example if name in _CATALOGUE else None
-    try:
-        options = GAMES[name] if name in _CATALOGUE else options_struct("game", name)
-        description, fields = (options.__doc__ or "").split("\n")[0], msgspec.structs.fields(options)
-    except ValueError as error:  # a broken package: list the other games nevertheless
-        description, fields = str(error), ()
+    options, example = GAMES[name], _CATALOGUE[name].example
+    fields = msgspec.structs.fields(options)
     return {
         "name": name,
-        "description": description,
+        "description": (options.__doc__ or "").split("\n")[0],
         "parameters": {field.encode_name: _default(field) for field in fields},
         "required": [field.encode_name for field in fields if field.required],
         "example": example,

@@ -120,7 +120,7 @@ class Match(SampledEvaluation):
             raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
         self._seed, self.names = seed, [contender.name for contender in contenders]
         self._contenders = contenders
-        self.what = {"method": "match", "seed": seed, "run_outs": RUN_OUTS, "names": self.names}
+        self.identity_fields = {"method": "match", "seed": seed, "run_outs": RUN_OUTS, "names": self.names}
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
         self._players = [contender.spec.player(self.betting) for contender in contenders]
         side = next(contender.side for contender in contenders if contender.side is not None)

@@ -114,7 +114,7 @@ class ProgramSpec(PlayerSpec):
 
 
 def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Program] | None:
-    """Return a program by its name in `PROGRAMS`, `module:Class` or entry point; None if unknown.
+    """Return a program by its name in `PROGRAMS` or as `module:Class`; None if unknown.
 
     search_directories  directories searched first for a module
 
@@ -122,12 +122,9 @@ def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Pro
     """
     if name in PROGRAMS:
         return PROGRAMS[name]
-    if plugins.is_reference(name):
-        program = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
-    else:
-        program = plugins.find(plugins.PROGRAMS, name)
-    if program is None:
+    if not plugins.is_reference(name):
         return None
+    program = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
     if not (isinstance(program, type) and issubclass(program, Program)):
         raise ValueError(f"program {name!r} is not derived from mccfr.play.Program")
     return program
@@ -135,5 +132,4 @@ def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Pro
 
 def known_programs(name: str) -> str:
     """Return all names as text, with a suggestion for a misspelt one."""
-    known = [*PROGRAMS, *plugins.installed(plugins.PROGRAMS)]
-    return ", ".join(known) + ", or module:Class" + did_you_mean(name, known)
+    return ", ".join(PROGRAMS) + ", or module:Class" + did_you_mean(name, PROGRAMS)

@@ -55,8 +55,8 @@ def assumed_play(tree: CompiledTree) -> list[float]:
                 for label, child in zip(labels, children, strict=True)
             ]
             fixed = {"c": _CALL, "f": _FOLD} if "f" in labels else {"c": _CHECK}
-            rest = (1 - sum(fixed.values())) / (sum(raises) or 1.0)
-            weights = [fixed.get(label, weight * rest) for label, weight in zip(labels, raises, strict=True)]
+            scale = (1 - sum(fixed.values())) / (sum(raises) or 1.0)
+            weights = [fixed.get(label, weight * scale) for label, weight in zip(labels, raises, strict=True)]
         total = sum(weights) if count[node] else 1.0
         for child, weight in zip(children, weights, strict=True):
             share[child] = weight / total
@@ -75,9 +75,9 @@ def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
     for traverser in (0, 1):
         reach = [1.0] * len(parent)
         for node in range(1, len(parent)):
-            over = parent[node]
-            explored = walks_all and kind[over] != CHANCE and player[over] == traverser
-            reach[node] = reach[over] if explored else reach[over] * share[node]
+            above = parent[node]
+            explored = walks_all and kind[above] != CHANCE and player[above] == traverser
+            reach[node] = reach[above] if explored else reach[above] * share[node]
         reached = np.array(reach)
         nodes += float(reached @ arrays.touched)
         added = np.flatnonzero((arrays.kind == DECISION) & (arrays.player != traverser))

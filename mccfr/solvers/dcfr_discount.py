@@ -68,17 +68,17 @@ class DcfrDiscount:
         for table in self._sums[:1]:
             discount_sum_table(np.zeros((1, 1), table.dtype), 1.0, np.uint64(0))
 
-    def run(self, seen: int, nodes: int) -> int:
-        """Discount the tables for the period ends after `seen` that `nodes` nodes have passed.
+    def run(self, nodes_before: int, nodes: int) -> int:
+        """Discount the tables for the period ends after `nodes_before` that `nodes` nodes have passed.
 
         Returns the number of period ends done.
         """
         ends = self._schedule.ends(nodes)
-        if ends <= seen:
-            return seen
-        factors = self._schedule.factors(seen, ends)
+        if ends <= nodes_before:
+            return nodes_before
+        factors = self._schedule.factors(nodes_before, ends)
         for tables, schedule in self._regrets:
-            of_these = schedule.factors(seen, ends)
+            of_these = schedule.factors(nodes_before, ends)
             for table in tables:
                 discount_regret_table(table, of_these.positive, of_these.negative)
         rng = np.zeros(4, np.uint64)

@@ -41,12 +41,12 @@ def variant_of(config: FullWidthConfig) -> Variant:
 
 def _named_variant(name: str) -> str | Variant:
     """Return a user's variant by its name; return any other name unchanged."""
-    found = None if name in PRESETS else plugins.find(plugins.VARIANTS, name)
-    if found is None:
+    loaded = None if name in PRESETS else plugins.find(plugins.VARIANTS, name)
+    if loaded is None:
         return name
-    if not isinstance(found, Variant):
-        raise ValueError(f"variant = {name!r} is a {type(found).__name__}: an mccfr.Variant is needed")
-    return found
+    if not isinstance(loaded, Variant):
+        raise ValueError(f"variant = {name!r} is a {type(loaded).__name__}: an mccfr.Variant is needed")
+    return loaded
 
 
 def table_specs(game: Game, config: FullWidthConfig) -> tuple[ArraySpec, ...]:
@@ -134,9 +134,9 @@ class FullWidth(Algorithm):
                 f"solver.algorithm = 'cfr' visits every board, and {game.name} has too many: take "
                 "'external-sampling', 'outcome-sampling' or 'public-chance-sampling', which sample boards"
             )
-        made, config = variant_of(self._solver), super().completed(game)
-        _ = made.rule
-        if self._solver.horizon is not None or not made.scheduled:
+        chosen, config = variant_of(self._solver), super().completed(game)
+        _ = chosen.rule
+        if self._solver.horizon is not None or not chosen.scheduled:
             return config
         planned = self.config.run.iterations
         if not planned:
@@ -149,13 +149,13 @@ class FullWidth(Algorithm):
     def warnings(self) -> list[str]:
         """Return warnings about the variant, and about iterations beyond the horizon."""
         horizon, last = self._solver.horizon, self.config.run.iterations
-        found = [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
+        sentences = [f"solver.{sentence}" for sentence in warnings(variant_of(self._solver))]
         if horizon is not None and last is not None and last > horizon:
-            found.append(
+            sentences.append(
                 f"run.iterations = {last:,} goes beyond solver.horizon = {horizon:,}, which the run keeps: powers stay "
                 "from there on where the schedule ends"
             )
-        return found
+        return sentences
 
     def layout(self, game: Game) -> TableLayout:
         """Return the layout of the run's tables, without padding."""
@@ -167,8 +167,8 @@ class FullWidth(Algorithm):
         """Return the solver that iterates on the tables."""
         share = share or Share()
         state = share.state
-        made = make_full_width(game, self._solver, tables, state.iterations, state.nodes, share.workers)
-        return IterationSolver(made, share)
+        full_width = make_full_width(game, self._solver, tables, state.iterations, state.nodes, share.workers)
+        return IterationSolver(full_width, share)
 
 
 class PrunedAverages(Averages):

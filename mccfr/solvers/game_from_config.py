@@ -33,13 +33,13 @@ def with_opponents(game: Game, config: Config, base: Path) -> Game:
     if buckets is None or config.solver.opponents is None:
         return game
     key, path = config.solver.opponents[0], Path(buckets.path)
-    said = f"solver.{key} = {config.solver.opponents[1]!r}"
+    setting = f"solver.{key} = {config.solver.opponents[1]!r}"
     if buckets.recipe is not None and not is_abstraction(path) and not game.cards.shared_bytes:
-        raise ValueError(f"{said} is not built yet: build it with mccfr abstraction build {buckets.recipe}")
+        raise ValueError(f"{setting} is not built yet: build it with mccfr abstraction build {buckets.recipe}")
     if buckets.recipe is None and not is_abstraction(path):
         raise ValueError(
-            f"{said} is no abstraction: name a directory that mccfr abstraction build wrote, a recipe's .toml, 'own' "
-            "or 'lossless'"
+            f"{setting} is not an abstraction: name a directory that mccfr abstraction build wrote, the .toml file of "
+            "a recipe, 'own' or 'lossless'"
         )
     return replace(game, opponent_cards=_on(buckets, config, base).cards)
 

@@ -39,14 +39,14 @@ class IterationSolver:
     def run(self, total_nodes: int, node_limit: int, iteration_limit: int) -> tuple[int, int]:
         """Run one batch and return its (iterations, nodes); see `Solver.run`."""
         began, nodes, first = time.perf_counter(), self._iterates.nodes_touched, self._iterates.iteration
-        left, to_touch = min(self._batch, iteration_limit), node_limit
-        while left > 0 and to_touch > 0:
+        remaining, to_touch = min(self._batch, iteration_limit), node_limit
+        while remaining > 0 and to_touch > 0:
             before = self._iterates.nodes_touched
             # A call has a fixed cost, so it runs several iterations: half of the limit, because they may grow.
-            count = max(1, min(left, to_touch // (2 * self._nodes))) if self._nodes else 1
+            count = max(1, min(remaining, to_touch // (2 * self._nodes))) if self._nodes else 1
             self._iterates.iterate(count)
             touched = self._iterates.nodes_touched - before
-            left, to_touch, self._nodes = left - count, to_touch - touched, -(-touched // count)
+            remaining, to_touch, self._nodes = remaining - count, to_touch - touched, -(-touched // count)
         seconds = time.perf_counter() - began
         iterations, touched = self._iterates.iteration - first, self._iterates.nodes_touched - nodes
         self._batch = max(1, min(2 * self._batch, int(iterations * _BATCH_SECONDS / max(seconds, 1e-9))))

@@ -25,8 +25,8 @@ def check_locks(game: Game) -> None:
 
     In such a row regret matching plays all actions while no regret is positive, the locked ones included.
     """
-    given = [] if game.tree.locks is None else [shares >= 0 for shares in game.tree.locks.shares.values()]
-    if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in given):
+    is_locked = [] if game.tree.locks is None else [shares >= 0 for shares in game.tree.locks.shares.values()]
+    if any(bool((some.any(axis=0) & ~some.all(axis=0)).any()) for some in is_locked):
         raise ValueError(
             "game.locks that forbid one action and leave the others free are for solver.algorithm = 'cfr': take the "
             "action out of game.menu, as game.menu.river.button.later = [] does, or lock the other actions as well"
@@ -54,9 +54,9 @@ class LockedCells:
         assert isinstance(tables, TableSet)
         for block, slots, shares in self._rows:
             regret, sums = (tables.rows(kind, block)[:, slots] for kind in ("regret", "strategy_sum"))  # type: ignore[index]
-            given = shares >= 0
-            regret[given] = np.where(shares > 0, _VAST * shares, -_VAST)[given]
-            sums[given] = (_VAST * shares)[given]
+            is_locked = shares >= 0
+            regret[is_locked] = np.where(shares > 0, _VAST * shares, -_VAST)[is_locked]
+            sums[is_locked] = (_VAST * shares)[is_locked]
 
     def hold(self, tables: Sequence[npt.NDArray[np.floating]]) -> None:
         """Put the locks into tables of probabilities by block, [slots, buckets], in place.
@@ -65,14 +65,14 @@ class LockedCells:
         Rows that already agree with their lock keep their bits.
         """
         for block, slots, shares in self._rows:
-            here, given = tables[block][slots].T, shares >= 0
-            changed = (given & (here != shares)).any(axis=1)
-            here, given, locked = here[changed], given[changed], np.maximum(shares[changed], 0)
-            free = np.where(given, 0, here)
-            free = np.where(free.sum(axis=1, keepdims=True) > 0, free, ~given)
-            left = 1 - locked.sum(axis=1, keepdims=True)
+            current, is_locked = tables[block][slots].T, shares >= 0
+            changed = (is_locked & (current != shares)).any(axis=1)
+            current, is_locked, locked = current[changed], is_locked[changed], np.maximum(shares[changed], 0)
+            free = np.where(is_locked, 0, current)
+            free = np.where(free.sum(axis=1, keepdims=True) > 0, free, ~is_locked)
+            remaining = 1 - locked.sum(axis=1, keepdims=True)
             total = np.maximum(free.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-            tables[block][slots, changed] = np.where(given, locked, free * left / total).T
+            tables[block][slots, changed] = np.where(is_locked, locked, free * remaining / total).T
 
 
 def with_locked_rows(game: Game, strategy: Strategy) -> Strategy:

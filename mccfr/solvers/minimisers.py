@@ -84,25 +84,25 @@ class Rows(NamedTuple):
 
 
 @njit
-def current_strategy(step, tables, rows, sigma, place):
-    """Write the current strategy of a row block into sigma[place : place+actions, :count], in place."""
+def current_strategy(step, tables, rows, sigma, offset):
+    """Write the current strategy of a row block into sigma[offset : offset+actions, :count], in place."""
     if step.rule is None:
-        regret_matching(tables.basis, rows, sigma, place)
+        regret_matching(tables.basis, rows, sigma, offset)
     elif step.rule == NORMAL_HEDGE:
-        _normal_hedge(tables.basis, rows, sigma, place)
+        _normal_hedge(tables.basis, rows, sigma, offset)
     else:
-        own_rule(np.int64(step.rule), tables.basis, rows, sigma, place)
+        own_rule(np.int64(step.rule), tables.basis, rows, sigma, offset)
 
 
 @part_njit
-def regret_matching(basis, rows, sigma, place):
-    """Write regret matching of a row block into sigma[place : place+actions], in place.
+def regret_matching(basis, rows, sigma, offset):
+    """Write regret matching of a row block into sigma[offset : offset+actions], in place.
 
     Rows without a positive regret become uniform.  The last action's cells hold the totals meanwhile.
     """
     column, stop, last = rows.column, rows.column + rows.count, rows.actions - 1
     zero, uniform = as_element(sigma, 0.0), as_element(sigma, 1.0) / as_element(sigma, rows.actions)
-    total = sigma[place + last]
+    total = sigma[offset + last]
     row = basis[rows.slot, column:stop]
     for k in range(rows.count):
         total[k] = max(row[k], zero)
@@ -111,7 +111,7 @@ def regret_matching(basis, rows, sigma, place):
         for k in range(rows.count):
             total[k] += max(row[k], zero)
     for a in range(last):
-        row, out = basis[rows.slot + a, column:stop], sigma[place + a]
+        row, out = basis[rows.slot + a, column:stop], sigma[offset + a]
         for k in range(rows.count):
             share = max(row[k], zero) / total[k]
             out[k] = share if total[k] > zero else uniform
@@ -148,8 +148,8 @@ def _hedge_scale(basis, rows, column, largest):
 
 
 @part_njit
-def _normal_hedge(basis, rows, sigma, place):
-    """Write NormalHedge's strategy into sigma[place : place+actions], in place.
+def _normal_hedge(basis, rows, sigma, offset):
+    """Write NormalHedge's strategy into sigma[offset : offset+actions], in place.
 
     It is in proportion to R₊·exp(R₊²/(2c)), or uniform if no regret is positive.  c is chosen such that the mean of
     exp(R₊²/(2c)) over the actions is e.
@@ -161,7 +161,7 @@ def _normal_hedge(basis, rows, sigma, place):
             positive += basis[rows.slot + a, column] > 0.0
         if positive == 0:
             for a in range(rows.actions):
-                sigma[place + a, k] = as_element(sigma, 1.0 / rows.actions)
+                sigma[offset + a, k] = as_element(sigma, 1.0 / rows.actions)
             continue
         s = (
             _hedge_scale(basis, rows, column, largest) if positive > 1 else 0.0
@@ -171,10 +171,10 @@ def _normal_hedge(basis, rows, sigma, place):
             ratio, share = max(np.float64(basis[rows.slot + a, column]), 0.0) / largest, 0.0
             if ratio > 0.0:
                 share = ratio * exp(s * ratio * ratio)
-            sigma[place + a, k] = as_element(sigma, share)
+            sigma[offset + a, k] = as_element(sigma, share)
             total += share
         for a in range(rows.actions):
-            sigma[place + a, k] = as_element(sigma, np.float64(sigma[place + a, k]) / total)
+            sigma[offset + a, k] = as_element(sigma, np.float64(sigma[offset + a, k]) / total)
 
 
 @part_njit
@@ -183,8 +183,8 @@ def gain(value, total, limit):
 
     limit  relative; `mccfr.common.float_tolerance.gain_share` in the dtype of the values
     """
-    found = value - total
-    return found if abs(found) > limit * abs(total) else total - total
+    regret = value - total
+    return regret if abs(regret) > limit * abs(total) else total - total
 
 
 @njit
@@ -214,14 +214,14 @@ def update_regrets(step, tables, rows, values, first, total):
 
 
 @njit
-def update_average(step, tables, rows, sigma, place, reach):
-    """Update strategy sums in place: keep · strategy_sum + weight · reach[k] · sigma[place+a, k].
+def update_average(step, tables, rows, sigma, offset, reach):
+    """Update strategy sums in place: keep · strategy_sum + weight · reach[k] · sigma[offset+a, k].
 
     reach  [count] reach of the player to whom the rows belong
     """
     column, stop = rows.column, rows.column + rows.count
     keep, weight = as_element(tables.strategy_sum, step.keep), as_element(tables.strategy_sum, step.weight)
     for a in range(rows.actions):
-        row, share = tables.strategy_sum[rows.slot + a, column:stop], sigma[place + a]
+        row, share = tables.strategy_sum[rows.slot + a, column:stop], sigma[offset + a]
         for k in range(rows.count):
             row[k] = keep * row[k] + weight * reach[k] * share[k]

@@ -58,8 +58,8 @@ def cycle_quotas(shares: Sequence[int], iterations: int, cycle: int) -> list[int
     ends = list(accumulate(shares, initial=0))
 
     def so_far(cycles: int) -> list[int]:
-        known = [cycles * iterations * end // ends[-1] for end in ends]
-        return [after - before for before, after in pairwise(known)]
+        totals = [cycles * iterations * end // ends[-1] for end in ends]
+        return [after - before for before, after in pairwise(totals)]
 
     return [now - before for now, before in zip(so_far(cycle + 1), so_far(cycle), strict=True)]
 
@@ -90,8 +90,8 @@ class BlockSchedule:
 
     def block(self, ahead: int = 0) -> int:
         """Return the block of the current or next turn, or of the turn `ahead` turns later."""
-        cycle, place = divmod(self.position.turns + ahead, self.blocks)
-        return turn_order(self._seed, cycle, self.blocks)[place]
+        cycle, turn = divmod(self.position.turns + ahead, self.blocks)
+        return turn_order(self._seed, cycle, self.blocks)[turn]
 
     @property
     def between(self) -> bool:
@@ -117,8 +117,8 @@ class BlockSchedule:
         every = cycle_quotas(self._barrier.strata.shares.tolist(), self._iterations, self.position.turns // self.blocks)
         turn = [quota if stratum in strata else 0 for stratum, quota in enumerate(every)]
         iterations = sum(turn)
-        done = sum(state.iterations for state in states)
-        count = max(1, ceil(iterations / self._barrier.interval_iterations(done)))
+        iterations_before = sum(state.iterations for state in states)
+        count = max(1, ceil(iterations / self._barrier.interval_iterations(iterations_before)))
         parts = [[quota * (k + 1) // count - quota * k // count for quota in turn] for k in reversed(range(count))]
         self._left = [(self._barrier.interval(self.position.nodes, max(1, sum(part))), part) for part in parts]
         self._under_way = True

@@ -1,7 +1,7 @@
 """Maps algorithm names in `[solver]` to their classes; this is the only list of algorithms.
 
 A class is named as `module:Class` and imported when a run needs it.  Users name their own algorithms in the
-configuration in the same form, or by an entry point (`mccfr.config.plugins`).
+configuration in the same form (`mccfr.config.plugins`).
 """
 
 from importlib import import_module
@@ -25,23 +25,23 @@ _ALGORITHMS: dict[str, str | type[Algorithm]] = {
 
 def find_algorithm(name: str) -> type[Algorithm]:
     """Return the class of an algorithm; raise `ValueError` for an unknown name."""
-    found = _ALGORITHMS.get(name) or _from_outside(name)
-    if found is None:
+    algorithm = _ALGORITHMS.get(name) or _from_outside(name)
+    if algorithm is None:
         raise ValueError(f"solver.algorithm = {name!r} is not one of: {', '.join(map(repr, _ALGORITHMS))}")
-    if isinstance(found, str):
-        module, _, attribute = found.partition(":")
-        found = _ALGORITHMS[name] = getattr(import_module(module), attribute)
-    return found
+    if isinstance(algorithm, str):
+        module, _, attribute = algorithm.partition(":")
+        algorithm = _ALGORITHMS[name] = getattr(import_module(module), attribute)
+    return algorithm
 
 
 def _from_outside(name: str) -> type[Algorithm] | None:
     """Return a user's algorithm class with the options registered for its name, or None if there is none."""
-    options, found = options_struct("solver", name), plugins.find(plugins.ALGORITHMS, name)
+    options, loaded = options_struct("solver", name), plugins.find(plugins.ALGORITHMS, name)
     if options is None:
         return None
-    if not issubclass(found, Algorithm):
+    if not issubclass(loaded, Algorithm):
         raise ValueError(f"solver.algorithm = {name!r} is not derived from mccfr.solvers.solver.Algorithm")
-    return type(found.__name__, (found,), {"options": options, "__doc__": found.__doc__})
+    return type(loaded.__name__, (loaded,), {"options": options, "__doc__": loaded.__doc__})
 
 
 def algorithm_name(solver: SolverConfig) -> str:
@@ -64,5 +64,5 @@ def user_code(config: Config) -> str | None:
 
         return variant_of(config.solver).user_code
     name = algorithm_name(config.solver)
-    found = plugins.find(plugins.ALGORITHMS, name) if name not in _ALGORITHMS else None
-    return f"the algorithm {function_name(found)}" if found is not None and is_foreign(found) else None
+    loaded = plugins.find(plugins.ALGORITHMS, name) if name not in _ALGORITHMS else None
+    return f"the algorithm {function_name(loaded)}" if loaded is not None and is_foreign(loaded) else None

@@ -36,12 +36,12 @@ def _lane(values, first, end):
 
 
 @njit
-def total_of(values, place, count):
-    """Return the sum of values[place : place+count], in the order of eight vector lanes.
+def total_of(values, offset, count):
+    """Return the sum of values[offset : offset+count], in the order of eight vector lanes.
 
     The eight lane sums are folded in half three times.
     """
-    first, end = np.int64(place), np.int64(place) + np.int64(count)
+    first, end = np.int64(offset), np.int64(offset) + np.int64(count)
     return (
         (_lane(values, first, end) + _lane(values, first + 4, end))
         + (_lane(values, first + 2, end) + _lane(values, first + 6, end))
@@ -52,8 +52,8 @@ def total_of(values, place, count):
 
 
 @njit
-def regret_matching(regret, start, actions, sigma, place):
-    """Write the current strategy of a row into sigma[place : place+actions], in place.
+def regret_matching(regret, start, actions, sigma, offset):
+    """Write the current strategy of a row into sigma[offset : offset+actions], in place.
 
     It is in proportion to positive regrets, or uniform if none is positive.  `regret` is the flat table, `start` the
     row's first cell in it; `sigma` has the same dtype.  Source: Hart & Mas-Colell 2000; Zinkevich et al. 2007, equation
@@ -61,48 +61,48 @@ def regret_matching(regret, start, actions, sigma, place):
     """
     one = as_element(sigma, 1.0)
     for a in range(actions):
-        sigma[place + a] = max(regret[start + a], as_element(sigma, 0.0))
-    total = total_of(sigma, place, actions)
+        sigma[offset + a] = max(regret[start + a], as_element(sigma, 0.0))
+    total = total_of(sigma, offset, actions)
     if total > 0:
         for a in range(actions):
-            sigma[place + a] /= total
+            sigma[offset + a] /= total
     else:
         for a in range(actions):
-            sigma[place + a] = one / as_element(sigma, actions)
+            sigma[offset + a] = one / as_element(sigma, actions)
 
 
 @part_njit
-def _weight(weights, place, actions, a):
-    return max(weights[place + a], as_element(weights, 0.0)) if 0 <= a < actions else as_element(weights, 0.0)
+def _weight(weights, offset, actions, a):
+    return max(weights[offset + a], as_element(weights, 0.0)) if 0 <= a < actions else as_element(weights, 0.0)
 
 
 @part_njit
-def _pair(weights, place, actions, a):
-    here = _weight(weights, place, actions, a)
-    return here + _weight(weights, place, actions, a - 1) if a % 4 >= 1 else here
+def _pair(weights, offset, actions, a):
+    lane_sum = _weight(weights, offset, actions, a)
+    return lane_sum + _weight(weights, offset, actions, a - 1) if a % 4 >= 1 else lane_sum
 
 
 @part_njit
-def _four(weights, place, actions, a):
-    here = _pair(weights, place, actions, a)
-    return here + _pair(weights, place, actions, a - 2) if a % 4 >= 2 else here
+def _four(weights, offset, actions, a):
+    lane_sum = _pair(weights, offset, actions, a)
+    return lane_sum + _pair(weights, offset, actions, a - 2) if a % 4 >= 2 else lane_sum
 
 
 @part_njit
-def _prefix(weights, place, actions, a):
+def _prefix(weights, offset, actions, a):
     """Return the sum of the positive weights up to action a < 8.
 
     The sums of each half of eight lanes are added first.
     """
-    here = _four(weights, place, actions, a)
-    return here + _four(weights, place, actions, np.int64(3)) if a >= 4 else here
+    lane_sum = _four(weights, offset, actions, a)
+    return lane_sum + _four(weights, offset, actions, np.int64(3)) if a >= 4 else lane_sum
 
 
 @part_njit
-def last_positive(weights, place, actions):
+def last_positive(weights, offset, actions):
     """Return the last action of positive weight, or -1 if there is none."""
     for a in range(actions - 1, -1, -1):
-        if weights[place + a] > 0:
+        if weights[offset + a] > 0:
             return a
     return -1
 
@@ -117,23 +117,23 @@ def _choose_evenly(weights, actions, u):
 
 
 @part_njit
-def _choose_of_many(weights, place, actions, u):
+def _choose_of_many(weights, offset, actions, u):
     total = as_element(weights, 0.0)
     for a in range(actions):
-        total += _weight(weights, place, actions, a)
+        total += _weight(weights, offset, actions, a)
     limit, last, total = as_element(weights, u) * total, 0, as_element(weights, 0.0)
     for a in range(actions):
-        if weights[place + a] > 0:
+        if weights[offset + a] > 0:
             last = a
-            total += weights[place + a]
+            total += weights[offset + a]
             if not total <= limit:
                 break
     return last
 
 
 @njit
-def choose(weights, place, actions, u, even=False):
-    """Return an action drawn in proportion to the positive parts of weights[place : place+actions].
+def choose(weights, offset, actions, u, even=False):
+    """Return an action drawn in proportion to the positive parts of weights[offset : offset+actions].
 
     u     random number in [0, 1)
     even  whether to draw every action with the same probability
@@ -141,27 +141,27 @@ def choose(weights, place, actions, u, even=False):
     Weights are regrets, or probabilities of any sum.  If none is positive, all actions are equally likely.  An action
     of probability 0 is never drawn, also after rounding.
     """
-    place, actions, u = np.int64(place), np.int64(actions), np.float64(u)
-    if even or last_positive(weights, place, actions) < 0:
+    offset, actions, u = np.int64(offset), np.int64(actions), np.float64(u)
+    if even or last_positive(weights, offset, actions) < 0:
         return _choose_evenly(weights, actions, u)
     if actions > _LANES:
-        return _choose_of_many(weights, place, actions, u)
-    limit = as_element(weights, u) * _prefix(weights, place, actions, np.int64(_LANES - 1))
+        return _choose_of_many(weights, offset, actions, u)
+    limit = as_element(weights, u) * _prefix(weights, offset, actions, np.int64(_LANES - 1))
     for a in range(actions):
-        if weights[place + a] > 0 and not _prefix(weights, place, actions, a) <= limit:
+        if weights[offset + a] > 0 and not _prefix(weights, offset, actions, a) <= limit:
             return a
-    return last_positive(weights, place, actions)
+    return last_positive(weights, offset, actions)
 
 
 @njit
-def add(sums, start, actions, sigma, place, weight, word):
-    """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
+def add(sums, start, actions, sigma, offset, weight, word):
+    """Add weight · sigma[offset : offset+actions] to sums[start : start+actions], in place.
 
     word  uint64 random bits for the stochastic rounding of float32 sums (`mccfr.common.rounding`); unused for float64
     """
     factor = as_element(sums, weight)
     for a in range(actions):
-        addend = factor * as_element(sums, sigma[place + a])
+        addend = factor * as_element(sums, sigma[offset + a])
         sums[start + a] = added(sums, sums[start + a], addend, lane_bits(word, a))
 
 
@@ -173,10 +173,10 @@ def add_strategy(tree, tables, hand, node, strategy, weight, word):
     weight    weight of the addition
     word      uint64 random bits for the stochastic rounding of float32 sums
     """
-    sigma, place = strategy
+    sigma, offset = strategy
     row = hand.sums[tree.block[node]]
     if row >= 0:
-        add(tables.strategy_sum, row + tree.slot[node], tree.count[node], sigma, place, weight, word)
+        add(tables.strategy_sum, row + tree.slot[node], tree.count[node], sigma, offset, weight, word)
 
 
 @njit
@@ -200,12 +200,12 @@ def update_explored(regret, start, actions, value, first, total, weight, floor):
 
 
 @njit
-def update_sampled(regret, start, actions, action, value, here, weight):
-    """Add weight · (v - here) to the regret of each action of a row, in place.
+def update_sampled(regret, start, actions, action, value, node_value, weight):
+    """Add weight · (v - node_value) to the regret of each action of a row, in place.
 
     v is `value` at the sampled `action` and 0 elsewhere (outcome sampling).
     """
     factor = as_element(regret, weight)
     for a in range(actions):
-        gain = as_element(regret, value if a == action else 0.0) - as_element(regret, here)
+        gain = as_element(regret, value if a == action else 0.0) - as_element(regret, node_value)
         regret[start + a] += gain * factor

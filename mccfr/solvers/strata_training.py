@@ -104,7 +104,7 @@ def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[
     due         [N] remainders of the intervals before
     """
     whole = sum(shares)
-    amounts = [left + iterations * share for left, share in zip(due, shares, strict=True)]
+    amounts = [remainder + iterations * share for remainder, share in zip(due, shares, strict=True)]
     return [amount // whole for amount in amounts], [amount % whole for amount in amounts]
 
 
@@ -196,10 +196,10 @@ class Barrier:
         """Return the next interval and the quotas of the strata; set `due` of the states to the remainders."""
         iterations = self.interval_iterations(sum(state.iterations for state in states))
         shares = self.strata.shares.tolist()
-        found, due = quotas(iterations, shares, [state.due for state in states])
-        for state, left in zip(states, due, strict=True):
-            state.due = left
-        return self.interval(sum(state.nodes for state in states), iterations), found
+        quota, due = quotas(iterations, shares, [state.due for state in states])
+        for state, remainder in zip(states, due, strict=True):
+            state.due = remainder
+        return self.interval(sum(state.nodes for state in states), iterations), quota
 
     def interval_iterations(self, iterations: int) -> int:
         """Return the number of iterations of the interval after `iterations` iterations."""

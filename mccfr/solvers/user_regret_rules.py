@@ -90,19 +90,20 @@ class RegretRule:
 
         Raises `UserCodeError` if it fails, changes the regrets, or returns numbers that are not probabilities.
         """
-        given, strategy = np.array(regrets), np.full(len(regrets), np.nan)
+        regrets_read, strategy = np.array(regrets), np.full(len(regrets), np.nan)
         try:
             with np.errstate(all="ignore"):
-                self.function(given, strategy)
+                self.function(regrets_read, strategy)
         except Exception as error:
             raise user_error(self.function, error, f" for the regrets {list(regrets)}") from error
-        made = [float(share) for share in strategy]
-        where = f"the regret rule {self.name} makes {made} of the regrets {list(regrets)}"
-        if not all(isfinite(share) and share >= 0 for share in made) or not isclose(sum(made), 1, abs_tol=_TOLERANCE):
+        result = [float(share) for share in strategy]
+        where = f"the regret rule {self.name} makes {result} of the regrets {list(regrets)}"
+        valid = all(isfinite(share) and share >= 0 for share in result)
+        if not valid or not isclose(sum(result), 1, abs_tol=_TOLERANCE):
             raise UserCodeError(f"{where}: probabilities are needed, which sum to 1")
-        if not np.array_equal(given, regrets):
+        if not np.array_equal(regrets_read, regrets):
             raise UserCodeError(f"the regret rule {self.name} changes the regrets {list(regrets)}: it must leave them")
-        return made
+        return result
 
 
 @checked
@@ -143,7 +144,7 @@ def _call(typing_context, address, regrets, strategy, actions):
 
 
 @part_njit
-def own_rule(address, basis, rows, sigma, place):
+def own_rule(address, basis, rows, sigma, offset):
     """Write the strategy of a row block into `sigma` by the user's rule at `address`.
 
     The rule receives one column at a time, in float64.  The arguments are those of `minimisers.regret_matching`.
@@ -154,4 +155,4 @@ def own_rule(address, basis, rows, sigma, place):
             regrets[a] = basis[rows.slot + a, rows.column + k]
         _call(address, regrets, strategy, rows.actions)
         for a in range(rows.actions):
-            sigma[place + a, k] = strategy[a]
+            sigma[offset + a, k] = strategy[a]

@@ -144,14 +144,14 @@ def _checked(step: Callable[[Any, int], Step]) -> Callable[[Any, int], Step]:
     @wraps(step)
     def checked(self: Variant, iteration: int) -> Step:
         with calling(step, f" for iteration {iteration}"):
-            found = step(self, iteration)
-            sound = isinstance(found, Step) and all(isfinite(number) for number in found if number is not None)
+            result = step(self, iteration)
+            sound = isinstance(result, Step) and all(isfinite(number) for number in result if number is not None)
         if not sound:
             raise UserCodeError(
-                f"{function_name(step)} returned {found!r} for iteration {iteration}; a Step of finite numbers is "
+                f"{function_name(step)} returned {result!r} for iteration {iteration}; a Step of finite numbers is "
                 "needed, as super().step(iteration) returns it"
             )
-        return found
+        return result
 
     return checked
 
@@ -211,8 +211,8 @@ def variant(
             f"variant = {name!r}: one of {', '.join(PRESETS)}, or module:object, is needed{did_you_mean(name, PRESETS)}"
         )
     parts = {"alpha": alpha, "beta": beta, "averaging_power": averaging_power}
-    given = {**parts, "updates": updates, "horizon": horizon}
-    chosen = replace(chosen, **{key: value for key, value in given.items() if value is not None})  # type: ignore[arg-type]
+    fields = {**parts, "updates": updates, "horizon": horizon}
+    chosen = replace(chosen, **{key: value for key, value in fields.items() if value is not None})  # type: ignore[arg-type]
     _check(chosen)
     return chosen
 
@@ -256,15 +256,15 @@ def _check(chosen: Variant) -> None:
 
 def warnings(chosen: Variant) -> list[str]:
     """Return sentences about settings that are allowed but rarely intended; none for the presets."""
-    found = []
+    sentences = []
     (first_alpha, last_alpha), (first_beta, last_beta) = _ends(chosen.alpha), _ends(chosen.beta)
     if first_beta > first_alpha or last_beta > last_alpha:
-        found.append(
+        sentences.append(
             f"beta = {chosen.beta} is above alpha = {chosen.alpha}: negative regrets are kept longer than positive ones"
         )
     if min(first_alpha, last_alpha) <= 0:
-        found.append(
+        sentences.append(
             f"alpha = {chosen.alpha}: half or more of every positive regret is forgotten in each iteration; the papers "
             "use 1 and more"
         )
-    return found
+    return sentences

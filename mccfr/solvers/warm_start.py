@@ -80,12 +80,12 @@ def _sampled(game: Game, nodes: int, seed: int, filled: Callable[[float], None])
     """Return the average strategy after `nodes` nodes of external sampling by one worker in this process."""
     config = Config(game=GameConfig(), solver=ExternalSamplingConfig(seed=seed))  # the game is made already
     algorithm = algorithm_of(algorithm_of(config).completed(game))
-    tables, done = private_tables(algorithm.layout(game)), 0
+    tables, touched = private_tables(algorithm.layout(game)), 0
     solver = algorithm.solver(game, tables)
-    while done < nodes:
-        filled(done / nodes)
-        done += solver.run(done, nodes - done, nodes)[1]
-    return algorithm.averages.strategy(game, tables, done, solver.state.iterations)
+    while touched < nodes:
+        filled(touched / nodes)
+        touched += solver.run(touched, nodes - touched, nodes)[1]
+    return algorithm.averages.strategy(game, tables, touched, solver.state.iterations)
 
 
 def begin_warm(game: Game, trunk: Game | None, tables: TableSet, strategy: Strategy, boards: float) -> None:
@@ -109,23 +109,23 @@ def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards
     """Fill the tables of one game from a strategy of another game that differs only in buckets."""
     scale, hands, arrays = _scales(source, strategy, boards), source.cards.most_hands, game.tree.arrays
     dealt: list[Floats] = []
-    played: list[Floats] = []  # [slots] by block: share of the traversals, over all hands
-    known: list[Floats] = []  # the same in the source
+    traversal_shares: list[Floats] = []  # [slots] by block: share of the traversals, over all hands
+    source_shares: list[Floats] = []  # the same in the source
     for block, shares in enumerate(bucket_shares(game.cards, source.cards)):
         regrets = tables.rows("regret", block)
         slots = int(game.tree.row_slots[block])
         dealt.append(shares.dealt)
-        played.append(np.zeros(slots))
+        traversal_shares.append(np.zeros(slots))
         sums = scale[block % 2] * _weighted(source, strategy, block)
-        known.append(sums.sum(axis=0) / boards)
+        source_shares.append(sums.sum(axis=0) / boards)
         if regrets is None:
             continue
         _share_out(shares, sums, regrets)
-        played[-1][:] = regrets[:, :slots].sum(axis=0, dtype=np.float64) / boards
-        kept = tables.rows("strategy_sum", block)
-        if kept is not None:
-            kept[:, :slots] = hands * regrets[:, :slots]
-    stake, reach = _stakes(game, played), _reaches(source, known)
+        traversal_shares[-1][:] = regrets[:, :slots].sum(axis=0, dtype=np.float64) / boards
+        sum_rows = tables.rows("strategy_sum", block)
+        if sum_rows is not None:
+            sum_rows[:, :slots] = hands * regrets[:, :slots]
+    stake, reach = _stakes(game, traversal_shares), _reaches(source, source_shares)
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         regrets = tables.rows("regret", block)
@@ -149,10 +149,10 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
     """
     for block, shares in enumerate(bucket_shares(to[0].cards, of[0].cards)):
         for kind in kinds:
-            cells, known = to[1].rows(kind, block), of[1].rows(kind, block)
-            if cells is not None and known is not None:
+            cells, source_cells = to[1].rows(kind, block), of[1].rows(kind, block)
+            if cells is not None and source_cells is not None:
                 slots = int(to[0].tree.row_slots[block])
-                _share_out(shares, np.asarray(known[:, :slots], np.float64), cells)
+                _share_out(shares, np.asarray(source_cells[:, :slots], np.float64), cells)
 
 
 def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
@@ -164,8 +164,8 @@ def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
     for (mine, count), (own, weight), (theirs, _) in zip(
         counts, cards.range_buckets(), coarser.range_buckets(), strict=True
     ):
-        pairs, place = np.unique(own.astype(np.int64) * count + theirs, return_inverse=True)
-        together, of_other = np.bincount(place, weight), np.bincount(theirs, weight, count)
+        pairs, pair_of_hand = np.unique(own.astype(np.int64) * count + theirs, return_inverse=True)
+        together, of_other = np.bincount(pair_of_hand, weight), np.bincount(theirs, weight, count)
         dealt = np.bincount(own, weight, mine) / weight.sum()
         yield Shares(pairs // count, pairs % count, together / of_other[pairs % count], dealt)
 
@@ -178,14 +178,14 @@ def _weighted(source: Game, strategy: Strategy, block: int) -> Floats:
 
 def _scales(source: Game, strategy: Strategy, boards: float) -> list[float]:
     """Return for each player the factor that brings the sums of an always reached decision to `boards`."""
-    found = []
+    scales = []
     for player in range(2):
         most = max(
             float(strategy.weight[block].sum(axis=0).max(initial=0.0))
             for block in range(player, 2 * source.tree.streets, 2)
         )
-        found.append(boards / most if most > 0 else 0.0)
-    return found
+        scales.append(boards / most if most > 0 else 0.0)
+    return scales
 
 
 def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) -> None:
@@ -203,31 +203,31 @@ def _share_out(shares: Shares, sums: Floats, cells: npt.NDArray[np.floating]) ->
         cells[buckets[first:last], :slots] = np.add.reduceat(rows, begin[first:last] - pairs.start, axis=0)
 
 
-def _stakes(game: Game, played: list[Floats]) -> Floats:
+def _stakes(game: Game, shares: list[Floats]) -> Floats:
     """Return [N] the mean chips at stake over the terminals below each node.
 
     Actions are weighted by how often they are played over all hands.
     """
     tree, arrays = game.tree, game.tree.arrays
-    likely = _likely(game, played)
+    likely = _likely(game, shares)
     stake = np.where(arrays.kind == TERMINAL, np.abs(arrays.fixed) + np.abs(arrays.showdown), 0.0)
     for node in range(tree.nodes - 1, 0, -1):  # children stand behind their parents
         stake[tree.parent[node]] += likely[node] * stake[node]
     return stake
 
 
-def _likely(game: Game, played: list[Floats]) -> Floats:
+def _likely(game: Game, shares: list[Floats]) -> Floats:
     """Return [N] probability of the action into each node, given its parent."""
     arrays, likely = game.tree.arrays, np.ones(game.tree.nodes)
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         slot, count = int(arrays.slot[node]), int(arrays.count[node])
-        row = played[int(arrays.block[node])][slot : slot + count]
+        row = shares[int(arrays.block[node])][slot : slot + count]
         children = slice(int(arrays.first[node]), int(arrays.first[node]) + count)
         likely[children] = row / row.sum() if row.sum() > 0 else 1 / count
     return likely
 
 
-def _reaches(game: Game, played: list[Floats]) -> Floats:
+def _reaches(game: Game, shares: list[Floats]) -> Floats:
     """Return [N, 2] share of each player's range that reaches a node by that player's own actions."""
     tree, arrays = game.tree, game.tree.arrays
     reach = np.ones((tree.nodes, 2))
@@ -236,5 +236,5 @@ def _reaches(game: Game, played: list[Floats]) -> Floats:
         reach[node] = reach[parent]
         if arrays.kind[parent] == DECISION:
             slot = int(arrays.slot[parent]) + node - int(arrays.first[parent])
-            reach[node, arrays.player[parent]] = played[int(arrays.block[parent])][slot]
+            reach[node, arrays.player[parent]] = shares[int(arrays.block[parent])][slot]
     return reach

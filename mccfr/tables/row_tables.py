@@ -233,7 +233,7 @@ def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int6
 
 
 def _flat(table: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], tuple[int, int]]:
-    """Return the cells of a table [bucket, slot] as one flat array, with the steps of a bucket and a slot."""
+    """Return a table [bucket, slot] as a flat array, with the strides (cells) of buckets and slots."""
     if table.flags.c_contiguous:
         return table.reshape(-1), (table.shape[1], 1)
     if table.strides[0] == 0:  # all buckets share one row

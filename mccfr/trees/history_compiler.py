@@ -205,7 +205,8 @@ class _Checks:
         labels, count = branch.labels, len(branch.labels)
         if len(branch.children) != count:
             raise self.refuse(
-                node, f"{count} labels and {len(branch.children)} children; each {kind} needs one of both"
+                node,
+                f"{count} labels and {len(branch.children)} children: give one label and one child for each {kind}",
             )
         if not count:
             raise self.refuse(node, f"a history without {kind}s is neither a decision nor chance: return its payoff")

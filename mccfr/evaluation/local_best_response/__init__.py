@@ -26,6 +26,8 @@ Each step keeps the expectation, so the mean over samples is unbiased for the re
 approximate: before the flop its equity comes from `LOOKED_BOARDS` boards. The result is still a lower bound.
 
 Small games are enumerated: every deal and every action of the policy is followed, and the value is exact.
+
+`hand` has the loop: the responder's choice and the hand's chips.  `lbr_evaluation` takes the mean over samples.
 """
 
 from mccfr.evaluation.local_best_response.lbr_evaluation import (

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from mccfr.evaluation.local_best_response.range_kernels import shared_out
 from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
-from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
+from mccfr.evaluation.local_best_response.settings import ResponderBetting, TreePosition
 from mccfr.games.line_lookup import NOWHERE, OVER
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.row_tables import expanded_rows, row_tables
@@ -16,10 +16,10 @@ from mccfr.tables.strategy import row_starts
 
 SAME = 1e-9
 """Values that differ by less than this share of the stakes count as equal; the first such action is taken."""
-_NEAR_BLOCKS = 8  # the same as in head-to-head, so that the kernel is compiled once
+_TABLES = 8  # the same as in head-to-head, so that the kernel is compiled once
 Floats = npt.NDArray[np.float64]
-Ranges = dict[Place, Floats]
-"""Weights [H] of the policy's hands by place in its tree: the probability of the hand, translations and actions."""
+Ranges = dict[TreePosition, Floats]
+"""Weights [H] of the policy's hands by position in its tree: probability of hand, translations and actions."""
 Choose = Callable[[Sequence[float]], Sequence[tuple[int, float]]]
 """Chooses actions of the policy to follow, from the stakes (chips times weight) of each: (action, factor) pairs."""
 
@@ -39,7 +39,7 @@ class PolicyRows:
         self._tables = []
         for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
-            self._tables.append(row_tables([expanded_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
+            self._tables.append(row_tables([expanded_rows(rows, starts, _TABLES)], [starts], 1))
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
         """Return [A, H] weight of each hand times its probability of each action at a node."""
@@ -51,7 +51,7 @@ class PolicyRows:
 class Responder:
     """Local best response in one seat (Lisy & Bowling 2017, algorithm 1).
 
-    The policy's range is a joint distribution of its hand and its place in its tree, since its translations are hidden.
+    The policy's range is a joint distribution of its hand and its position in its tree: its translations are hidden.
     """
 
     def __init__(self, lines: ResponderBetting, rows: PolicyRows, seat: int, choose: Choose) -> None:
@@ -61,7 +61,7 @@ class Responder:
 
     @staticmethod
     def weight(ranges: Ranges) -> Floats:
-        """Return [H] weights of the policy's hands, summed over places."""
+        """Return [H] weights of the policy's hands, summed over positions in its tree."""
         return sum(ranges.values(), np.zeros(()))
 
     def play(self, deal: ResponderDeal, weight: Floats) -> float:
@@ -84,7 +84,7 @@ class Responder:
         if after.street == state.street:
             return self._value(after, ranges, deal)
         return sum(
-            self._value(after, {place: weight * factor for place, weight in ranges.items()}, following)
+            self._value(after, {position: weight * factor for position, weight in ranges.items()}, following)
             for following, factor in deal.following
         )
 
@@ -96,21 +96,21 @@ class Responder:
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """Return the policy's ranges after an action of the responder, over all its translations."""
-        found: Ranges = {}
-        for place, weight in ranges.items():
-            for after, probability in self._lines.translations_of(place, state, action):
-                _add(found, after, weight if probability == 1 else weight * probability)
-        return found
+        updated: Ranges = {}
+        for position, weight in ranges.items():
+            for after, probability in self._lines.translations_of(position, state, action):
+                _add(updated, after, weight if probability == 1 else weight * probability)
+        return updated
 
     # --- the policy's decisions ---
 
     def answers(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> dict[str, Ranges]:
         """Return the policy's unnormalised ranges after each of its real actions (Bayes' rule)."""
         actions: dict[str, Ranges] = {}
-        for place, weight in ranges.items():
-            answers = self._lines.answers(place, state)
-            alone = place[0] == NOWHERE or not self._lines.decides[place[0]]
-            shares = [weight] if alone else self._rows.shared_out(place[0], deal, weight)
+        for position, weight in ranges.items():
+            answers = self._lines.answers(position, state)
+            alone = position[0] == NOWHERE or not self._lines.decides[position[0]]
+            shares = [weight] if alone else self._rows.shared_out(position[0], deal, weight)
             for (action, after), share in zip(answers, shares, strict=True):
                 _add(actions.setdefault(action, {}), after, share)
         return actions
@@ -118,20 +118,20 @@ class Responder:
     def _answered(self, state: Any, ranges: Ranges, deal: ResponderDeal) -> float:
         """Return chips over the policy's actions: all that end the hand, and those that `choose` selects."""
         value, going_on = 0.0, []
-        for action, found in self.answers(state, ranges, deal).items():
-            total = sum(float(weight.sum()) for weight in found.values())
+        for action, after_action in self.answers(state, ranges, deal).items():
+            total = sum(float(weight.sum()) for weight in after_action.values())
             if total <= 0:
                 continue
             after = self._lines.apply(state, action)
             if after == OVER:
-                value += self._follow(state, action, found, deal)
+                value += self._follow(state, action, after_action, deal)
             else:
-                going_on.append((action, found, total * after.to_call))
+                going_on.append((action, after_action, total * after.to_call))
         if not going_on:
             return value
         for number, factor in self._choose([chips for _, _, chips in going_on]):
-            action, found, _ = going_on[number]
-            value += factor * self._follow(state, action, found, deal)
+            action, after_action, _ = going_on[number]
+            value += factor * self._follow(state, action, after_action, deal)
         return value
 
     # --- the responder's decisions ---
@@ -155,7 +155,7 @@ class Responder:
         """
         whole = self.weight(ranges)
         total, won = deal.opponent_weight(whole), deal.won(whole)
-        known: dict[tuple[Place, int], tuple[Any, Any]] = {}
+        cache: dict[tuple[TreePosition, int], tuple[Any, Any]] = {}
         for action in self._lines.actions(state):
             if action == "f":
                 yield action, self._sign * self._lines.folded(state) * total, SAME * total
@@ -164,31 +164,31 @@ class Responder:
             fixed, stake = self._lines.checked_down(after)
             value = self._sign * fixed * total + stake * won
             if action != "c":
-                folded, folded_won = self._folding(state, action, ranges, deal, known)
+                folded, folded_won = self._folding(state, action, ranges, deal, cache)
                 value = value + self._sign * (self._lines.folded(after) - fixed) * folded - stake * folded_won
             yield str(action), value, SAME * (1 + stake) * total
 
     def _folding(
-        self, state: Any, action: str, ranges: Ranges, deal: Any, known: dict[tuple[Place, int], tuple[Any, Any]]
+        self, state: Any, action: str, ranges: Ranges, deal: Any, cache: dict[tuple[TreePosition, int], tuple[Any, Any]]
     ) -> tuple[Any, Any]:
         """Return the weight that folds to a bet, and that weight's showdown wins minus losses.
 
-        `known` caches both by place and translated node.
+        cache  both by position and translated node; it is filled in place
         """
         folded, won = 0.0, 0.0
-        for place, weight in ranges.items():
-            for (node, _), probability in self._lines.translations_of(place, state, action):
-                if (place, node) not in known:
+        for position, weight in ranges.items():
+            for (node, _), probability in self._lines.translations_of(position, state, action):
+                if (position, node) not in cache:
                     number = self._lines.fold_of(node)
                     share = np.zeros(len(weight))
                     if number is not None:
                         share = self._rows.shared_out(node, deal, weight)[number]
-                    known[place, node] = deal.opponent_weight(share), deal.won(share)
-                folded = folded + probability * known[place, node][0]
-                won = won + probability * known[place, node][1]
+                    cache[position, node] = deal.opponent_weight(share), deal.won(share)
+                folded = folded + probability * cache[position, node][0]
+                won = won + probability * cache[position, node][1]
         return folded, won
 
 
-def _add(ranges: Ranges, tree_node: Place, weight: Floats) -> None:
-    """Add weights [H] to those of a place."""
+def _add(ranges: Ranges, tree_node: TreePosition, weight: Floats) -> None:
+    """Add weights [H] to those of a position, in place."""
     ranges[tree_node] = ranges[tree_node] + weight if tree_node in ranges else weight

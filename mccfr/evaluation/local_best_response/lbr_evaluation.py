@@ -79,15 +79,15 @@ def local_best_response(
     else:
         kind = _DeckSamples if side.game.cards.boards is None else _ListedSamples
         samples, default = kind(side, lines, seed), DEFAULT_HANDS
-    found = run_samples(samples, default if hands is None else hands, effort)
-    chips, beside, weight, gain = found[:, :2], found[:, 2:], np.ones(len(found)), None
+    results = run_samples(samples, default if hands is None else hands, effort)
+    chips, beside, weight, gain = results[:, :2], results[:, 2:], np.ones(len(results)), None
     if resolve is None:
         chips = without_luck(chips, beside)
     else:
         gain = ratio95((beside - chips).mean(axis=1), weight)
     first, second = chips.mean(axis=0).tolist()
     bound = ratio95(chips.mean(axis=1), weight)
-    return LowerBound(*bound, (first + offset, second - offset), len(found), gain_chips=gain)
+    return LowerBound(*bound, (first + offset, second - offset), len(results), gain_chips=gain)
 
 
 def without_luck(chips: Floats, luck: Floats) -> Floats:
@@ -96,13 +96,13 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
     The factor is fitted on every other sample and applied to the rest, both ways. Fitting on the same samples would
     bias the mean.
     """
-    found = chips.copy()
+    corrected = chips.copy()
     for half, other in ((slice(0, None, 2), slice(1, None, 2)), (slice(1, None, 2), slice(0, None, 2))):
         for seat in range(luck.shape[1]):
-            there = luck[other, seat] - luck[other, seat].mean()
-            slope = there @ (chips[other, seat] - chips[other, seat].mean()) / (there @ there)
-            found[half, seat] -= slope * luck[half, seat]
-    return found
+            centred = luck[other, seat] - luck[other, seat].mean()
+            slope = centred @ (chips[other, seat] - chips[other, seat].mean()) / (centred @ centred)
+            corrected[half, seat] -= slope * luck[half, seat]
+    return corrected
 
 
 def _betting(side: Profile) -> Translation | IdentityTranslation:
@@ -128,13 +128,13 @@ def listed_deals(game: Game) -> int:
 def enumerated(side: Profile, lines: ResponderBetting) -> tuple[float, float]:
     """Return the responder's exact chips in each seat, over all deals and all actions of the policy."""
     table, rows = ListedTable(side.game.cards.listed()), PolicyRows(side)
-    found = [0.0, 0.0]
+    chips = [0.0, 0.0]
     for seat in range(2):
         responder = Responder(lines, rows, seat, all_of_them)
         weights = table.weights(seat)
         for hand in np.flatnonzero(weights).tolist():
-            found[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.first_boards(seat, hand))
-    return float(found[0]), float(found[1])
+            chips[seat] += weights[hand] * sum(responder.play(*begun) for begun in table.first_boards(seat, hand))
+    return float(chips[0]), float(chips[1])
 
 
 def sampled_actions(state: npt.NDArray[np.uint64], large: float, stakes: Sequence[float]) -> list[tuple[int, float]]:
@@ -159,20 +159,20 @@ class _DeckSamples(SampledEvaluation):
 
     def __init__(self, side: Profile, lines: ResponderBetting, seed: int) -> None:
         self.sides, self._lines, self._rows = (side,), lines, PolicyRows(side)
-        self.what = {"method": "lbr", "setting": lines.setting, "seed": seed}
+        self.identity_fields = {"method": "lbr", "setting": lines.setting, "seed": seed}
         looks = streets_that_look(lines.setting) if side.game.real_rules else set(range(side.game.tree.streets))
         self._table, self._large = DeckTable(side.game.cards.at_table(), seed, looks), FOLLOWED * side.game.pot_chips
 
     def play(self, sample: int) -> Floats:
         """Return one deal's [4] chips and luck by seat."""
         board, hands, state = self._table.deal(sample)
-        found = np.zeros(4)
+        results = np.zeros(4)
         choose = partial(sampled_actions, state, self._large)
         for seat, hand in enumerate(hands):
             dealt = DeckHand(board, hand)
-            found[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
-            found[2 + seat] = board.luck(hand)
-        return found
+            results[seat] = Responder(self._lines, self._rows, seat, choose).play(dealt, dealt.prior())
+            results[2 + seat] = board.luck(hand)
+        return results
 
 
 class _ResolvedSamples(_DeckSamples):
@@ -188,21 +188,21 @@ class _ResolvedSamples(_DeckSamples):
         super().__init__(side, lines, seed)
         self._resolver, self._seed = Resolver(Seat(side), settings), seed
         self._step = STEP * side.game.pot_chips
-        self.what |= {"resolve": repr(settings), "step": STEP, "stream": POLICY_DRAWS}
+        self.identity_fields |= {"resolve": repr(settings), "step": STEP, "stream": POLICY_DRAWS}
         if lines.solved_sizes:
-            self.what["sizes"] = SOLVED_SIZES
+            self.identity_fields["sizes"] = SOLVED_SIZES
 
     def play(self, sample: int) -> Floats:
         """Return one board's [4] chips: with re-solving by seat, then without."""
         board, _, _ = self._table.deal(sample)
         streets = [OpponentRanges(board, street, sample) for street in range(len(self._table.known))]
-        found, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
+        chips, own = np.zeros((2, 2)), np.ones(COMBO_COUNT)
         for seat in range(2):
             for number, resolver in enumerate((self._resolver, None)):
                 draws = new_stream(self._seed, POLICY_DRAWS, EVALUATION, sample)
                 responder = RangeResponder(self._lines, self._rows, seat, resolver, draws, self._step)
-                found[number, seat] = responder.play_all(streets, own)
-        return found.ravel()
+                chips[number, seat] = responder.play_all(streets, own)
+        return chips.ravel()
 
 
 class _ListedSamples(SampledEvaluation):
@@ -212,7 +212,7 @@ class _ListedSamples(SampledEvaluation):
 
     def __init__(self, side: Profile, lines: ResponderBetting, seed: int) -> None:
         self.sides, self._lines, self._rows, self._seed = (side,), lines, PolicyRows(side), seed
-        self.what = {"method": "lbr", "setting": lines.setting, "seed": seed}
+        self.identity_fields = {"method": "lbr", "setting": lines.setting, "seed": seed}
         self._table = ListedTable(side.game.cards.listed())
         self._hands, self._large = np.cumsum(self._table.weights(0)), FOLLOWED * side.game.pot_chips
 
@@ -223,8 +223,8 @@ class _ListedSamples(SampledEvaluation):
         beside = np.cumsum(table.prior(0, first))
         second = int(np.searchsorted(beside, uniform(state) * beside[-1], side="right"))
         draws = uniform_draws(state, table.cards.streets)
-        found = np.zeros(2)
+        chips = np.zeros(2)
         for seat, hand in enumerate((first, second)):
             responder = Responder(self._lines, self._rows, seat, partial(sampled_actions, state, self._large))
-            found[seat] = sum(responder.play(*begun) for begun in table.first_boards(seat, hand, draws))
-        return found
+            chips[seat] = sum(responder.play(*begun) for begun in table.first_boards(seat, hand, draws))
+        return chips

@@ -51,16 +51,16 @@ def fill_run_outs(tables, boards, strength):
 
 
 @njit
-def draw_boards(state, deck, known, boards):
+def draw_boards(state, deck, dealt_cards, boards):
     """Complete boards with cards drawn without replacement (Fisher & Yates), in place.
 
     state   [4] uint64 random state, advanced in place
     deck    [n] int8 remaining cards, shuffled in place
-    known   number of cards that each board already has
+    dealt_cards   number of cards that each board already has
     boards  [R, >= known] int8
     """
     for board in range(boards.shape[0]):
-        for place in range(boards.shape[1] - known):
-            chosen = place + below(state, deck.shape[0] - place)
-            deck[place], deck[chosen] = deck[chosen], deck[place]
-            boards[board, known + place] = deck[place]
+        for position in range(boards.shape[1] - dealt_cards):
+            chosen = position + below(state, deck.shape[0] - position)
+            deck[position], deck[chosen] = deck[chosen], deck[position]
+            boards[board, dealt_cards + position] = deck[position]

@@ -1,7 +1,7 @@
 """Local best response to a policy that re-solves from some street on (`mccfr.play.resolving`).
 
-Before that street the policy's place in its tree is a distribution, as usual. From that street on, its play depends
-only on public information and its hand, so all places merge into one public state.
+Before that street the policy's position in its tree is a distribution, as usual. From that street on, its play depends
+only on public information and its hand, so all positions merge into one public state.
 
 Re-solving is expensive and depends only on board and betting. On each board the responder therefore plays all its
 hands at once, each as if alone. Only betting lines are drawn, at the start of each street.
@@ -38,8 +38,8 @@ class OpponentRanges:
         self._cards: IndexedCards = board.table.cards
         self.known = tuple(board.cards[: board.table.known[street]])
         self.live = ~board.hits(0, len(self.known)).astype(bool)
-        left = CARD_COUNT - len(self.known)
-        self.share = 1 / (comb(left, 2) * comb(left - 2, 2))  # probability of a pair of hands
+        remaining = CARD_COUNT - len(self.known)
+        self.share = 1 / (comb(remaining, 2) * comb(remaining - 2, 2))  # probability of a pair of hands
 
     def buckets(self) -> npt.NDArray[np.int32]:
         """Return [1326] the policy's bucket of each hand."""
@@ -111,37 +111,37 @@ class RangeResponder(Responder):
         """
         super().__init__(lines, rows, seat, all_of_them)
         self._resolver, self._draws, self._step = resolver, draws, step
-        self._lines_on: list[_Line] = []
+        self._next_lines: list[_Line] = []
         self._acted: list[Acted] = []
         self._known: list[tuple[int, ...]] = []
 
     @staticmethod
     def weight(ranges: Any) -> Floats:
-        """Return [1326] weights of hands, summed over places."""
+        """Return [1326] weights of hands, summed over positions."""
         return sum(ranges.values(), np.zeros(COMBO_COUNT)) if isinstance(ranges, dict) else ranges
 
     def play_all(self, streets: Sequence[OpponentRanges], own: Any) -> float:
         """Return the responder's chips per hand on a board, the mean over its hands `own`."""
         (state, readings), value = self._lines.betting.start(), 0.0
-        self._known = [here.known for here in streets]
+        self._known = [hands.known for hands in streets]
         begun: Ranges = {(node, closed): np.ones(COMBO_COUNT) for node, _, closed in readings}
-        self._lines_on = [_Line(1.0, state, (), lambda: begun, own, 1.0)]
-        for here in streets:
-            lines, self._lines_on = self._lines_on, []
-            for number, factor in self._drawn([line.stake for line in lines], here.street):
+        self._next_lines = [_Line(1.0, state, (), lambda: begun, own, 1.0)]
+        for hands in streets:
+            lines, self._next_lines = self._next_lines, []
+            for number, factor in self._drawn([line.stake for line in lines], hands.street):
                 line = lines[number]
                 self._acted = list(line.acted)
-                ranges = _left(line.ranges(), here)
-                if self._resolver is not None and here.street == self._resolver.street:
-                    solved = self._resolver.begin(1 - self._seat, self._acted, line.state, here.known)
+                ranges = _without_blocked(line.ranges(), hands)
+                if self._resolver is not None and hands.street == self._resolver.street:
+                    solved = self._resolver.begin(1 - self._seat, self._acted, line.state, hands.known)
                     ranges = {solved: self.weight(ranges)}
-                own = _left(line.own, here)
-                if here.street > 1:
-                    value -= line.factor * factor * self._checked_down(line.state, self.weight(ranges), own, here)
-                value += self._from(line.state, ranges, own, here, line.factor * factor)
+                own = _without_blocked(line.own, hands)
+                if hands.street > 1:
+                    value -= line.factor * factor * self._checked_down(line.state, self.weight(ranges), own, hands)
+                value += self._from(line.state, ranges, own, hands, line.factor * factor)
         return value
 
-    def _checked_down(self, state: Any, weight: Floats, own: Any, here: OpponentRanges) -> float:
+    def _checked_down(self, state: Any, weight: Floats, own: Any, hands: OpponentRanges) -> float:
         """Return chips if both players only check and call from here on; 0 if all lines are followed.
 
         A control variate over all boards to come. It is added at the end of a street for every line, and subtracted
@@ -149,7 +149,7 @@ class RangeResponder(Responder):
         """
         if self._draws is None:
             return 0.0
-        return float(self._lines.checked_down(state)[1] * (self.weight(own) @ here.won(weight)) * here.share)
+        return float(self._lines.checked_down(state)[1] * (self.weight(own) @ hands.won(weight)) * hands.share)
 
     def _drawn(self, stakes: Sequence[float], street: int) -> list[tuple[int, float]]:
         """Return (line, factor) of the lines to follow, by systematic sampling.
@@ -162,16 +162,16 @@ class RangeResponder(Responder):
         marks = np.floor(np.array([0.0, *ends]) + float(uniform(self._draws)))
         return [(number, max(1.0, self._step / stakes[number])) for number in np.flatnonzero(np.diff(marks)).tolist()]
 
-    def _from(self, state: Any, ranges: Any, own: Any, here: OpponentRanges, factor: float) -> float:
+    def _from(self, state: Any, ranges: Any, own: Any, hands: OpponentRanges, factor: float) -> float:
         """Return chips from a decision on that end on its street, times pair probability and factor.
 
         Lines that reach the next street are added to the list of lines.
         """
         value = 0.0
-        for action, mine, weight, following in self._branches(state, ranges, own, here):
-            beside = here.opponent_weight(weight)
+        for action, mine, weight, following in self._branches(state, ranges, own, hands):
+            beside = hands.opponent_weight(weight)
             owned = self.weight(mine)
-            pairs = float(owned @ beside) * here.share
+            pairs = float(owned @ beside) * hands.share
             if pairs <= 0:
                 continue
             after = self._lines.apply(state, action)
@@ -179,74 +179,77 @@ class RangeResponder(Responder):
                 fixed, showdown = self._lines.settled(state, action)
                 value += factor * self._sign * fixed * pairs
                 if showdown:
-                    value += factor * showdown * float(owned @ here.settled(weight)) * here.share
+                    value += factor * showdown * float(owned @ hands.settled(weight)) * hands.share
                 continue
-            self._acted.append((state, action, here.known))
+            self._acted.append((state, action, hands.known))
             if after.street == state.street:
-                value += self._from(after, following(), mine, here, factor)
+                value += self._from(after, following(), mine, hands, factor)
             else:
                 stake = pairs * after.to_call * factor
-                if here.street:  # before the flop equities are not exact
-                    value += factor * self._checked_down(after, weight, mine, here)
-                self._lines_on.append(_Line(stake, after, tuple(self._acted), following, mine, factor))
+                if hands.street:  # before the flop equities are not exact
+                    value += factor * self._checked_down(after, weight, mine, hands)
+                self._next_lines.append(_Line(stake, after, tuple(self._acted), following, mine, factor))
             self._acted.pop()
         return value
 
     def _branches(
-        self, state: Any, ranges: Any, own: Any, here: OpponentRanges
+        self, state: Any, ranges: Any, own: Any, hands: OpponentRanges
     ) -> list[tuple[str, Any, Floats, Callable[[], Any]]]:
         """Return for each action: the responder's hands, the policy's weights, and its later ranges."""
         whole = self.weight(ranges)
         if state.player == self._seat:
-            taken = partial(self.ranges_after, ranges, state)
-            chosen = self._chosen(state, ranges, own, here)
-            return [(action, mine, whole, partial(taken, action)) for action, mine in chosen]
+            after = partial(self.ranges_after, ranges, state)
+            chosen = self._chosen(state, ranges, own, hands)
+            return [(action, mine, whole, partial(after, action)) for action, mine in chosen]
         if not public(ranges):
-            answers = self.answers(state, ranges, here)  # type: ignore[arg-type]
-            return [(action, own, self.weight(found), partial(dict, found)) for action, found in answers.items()]
-        ((place, weight),) = ranges.items()
-        shares = zip(place.actions, weight * place.played(), strict=True)
-        return [(action, own, share, partial(self._entered, place, action, share)) for action, share in shares]
+            answers = self.answers(state, ranges, hands)  # type: ignore[arg-type]
+            return [
+                (action, own, self.weight(after_action), partial(dict, after_action))
+                for action, after_action in answers.items()
+            ]
+        ((position, weight),) = ranges.items()
+        shares = zip(position.actions, weight * position.played(), strict=True)
+        return [(action, own, share, partial(self._entered, position, action, share)) for action, share in shares]
 
-    def _entered(self, place: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
+    def _entered(self, position: PublicState, action: str, weight: Floats) -> dict[Any, Floats]:
         """Return the ranges after an action at a public state."""
-        return {place.after(action, self._known[min(place.state.street + 1, len(self._known) - 1)]): weight}
+        return {position.after(action, self._known[min(position.state.street + 1, len(self._known) - 1)]): weight}
 
     def ranges_after(self, ranges: Ranges, state: Any, action: str) -> Ranges:
         """Return the ranges after the responder's action; after re-solving there is no translation."""
         if not public(ranges):
             return super().ranges_after(ranges, state, action)
-        ((place, weight),) = ranges.items()
-        return self._entered(place, action, weight)  # type: ignore[arg-type]
+        ((position, weight),) = ranges.items()
+        return self._entered(position, action, weight)  # type: ignore[arg-type]
 
-    def _chosen(self, state: Any, ranges: Any, own: Floats, here: OpponentRanges) -> list[tuple[str, Floats]]:
+    def _chosen(self, state: Any, ranges: Any, own: Floats, hands: OpponentRanges) -> list[tuple[str, Floats]]:
         """Return (action, `own` of the hands whose best action it is) for each action."""
         legal = self._lines.actions(state)
         if len(legal) == 1:
             return [(str(legal[0]), own)]
         best, chosen = np.full(len(own), -np.inf), np.zeros(len(own), np.int64)
-        for number, (_, value, apart) in enumerate(self.values(state, ranges, here)):
+        for number, (_, value, apart) in enumerate(self.values(state, ranges, hands)):
             better = value > best + apart
             best, chosen = np.where(better, value, best), np.where(better, number, chosen)
         return [(str(action), own * (chosen == number)) for number, action in enumerate(legal)]
 
-    def _folding(self, state: Any, action: str, ranges: Any, deal: Any, known: dict[Any, tuple[Any, Any]]) -> Any:
+    def _folding(self, state: Any, action: str, ranges: Any, deal: Any, cache: dict[Any, tuple[Any, Any]]) -> Any:
         """Return the folding weight and its showdown balance for each hand; see `Responder._folding`."""
         if not public(ranges):
-            return super()._folding(state, action, ranges, deal, known)
-        ((place, weight),) = ranges.items()
-        (answering,) = self._entered(place, action, weight)
+            return super()._folding(state, action, ranges, deal, cache)
+        ((position, weight),) = ranges.items()
+        (answering,) = self._entered(position, action, weight)
         share = weight * answering.played()[answering.actions.index("f")]
         return deal.opponent_weight(share), deal.won(share)
 
 
-def _left(ranges: Any, here: OpponentRanges) -> Any:
+def _without_blocked(ranges: Any, hands: OpponentRanges) -> Any:
     """Return the ranges without hands that share a card with the street's board."""
     if isinstance(ranges, dict):
-        return {place: weight * here.live for place, weight in ranges.items()}
-    return ranges * here.live
+        return {position: weight * hands.live for position, weight in ranges.items()}
+    return ranges * hands.live
 
 
 def public(ranges: Any) -> bool:
-    """Return whether the places are public states of re-solving."""
+    """Return whether the positions are public states of re-solving."""
     return isinstance(next(iter(ranges)), PublicState)

@@ -94,8 +94,8 @@ class ListedTable:
         masks = cards.hand_masks()
         self.disjoint = (masks[:, None] & masks) == 0
         self.leaves = [(card_masks(boards)[:, None] & masks) == 0 for boards in cards.board_cards]
-        known, numbers = np.unique(cards.strength, return_inverse=True)  # kernels take int16
-        self.strength = (numbers.reshape(cards.strength.shape) - (known[0] < 0)).astype(np.int16)
+        ranks, numbers = np.unique(cards.strength, return_inverse=True)  # kernels take int16
+        self.strength = (numbers.reshape(cards.strength.shape) - (ranks[0] < 0)).astype(np.int16)
         self._below: list[npt.NDArray[np.integer]] = [np.arange(len(self.strength))]
         for parents in cards.board_parent[:0:-1]:
             self._below.insert(0, parents[self._below[0]])
@@ -107,13 +107,13 @@ class ListedTable:
     def weights(self, seat: int) -> Floats:
         """Return [H] probability of each hand of the responder."""
         own, other = self.cards.reach[seat], self.cards.reach[1 - seat]
-        found = own * (self.disjoint @ other)
-        return found / found.sum()
+        probability = own * (self.disjoint @ other)
+        return probability / probability.sum()
 
     def prior(self, seat: int, hand: int) -> Floats:
         """Return [H] probability of each hand of the policy, given the responder's hand."""
-        found = self.cards.reach[1 - seat] * self.disjoint[hand]
-        return found / found.sum()
+        weights = self.cards.reach[1 - seat] * self.disjoint[hand]
+        return weights / weights.sum()
 
     def first_boards(self, seat: int, hand: int, draws: Floats | None = None) -> list[tuple["ListedHand", Floats]]:
         """Return the first boards of a hand, each with the weights of the policy's hands.
@@ -190,7 +190,7 @@ class DeckTable:
         dealt = np.zeros((1, 4 + self.known[-1]), np.int8)
         draw_boards(state, _DECK.copy(), 0, dealt)
         cards = dealt[0].tolist()
-        hands = [combo_index(*cards[place : place + 2]) for place in (0, 2)]
+        hands = [combo_index(*cards[start : start + 2]) for start in (0, 2)]
         return DeckBoard(self, cards[4:], state), (hands[0], hands[1]), state
 
     def left(self, cards: Sequence[int]) -> npt.NDArray[np.int8]:
@@ -256,12 +256,12 @@ class DeckBoard:
     def run_outs(self, street: int) -> npt.NDArray[np.int16]:
         """Return [R, 1326] strengths on all full boards that contain a street's board."""
         if street not in self._run_outs:
-            known, last = self.table.known[street], self.table.known[-1]
-            left = self.table.left(self.cards[:known])
-            boards = np.zeros((comb(len(left), last - known), last), np.int8)
-            boards[:, :known] = self.cards[:known]
-            if last > known:
-                boards[:, known:] = list(combinations(left.tolist(), last - known))
+            dealt_cards, last = self.table.known[street], self.table.known[-1]
+            remaining = self.table.left(self.cards[:dealt_cards])
+            boards = np.zeros((comb(len(remaining), last - dealt_cards), last), np.int8)
+            boards[:, :dealt_cards] = self.cards[:dealt_cards]
+            if last > dealt_cards:
+                boards[:, dealt_cards:] = list(combinations(remaining.tolist(), last - dealt_cards))
             self._run_outs[street] = self.table.strengths(boards)
         return self._run_outs[street]
 
@@ -304,21 +304,23 @@ class DeckHand(ResponderDeal):
         if self._to_come < _MOST_ENUMERATED or looked_at:
             return self.equity
         board, table = self._board, self._board.table
-        left = table.left([*self._own, *board.cards[: self._known]])
+        remaining = table.left([*self._own, *board.cards[: self._known]])
         boards = np.zeros((RUN_OUTS, table.known[-1]), np.int8)
         boards[:, : self._known] = board.cards[: self._known]
-        draw_boards(board.state, left, self._known, boards)
+        draw_boards(board.state, remaining, self._known, boards)
         # Dividing by the expected number of compatible boards is unbiased; the actual number is so in the limit only.
-        leaving = comb(len(left) - 2, self._to_come) / comb(len(left), self._to_come)
+        leaving = comb(len(remaining) - 2, self._to_come) / comb(len(remaining), self._to_come)
         return _balance(table.strengths(boards), self._hand)[0] / (RUN_OUTS * leaving)
 
     @cached_property
     def following(self) -> Sequence[tuple[ResponderDeal, Floats]]:
         """The next street on the sample's board."""
-        street, known = self.street + 1, self._board.table.known
-        left, dealt = CARD_COUNT - 2 - self._known, known[street] - self._known
-        likelier = comb(left, dealt) / comb(left - 2, dealt)  # probability with a policy hand over that without
-        factor = np.where(self._board.hits(self._known, known[street]), 0.0, likelier)
+        street, card_counts = self.street + 1, self._board.table.known
+        remaining, dealt = CARD_COUNT - 2 - self._known, card_counts[street] - self._known
+        likelier = comb(remaining, dealt) / comb(
+            remaining - 2, dealt
+        )  # probability with a policy hand over that without
+        factor = np.where(self._board.hits(self._known, card_counts[street]), 0.0, likelier)
         return [(DeckHand(self._board, self._hand, street), factor)]
 
 

@@ -17,7 +17,7 @@ LEAST_SHARE = 0.1
 SOLVED_SIZES = (0.25, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0)
 """Bet sizes against re-solving, as shares of the pot after a call: common ones, since each of them must be solved."""
 _KEPT = 1 << 16  # cached results: the same states occur in many hands
-Place = tuple[int, int]
+TreePosition = tuple[int, int]
 """The translation of a line into the tree: `node` and `closed` of a `LineReading`."""
 Chips = tuple[float, float]
 """(player 0's chips whatever the cards, chips multiplied by the showdown result)."""
@@ -112,12 +112,12 @@ class ResponderBetting:
             else:
                 ratio = max(all_in / LEAST_SHARE, 1.0)
                 shares = [LEAST_SHARE * ratio ** (size / (SIZES - 1)) for size in range(SIZES)]
-        found = {most}
+        targets = {most}
         for share in shares:
             target = state.to_call + share * pot
             target = floor(target + 0.5) if self.betting.whole_chips else target
-            found.add(float(min(max(target, least), most)))
-        return sorted(found)
+            targets.add(float(min(max(target, least), most)))
+        return sorted(targets)
 
     # --- payoffs ---
 
@@ -137,24 +137,24 @@ class ResponderBetting:
 
     # --- the policy's translations and actions ---
 
-    def _translations_of(self, tree_node: Place, state: Any, action: str) -> list[tuple[Place, float]]:
-        """Return the policy's possible translations of the responder's action at a place, with probabilities."""
-        found = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
-        return [((node, closed), probability) for node, probability, closed in found]
+    def _translations_of(self, tree_node: TreePosition, state: Any, action: str) -> list[tuple[TreePosition, float]]:
+        """Return the policy's translations of the responder's action at a tree position, with probabilities."""
+        readings = self.betting.outcomes(LineReading(tree_node[0], 1.0, tree_node[1]), state, action)
+        return [((node, closed), probability) for node, probability, closed in readings]
 
-    def _answers(self, tree_node: Place, state: Any) -> list[tuple[str, Place]]:
-        """Return for each of the tree's actions at a place: the real action and the policy's next place.
+    def _answers(self, tree_node: TreePosition, state: Any) -> list[tuple[str, TreePosition]]:
+        """Return for each of the tree's actions at a position: the real action and the policy's next position.
 
         Without a decision in the tree it is a single check or call.
         """
         node, closed = tree_node
         if node == NOWHERE or not self.decides[node]:
             return [("c", self._translations_of(tree_node, state, "c")[0][0])]
-        found: list[tuple[str, Place]] = []
+        answers: list[tuple[str, TreePosition]] = []
         for number, action in enumerate(self.betting.real_actions(LineReading(node, 1.0, closed), state)):
             calls_a_forgotten_bet = action == "c" and closed != NOWHERE
-            found.append((action, (closed if calls_a_forgotten_bet else self.betting.child(node, number), NOWHERE)))
-        return found
+            answers.append((action, (closed if calls_a_forgotten_bet else self.betting.child(node, number), NOWHERE)))
+        return answers
 
     def _fold_of(self, node: int) -> int | None:
         """Return the number of the fold action at a node of the tree, or None."""

@@ -8,7 +8,6 @@ from mccfr.evaluation.methods.lower_bound_methods import (
     LowerBoundLine,
     LowerBoundMethod,
     SampledBestResponseMethod,
-    TrainedBestResponseMethod,
 )
 from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
@@ -53,18 +52,18 @@ class BoundsMethod(LowerBoundMethod):
     def find(self, side: "Profile", against: "Profile | None", options: BoundsOptions) -> dict[str, Any]:
         """Measure all bounds and return the fields of the largest, with a list of all."""
         parts = list(_parts(side.game))
-        given: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
+        shared: dict[str, Any] = {"seed": options.seed, "workers": options.workers}
         if options.budget_seconds is not None or side.game.real_rules is not None:
-            given["budget_seconds"] = (options.budget_seconds or _DEFAULT_SECONDS) / len(parts)
-        found = []
+            shared["budget_seconds"] = (options.budget_seconds or _DEFAULT_SECONDS) / len(parts)
+        records = []
         for number, (method, chosen) in enumerate(parts, 1):
-            found.append(measure_by(method, side, **given, **chosen))
+            records.append(measure_by(method, side, **shared, **chosen))
             report_step("bound", number, len(parts))
-        largest = max(found, key=lambda record: record["exploitability_chips"])
+        largest = max(records, key=lambda record: record["exploitability_chips"])
         fields = ("value_chips", *_KEPT[1:-1], "best_response_chips", "units")
         return {
             **{name: largest[name] for name in fields},
-            "bounds": [{name: record[name] for name in _KEPT} for record in found],
+            "bounds": [{name: record[name] for name in _KEPT} for record in records],
             "folding_mbb": folding_mbb(side.game),
         }
 
@@ -80,12 +79,12 @@ class BoundsMethod(LowerBoundMethod):
     def short(self, record: Record) -> str:
         """Return the largest bound as a short text."""
         largest = max(record["bounds"], key=lambda bound: bound["exploitability_chips"])
-        said = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"
-        return f"{said}, the largest of {len(record['bounds'])}: {_responder(largest)}"
+        prefix = f"exploitability at least {exploitability_text(record)}" if record["value_chips"] > 0 else "no bound"
+        return f"{prefix}, the largest of {len(record['bounds'])}: {_responder(largest)}"
 
 
 def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
-    """Return (method, options) of each bound: LBR, best responses from late streets, a trained one."""
+    """Return (method, options) of each bound: LBR in all settings, and best responses from late streets."""
     settings = ["1", "2", "3", "4", "fcpa"] if game.real_rules is not None else ["1", "2"]
     whole = game.cards.boards is None  # full deck: a best response from the flop on takes a minute per board
     first = game.tree.streets - 2 if whole else 0
@@ -93,7 +92,6 @@ def _parts(game: "Game") -> list[tuple[Method, dict[str, Any]]]:
     return [
         *[(LocalBestResponseMethod(), {"setting": setting}) for setting in settings],
         *[(SampledBestResponseMethod(), {"from_street": street}) for street in reversed(streets)],
-        (TrainedBestResponseMethod(), {}),
     ]
 
 

@@ -1,15 +1,12 @@
 """The methods `exact` and `abstract`: exploitability over all deals, or inside the abstracted game."""
 
 from abc import abstractmethod
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-import msgspec
 
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
-from mccfr.evaluation.methods.option_structs import FLOPS, FROM, MethodOptions, SampledOptions, declared, flags
-from mccfr.evaluation.methods.sampled_methods import exploitability_text, in_mbb, street_number
+from mccfr.evaluation.methods.option_structs import FLOPS, MethodOptions, SampledOptions, declared, flags
+from mccfr.evaluation.methods.sampled_methods import exploitability_text, in_mbb
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.evaluation.exact import ExactEvaluation
@@ -47,12 +44,12 @@ class OverAllDeals(Method):
         from mccfr.tables.strategy import Strategy
 
         assert isinstance(side.strategy, Strategy)
-        found = self._evaluated(side, side.strategy)
+        result = self._evaluated(side, side.strategy)
         return {
-            "value_chips": found.value_chips,
-            "exploitability_chips": found.exploitability_chips,
-            "exploitability_mbb": in_mbb(side.game, found.exploitability_chips),
-            "best_response_chips": [float(chips) for chips in found.best_response_chips],
+            "value_chips": result.value_chips,
+            "exploitability_chips": result.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, result.exploitability_chips),
+            "best_response_chips": [float(chips) for chips in result.best_response_chips],
         }
 
     @abstractmethod
@@ -61,13 +58,12 @@ class OverAllDeals(Method):
 
 
 class ExactOptions(SampledOptions, frozen=True):
-    """Options of `exact`: `from_street` for listed games, all others for full-deck hold'em.
+    """Options of `exact`, for full-deck hold'em only.
 
     flops  number drawn; None: all
     """
 
     flops: Annotated[int | None, FLOPS] = None
-    from_street: Annotated[str | None, FROM] = msgspec.field(default=None, name="from")
 
 
 class ExactMethod(OverAllDeals):
@@ -116,31 +112,29 @@ class ExactMethod(OverAllDeals):
 
         assert isinstance(options, ExactOptions)
         if not _by_flops(side.game):
-            if options != ExactOptions(seed=options.seed, note=options.note, from_street=options.from_street):
-                given = flags(name for name in declared(ExactOptions) if name != "from_street")
-                raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {given}")
-            return super().find(side, against, options) | _by_street(side, options.from_street)
-        if options.from_street is not None:
-            raise ValueError(f"--from of exact is not for {side.game.name}: take --method sampled-br --from STREET")
+            if options != ExactOptions(seed=options.seed, note=options.note):
+                option_names = flags(declared(ExactOptions))
+                raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {option_names}")
+            return super().find(side, against, options)
         if options.flops is None and options.budget_seconds is None:
             hours = ALL_FLOPS * _FLOP_SECONDS * side.game.tree.nodes / 3600
             report_step(f"all flops, some {hours:.2g} hours of a core (--flops N estimates it): flop", 0, ALL_FLOPS)
-        found = evaluate_flops(side, options.flops, options.seed, options.effort)
-        game, chips = side.game, found.exploitability_chips
+        result = evaluate_flops(side, options.flops, options.seed, options.effort)
+        game, chips = side.game, result.exploitability_chips
         record = {
-            "value_chips": found.value_chips,
+            "value_chips": result.value_chips,
             "exploitability_chips": chips,
             "exploitability_mbb": in_mbb(game, chips),
-            "best_response_chips": list(found.best_response_chips),
-            "units": found.flops,
+            "best_response_chips": list(result.best_response_chips),
+            "units": result.flops,
         }
-        if found.ci95_chips is None or found.lower_chips is None:
+        if result.ci95_chips is None or result.lower_chips is None:
             return record
-        lower, ends = found.lower_chips
+        lower, ends = result.lower_chips
         return record | {
             "bound": "estimate",
-            "ci95_chips": list(found.ci95_chips),
-            "ci95_mbb": [in_mbb(game, end) for end in found.ci95_chips],
+            "ci95_chips": list(result.ci95_chips),
+            "ci95_mbb": [in_mbb(game, end) for end in result.ci95_chips],
             "lower_chips": lower,
             "lower_ci95_chips": list(ends),
         }
@@ -155,11 +149,10 @@ class ExactMethod(OverAllDeals):
         size = exploitability_text(record, 6)
         value = f"value for player 0 {record['value_chips']:.6g} chips"
         if record.get("bound", self.bound) == self.bound:
-            gains = [f"{chips:.5g} from street {street}" for street, chips in record.get("gains_chips", {}).items()]
-            return f"exploitability {size}, {value} (exact, {took})" + "".join(f"; {gain} on" for gain in gains)
-        mbb, found = record["exploitability_mbb"], record["exploitability_chips"]
-        unit = mbb / found if mbb is not None and found else 1.0
-        low, high, least = (unit * chips for chips in (*record["ci95_chips"], record["lower_ci95_chips"][0]))
+            return f"exploitability {size}, {value} (exact, {took})"
+        mbb, chips = record["exploitability_mbb"], record["exploitability_chips"]
+        unit = mbb / chips if mbb is not None and chips else 1.0
+        low, high, least = (unit * bound for bound in (*record["ci95_chips"], record["lower_ci95_chips"][0]))
         return (
             f"exploitability about {size} (95 %: {low:.5g} to {high:.5g}), at least {least:.5g}, {value} "
             f"({record['units']:,} flops of 22,100, {took})"
@@ -195,23 +188,6 @@ class AbstractMethod(OverAllDeals):
     def short(self, record: Record) -> str:
         """Return the figure as a short text."""
         return f"exploitability by buckets {exploitability_text(record)}"
-
-
-def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:
-    """Return the gains of best responses that begin at each street from `first` on; {} for None."""
-    from mccfr.solvers.public.best_response import gains
-    from mccfr.tables.strategy import Strategy
-    from storage.threads import available_threads
-
-    game = side.game
-    if first is None:
-        return {}
-    if not game.cards.dealt:
-        raise ValueError(f"{game.name} deals no cards outside of its tree, and so has no streets: leave out --from")
-    start, listed = street_number(game, first), replace(game, cards=game.cards.listed())
-    assert isinstance(side.strategy, Strategy)
-    found = gains(listed, side.strategy, start, side.prepared, available_threads())
-    return {"gains_chips": {str(game.street_name(street)): chips for street, chips in enumerate(found, start)}}
 
 
 def _by_flops(game: "Game") -> bool:

@@ -58,15 +58,15 @@ class HeadToHeadMethod(OverDeals):
         again = {}
         if options.resolve is not None:
             settings, again = settings_of(options.resolve), {"resolve": options.resolve}
-            found = resolved_head_to_head(side, against, options.boards, options.seed, settings, options.effort)
+            result = resolved_head_to_head(side, against, options.boards, options.seed, settings, options.effort)
         else:
             meet = head_to_head_on_deals if is_on_deals(side, against) else head_to_head
-            found = meet(side, against, options.boards, options.seed, options.effort)
+            result = meet(side, against, options.boards, options.seed, options.effort)
         return {
-            "value_chips": found.mean_chips,
-            "ci95_chips": list(found.ci95_chips),
-            "boards": found.boards,
-            "units": found.boards,
+            "value_chips": result.mean_chips,
+            "ci95_chips": list(result.ci95_chips),
+            "boards": result.boards,
+            "units": result.boards,
             **again,
         }
 

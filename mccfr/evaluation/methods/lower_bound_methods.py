@@ -1,6 +1,5 @@
-"""The methods `lbr`, `sampled-br` and `trained-br`: lower bounds from computed responders."""
+"""The methods `lbr` and `sampled-br`: lower bounds on exploitability from computed responders."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
@@ -134,19 +133,19 @@ class LocalBestResponseMethod(LowerBoundMethod):
         from mccfr.play.resolving.resolving_table import settings_of
 
         settings = None if options.resolve is None else settings_of(options.resolve)
-        found = local_best_response(
+        bound = local_best_response(
             side, options.setting, options.hands, options.seed, options.effort, resolve=settings
         )
-        hands = None if found.exact else found.samples
-        return {**lower_bound(side.game, found, options.resolve), "hands": hands}
+        hands = None if bound.exact else bound.samples
+        return {**lower_bound(side.game, bound, options.resolve), "hands": hands}
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
         again = record.get("resolve")
         each = "deals from both seats" if again is None else "boards, from both seats with all hands"
         deals = "every deal" if record["hands"] is None else f"{record['hands']:,} {each}"
-        said = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
-        return said + resolving_text(record)
+        line = lower_bound_text(record, f"{deals}, {took}", f"local best response in setting {record['setting']}")
+        return line + resolving_text(record)
 
     def responder(self, record: Record) -> str:
         """Return "lbr" with its setting."""
@@ -195,73 +194,15 @@ class SampledBestResponseMethod(LowerBoundMethod):
 
         settings = None if options.resolve is None else settings_of(options.resolve)
         street = _street_from(side.game, options.from_street)
-        found = sampled_best_response(side, street, options.boards, options.seed, options.effort, settings)
-        boards = {"from": side.game.street_name(street), "boards": found.samples}
-        return {**lower_bound(side.game, found, options.resolve), **boards}
+        bound = sampled_best_response(side, street, options.boards, options.seed, options.effort, settings)
+        boards = {"from": side.game.street_name(street), "boards": bound.samples}
+        return {**lower_bound(side.game, bound, options.resolve), **boards}
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
-        what = f"a best response from street {record['from']} on"
-        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what) + resolving_text(record)
+        responder = f"a best response from street {record['from']} on"
+        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", responder) + resolving_text(record)
 
     def responder(self, record: Record) -> str:
         """Return "sampled-br" with its first street."""
         return f"sampled-br from {record['from']}"
-
-
-# --- trained-br ---
-
-ABSTRACTION = Option(
-    "trained-br: the responder's abstraction, built or a recipe; default: every hand as its own bucket if the game "
-    "lists its boards, else the policy's.",
-    metavar="DIR",
-)
-NODES = Option("trained-br: nodes to touch in training; default: by the game's size.")
-SAMPLER = Option("trained-br: public-chance-sampling (default) or external-sampling.", metavar="NAME")
-
-
-class TrainedBestResponseOptions(SampledOptions, frozen=True):
-    """Options of `trained-br`: the responder's buckets, its training and its scoring."""
-
-    responder_abstraction: Annotated[Path | None, ABSTRACTION] = None
-    nodes: Annotated[int | None, NODES] = None
-    sampler: Annotated[str, SAMPLER] = "public-chance-sampling"
-    boards: Annotated[int | None, BOARDS] = None
-
-
-class TrainedBestResponseLine(LowerBoundLine):
-    """Record of the method `trained-br`."""
-
-    boards: Count
-    responder: str
-    responder_nodes: Count
-
-
-class TrainedBestResponseMethod(LowerBoundMethod):
-    """Chips per hand of an opponent trained against the strategy: a lower bound on exploitability."""
-
-    name: ClassVar[str] = "trained-br"
-    line: ClassVar[type[EvaluationLine]] = TrainedBestResponseLine
-    options: ClassVar[type[MethodOptions]] = TrainedBestResponseOptions
-
-    def find(self, side: "Profile", against: "Profile | None", options: TrainedBestResponseOptions) -> dict[str, Any]:
-        """Train and score the responder, and return the record's fields."""
-        from mccfr.evaluation.trained_best_response import trained_best_response
-
-        abstraction = None if options.responder_abstraction is None else Path(options.responder_abstraction)
-        found = trained_best_response(
-            side, abstraction, options.nodes, options.boards, options.seed, options.sampler, options.effort
-        )
-        return {
-            **lower_bound(side.game, found),
-            "boards": found.samples,
-            "responder": found.buckets,
-            "responder_nodes": found.nodes,
-            "chosen_nodes": list(found.chosen_nodes),
-            "chosen_ways": list(found.chosen_ways),
-        }
-
-    def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
-        what = f"a responder with {record['responder']}, trained for {record['responder_nodes']:,} nodes,"
-        return lower_bound_text(record, f"{record['boards']:,} boards, {took}", what)

@@ -41,11 +41,11 @@ def options_for(method: Method, values: Mapping[str, Any]) -> MethodOptions:
 
     Raises `ValueError` for an option that the method does not have, except `boards` and `seed`, which are ignored.
     """
-    known, values = declared(method.options), {name: value for name, value in values.items() if value is not None}
+    available, values = declared(method.options), {name: value for name, value in values.items() if value is not None}
     for name in values:
         if name not in method.options.__struct_fields__ and name not in BoardOptions.__struct_fields__:
-            what = flags(known) or "none"
-            raise ValueError(f"the method {method.name} has no {flags([name])}; what it takes: {what}")
+            names = flags(available) or "none"
+            raise ValueError(f"the method {method.name} has no {flags([name])}; what it takes: {names}")
     return method.options(**{name: value for name, value in values.items() if name in method.options.__struct_fields__})
 
 
@@ -61,13 +61,13 @@ def measure_by(
 
     chosen = options_for(method, options)
     began = working_seconds()
-    found = _found(method, side, against, chosen)
+    result = _checked_result(method, side, against, chosen)
     head = {"method": method.name, "bound": method.bound, **_NOTHING}
     fields = zip(method.options.__struct_encode_fields__, msgspec.structs.astuple(chosen), strict=True)
     head |= {name: value for name, value in fields if name in _NOTHING}
     if method.meets:
         head["against"] = opponent
-    record = head | found | {"seconds": round(working_seconds() - began, 6)}
+    record = head | result | {"seconds": round(working_seconds() - began, 6)}
     if is_foreign(method.find):
         _check_line(method, record)
     return record
@@ -79,23 +79,27 @@ def _check_line(method: Method, record: Record) -> None:
     try:
         msgspec.convert(counts | dict(record), method.line)
     except msgspec.ValidationError as error:
-        told = str(error).replace("`", "")
-        raise UserCodeError(f"{function_name(method.find)}: its record does not fit its line: {told}") from None
+        problem = str(error).replace("`", "")
+        raise UserCodeError(
+            f"{function_name(method.find)}: its record does not have the fields of its line type: {problem}"
+        ) from None
 
 
-def _found(method: Method, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
+def _checked_result(
+    method: Method, side: "Profile", against: "Profile | None", options: MethodOptions
+) -> dict[str, Any]:
     """Return the method's result; `UserCodeError` if a user's method raises or gives a non-finite number."""
     with calling(method.find):
-        found = method.find(side, against, options)
+        result = method.find(side, against, options)
     if not is_foreign(method.find):
-        return found
+        return result
     function = function_name(method.find)
-    if not isinstance(found, dict) or "value_chips" not in found:
-        raise UserCodeError(f"{function} returned {found!r}; a dict with value_chips is needed")
-    value = found["value_chips"]
+    if not isinstance(result, dict) or "value_chips" not in result:
+        raise UserCodeError(f"{function} returned {result!r}; a dict with value_chips is needed")
+    value = result["value_chips"]
     if not isinstance(value, Real) or not isfinite(value):
         raise UserCodeError(f"{function} found value_chips = {value!r}; a finite number of chips is needed")
-    for key, value in found.items():
+    for key, value in result.items():
         if isinstance(value, float) and not isfinite(value):
             raise UserCodeError(f"{function} found {key} = {value!r}; a finite number, or None, is needed")
-    return found | {"value_chips": float(found["value_chips"])}
+    return result | {"value_chips": float(result["value_chips"])}

@@ -38,8 +38,8 @@ class Option(NamedTuple):
 
 BOARDS = Option("Number of sampled boards; head-to-head: 1000.", least=2, key=True)
 FROM = Option(
-    "First street of the best response; default: the last (sampled-br), the first (exact). self-consistency: street of "
-    "the sampled boards; default: the flop.",
+    "sampled-br: first street of the best response; default: the last. self-consistency: street of the sampled boards; "
+    "default: the flop.",
     metavar="STREET",
 )
 FLOPS = Option("exact, whole hold'em: number of sampled flops, for an estimate; default: all 1,755.", least=8)
@@ -104,17 +104,19 @@ class Declared(NamedTuple):
 
 def declared(*structs: type[MethodOptions]) -> dict[str, Declared]:
     """Return the options of some methods by field name, each once; shared ones come last."""
-    found: dict[str, Declared] = {}
+    options: dict[str, Declared] = {}
     for struct in structs:
         own = struct.__annotations__
         for field in sorted(fields_of(struct), key=lambda field: field.name not in own):
             option = next((each for each in getattr(field.type, "__metadata__", ()) if isinstance(each, Option)), None)
             if option is not None:
-                held = field.type.__origin__
-                (held,) = [each for each in getattr(held, "__args__", (held,)) if each is not NoneType]
-                found.pop(field.name, None)
-                found[field.name] = Declared(field.encode_name, held, option)
-    return found
+                value_type = field.type.__origin__
+                (value_type,) = [
+                    each for each in getattr(value_type, "__args__", (value_type,)) if each is not NoneType
+                ]
+                options.pop(field.name, None)
+                options[field.name] = Declared(field.encode_name, value_type, option)
+    return options
 
 
 def flags(names: Iterable[str]) -> str:

@@ -1,7 +1,6 @@
 """Registry of evaluation methods, built-in and user-defined.
 
-See `mccfr.config.plugins` for how user-defined methods are loaded from a configuration, the command line or entry
-points.
+See `mccfr.config.plugins` for how user-defined methods are loaded from a configuration or the command line.
 """
 
 from collections.abc import Sequence
@@ -15,11 +14,7 @@ from mccfr.config.value_limits import did_you_mean
 from mccfr.evaluation.methods.bounds_method import BoundsMethod
 from mccfr.evaluation.methods.exact_method import AbstractMethod, ExactMethod
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
-from mccfr.evaluation.methods.lower_bound_methods import (
-    LocalBestResponseMethod,
-    SampledBestResponseMethod,
-    TrainedBestResponseMethod,
-)
+from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod, SampledBestResponseMethod
 from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.option_structs import Declared, MethodOptions, declared
@@ -36,7 +31,6 @@ _METHODS: dict[str, Method] = {
         HeadToHeadMethod(),
         SampledBestResponseMethod(),
         LocalBestResponseMethod(),
-        TrainedBestResponseMethod(),
         SelfConsistencyMethod(),
         AbstractMethod(),
         BoundsMethod(),
@@ -58,20 +52,19 @@ def find_method(name: str) -> Method:
     """Return the method of a name; `ValueError` if it is unknown or not loaded."""
     if name in _METHODS:
         return _METHODS[name]
-    found = plugins.find(plugins.METHODS, name)
-    if found is None:
-        known = [*_METHODS, *plugins.installed(plugins.METHODS)]
-        near = did_you_mean(name, known)
-        raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(known)}, or module:Class{near}")
-    if not (isinstance(found, type) and issubclass(found, Method)):
+    loaded = plugins.find(plugins.METHODS, name)
+    if loaded is None:
+        near = did_you_mean(name, _METHODS)
+        raise ValueError(f"evaluation method {name!r} is not one of: {', '.join(_METHODS)}, or module:Class{near}")
+    if not (isinstance(loaded, type) and issubclass(loaded, Method)):
         raise ValueError(f"evaluation method {name!r} is not derived from mccfr.evaluation.methods.Method")
-    if not (isinstance(found.options, type) and issubclass(found.options, MethodOptions)):
+    if not (isinstance(loaded.options, type) and issubclass(loaded.options, MethodOptions)):
         raise UserCodeError(
-            f"evaluation method {name!r}: its options are {found.options!r}; a class derived from "
+            f"evaluation method {name!r}: its options are {loaded.options!r}; a class derived from "
             "mccfr.evaluation.methods.option_structs.MethodOptions is needed"
         )
-    with calling(found):
-        method: Method = type(found.__name__, (found,), {"name": name, "__doc__": found.__doc__})()
+    with calling(loaded):
+        method: Method = type(loaded.__name__, (loaded,), {"name": name, "__doc__": loaded.__doc__})()
     return method
 
 

@@ -50,7 +50,7 @@ class SelfConsistencyMethod(OverDeals):
 
         game = side.game
         street = None if options.from_street is None else street_number(game, options.from_street)
-        found = self_consistency(side, street, options.boards, options.seed, options.workers)
+        result = self_consistency(side, street, options.boards, options.seed, options.workers)
         streets = [
             {
                 "street": game.street_name(number),
@@ -61,18 +61,18 @@ class SelfConsistencyMethod(OverDeals):
                 "buckets_chips": lost - training,
             }
             for number, ((lost, interval), (training, trained)) in enumerate(
-                zip(found.streets, found.training, strict=True)
+                zip(result.streets, result.training, strict=True)
             )
         ]
-        training, (lost, interval) = sum(chips for chips, _ in found.training), found.lost
+        training, (lost, interval) = sum(chips for chips, _ in result.training), result.lost
         return {
             "value_chips": lost,
             "ci95_chips": list(interval),
             "training_chips": training,
             "buckets_chips": lost - training,
             "streets": streets,
-            "boards": found.boards,
-            "units": found.boards,
+            "boards": result.boards,
+            "units": result.boards,
         }
 
     def text(self, record: Record, took: str) -> str:

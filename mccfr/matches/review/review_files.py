@@ -19,7 +19,7 @@ import numpy as np
 from abstraction.kernels.compiling import working_seconds
 from mccfr.common.intervals import ratio95
 from mccfr.config.game_tables import HoldemGame
-from mccfr.evaluation.samples import SampleFile, play_left
+from mccfr.evaluation.samples import SampleFile, play_remaining
 from mccfr.games.holdem_betting import BUTTON
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
 from mccfr.matches.hand_files.format_base import ROLES, CheckedHand, Stakes
@@ -163,7 +163,7 @@ def review_hands(
                 return _record(hands[number].where, hand, near, [each.reviewer.review(hand, number) for each in near])
 
             with naming_steps(phases):
-                play_left(play, numbers, len(hands), workers, kept, kept.add, "hand")
+                play_remaining(play, numbers, len(hands), workers, kept, kept.add, "hand")
             records = [kept.known[number] for number in range(len(hands))]
         seconds = working_seconds() - began
     record: dict[str, Any] = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(hands)}

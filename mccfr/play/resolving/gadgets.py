@@ -13,8 +13,8 @@ gadgets, each a game before the subgame:
   smallest *margin* (alternative minus value) over hands.
 
 Margins are in chips per hand; all other values are counterfactual, chips times the weight of the player's hands.
-Reach subgame solving (Brown & Sandholm 2017, section 4) raises the alternatives by the opponent's earlier mistakes
-(`reach_margins`).
+Reach subgame solving (Brown & Sandholm 2017, section 4) maximises *reach margins*: it raises the alternatives by the
+opponent's earlier mistakes (`reach_margins` of `mccfr.play.resolving.all_spots`).
 
 A safe gadget's game has many equilibria, since any play that keeps a hand out of the subgame is optimal against it.
 Better ones also play well against those hands, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026). The

@@ -73,7 +73,7 @@ class SolvedFlops(SampledEvaluation):
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
         """Take a spot from `typed_spot`, its flops, and the share of the pot at which solving stops."""
         self._spot, self._flops, self._to = spot, flops, to
-        self.what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
+        self.identity_fields = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
         game = self._game(0)[1]
         self.pot, self.actions = (
             game.pot_chips,

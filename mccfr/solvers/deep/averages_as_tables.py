@@ -79,28 +79,28 @@ def check_tabulated(game: Game) -> None:
 def hand_classes(game: Game, card_view: CardView) -> list[Classes]:
     """Return the classes of hands by street; raise the `ValueError` of `check_tabulated`."""
     check_tabulated(game)
-    found: list[Classes] = []
+    classes: list[Classes] = []
     tables, hands = game.cards.canonical_tables(), game.cards.at_table().hand_cards
     for street, table in enumerate(tables):
-        known, count = card_view.known[street], int(game.buckets[2 * street])
-        place = np.flatnonzero(table.ravel() < count)
+        board_count, count = card_view.known[street], int(game.buckets[2 * street])
+        cell = np.flatnonzero(table.ravel() < count)
         first = np.zeros(count, np.int64)
-        first[table.ravel()[place]] = place
+        first[table.ravel()[cell]] = cell
         board, combo = np.divmod(first, COMBO_COUNT)
         cards = np.full((count, card_view.cards), NO_CARD, np.uint8)
         cards[:, :2] = hands[combo]
-        if known:
-            cards[:, 2 : 2 + known] = canonical_boards(known)[board]
+        if board_count:
+            cards[:, 2 : 2 + board_count] = canonical_boards(board_count)[board]
         if street and card_view.known[street - 1]:
             raise ValueError(f"{game.name} deals to the board twice: its average strategies cannot be made tables")
-        found.append(Classes(cards, tables[0][0, combo].astype(np.int64) if street else np.zeros(count, np.int64)))
-    return found
+        classes.append(Classes(cards, tables[0][0, combo].astype(np.int64) if street else np.zeros(count, np.int64)))
+    return classes
 
 
 def deal_classes(card_view: CardView, hands: SampledHands, player: int) -> list[Classes]:
     """Return every deal as a class of its own, as a player sees it, by street."""
     itself = np.arange(len(hands))
-    return [Classes(hands.visible_cards(player, known, card_view.cards), itself) for known in card_view.known]
+    return [Classes(hands.visible_cards(player, board, card_view.cards), itself) for board in card_view.known]
 
 
 def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
@@ -112,12 +112,12 @@ def block_decisions(tree: CompiledTree, block: int) -> BlockDecisions:
     nodes = np.flatnonzero((arrays.kind == DECISION) & (arrays.block == block))
     nodes = nodes[np.argsort(arrays.row[nodes])]
     where, row, action = np.full(len(nodes), NOWHERE), np.zeros(len(nodes), np.int64), np.zeros(len(nodes), np.int64)
-    taken = previous_own_actions(tree)
-    for place, node in enumerate(nodes.tolist()):
-        if (child := taken[node]) >= 0:
-            over = int(tree.parent[child])
-            where[place] = HERE if arrays.block[over] == block else BEFORE
-            row[place], action[place] = arrays.row[over], child - arrays.first[over]
+    children = previous_own_actions(tree)
+    for position, node in enumerate(nodes.tolist()):
+        if (child := children[node]) >= 0:
+            decision = int(tree.parent[child])
+            where[position] = HERE if arrays.block[decision] == block else BEFORE
+            row[position], action[position] = arrays.row[decision], child - arrays.first[decision]
     count = arrays.count[nodes].astype(np.int64)
     return BlockDecisions(nodes, count, np.concatenate([[0], np.cumsum(count)]), where, row, action)
 
@@ -199,7 +199,7 @@ class Tabulation:
 
     def _table(self, player: int, networks: Sequence[tuple[float, Array]], shares: bool) -> list[tuple[Floats, Floats]]:
         """Return (probabilities [classes, slots], weights [classes, rows]) of a player's blocks by street."""
-        made = []
+        blocks = []
         reach_before = [np.zeros((1, 1, self._width)) for _ in networks]
         for street, classes in enumerate(self._classes[player]):
             own, count = block_decisions(self._state.game.tree, 2 * street + player), len(classes.before)
@@ -219,5 +219,5 @@ class Tabulation:
                 normalise(sums[part], own.start, sums[part], weights[part])
             if not is_last and not shares:
                 reach_before = [np.concatenate(pieces) for pieces in reaches]
-            made.append((sums, weights))
-        return made
+            blocks.append((sums, weights))
+        return blocks

@@ -110,8 +110,8 @@ class DeepCfr(Algorithm):
         """Return the solver that iterates on the tables."""
         share = share or Share()
         kind: Any = SampledCardsCfr if samples_cards(game) else SingleDeepCfr
-        given = share.state.iterations, share.state.nodes, share.workers
-        return IterationSolver(kind(game, self.options_on(game), tables, *given), share)
+        resumed = share.state.iterations, share.state.nodes, share.workers
+        return IterationSolver(kind(game, self.options_on(game), tables, *resumed), share)
 
     def planned(self, game: Game, layout: TableLayout) -> dict[str, Any]:
         """Return bytes of memories and networks, and the estimated seconds of an iteration on one processor."""
@@ -152,8 +152,8 @@ class DeepAverages(Averages):
 
         Sums are used if they are kept; otherwise memories and networks.  Counters are used for figures.
         """
-        wanted = {"counters", "figures", "strategy_sum", "strategy_memory"}
-        return table.partition("/")[0] in (wanted if self._keeps_sums else wanted | {"networks"})
+        names = {"counters", "figures", "strategy_sum", "strategy_memory"}
+        return table.partition("/")[0] in (names if self._keeps_sums else names | {"networks"})
 
     def strategy(self, game: Game, tables: TableSet, nodes: int, iterations: int, name: str | None = None) -> Strategy:
         """Return one average strategy as a table; see `Averages.strategy`."""

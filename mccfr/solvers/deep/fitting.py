@@ -120,8 +120,8 @@ class MergedBatches:
         merged = self._merged
         if self._batch is not None:
             self._found = merge_some(self._memory, self._walk.take(self._batch), merged)
-        found, rows = self._found, merged.row[: self._found]
-        return Batch(self._inputs.take(rows), merged.weight[:found], merged.total[:found], self._inputs.legal[rows])
+        count, rows = self._found, merged.row[: self._found]
+        return Batch(self._inputs.take(rows), merged.weight[:count], merged.total[:count], self._inputs.legal[rows])
 
 
 def fit(
@@ -176,15 +176,15 @@ def solve_output(network: Network, parameters: Array, batches: Iterable[Batch], 
     units, actions = weight.shape
     products, sums = np.zeros((actions, units + 1, units + 1)), np.zeros((units + 1, actions))
     for batch in batches:
-        seen = np.ones((len(batch.weight), units + 1))
-        seen[:, :units] = network.forward(parameters, batch.given)[source]
-        weighed, counts = seen * batch.weight[:, None], batch.legal.sum(axis=1)
+        hidden = np.ones((len(batch.weight), units + 1))
+        hidden[:, :units] = network.forward(parameters, batch.given)[source]
+        weighed, counts = hidden * batch.weight[:, None], batch.legal.sum(axis=1)
         for count in np.unique(counts):
-            here = counts == count
-            products[: int(count)] += weighed[here].T @ seen[here]
-        sums += seen.T @ (batch.total * batch.legal)
+            with_count = counts == count
+            products[: int(count)] += weighed[with_count].T @ hidden[with_count]
+        sums += hidden.T @ (batch.total * batch.legal)
     for action in range(actions):
         scale = np.trace(products[action]) / (units + 1)
         if scale > 0:
-            found = np.linalg.solve(products[action] + ridge * scale * np.eye(units + 1), sums[:, action])
-            weight[:, action], bias[action] = found[:units], found[units]
+            solution = np.linalg.solve(products[action] + ridge * scale * np.eye(units + 1), sums[:, action])
+            weight[:, action], bias[action] = solution[:units], solution[units]

@@ -25,7 +25,7 @@ NO_CELL = -1
 
 
 class Numbering(NamedTuple):
-    """Places of infosets in the list, for kernels; B blocks.
+    """First infosets, rows and buckets of each block in the list of all infosets, for kernels; B blocks.
 
     base     [B] int64  first infoset of a block
     rows     [B] int64  rows of the block: infosets of a bucket
@@ -78,7 +78,7 @@ class Infosets:
 
 
 def numbering(game: Game) -> Numbering:
-    """Return the places of a game's infosets; raise `ValueError` if they cannot be listed."""
+    """Return the `Numbering` of a game's infosets; raise `ValueError` if they cannot be listed."""
     if game.cards.dealt and game.cards.boards is None:
         raise ValueError(f"{game.name} deals its boards from the whole deck: its infosets cannot be listed")
     if game.infosets.sum() > MOST_INFOSETS:
@@ -104,34 +104,34 @@ def list_infosets(game: Game) -> Infosets:
     places, arrays = numbering(game), game.tree.arrays
     width = int(arrays.count[game.tree.decisions].max())
     actions, parent, depth = (np.zeros(int(places.first[2]), np.int64) for _ in range(3))
-    taken, before = (
+    children, before = (
         previous_own_actions(game.tree),
         [parent_buckets(game, block) for block in range(2 * game.tree.streets)],
     )
-    if any(known is None for known in before[2:]):
+    if any(reached is None for reached in before[2:]):
         raise ValueError(
             f"{game.name}: hands of one bucket came from different ones: deep-cfr needs perfect recall; leave "
             "[abstraction] out"
         )
-    seen = np.full(len(parent), False)
+    assigned = np.full(len(parent), False)
     for node in game.tree.decisions.tolist():
         block, row = int(arrays.block[node]), int(arrays.row[node])
-        here = places.base[block] + np.arange(game.buckets[block]) * places.rows[block] + row
-        over = np.full(len(here), NO_CELL)
+        infoset_rows = places.base[block] + np.arange(game.buckets[block]) * places.rows[block] + row
+        parent_cell = np.full(len(infoset_rows), NO_CELL)
         own = 0
-        if (child := taken[node]) >= 0:
+        if (child := children[node]) >= 0:
             last = int(game.tree.parent[child])
             street, action = int(arrays.block[last]) // 2, child - int(arrays.first[last])
-            bucket = np.arange(len(here))
+            bucket = np.arange(len(infoset_rows))
             for later in range(block // 2, street, -1):
                 bucket = np.asarray(before[2 * later + block % 2])[bucket]
             block_before = 2 * street + block % 2
             infoset = places.base[block_before] + bucket * places.rows[block_before] + int(arrays.row[last])
-            over, own = infoset * width + action, int(depth[infoset[0]]) + 1
-        if seen[here[0]] and (parent[here] != over).any():
+            parent_cell, own = infoset * width + action, int(depth[infoset[0]]) + 1
+        if assigned[infoset_rows[0]] and (parent[infoset_rows] != parent_cell).any():
             raise ValueError(f"{game.name}: a player forgets his own actions: deep-cfr needs perfect recall")
-        seen[here] = True
-        actions[here], parent[here], depth[here] = arrays.count[node], over, own
+        assigned[infoset_rows] = True
+        actions[infoset_rows], parent[infoset_rows], depth[infoset_rows] = arrays.count[node], parent_cell, own
     spans = [slice(int(places.first[p]), int(places.first[p + 1])) for p in range(2)]
     orders = [span.start + np.argsort(depth[span], kind="stable") for span in spans]
     return Infosets(places, actions, parent, (orders[0], orders[1]), width)
@@ -149,8 +149,8 @@ def own_reach(order, parent, sigma, reach):
         if cell < 0:
             reach[infoset] = 1.0
         else:
-            over = cell // width
-            reach[infoset] = reach[over] * sigma[over, cell - over * width]
+            parent_infoset = cell // width
+            reach[infoset] = reach[parent_infoset] * sigma[parent_infoset, cell - parent_infoset * width]
 
 
 @njit

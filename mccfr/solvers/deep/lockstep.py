@@ -144,13 +144,13 @@ class Strategies:
 
     def hands(self, hands: SampledHands) -> npt.NDArray[np.float32]:
         """Return [2·S, K, U] by block: the cards' part of the first layer that needs cards and bets."""
-        known, width = self._view.known, self._view.cards
-        found = []
-        for street in range(len(known)):
+        board_counts, width = self._view.known, self._view.cards
+        columns = []
+        for street in range(len(board_counts)):
             for player in range(2):
-                values = card_values(self._view, hands.visible_cards(player, known[street], width))
-                found.append(self._apart[player].cards(self._parameters[player], values))
-        return np.stack(found)
+                values = card_values(self._view, hands.visible_cards(player, board_counts[street], width))
+                columns.append(self._apart[player].cards(self._parameters[player], values))
+        return np.stack(columns)
 
     def fill(self, hands: npt.NDArray[np.float32], level: Level, sigma: npt.NDArray[np.float64]) -> None:
         """Fill sigma [n, A] at the decisions of a level, in place."""
@@ -162,9 +162,9 @@ class Strategies:
             joined = np.zeros((len(rows), hands.shape[2]), np.float32)
             meet(hands, self._lines[player], self._tree.block, level, rows, joined)
             output = self._apart[player].rest(self._parameters[player], joined).astype(np.float64)
-            made, counts = np.zeros_like(output), self._tree.count[level.node[rows]].astype(np.int64)
-            match_regrets(output, counts, 0, made)
-            sigma[rows] = made
+            probabilities, counts = np.zeros_like(output), self._tree.count[level.node[rows]].astype(np.int64)
+            match_regrets(output, counts, 0, probabilities)
+            sigma[rows] = probabilities
 
 
 def traverse(
@@ -186,18 +186,18 @@ def traverse(
         sigmas.append(sigma)
         nodes += int(tree.touched[level.node].sum())
         level = Level(*(column[:tail].copy() for column in below))
-    value, gained, played = np.zeros(0), [], []
+    value, regret_samples, opponent_samples = np.zeros(0), [], []
     for level, sigma in zip(levels[::-1], sigmas[::-1], strict=True):
         under, value, gain = value, np.zeros(len(level.node)), np.zeros_like(sigma)
         settle(tree, level, sigma, hands.result, traverser, under, value, gain)
         acting = np.where(tree.kind[level.node] == DECISION, tree.player[level.node], -1)
-        gained.append(_some(level, acting == traverser, gain))
-        played.append(_some(level, acting == 1 - traverser, sigma))
-    return _joined(gained[::-1]), _joined(played[::-1]), nodes
+        regret_samples.append(_some(level, acting == traverser, gain))
+        opponent_samples.append(_some(level, acting == 1 - traverser, sigma))
+    return _joined(regret_samples[::-1]), _joined(opponent_samples[::-1]), nodes
 
 
-def _some(level: Level, wanted: npt.NDArray[np.bool_], value: npt.NDArray[np.float64]) -> LockstepSamples:
-    return LockstepSamples(level.deal[wanted], level.node[wanted], value[wanted])
+def _some(level: Level, selected: npt.NDArray[np.bool_], value: npt.NDArray[np.float64]) -> LockstepSamples:
+    return LockstepSamples(level.deal[selected], level.node[selected], value[selected])
 
 
 def _joined(pieces: Sequence[LockstepSamples]) -> LockstepSamples:

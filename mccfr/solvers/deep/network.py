@@ -127,10 +127,10 @@ class Network:
 
         The input may be [n] row numbers of a one-hot matrix.
         """
-        found: list[Array] = []
+        results: list[Array] = []
         for layer in self.layers:
-            found.append(_result(layer, parameters, inputs, found))
-        return found
+            results.append(_result(layer, parameters, inputs, results))
+        return results
 
     def output_layer(self, parameters: Array) -> tuple[int, Array, Array]:
         """Return (index of its source layer, weights [U, A], bias [A]) of the last layer.
@@ -157,56 +157,60 @@ class Network:
         """
         slopes: list[Array | None] = [None] * len(layers)
         slopes[-1] = slope
-        for place in range(len(layers) - 1, -1, -1):
-            layer, here = self.layers[place], slopes[place]
-            if here is None:
+        for number in range(len(layers) - 1, -1, -1):
+            layer, delta = self.layers[number], slopes[number]
+            if delta is None:
                 continue
             if isinstance(layer, Dense):
                 weight, _ = _weights(layer, parameters)
                 steps, bias_steps = _weights(layer, gradient)
                 if layer.biased:
-                    _cut(here, layers[place], layer.rectified, bias_steps)
+                    _cut(delta, layers[number], layer.rectified, bias_steps)
                 source = inputs if layer.source < 0 else layers[layer.source]
                 if source.ndim == 1:
                     steps[:] = 0
-                    steps[source] = here
+                    steps[source] = delta
                 else:
-                    np.matmul(source.T, here, out=steps)
+                    np.matmul(source.T, delta, out=steps)
                 if layer.source >= 0 and self._learns[layer.source]:
-                    _add(slopes, layer.source, here @ weight.T + here if layer.skip else here @ weight.T)
+                    _add(slopes, layer.source, delta @ weight.T + delta if layer.skip else delta @ weight.T)
             elif isinstance(layer, Join):
                 at = 0
                 for joined in layer.sources:
                     width = layers[joined].shape[1]
-                    _add(slopes, joined, np.ascontiguousarray(here[:, at : at + width]))
+                    _add(slopes, joined, np.ascontiguousarray(delta[:, at : at + width]))
                     at += width
             elif isinstance(layer, Normalise):
-                made, before = layers[place], layers[layer.source]
+                normalised, before = layers[number], layers[layer.source]
                 scale = _deviation(before - before.mean(axis=1, keepdims=True))
-                flat = here - here.mean(axis=1, keepdims=True) - made * (here * made).mean(axis=1, keepdims=True)
-                _add(slopes, layer.source, flat / scale)
+                centred = delta - delta.mean(axis=1, keepdims=True)
+                projected = centred - normalised * (delta * normalised).mean(axis=1, keepdims=True)
+                _add(slopes, layer.source, projected / scale)
 
 
 def _result(
-    layer: Layer, parameters: Array, given: Array | npt.NDArray[np.int64], found: Sequence[Array] | Mapping[int, Array]
+    layer: Layer,
+    parameters: Array,
+    inputs: Array | npt.NDArray[np.int64],
+    results: Sequence[Array] | Mapping[int, Array],
 ) -> Array:
-    """Return a layer's result from the input and the results `found` of the layers before."""
+    """Return a layer's result from the inputs [n, F] and the results of the layers before it."""
     if isinstance(layer, Dense):
-        source = given if layer.source < 0 else found[layer.source]
+        source = inputs if layer.source < 0 else results[layer.source]
         weight, bias = _weights(layer, parameters)
-        made: Array = weight[source] if source.ndim == 1 else source @ weight
+        output: Array = weight[source] if source.ndim == 1 else source @ weight
         if layer.skip:
-            made += source
+            output += source
         if layer.biased:
-            _finish(made, bias, layer.rectified)
-        return made
+            _finish(output, bias, layer.rectified)
+        return output
     if isinstance(layer, Columns):
-        return cast(Array, given[:, layer.first : layer.stop])
+        return cast(Array, inputs[:, layer.first : layer.stop])
     if isinstance(layer, Join):
-        return np.concatenate([found[source] for source in layer.sources], axis=1)
-    made = found[layer.source] - found[layer.source].mean(axis=1, keepdims=True)
-    made /= _deviation(made)
-    return made
+        return np.concatenate([results[source] for source in layer.sources], axis=1)
+    output = results[layer.source] - results[layer.source].mean(axis=1, keepdims=True)
+    output /= _deviation(output)
+    return output
 
 
 class SplitNetwork:
@@ -232,30 +236,30 @@ class SplitNetwork:
 
     def cards(self, parameters: Array, values: Array) -> Array:
         """Return [n, U] the cards' part of the first layer that needs both, from cards [n, card columns]."""
-        seen = np.ascontiguousarray(self._part(self._cards, parameters, values))
-        return seen @ _weights(self._first, parameters)[0][: seen.shape[1]]
+        card_result = np.ascontiguousarray(self._part(self._cards, parameters, values))
+        return card_result @ _weights(self._first, parameters)[0][: card_result.shape[1]]
 
     def bets(self, parameters: Array, values: Array) -> Array:
         """Return [n, U] the bets' part of that layer, bias included, from bets [n, bet columns]."""
         wide = np.zeros((len(values), self._columns + values.shape[1]), values.dtype)
         wide[:, self._columns :] = values
-        seen, (weight, bias) = self._part(self._bets, parameters, wide), _weights(self._first, parameters)
-        seen = np.ascontiguousarray(seen)
-        return seen @ weight[-seen.shape[1] :] + bias
+        bet_result, (weight, bias) = self._part(self._bets, parameters, wide), _weights(self._first, parameters)
+        bet_result = np.ascontiguousarray(bet_result)
+        return bet_result @ weight[-bet_result.shape[1] :] + bias
 
     def rest(self, parameters: Array, joined: Array) -> Array:
         """Return [n, A] the output, from the rectified sum [n, U] of both parts."""
-        found: dict[int, Array] = {self._place: joined}
-        for place in range(self._place + 1, len(self._layers)):
-            found[place] = _result(self._layers[place], parameters, joined, found)
-        return found[len(self._layers) - 1]
+        results: dict[int, Array] = {self._place: joined}
+        for number in range(self._place + 1, len(self._layers)):
+            results[number] = _result(self._layers[number], parameters, joined, results)
+        return results[len(self._layers) - 1]
 
-    def _part(self, place: int, parameters: Array, values: Array) -> Array:
+    def _part(self, number: int, parameters: Array, values: Array) -> Array:
         """Return the result of a layer that depends only on cards or only on bets."""
-        layer = self._layers[place]
+        layer = self._layers[number]
         sources = layer.sources if isinstance(layer, Join) else () if isinstance(layer, Columns) else (layer.source,)
-        found = {source: self._part(source, parameters, values) for source in sources}
-        return _result(layer, parameters, values, found)
+        results = {source: self._part(source, parameters, values) for source in sources}
+        return _result(layer, parameters, values, results)
 
 
 def _deviation(centred: Array) -> Array:
@@ -263,9 +267,9 @@ def _deviation(centred: Array) -> Array:
     return np.sqrt((centred * centred).mean(axis=1, keepdims=True) + centred.dtype.type(_LEAST_VARIANCE))
 
 
-def _add(slopes: list[Array | None], place: int, slope: Array) -> None:
-    before = slopes[place]
-    slopes[place] = slope if before is None else before + slope
+def _add(slopes: list[Array | None], number: int, slope: Array) -> None:
+    before = slopes[number]
+    slopes[number] = slope if before is None else before + slope
 
 
 def _span(layer: Dense) -> slice:
@@ -294,9 +298,9 @@ def _cut(slope, result, rectified, steps):
         steps[k] = 0
     for row in range(slope.shape[0]):
         for k in range(slope.shape[1]):
-            kept = slope[row, k] if result[row, k] > 0 or not rectified else slope[row, k] * 0
-            slope[row, k] = kept
-            steps[k] += kept
+            passed = slope[row, k] if result[row, k] > 0 or not rectified else slope[row, k] * 0
+            slope[row, k] = passed
+            steps[k] += passed
 
 
 @njit

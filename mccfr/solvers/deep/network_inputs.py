@@ -48,14 +48,14 @@ def features(game: Game, infosets: Infosets, player: int) -> NetworkFeatures:
     lines, pieces = bet_columns(game), []
     groups: tuple[int, ...] = ()
     for block in range(player, 2 * game.tree.streets, 2):
-        held, groups = _cards(cards.listed(), block // 2, player)
+        card_values, groups = _cards(cards.listed(), block // 2, player)
         rows = game.tree.decisions[game.tree.arrays.block[game.tree.decisions] == block]
         rows = rows[np.argsort(game.tree.arrays.row[rows])]
         if not len(rows):
             continue
-        wide = np.broadcast_to(held[:, None], (len(held), len(rows), held.shape[1]))
-        line = np.broadcast_to(lines[rows][None], (len(held), len(rows), lines.shape[1]))
-        pieces.append(np.concatenate([wide, line], axis=2).reshape(len(held) * len(rows), -1))
+        wide = np.broadcast_to(card_values[:, None], (len(card_values), len(rows), card_values.shape[1]))
+        line = np.broadcast_to(lines[rows][None], (len(card_values), len(rows), lines.shape[1]))
+        pieces.append(np.concatenate([wide, line], axis=2).reshape(len(card_values) * len(rows), -1))
     return NetworkFeatures(np.concatenate(pieces).astype(np.float32), groups, lines.shape[1])
 
 
@@ -67,13 +67,13 @@ def column_names(game: Game) -> list[str]:
     ranks, suits = (ordered(dict.fromkeys(part(name) for name in every)) for part in (_rank, _suit))
     if not every:
         return []
-    known = [0, *(cards.cards_on(street) for street in range(game.tree.streets))]
-    groups = ["hand", *(f"board of street {k}" for k, (a, b) in enumerate(pairwise(known)) if b > a)]
+    board_counts = [0, *(cards.cards_on(street) for street in range(game.tree.streets))]
+    groups = ["hand", *(f"board of street {k}" for k, (a, b) in enumerate(pairwise(board_counts)) if b > a)]
     kinds = [*(f"rank {name}" for name in ranks), *(f"suit {name}" for name in suits), *(f"card {n}" for n in every)]
     names = [f"{group}, {kind}" for group in groups for kind in kinds]
     for street, most in enumerate(_steps(game)[1]):
-        for place in range(most):
-            action = f"street {street}, action {place + 1}"
+        for number in range(most):
+            action = f"street {street}, action {number + 1}"
             names += [f"{action}: has happened", f"{action}: its chips as a share of the pot before"]
     return [*names, "pot as a share of the largest"]
 
@@ -85,18 +85,18 @@ def _cards(cards: ListedCards, street: int, player: int) -> tuple[npt.NDArray[np
     every = sorted(names)
     width = len(ranks) + len(suits) + len(every)
     kinds = {
-        card: [ranks.index(_rank(name)), len(ranks) + suits.index(_suit(name)), len(ranks) + len(suits) + place]
-        for place, (card, name) in enumerate((card, names[card]) for card in every)
+        card: [ranks.index(_rank(name)), len(ranks) + suits.index(_suit(name)), len(ranks) + len(suits) + position]
+        for position, (card, name) in enumerate((card, names[card]) for card in every)
     }
     ends = [board.shape[1] for board in cards.board_cards]
     spans = [(start, stop) for start, stop in zip([0, *ends], ends, strict=False) if stop > start]
     bucket = np.where(cards.reach[player] > 0, cards.bucket[street][player], NO_BUCKET)
-    found, first = np.unique(bucket, return_index=True)
+    numbers_used, first = np.unique(bucket, return_index=True)
     values = np.zeros((int(cards.buckets[street, player]), width * (1 + len(spans))), np.float32)
-    for number, place in zip(found.tolist(), first.tolist(), strict=True):
+    for number, position in zip(numbers_used.tolist(), first.tolist(), strict=True):
         if number == NO_BUCKET:
             continue
-        board, hand = divmod(place, bucket.shape[1])
+        board, hand = divmod(position, bucket.shape[1])
         dealt = cards.board_cards[street][board].tolist()
         groups = [cards.hand_cards[hand].tolist(), *(dealt[start:stop] for start, stop in spans)]
         for at, group in enumerate(groups):
@@ -122,17 +122,17 @@ def _steps(game: Game) -> tuple[dict[int, list[tuple[int, int, float]]], list[in
     tree, decisions = game.tree, game.tree.decisions.tolist()
     street = {node: int(tree.arrays.block[node]) // 2 for node in decisions}
     pots = _pots(game)
-    taken: dict[int, list[tuple[int, int, float]]] = {}
+    steps_of_node: dict[int, list[tuple[int, int, float]]] = {}
     most = [0] * tree.streets
     for node in decisions:
         places, steps = [0] * tree.streets, []
-        for over, below in pairwise(tree.path(node)):
-            here = street[over]
-            steps.append((here, places[here], (pots[below] - pots[over]) / max(pots[over], 1e-9)))
-            places[here] += 1
-            most[here] = max(most[here], places[here])
-        taken[node] = steps
-    return taken, most
+        for above, below in pairwise(tree.path(node)):
+            node_street = street[above]
+            steps.append((node_street, places[node_street], (pots[below] - pots[above]) / max(pots[above], 1e-9)))
+            places[node_street] += 1
+            most[node_street] = max(most[node_street], places[node_street])
+        steps_of_node[node] = steps
+    return steps_of_node, most
 
 
 def _pots(game: Game) -> dict[int, float]:
@@ -142,13 +142,13 @@ def _pots(game: Game) -> dict[int, float]:
 
 def bet_columns(game: Game) -> npt.NDArray[np.float32]:
     """Return [N, columns] of the betting before each decision; 0 at other nodes."""
-    (taken, most), pots = _steps(game), _pots(game)
+    (steps_of_node, most), pots = _steps(game), _pots(game)
     largest = max(pots.values())
     first = np.concatenate([[0], np.cumsum(most)])
     values = np.zeros((len(game.tree.arrays.kind), 2 * int(first[-1]) + 1), np.float32)
-    for node, steps in taken.items():
-        for here, place, share in steps:
-            values[node, 2 * (int(first[here]) + place)] = 1
-            values[node, 2 * (int(first[here]) + place) + 1] = share
+    for node, steps in steps_of_node.items():
+        for step_street, position, share in steps:
+            values[node, 2 * (int(first[step_street]) + position)] = 1
+            values[node, 2 * (int(first[step_street]) + position) + 1] = share
         values[node, -1] = pots[node] / largest
     return values

@@ -30,9 +30,9 @@ from mccfr.tables.strategy import LazyBlocks, Strategy
 
 
 def network_tables(tables: Tables) -> Tables:
-    """Return those of a run's tables that its networks need, without memories."""
-    found = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
-    return {**found, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
+    """Return the tables of a run that its networks need, without the memories of samples."""
+    arrays = {name: tables[name] for name in tables if name.startswith(("networks/", "strategy_sum/"))}
+    return {**arrays, **{f"counters/player{player}": np.zeros(3, np.int64) for player in range(2)}}
 
 
 def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) -> Tables:
@@ -41,12 +41,12 @@ def average_tables(average: Sequence[npt.NDArray[np.float32]], iterations: int) 
     average     parameters by player
     iterations  number of iterations after which they were fitted
     """
-    found: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     for player, parameters in enumerate(average):
         at = f"networks/player{player}"
-        found |= {f"{at}/parameters": parameters[None], f"{at}/weight": np.ones(1)}
-        found |= {f"{at}/iteration": np.full(1, iterations), f"counters/player{player}": np.zeros(3, np.int64)}
-    return found
+        arrays |= {f"{at}/parameters": parameters[None], f"{at}/weight": np.ones(1)}
+        arrays |= {f"{at}/iteration": np.full(1, iterations), f"counters/player{player}": np.zeros(3, np.int64)}
+    return arrays
 
 
 class Networks:
@@ -74,9 +74,9 @@ class Networks:
         point = (word >> 11) / 2**53 * float(weights.sum())
         return int(min(np.searchsorted(np.cumsum(weights), point, side="right"), np.flatnonzero(weights)[-1]))
 
-    def iteration(self, player: int, place: int) -> int:
+    def iteration(self, player: int, number: int) -> int:
         """Return the iteration in which a network was fitted; 0: uniform play."""
-        return int(self.tables[f"networks/player{player}/iteration"][place])
+        return int(self.tables[f"networks/player{player}/iteration"][number])
 
     def strategy(self, seed: int | None = None) -> Strategy:
         """Return the explicit average at all infosets or, with a seed, the strategy that plays that hand.
@@ -91,18 +91,18 @@ class Networks:
             return self._average(Tabulation(self._dealt, [hand_classes(self.game, self._dealt.view)] * 2), networks)
         learned = TrainingState(self.game, self.config, self.tables)
         if seed is None and not self.shares:
-            kept = any("strategy_sum" in name for name in self.tables)
-            return learned.average("sd", 0) if kept else learned.average_of_networks()
+            keeps_sums = any("strategy_sum" in name for name in self.tables)
+            return learned.average("sd", 0) if keeps_sums else learned.average_of_networks()
         sigma, weights = learned.infosets.uniform(), np.zeros(len(learned.infosets))
         for player in range(2):
-            place, mine = 0 if seed is None else self.sampled_network(player, seed), learned.infosets.of(player)
+            number, mine = 0 if seed is None else self.sampled_network(player, seed), learned.infosets.of(player)
             at = f"networks/player{player}"
-            output = learned.outputs(player, self.tables[f"{at}/parameters"][place])
+            output = learned.outputs(player, self.tables[f"{at}/parameters"][number])
             if self.shares:
                 sigma[mine] = softmax(output, learned.networks[player][1].legal)
             else:
                 learned.play(player, output, sigma)
-            weights[mine] = self.tables[f"{at}/weight"][place]
+            weights[mine] = self.tables[f"{at}/weight"][number]
         return learned.averaging.strategy(sigma, weights)
 
     def on_deals(self, hands: SampledHands) -> Strategy:
@@ -140,15 +140,15 @@ class Networks:
         player, count = int(arrays.player[node]), int(arrays.count[node])
         own = [(a, b - int(arrays.first[a])) for a, b in pairwise(tree.path(node)) if arrays.player[a] == player]
         table = self.tables[f"networks/player{player}/weight"]
-        places = np.flatnonzero(table) if seed is None else [self.sampled_network(player, seed)]
+        numbers = np.flatnonzero(table) if seed is None else [self.sampled_network(player, seed)]
         sums, weights = np.zeros((len(cards), count)), np.zeros(len(cards))
-        for place in places:
-            parameters = self.tables[f"networks/player{player}/parameters"][place]
-            reach = np.full(len(cards), float(table[place]))
-            for over, action in own:
-                reach *= self._probabilities(parameters, over, cards)[:, action]
-            here = self._probabilities(parameters, node, cards)[:, :count]
-            sums += here * (reach[:, None] if seed is None else 1.0)
+        for number in numbers:
+            parameters = self.tables[f"networks/player{player}/parameters"][number]
+            reach = np.full(len(cards), float(table[number]))
+            for decision, action in own:
+                reach *= self._probabilities(parameters, decision, cards)[:, action]
+            probabilities = self._probabilities(parameters, node, cards)[:, :count]
+            sums += probabilities * (reach[:, None] if seed is None else 1.0)
             weights += reach
         if seed is None:
             sums = np.where(weights[:, None] > 0, sums / np.maximum(weights, 1e-300)[:, None], 1 / count)
@@ -158,11 +158,11 @@ class Networks:
         """Return [n, A] a network's strategy at a decision."""
         dealt, arrays = self._dealt, self.game.tree.arrays
         block, count = int(arrays.block[node]), int(arrays.count[node])
-        seen = np.array(cards)
-        seen[:, 2 + dealt.view.known[block // 2] :] = NO_CARD
+        visible = np.array(cards)
+        visible[:, 2 + dealt.view.known[block // 2] :] = NO_CARD
         line = np.broadcast_to(dealt.view.lines[node], (len(cards), dealt.view.lines.shape[1]))
-        given = np.concatenate([card_values(dealt.view, seen), line], axis=1)
-        output = dealt.network.forward(parameters, given)[-1]
+        inputs = np.concatenate([card_values(dealt.view, visible), line], axis=1)
+        output = dealt.network.forward(parameters, inputs)[-1]
         if self.shares:
             return softmax(output, np.broadcast_to(dealt.view.legal[node], output.shape)).astype(np.float64)
         sigma = np.zeros(output.shape)

@@ -64,10 +64,10 @@ class MergedSamples(NamedTuple):
 class SampleOrder:
     """The order in which minibatches take the samples of a memory."""
 
-    def __init__(self, held: int, start: int) -> None:
-        """Prepare a walk over `held` samples; `start` (any number) determines the first one."""
-        self._held, self._at, self._stride = held, start % held, max(1, int(held * _GOLDEN))
-        while gcd(self._stride, held) != 1:
+    def __init__(self, samples: int, start: int) -> None:
+        """Prepare a walk over `samples` samples; `start` (any number) determines the first one."""
+        self._held, self._at, self._stride = samples, start % samples, max(1, int(samples * _GOLDEN))
+        while gcd(self._stride, samples) != 1:
             self._stride += 1
 
     def take(self, count: int) -> npt.NDArray[np.int64]:
@@ -84,23 +84,23 @@ def new_merged(infosets: int, width: int) -> MergedSamples:
 
 
 @njit
-def reservoir_index(word, seen):
-    """Return the place of item number `seen` (from 0) in a full reservoir.
+def reservoir_index(word, number):
+    """Return the place of item number `number` (from 0) in a full reservoir.
 
     Beyond its end the item is dropped.
 
     word  uint64 random number of the reservoir
     """
-    draw = random_at(word, np.uint64(seen)) >> np.uint64(11)
-    return np.int64(np.float64(draw) * _UNIT * np.float64(seen + 1))
+    draw = random_at(word, np.uint64(number)) >> np.uint64(11)
+    return np.int64(np.float64(draw) * _UNIT * np.float64(number + 1))
 
 
 @njit
 def _fill_places(word, offered, room, places):
     """Fill places [n] int64 with the reservoir places of the items after the first `offered`, in place."""
     for k in range(places.shape[0]):
-        seen = offered + k
-        places[k] = seen if seen < room else reservoir_index(word, seen)
+        number = offered + k
+        places[k] = number if number < room else reservoir_index(word, number)
 
 
 def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed: int, number: int) -> int:
@@ -113,20 +113,20 @@ def insert(memory: Sequence[Array], samples: Sequence[Array], offered: int, seed
     """
     room, places = len(memory[0]), np.zeros(len(samples[0]), np.int64)
     _fill_places(new_stream(seed, number, RESERVOIR)[0], offered, room, places)
-    kept = np.flatnonzero(places < room)
+    stored = np.flatnonzero(places < room)
     for column, added in zip(memory, samples, strict=True):
-        column[places[kept]] = added[kept]  # if several have the same place, the last one stays
+        column[places[stored]] = added[stored]  # if several have the same place, the last one stays
     return offered + len(places)
 
 
 @inline_njit
-def _add_sample(memory, sample, merged, found):
+def _add_sample(memory, sample, merged, infosets):
     """Add a sample to the merged ones, in place; return the number of infosets found."""
     infoset = np.int64(memory.infoset[sample])
     at = merged.place[infoset]
     if at < 0:
-        at = found
-        found += 1
+        at = infosets
+        infosets += 1
         merged.place[infoset], merged.row[at], merged.weight[at] = at, infoset, 0.0
         for k in range(memory.value.shape[1]):
             merged.total[at, k] = 0.0
@@ -134,62 +134,62 @@ def _add_sample(memory, sample, merged, found):
     merged.weight[at] += weight
     for k in range(memory.value.shape[1]):
         merged.total[at, k] += weight * memory.value[sample, k]
-    return found
+    return infosets
 
 
 @njit
-def merge(memory, held, merged):
-    """Merge the first `held` samples of a memory into `merged`, in place.
+def merge(memory, samples, merged):
+    """Merge the first `samples` samples of a memory into `merged`, in place.
 
     Returns (infosets found, sum of the weights, sum of weight times squared values).
     """
-    found, weights, squares = 0, 0.0, 0.0
-    for sample in range(held):
-        found = _add_sample(memory, sample, merged, found)
+    infosets, weights, squares = 0, 0.0, 0.0
+    for sample in range(samples):
+        infosets = _add_sample(memory, sample, merged, infosets)
         weight = np.float64(memory.weight[sample])
         weights += weight
         for k in range(memory.value.shape[1]):
             squares += weight * np.float64(memory.value[sample, k]) ** 2
-    for at in range(found):
+    for at in range(infosets):
         merged.place[merged.row[at]] = -1
-    return found, weights, squares
+    return infosets, weights, squares
 
 
 @njit
-def merge_some(memory, drawn, merged):
-    """Merge the samples numbered `drawn` [K] int64 into `merged`, in place; return the number of infosets."""
-    found, width, count = 0, memory.value.shape[1], len(drawn)
+def merge_some(memory, numbers, merged):
+    """Merge the samples `numbers` [K] int64 into `merged`, in place; return the number of infosets."""
+    infosets, width, count = 0, memory.value.shape[1], len(numbers)
     for k in range(count + AHEAD):
         if k < count:
-            prefetch_to_read(memory.infoset, drawn[k])
-            prefetch_to_read(memory.weight, drawn[k])
-            prefetch_to_read(memory.value, drawn[k] * width)
+            prefetch_to_read(memory.infoset, numbers[k])
+            prefetch_to_read(memory.weight, numbers[k])
+            prefetch_to_read(memory.value, numbers[k] * width)
         if k >= AHEAD:
-            found = _add_sample(memory, drawn[k - AHEAD], merged, found)
-    for at in range(found):
+            infosets = _add_sample(memory, numbers[k - AHEAD], merged, infosets)
+    for at in range(infosets):
         merged.place[merged.row[at]] = -1
-    return found
+    return infosets
 
 
 def squared_error(
-    memory: Memory, held: int, output: npt.NDArray[np.float64], merged: MergedSamples
+    memory: Memory, samples: int, output: npt.NDArray[np.float64], merged: MergedSamples
 ) -> tuple[float, float]:
     """Return (weighted mean squared error over a memory, share of the mean square that is explained).
 
     output  [I, A] of a network or table
     """
-    found, weights, squares = merge(memory, held, merged)
+    infosets, weights, squares = merge(memory, samples, merged)
     if not weights:
         return 0.0, 0.0
-    rows, weight, total = merged.row[:found], merged.weight[:found, None], merged.total[:found]
+    rows, weight, total = merged.row[:infosets], merged.weight[:infosets, None], merged.total[:infosets]
     guess = output[rows]
     error = squares - 2 * float((guess * total).sum()) + float((weight * guess**2).sum())
     return error / weights, 1 - error / squares if squares else 0.0
 
 
-def means(memory: Memory, held: int, merged: MergedSamples) -> npt.NDArray[np.float64]:
+def means(memory: Memory, samples: int, merged: MergedSamples) -> npt.NDArray[np.float64]:
     """Return [I, A] the exact weighted mean of each infoset's samples; 0 without samples."""
-    found, _, _ = merge(memory, held, merged)
+    infosets, _, _ = merge(memory, samples, merged)
     table = np.zeros_like(merged.total)
-    table[merged.row[:found]] = merged.total[:found] / merged.weight[:found, None]
+    table[merged.row[:infosets]] = merged.total[:infosets] / merged.weight[:infosets, None]
     return table

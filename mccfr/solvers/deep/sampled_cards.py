@@ -78,10 +78,10 @@ class SampledHands:
 
     def visible_cards(self, player: int, board_cards: int, width: int) -> npt.NDArray[np.uint8]:
         """Return [K, width] a player's hand with `board_cards` board cards, then NO_CARD."""
-        found = np.full((len(self), width), NO_CARD, np.uint8)
-        found[:, :_HAND] = self.cards[:, _HAND * player : _HAND * (player + 1)]
-        found[:, _HAND : _HAND + board_cards] = self.cards[:, 2 * _HAND : 2 * _HAND + board_cards]
-        return found
+        visible = np.full((len(self), width), NO_CARD, np.uint8)
+        visible[:, :_HAND] = self.cards[:, _HAND * player : _HAND * (player + 1)]
+        visible[:, _HAND : _HAND + board_cards] = self.cards[:, 2 * _HAND : 2 * _HAND + board_cards]
+        return visible
 
     def part(self, first: int, stop: int) -> "SampledHands":
         """Return the deals first to stop-1."""
@@ -93,12 +93,12 @@ def view(game: Game) -> CardView:
     tree = game.tree
     if (tree.arrays.kind == CHANCE).any():
         raise ValueError(f"{game.name} has chance in its tree: deep-cfr takes it where infosets can be listed only")
-    known = tuple(game.cards.cards_on(street) for street in range(tree.streets))
-    steps = [after for before, after in pairwise((0, *known)) if after > before]
+    board_counts = tuple(game.cards.cards_on(street) for street in range(tree.streets))
+    steps = [after for before, after in pairwise((0, *board_counts)) if after > before]
     counts = np.where(np.isin(np.arange(tree.nodes), tree.decisions), tree.arrays.count, 0)
     legal = np.arange(int(counts.max())) < counts[:, None]
     ends = np.array([_HAND, *(_HAND + after for after in steps)], np.int64)
-    return CardView(known, ends, bet_columns(game), legal.astype(np.float32))
+    return CardView(board_counts, ends, bet_columns(game), legal.astype(np.float32))
 
 
 def draw_hands(seed: int, first: int, count: int, board_cards: int, purpose: int = DEALS) -> SampledHands:
@@ -153,15 +153,15 @@ class SampledCardsMemory(NamedTuple):
 
 
 @njit
-def _read(memory, numbers, ends, lines, given, weight, total):
+def _read(memory, numbers, ends, lines, inputs, weight, total):
     """Fill inputs, weights, and weights times values of the samples `numbers`, in place.
 
     lines   [N, B] columns of bets
-    given   [n, F]
+    inputs   [n, F]
     weight  [n]
     total   [n, A]
     """
-    cards, width, columns = memory.cards.shape[1], memory.value.shape[1], given.shape[1] - lines.shape[1]
+    cards, width, columns = memory.cards.shape[1], memory.value.shape[1], inputs.shape[1] - lines.shape[1]
     for ahead in range(numbers.shape[0] + AHEAD):
         if ahead < numbers.shape[0]:
             prefetch_to_read(memory.node, numbers[ahead])
@@ -172,10 +172,10 @@ def _read(memory, numbers, ends, lines, given, weight, total):
             continue
         k = ahead - AHEAD
         sample = numbers[k]
-        count_cards(memory.cards[sample : sample + 1], ends, given[k : k + 1])
+        count_cards(memory.cards[sample : sample + 1], ends, inputs[k : k + 1])
         node = memory.node[sample]
         for column in range(lines.shape[1]):
-            given[k, columns + column] = lines[node, column]
+            inputs[k, columns + column] = lines[node, column]
         weight[k] = memory.weight[sample]
         for action in range(width):
             total[k, action] = weight[k] * memory.value[sample, action]

@@ -69,17 +69,17 @@ def make_card_network(card_view: CardView, config: DeepCfrConfig) -> Network:
 def card_network_specs(game: Game, config: DeepCfrConfig, dtype: str = "float32") -> tuple[ArraySpec, ...]:
     """Return names, shapes and dtypes of the tables; `dtype` is for the contents of memories."""
     check_options(game, config)
-    seen = view(game)
-    size, actions = make_card_network(seen, config).size, seen.legal.shape[1]
+    card_view = view(game)
+    size, actions = make_card_network(card_view, config).size, card_view.legal.shape[1]
     specs: list[ArraySpec] = []
     for player in range(2):
-        specs += memory_specs(config, player, actions, dtype, seen.cards)
+        specs += memory_specs(config, player, actions, dtype, card_view.cards)
         specs += fit_specs(player, config, size)
     return tuple(specs)
 
 
 class SampledCardsState(FitState):
-    """Access to the tables of a run; network and `apart` are the same for both players."""
+    """The tables of a run, read through one network architecture that both players share."""
 
     columns = ("node", "cards", "weight")
     memory_of = SampledCardsMemory
@@ -91,15 +91,15 @@ class SampledCardsState(FitState):
         self.apart = SplitNetwork(self.network, self.view.card_columns)
         self.check()
 
-    def check_samples(self, player: int, place: str, memory: SampledCardsMemory) -> None:
+    def check_samples(self, player: int, name: str, memory: SampledCardsMemory) -> None:
         """Raise `ValueError` for decisions and cards that the game does not have, or of the other player."""
         acting, node, cards = self.game.tree.arrays.player, memory.node, memory.cards
         if not (0 <= int(node.min()) <= int(node.max()) < len(acting)):
-            raise ValueError(f"{place}/node names nodes that {self.game.name} does not have")
+            raise ValueError(f"{name}/node names nodes that {self.game.name} does not have")
         if not (acting[node] == player).all():
-            raise ValueError(f"{place}/node names decisions of the other player")
+            raise ValueError(f"{name}/node names decisions of the other player")
         if not ((cards < self.game.cards.deck_size) | (cards == NO_CARD)).all():
-            raise ValueError(f"{place}/cards names cards that do not exist")
+            raise ValueError(f"{name}/cards names cards that do not exist")
 
     def network_of(self, player: int) -> Network:
         """Return the network of either player."""
@@ -112,8 +112,8 @@ class SampledCardsState(FitState):
 
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
         """Yield a player's memory in minibatches, at most as many as a fit reads; no sample is repeated."""
-        batches, held, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
-        for _ in range(max(1, min(self.config.steps, held // batch))):
+        batches, count, batch = self.batches(player, start), self.memory(player)[1], int(self.config.batch)
+        for _ in range(max(1, min(self.config.steps, count // batch))):
             yield batches.next()
 
     def strategies(self, parameters: tuple[Array, Array]) -> Strategies:
@@ -131,10 +131,10 @@ class SampledCardsState(FitState):
 
         Both are measured on at most `_MEASURED` samples of the player's memory.
         """
-        memory, held = self.memory(player)
-        if not held:
+        memory, count = self.memory(player)
+        if not count:
             return 0.0, 0.0
-        batch = SampledCardsBatches(self.view, memory, held, min(held, _MEASURED), 0).next()
+        batch = SampledCardsBatches(self.view, memory, count, min(count, _MEASURED), 0).next()
         guess = self.network.forward(self.tables[f"network/player{player}"], batch.given)[-1] * batch.legal
         guess *= np.float32(self.game.pot_chips)
         weight = batch.weight[:, None]
@@ -166,21 +166,22 @@ class SampledCardsCfr(DeepIterations):
         count = self._config.traversals
         first, strategies = ((t - 1) * 2 + player) * count, self.state.strategies(self._parameters())
         parts = run_ranges(lambda a, b: self._part(strategies, player, first, a, b), 0, count, _PART, self._threads)
-        for gained, played, cards, nodes in parts:
-            self._offer(player, "memory", self._samples(t, gained, cards[player]))
-            self._offer(1 - player, "strategy_memory", self._samples(t, played, cards[1 - player]))
+        for regret_samples, opponent_samples, cards, nodes in parts:
+            self._offer(player, "memory", self._samples(t, regret_samples, cards[player]))
+            self._offer(1 - player, "strategy_memory", self._samples(t, opponent_samples, cards[1 - player]))
             self.nodes_touched += nodes
 
     def _part(
         self, strategies: Strategies, player: int, number: int, first: int, stop: int
     ) -> tuple[LockstepSamples, LockstepSamples, list[npt.NDArray[np.uint8]], int]:
         """Run the traversals first to stop-1, counted from the one with number `number` in the run."""
-        config, seen = self._config, self.state.view
-        hands = draw_hands(config.seed, number + first, stop - first, seen.known[-1])
+        config, seen_cards = self._config, self.state.view
+        hands = draw_hands(config.seed, number + first, stop - first, seen_cards.known[-1])
         words = np.zeros(stop - first, np.uint64)
         fill_words(config.seed, player, number + first, np.zeros(4, np.uint64), words)
-        gained, played, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player)
-        return gained, played, [hands.visible_cards(who, seen.known[-1], seen.cards) for who in range(2)], nodes
+        regret_samples, opponent_samples, nodes = traverse(self._game.tree.arrays, strategies, hands, words, player)
+        cards = [hands.visible_cards(each, seen_cards.known[-1], seen_cards.cards) for each in range(2)]
+        return regret_samples, opponent_samples, cards, nodes
 
     def _samples(
         self, t: int, traversed: LockstepSamples, cards: npt.NDArray[np.uint8]
@@ -190,8 +191,8 @@ class SampledCardsCfr(DeepIterations):
         cards  [K, C] of each deal, as its player sees them at the end
         """
         hidden = np.arange(cards.shape[1]) >= self._known[traversed.node][:, None]
-        seen = np.where(hidden, np.uint8(NO_CARD), cards[traversed.deal])
-        return traversed.node, seen, np.full(len(traversed.node), t), traversed.value
+        visible = np.where(hidden, np.uint8(NO_CARD), cards[traversed.deal])
+        return traversed.node, visible, np.full(len(traversed.node), t), traversed.value
 
     def _fit(self, player: int, t: int) -> None:
         self.state.fit_advantages(player, t)

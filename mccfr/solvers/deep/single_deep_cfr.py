@@ -95,23 +95,23 @@ class DeepIterations(ABC):
     def _note_strategy(self, player: int, weight: int, fitted: int) -> None:
         """Add a player's current strategy, fitted in iteration `fitted`, to B^M."""
         counters = self._tables[f"counters/player{player}"]
-        seen = int(counters[NETWORKS])
+        offered = int(counters[NETWORKS])
         counters[NETWORKS] += 1
         if self._config.fit == "table":
             return
         at = f"networks/player{player}"
-        place, room = seen, len(self._tables[f"{at}/weight"])
-        if seen >= room and self._config.keep_networks == "all":
+        index, room = offered, len(self._tables[f"{at}/weight"])
+        if offered >= room and self._config.keep_networks == "all":
             raise ValueError(
-                f"iteration {self.iteration + 1:,} is beyond solver.horizon = {room:,}, for whose networks there is "
-                "room: start anew with a larger horizon"
+                f"solver.horizon = {room:,} keeps one network an iteration, and iteration {self.iteration + 1:,} needs "
+                "one more: start a new run with a larger horizon"
             )
-        if seen >= room:
-            place = int(reservoir_index(new_stream(self._config.seed, player + NETWORK_STREAM, RESERVOIR)[0], seen))
-        if place < room:
-            self._tables[f"{at}/parameters"][place] = self._tables[f"network/player{player}"]
-            self._tables[f"{at}/weight"][place] = weight
-            self._tables[f"{at}/iteration"][place] = fitted
+        if offered >= room:
+            index = int(reservoir_index(new_stream(self._config.seed, player + NETWORK_STREAM, RESERVOIR)[0], offered))
+        if index < room:
+            self._tables[f"{at}/parameters"][index] = self._tables[f"network/player{player}"]
+            self._tables[f"{at}/weight"][index] = weight
+            self._tables[f"{at}/iteration"][index] = fitted
 
 
 class SingleDeepCfr(DeepIterations):
@@ -161,19 +161,19 @@ class SingleDeepCfr(DeepIterations):
 
         Drawn deal 0 has number `number` in the run.  Returns regrets, strategies and nodes touched of some traversals.
         """
-        tree, infosets, made = self._game.tree.arrays, self.state.infosets, []
+        tree, infosets, parts = self._game.tree.arrays, self.state.infosets, []
         room, work = _SAMPLES_EACH * _PART + len(tree.kind), new_work(len(tree.kind))
         while True:
             samples, plays = new_samples(room, infosets.width), new_samples(room, infosets.width)
             span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
-            done, taken, played, nodes = traversals.external(
+            deals, regret_samples, opponent_samples, nodes = traversals.external(
                 tree, infosets.numbering, self.sigma.ravel(), self._deals, span, samples, plays, work
             )
-            regrets = Samples(samples.infoset[:taken], samples.value[:taken])
-            made.append((regrets, Samples(plays.infoset[:played], plays.value[:played]), nodes))
-            first += done
+            regrets = Samples(samples.infoset[:regret_samples], samples.value[:regret_samples])
+            parts.append((regrets, Samples(plays.infoset[:opponent_samples], plays.value[:opponent_samples]), nodes))
+            first += deals
             if first >= stop:
-                return made
+                return parts
 
     def _samples(self, player: int, t: int, traversed: Samples) -> tuple[Array, Array, Array]:
         """Return samples of a player in the form of its memories."""
@@ -183,9 +183,9 @@ class SingleDeepCfr(DeepIterations):
     def _fit(self, player: int, t: int) -> None:
         """Fit a player's advantages to its memory, and compute its strategy."""
         state = self.state
-        memory, held = state.memory(player)
+        memory, count = state.memory(player)
         if self._config.fit == "network":
             state.fit_advantages(player, t)
         advantages = state.advantages(player)
-        self._tables[f"figures/player{player}"][:] = squared_error(memory, held, advantages, state.merged[player])
+        self._tables[f"figures/player{player}"][:] = squared_error(memory, count, advantages, state.merged[player])
         state.play(player, advantages, self.sigma)

@@ -84,16 +84,16 @@ def make_network(game: Game, infosets: Infosets, player: int, config: DeepCfrCon
 
     Raises `ValueError` for branches in a game without named cards.
     """
-    found = features(game, infosets, player)
-    inputs = Inputs(found.values, infosets.legal[infosets.of(player)].astype(np.float32))
+    encoded = features(game, infosets, player)
+    inputs = Inputs(encoded.values, infosets.legal[infosets.of(player)].astype(np.float32))
     if config.network == "branches":
-        if found.values is None:
+        if encoded.values is None:
             raise ValueError(
                 f"solver.network = 'branches' sees cards and bets, and {game.name} has no named ones: use 'plain'"
             )
         wide = infosets.width, config.units, config.card_units
-        return branches(found.groups, found.bets, *wide, reads_all=config.readout == "all"), inputs
-    columns = infosets.count(player) if found.values is None else found.values.shape[1]
+        return branches(encoded.groups, encoded.bets, *wide, reads_all=config.readout == "all"), inputs
+    columns = infosets.count(player) if encoded.values is None else encoded.values.shape[1]
     wide = infosets.width, config.layers, config.units
     return stacked_network(columns, *wide, reads_all=config.readout == "all"), inputs
 
@@ -138,12 +138,12 @@ def fit_specs(player: int, config: DeepCfrConfig, size: int | None) -> list[Arra
     """
     at, specs = f"networks/player{player}", []
     if size is not None:
-        kept = network_capacity(config)
+        capacity = network_capacity(config)
         specs = [
             ArraySpec(f"network/player{player}", (size,), "float32", ("parameter",)),
-            ArraySpec(f"{at}/parameters", (kept, size), "float32", ("network", "parameter")),
-            ArraySpec(f"{at}/weight", (kept,), "float64", ("network",)),
-            ArraySpec(f"{at}/iteration", (kept,), "int64", ("network",)),
+            ArraySpec(f"{at}/parameters", (capacity, size), "float32", ("network", "parameter")),
+            ArraySpec(f"{at}/weight", (capacity,), "float64", ("network",)),
+            ArraySpec(f"{at}/iteration", (capacity,), "int64", ("network",)),
         ]
     return [
         *specs,
@@ -191,8 +191,8 @@ class FitState(ABC):
         """Yield a player's memory once; `start` is the order of minibatches, if it is read by these."""
 
     @abstractmethod
-    def check_samples(self, player: int, place: str, memory: Any) -> None:
-        """Raise `ValueError` if a player's samples do not suit the game; `place` names the memory."""
+    def check_samples(self, player: int, name: str, memory: Any) -> None:
+        """Raise `ValueError` if a player's samples do not suit the game; `name` names the memory."""
 
     def check(self) -> None:
         """Raise `ValueError` for counters and samples that no run can write."""
@@ -201,16 +201,16 @@ class FitState(ABC):
                 raise ValueError(f"counters/player{player} has a count below 0, which no run writes")
             for kind in MEMORIES:
                 if f"{kind}/player{player}/{self.columns[0]}" in self.tables:
-                    memory, held = self.memory(player, kind)
-                    if held:
-                        self.check_samples(player, f"{kind}/player{player}", type(memory)(*(c[:held] for c in memory)))
+                    memory, count = self.memory(player, kind)
+                    if count:
+                        self.check_samples(player, f"{kind}/player{player}", type(memory)(*(c[:count] for c in memory)))
 
     def memory(self, player: int, kind: str = "memory") -> tuple[Any, int]:
         """Return a player's "memory" or "strategy_memory" and the number of samples it holds."""
-        found = MEMORIES[kind]
-        columns = [self.tables[f"{kind}/player{player}/{name}"] for name in (*self.columns, found.value)]
-        held = min(int(self.tables[f"counters/player{player}"][found.counter]), len(columns[-1]))
-        return type(self).memory_of(*columns), held
+        columns_of_kind = MEMORIES[kind]
+        columns = [self.tables[f"{kind}/player{player}/{name}"] for name in (*self.columns, columns_of_kind.value)]
+        count = min(int(self.tables[f"counters/player{player}"][columns_of_kind.counter]), len(columns[-1]))
+        return type(self).memory_of(*columns), count
 
     def fit_advantages(self, player: int, t: int) -> None:
         """Fit a player's network in the tables to its memory in iteration t, in place."""
@@ -257,10 +257,10 @@ class TrainingState(FitState):
         self.networks = [make_network(game, self.infosets, player, config) for player in fits]
         self.check()
 
-    def check_samples(self, player: int, place: str, memory: Memory) -> None:
+    def check_samples(self, player: int, name: str, memory: Memory) -> None:
         """Raise `ValueError` for infosets that the game does not have."""
         if not 0 <= int(memory.infoset.min()) <= int(memory.infoset.max()) < self.infosets.count(player):
-            raise ValueError(f"{place}/infoset names infosets that {self.game.name} does not have")
+            raise ValueError(f"{name}/infoset names infosets that {self.game.name} does not have")
 
     def network_of(self, player: int) -> Network:
         """Return a player's network."""
@@ -273,10 +273,10 @@ class TrainingState(FitState):
 
     def memory_batches(self, player: int, start: int) -> Iterator[Batch]:
         """Yield a player's whole memory with samples of one infoset merged; arrays are those of `merged`."""
-        inputs, (memory, held), merged = self.networks[player][1], self.memory(player), self.merged[player]
-        found = merge(memory, held, merged)[0]
-        for at in range(0, found, _ROWS):
-            part = slice(at, min(at + _ROWS, found))
+        inputs, (memory, count), merged = self.networks[player][1], self.memory(player), self.merged[player]
+        infosets = merge(memory, count, merged)[0]
+        for at in range(0, infosets, _ROWS):
+            part = slice(at, min(at + _ROWS, infosets))
             rows = merged.row[part]
             yield Batch(inputs.take(rows), merged.weight[part], merged.total[part], inputs.legal[rows])
 
@@ -291,8 +291,8 @@ class TrainingState(FitState):
         network, inputs = self.networks[player]
         rows = np.arange(self.infosets.count(player))
         parts = [rows[at : at + _ROWS] for at in range(0, len(rows), _ROWS)]
-        found = np.concatenate([network.forward(parameters, inputs.take(part))[-1] for part in parts])
-        return (found * inputs.legal).astype(np.float64)
+        output = np.concatenate([network.forward(parameters, inputs.take(part))[-1] for part in parts])
+        return (output * inputs.legal).astype(np.float64)
 
     def play(self, player: int, advantages: npt.NDArray[np.float64], sigma: npt.NDArray[np.float64]) -> None:
         """Fill sigma [I, A] at a player's infosets with the strategy of advantages [n, A], in place."""
@@ -318,9 +318,9 @@ class TrainingState(FitState):
         for player in range(2):
             at = f"networks/player{player}"
             weights = self.tables[f"{at}/weight"]
-            for place in np.flatnonzero(weights).tolist():
-                self.play(player, self.outputs(player, self.tables[f"{at}/parameters"][place]), sigma)
-                self.averaging.add(player, sigma, float(weights[place]), sums)
+            for number in np.flatnonzero(weights).tolist():
+                self.play(player, self.outputs(player, self.tables[f"{at}/parameters"][number]), sigma)
+                self.averaging.add(player, sigma, float(weights[number]), sums)
         named = {table_name("strategy_sum", block): table for block, table in enumerate(sums) if table is not None}
         return average_strategy(self.game, TableSet(named))
 
@@ -332,16 +332,16 @@ class TrainingState(FitState):
         infosets = self.infosets
         shares, weights = infosets.uniform(), np.zeros(len(infosets))
         for player in range(2):
-            memory, held = self.memory(player, "strategy_memory")
-            if not held:
+            memory, count = self.memory(player, "strategy_memory")
+            if not count:
                 continue
             mine, merged = infosets.of(player), self.merged[player]
             if self.config.fit == "network":  # a network also has a strategy at infosets without samples
                 output = self.outputs(player, self.fit_average(player, iterations))
                 shares[mine], weights[mine] = softmax(output, self.networks[player][1].legal), LEAST_WEIGHT
             else:
-                table = means(memory, held, merged)
+                table = means(memory, count, merged)
                 shares[mine] = np.where(table.any(axis=1, keepdims=True), table, shares[mine])
-            found = merge(memory, held, merged)[0]
-            weights[mine][merged.row[:found]] = merged.weight[:found]
+            merged_count = merge(memory, count, merged)[0]
+            weights[mine][merged.row[:merged_count]] = merged.weight[:merged_count]
         return self.averaging.strategy(shares, weights)

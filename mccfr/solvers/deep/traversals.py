@@ -84,16 +84,16 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
     order, child, value, state = work.order, work.child, work.value, work.state
     base, rows, width = numbering.base, numbering.rows, samples.value.shape[1]
     traverser, sign = span[TRAVERSER], 1.0 - 2.0 * span[TRAVERSER]
-    taken, played, nodes, deal = 0, 0, 0, span[START]
+    regret_samples, opponent_samples, nodes, deal = 0, 0, 0, span[START]
     room = min(len(samples.infoset), len(plays.infoset)) - len(order)
-    while deal < span[STOP] and max(taken, played) <= room:
+    while deal < span[STOP] and max(regret_samples, opponent_samples) <= room:
         number = span[NUMBER] + deal - span[START]
         seed_stream(state, np.uint64(span[SEED]), np.uint64(traverser), np.uint64(ACTIONS), np.uint64(number))
         order[0] = 0
-        tail, place = 1, 0
-        while place < tail:
-            node = order[place]
-            place += 1
+        tail, position = 1, 0
+        while position < tail:
+            node = order[position]
+            position += 1
             nodes += tree.touched[node]
             kind, first, count = tree.kind[node], tree.first[node], tree.count[node]
             if kind == TERMINAL:
@@ -109,15 +109,15 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             else:
                 block = tree.block[node]
                 infoset = base[block] + deals.bucket[deal, block] * rows[block] + tree.row[node]
-                plays.infoset[played] = infoset
+                plays.infoset[opponent_samples] = infoset
                 for k in range(count):
-                    plays.value[played, k] = sigma[infoset * width + k]
-                played += 1
+                    plays.value[opponent_samples, k] = sigma[infoset * width + k]
+                opponent_samples += 1
                 child[node] = first + choose(sigma, infoset * width, count, uniform(state))
                 order[tail] = child[node]
                 tail += 1
-        for place in range(tail - 1, -1, -1):
-            node = order[place]
+        for position in range(tail - 1, -1, -1):
+            node = order[position]
             if tree.kind[node] == TERMINAL:
                 continue
             if tree.kind[node] == CHANCE or tree.player[node] != traverser:
@@ -129,9 +129,9 @@ def external(tree, numbering, sigma, deals, span, samples, plays, work):
             for k in range(count):
                 mean += sigma[infoset * width + k] * value[first + k]
             value[node] = mean
-            samples.infoset[taken] = infoset
+            samples.infoset[regret_samples] = infoset
             for k in range(count):
-                samples.value[taken, k] = value[first + k] - mean
-            taken += 1
+                samples.value[regret_samples, k] = value[first + k] - mean
+            regret_samples += 1
         deal += 1
-    return deal - span[START], taken, played, nodes
+    return deal - span[START], regret_samples, opponent_samples, nodes

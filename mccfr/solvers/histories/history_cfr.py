@@ -185,8 +185,8 @@ def node_value(tree, walk, node):
 @part_njit
 def _backward(tree, walk, traverser, visited):
     """Compute the values of inner nodes, last visited first, and the increments of traversers' actions."""
-    for place in range(visited - 1, -1, -1):
-        node = walk.order[place]
+    for position in range(visited - 1, -1, -1):
+        node = walk.order[position]
         node_value(tree, walk, node)
         player = tree.player[node]
         if tree.kind[node] == CHANCE or traverser == 1 - player:
@@ -208,8 +208,8 @@ def _respond(tree, walk, side, player, visited):
     reach 0 (`side.row_reach`).  They take the first of equal actions.
     """
     increment, sigma, sign = side.increment, side.sigma, 1.0 - 2.0 * player
-    for place in range(visited):
-        node = walk.order[place]
+    for position in range(visited):
+        node = walk.order[position]
         for child in range(tree.first[node], tree.first[node] + tree.count[node]):
             if tree.kind[child] == TERMINAL and side.last[child] != NO_SLOT:
                 increment[side.last[child], 0] += sign * walk.reach[1 - player, child] * walk.value[child]
@@ -283,9 +283,9 @@ def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[
     for spec in specs:
         table = tables.get(spec.name)
         if table is None or table.shape != spec.shape or table.dtype != spec.dtype or not table.flags.c_contiguous:
-            given = "absent" if table is None else f"{table.dtype} of the shape {table.shape}"
+            described = "absent" if table is None else f"{table.dtype} of the shape {table.shape}"
             raise ValueError(
-                f"table {spec.name} is {given}; {spec.dtype} of the shape {spec.shape} in C order is needed"
+                f"table {spec.name} is {described}; {spec.dtype} of the shape {spec.shape} in C order is needed"
             )
 
 

@@ -49,14 +49,14 @@ def _followed(game: Game, strategy: Strategy, responder: int | None) -> tuple[Se
     check_histories(game)
     sigma = np.ones((2, int(game.tree.row_slots.max(initial=0))))
     for player in range(2):
-        given = strategy.probability[player]
-        if given.shape != (1, game.tree.row_slots[player]):
+        probabilities = strategy.probability[player]
+        if probabilities.shape != (1, game.tree.row_slots[player]):
             raise ValueError(
-                f"player {player}'s strategy has the shape {given.shape}; {game.name} needs "
+                f"player {player}'s strategy has the shape {probabilities.shape}; {game.name} needs "
                 f"(1, {game.tree.row_slots[player]})"
             )
         if player != responder:
-            sigma[player, : given.shape[1]] = given[0]
+            sigma[player, : probabilities.shape[1]] = probabilities[0]
     form = sequence_form(game, sigma, (responder == 0, responder == 1))
     arrays = game.tree.arrays
     return form, np.where(arrays.kind == TERMINAL, form.chance * arrays.fixed, 0.0)

@@ -176,9 +176,9 @@ class PrunedCfr:
     def average_strategy(self) -> Strategy:
         """Return the average strategy; its weights are the sums of own reach.  Tables stay as they are."""
         bring_all_forward(self._pruning, self._walk)
-        made = self._split(self._pruning.state.tables.strategy_sum)
+        average = self._split(self._pruning.state.tables.strategy_sum)
         self._load()  # restores the state, so that this call does not affect later rounding
-        return made
+        return average
 
     def current_strategy(self) -> Strategy:
         """Return the players' strategy of the next iteration."""

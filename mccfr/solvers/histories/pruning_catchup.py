@@ -153,8 +153,8 @@ def meet(step, pruning, sigma, row):
         if infosets.above[row] == NO_SLOT:
             break
         row = infosets.row_of[infosets.above[row]]
-    for place in range(length - 1, -1, -1):
-        row = scratch.path[place]
+    for position in range(length - 1, -1, -1):
+        row = scratch.path[position]
         above, owner = infosets.above[row], infosets.owner[row]
         weight, reach = scratch.totals[owner, SUM], scratch.totals[owner, REACH]  # that have arrived at the row so far
         if above != NO_SLOT:
@@ -190,12 +190,12 @@ def _push_histories(tree, pruning, walk, step, cell):
     """
     infosets, stack, height = pruning.infosets, pruning.scratch.stack, 0
     row = infosets.row_of[cell]
-    for place in range(infosets.node_first[row], infosets.node_first[row + 1]):
-        node = infosets.node[place]
-        behind = infosets.by_node.last[1 - infosets.owner[row], node]
-        if behind != NO_SLOT:
-            meet(step, pruning, walk.sigma, infosets.row_of[behind])
-            if pruning.state.reach_sum[behind] <= 0.0:
+    for position in range(infosets.node_first[row], infosets.node_first[row + 1]):
+        node = infosets.node[position]
+        last_slot = infosets.by_node.last[1 - infosets.owner[row], node]
+        if last_slot != NO_SLOT:
+            meet(step, pruning, walk.sigma, infosets.row_of[last_slot])
+            if pruning.state.reach_sum[last_slot] <= 0.0:
                 continue
         stack[height] = tree.first[node] + cell - infosets.starts[row]
         height += 1
@@ -219,14 +219,14 @@ def _collect(tree, pruning, walk, step, cell):
         height -= 1
         node = stack[height]
         touched += 1
-        behind, first, count = last[1 - player, node], tree.first[node], tree.count[node]
-        reach = chance[node] * (scratch.totals[1 - player, REACH] if behind == NO_SLOT else arrived[behind])
+        last_slot, first, count = last[1 - player, node], tree.first[node], tree.count[node]
+        reach = chance[node] * (scratch.totals[1 - player, REACH] if last_slot == NO_SLOT else arrived[last_slot])
         if kind[node] == TERMINAL:
             term = reach * sign * tree.fixed[node]
             scratch.payoff[last[player, node]] += term
             scratch.scale[last[player, node]] += abs(term)
             continue
-        own, here = tree.player[node] == player, walk.cell[node]
+        own, first_cell = tree.player[node] == player, walk.cell[node]
         if kind[node] != CHANCE:
             row = rows_of[node]
             if marks.visited[row] != marks.serial[0]:
@@ -235,11 +235,11 @@ def _collect(tree, pruning, walk, step, cell):
                 marks.settled[row] = marks.serial[1]
                 scratch.after[rows] = row
                 rows += 1
-                bound_sum[here : here + count] = 0.0
+                bound_sum[first_cell : first_cell + count] = 0.0
         for a in range(count - 1, -1, -1):
             if own:
-                bound_sum[here + a] += reach * upper[first + a]
-            elif kind[node] != CHANCE and arrived[here + a] <= 0.0:
+                bound_sum[first_cell + a] += reach * upper[first + a]
+            elif kind[node] != CHANCE and arrived[first_cell + a] <= 0.0:
                 continue
             stack[height] = first + a
             height += 1
@@ -269,8 +269,8 @@ def settle(tree, pruning, walk, step, cell):
     infosets, state, scratch, gain = pruning.infosets, pruning.state, pruning.scratch, pruning.scratch.gain
     regret = state.tables.regret
     rows, touched = _collect(tree, pruning, walk, step, cell)
-    for place in range(rows - 1, -1, -1):
-        row = scratch.after[place]
+    for position in range(rows - 1, -1, -1):
+        row = scratch.after[position]
         best = -np.inf
         for below in range(infosets.starts[row], infosets.starts[row + 1]):
             _take_payoff(pruning, below)
@@ -300,9 +300,9 @@ def settle_below(tree, pruning, walk, step, iteration, cell):
     waiting[0], height, touched = cell, 1, 0
     while height > 0:
         height -= 1
-        here = waiting[height]
-        for place in range(infosets.below_first[here], infosets.below_first[here + 1]):
-            row = infosets.below[place]
+        above = waiting[height]
+        for position in range(infosets.below_first[above], infosets.below_first[above + 1]):
+            row = infosets.below[position]
             meet(step, pruning, walk.sigma, row)  # its regrets will change, and this traversal may have skipped it
             for below in range(infosets.starts[row], infosets.starts[row + 1]):
                 if since[below] == 0:

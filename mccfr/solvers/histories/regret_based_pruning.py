@@ -98,8 +98,8 @@ def _backward(tree, pruning, walk, traverser, visited):
     Pruned actions get π·U.
     """
     upper, since, bound_sum = pruning.infosets.by_node.upper, pruning.state.pruned_since, pruning.state.bound_sum
-    for place in range(visited - 1, -1, -1):
-        node = walk.order[place]
+    for position in range(visited - 1, -1, -1):
+        node = walk.order[position]
         node_value(tree, walk, node)
         player = tree.player[node]
         if tree.kind[node] == CHANCE or traverser == 1 - player:
@@ -122,9 +122,9 @@ def _update(pruning, walk, traverser, rows):
     owner, starts, waiting = pruning.infosets.owner, pruning.infosets.starts, pruning.scratch.waiting
     sigma, increment, regret = walk.sigma, walk.increment, pruning.state.tables.regret
     since, assumed, value_sum = pruning.state.pruned_since, pruning.state.assumed, pruning.state.value_sum
-    found, limit = 0, gain_share(regret)
-    for place in range(rows):
-        row = pruning.scratch.rows[place]
+    count, limit = 0, gain_share(regret)
+    for position in range(rows):
+        row = pruning.scratch.rows[position]
         if traverser not in (owner[row], BOTH):
             continue
         value = 0.0
@@ -139,10 +139,10 @@ def _update(pruning, walk, traverser, rows):
                 regret[cell, 0] += gained
                 assumed[cell] += increment[cell, 0]
                 if regret[cell, 0] > 0.0:
-                    waiting[found] = cell
-                    found += 1
+                    waiting[count] = cell
+                    count += 1
             increment[cell, 0] = 0.0
-    return found
+    return count
 
 
 @part_njit
@@ -157,8 +157,8 @@ def _consider(tree, pruning, walk, step, iteration, traverser, rows):
     infosets, state, touched = pruning.infosets, pruning.state, 0
     starts, ends, listed, regret = infosets.starts, infosets.ends, pruning.scratch.rows, state.tables.regret
     since, bound_sum, value_sum = state.pruned_since, state.bound_sum, state.value_sum
-    for place in range(rows - 1, -1, -1):
-        row, largest = listed[place], -np.inf
+    for position in range(rows - 1, -1, -1):
+        row, largest = listed[position], -np.inf
         if traverser not in (infosets.owner[row], BOTH):
             continue
         for cell in range(starts[row], starts[row + 1]):
@@ -187,8 +187,8 @@ def _traverse(tree, pruning, walk, step, iteration, traverser):
             scratch.totals[1 - player, REACH] += 1.0
     visited, rows, touched = _forward(tree, pruning, walk, step, traverser)
     _backward(tree, pruning, walk, traverser, visited)
-    for place in range(_update(pruning, walk, traverser, rows)):
-        after, nodes = settle(tree, pruning, walk, step, scratch.waiting[place])
+    for position in range(_update(pruning, walk, traverser, rows)):
+        after, nodes = settle(tree, pruning, walk, step, scratch.waiting[position])
         touched += nodes
         for k in range(after):
             scratch.rows[rows + k] = scratch.after[k]

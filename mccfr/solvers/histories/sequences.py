@@ -62,10 +62,10 @@ def _follow(tree, sigma, checked, starts, above, last, reach):
             continue
         own = kind != CHANCE
         if own:
-            row, behind = tree.row[node], last[player, node]
+            row, last_slot = tree.row[node], last[player, node]
             if above[player][row] == _NOT_SEEN:
-                above[player][row] = behind
-            if checked[player] and (above[player][row] != behind or behind >= starts[player][row]):
+                above[player][row] = last_slot
+            if checked[player] and (above[player][row] != last_slot or last_slot >= starts[player][row]):
                 return node
         for a in range(tree.count[node]):
             child = first + a
@@ -99,15 +99,15 @@ def sequence_form(
     above = tuple(np.full(len(first) - 1, _NOT_SEEN, np.int64) for first in starts)
     nodes = len(game.tree.arrays.kind)
     last, chance = np.full((2, nodes), NO_SLOT, np.int32), np.zeros(nodes)
-    played = np.ones((2, int(game.tree.row_slots[:2].max()))) if sigma is None else sigma
-    failed = _follow(game.tree.arrays, played, np.array(checked), tuple(starts), above, last, chance)
+    probabilities = np.ones((2, int(game.tree.row_slots[:2].max()))) if sigma is None else sigma
+    failed = _follow(game.tree.arrays, probabilities, np.array(checked), tuple(starts), above, last, chance)
     if failed != _ALL_WELL:
         raise ValueError(
             f"player {game.tree.arrays.player[failed]} lacks perfect recall at node {failed} of {game.name}, or its "
             "rows are not numbered in order of first appearance: no strategy or best response is computed"
         )
-    made = [
+    sequences = [
         Sequences(first, rows, np.repeat(np.arange(len(rows)), np.diff(first)))
         for first, rows in zip(starts, above, strict=True)
     ]
-    return SequenceForm((made[0], made[1]), last, chance)
+    return SequenceForm((sequences[0], sequences[1]), last, chance)

@@ -91,9 +91,9 @@ class Walk:
 
     def responding(self) -> "Walk":
         """Return the same walk for best responses alone, which shares the scratch arrays."""
-        found = copy(self)
-        found.root, *found._scratch = (one_value(of) for of in (self.root, *self._scratch))
-        return found
+        walk = copy(self)
+        walk.root, *walk._scratch = (one_value(of) for of in (self.root, *self._scratch))
+        return walk
 
     def values(self, player: int, respond_from: int = 0) -> npt.NDArray[np.float64]:
         """Return [V] counterfactual values of a player's hands, summed with the player's own deal weights.
@@ -112,19 +112,19 @@ class Walk:
             value(public, self._views, scope, root, scratch, crew)
 
         walk_together(work, self._shares, self._scratch)
-        found: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player].astype(np.float64)
-        return found
+        hand_totals: npt.NDArray[np.float64] = root.by_hand.value[0] @ public.reach[player].astype(np.float64)
+        return hand_totals
 
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
-        """Return the values of a player's hands and actions, as `ArrayWalk.hand_values`, in the game's weights."""
+        """Return the values of a player's hands and actions, in the game's weights (`ArrayWalk.hand_values`)."""
         public, total, actions = self._public, self.values(player), []
         trees, every, reach = public.trees, public.ranges.every, game.cards.listed().reach[1 - player]
         weight = reach.max() / float(public.reach[1 - player].max())  # of the walk's hands, in the game's
         entries, members = slice(*every.first[player, :2]), street_members(game.tree)[: trees.first[1]].tolist()
-        for place in map(members.index, nodes):
-            out = np.zeros((int(trees.actions[place]), len(reach)))
-            if trees.player[place] == player:
-                top = int(self.root.member_first[0]) + int(trees.child[place])
+        for number in map(members.index, nodes):
+            out = np.zeros((int(trees.actions[number]), len(reach)))
+            if trees.player[number] == player:
+                top = int(self.root.member_first[0]) + int(trees.child[number])
                 below = self.root.value[FOLLOW, top : top + len(out)]
                 out[:, every.hand[entries]] = weight * below[:, every.column[entries]]
             actions.append(out)
@@ -162,22 +162,9 @@ def value_and_responses(
     walk = _walk(game, strategy, public, threads)
     first = walk.values(0)
     second = (walk.responding() if game.rake is None else walk).values(1)
-    taken = 0.0 if game.rake is None else -float(first[FOLLOW] + second[FOLLOW]) / walk.joint_weight
+    rake_paid = 0.0 if game.rake is None else -float(first[FOLLOW] + second[FOLLOW]) / walk.joint_weight
     value, *best = (float(each) / walk.joint_weight for each in (*first, second[-1]))
-    return value, (best[0], best[1]), taken
-
-
-def gains(
-    game: Game, strategy: Strategy, first: int, public: PublicTree | None = None, threads: int = 1
-) -> list[float]:
-    """Return the mean gain of best responses from each street from `first` on, in chips a deal.
-
-    Such a response follows the strategy before the street.  The mean is over both players; for street 0 it is the
-    exploitability.  The other arguments and errors are those of `values`.
-    """
-    walk = _walk(game, strategy, public, threads)
-    found = [[walk.values(player, street) for player in range(2)] for street in range(first, game.tree.streets)]
-    return [float(sum(each[RESPOND] - each[FOLLOW] for each in both)) / walk.joint_weight / 2 for both in found]
+    return value, (best[0], best[1]), rake_paid
 
 
 def best_strategy(
@@ -193,13 +180,13 @@ def best_strategy(
     noted = [np.ascontiguousarray(table) if table.size else np.zeros((1, 1)) for table in tables]
     public = public_tree(game)
     walk = Walk(public, [table if table.size else np.zeros((1, 1)) for table in tables], threads, noted=noted)
-    found = np.array([walk.values(player) for player in players]) / public.joint_weight
+    best_values = np.array([walk.values(player) for player in players]) / public.joint_weight
     LockedCells(game).hold(noted)
     own = [
         new.T if table.size and block % 2 in players else table.T
         for block, (new, table) in enumerate(zip(noted, tables, strict=True))
     ]
-    return found, Strategy(own, [np.ones_like(strategy.weight[block]) for block in range(len(own))])
+    return best_values, Strategy(own, [np.ones_like(strategy.weight[block]) for block in range(len(own))])
 
 
 def is_lossless(game: Game) -> bool:
@@ -222,10 +209,10 @@ def hand_values(
     they meet, with both players following `strategy`.
     """
     walk = _walk(game, strategy, None, threads)
-    found = [walk.hand_values(game, player, nodes) for player in range(2)]
-    gains = [float(each.total[RESPOND] - each.total[FOLLOW]) / walk.joint_weight for each in found]
-    actions = [found[int(game.tree.arrays.player[node])].actions[place] for place, node in enumerate(nodes)]
-    return np.array([each.hands for each in found]), actions, (gains[0], gains[1])
+    walks = [walk.hand_values(game, player, nodes) for player in range(2)]
+    gains = [float(each.total[RESPOND] - each.total[FOLLOW]) / walk.joint_weight for each in walks]
+    actions = [walks[int(game.tree.arrays.player[node])].actions[position] for position, node in enumerate(nodes)]
+    return np.array([each.hands for each in walks]), actions, (gains[0], gains[1])
 
 
 def is_large(game: Game) -> bool:

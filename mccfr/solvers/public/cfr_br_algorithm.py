@@ -89,6 +89,6 @@ class CfrBestResponse(Algorithm):
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> PublicChanceSolver:
         """Return the solver that iterates on the tables."""
         share = share or Share()
-        given = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
+        state = trunk_game(self._solver, game), self._solver.seed, share.worker, known_state(share)
         options = replace(OPTIONS, schedule=self.schedule)
-        return PublicChanceSolver(RespondedSampling(game, tables, *given, options), share)
+        return PublicChanceSolver(RespondedSampling(game, tables, *state, options), share)

@@ -76,12 +76,12 @@ def room_on_board(hand_cards: npt.NDArray[np.integer]) -> OnBoard:
 
 
 @part_njit
-def _sort(key, order, count, here):
+def _sort(key, order, count, scratch):
     """Sort order[:count] by key[order[i]]: a stable radix sort over the bytes in which keys differ."""
     if count == 0:
         return
     low = high = before = np.int64(key[order[0]])
-    sorted_, shift, tally = True, np.int64(0), here.tally  # one type for the literal and the sum
+    sorted_, shift, tally = True, np.int64(0), scratch.tally  # one type for the literal and the sum
     for i in range(1, count):
         value = np.int64(key[order[i]])
         sorted_ &= before <= value
@@ -94,10 +94,10 @@ def _sort(key, order, count, here):
             tally[k] += tally[k - 1]
         for i in range(count):
             byte = ((key[order[i]] - low) >> shift) & 255
-            here.room[tally[byte]] = order[i]
+            scratch.room[tally[byte]] = order[i]
             tally[byte] += 1
         for i in range(count):
-            order[i] = here.room[i]
+            order[i] = scratch.room[i]
         shift += 8
 
 
@@ -117,26 +117,26 @@ def _card_rows(mine, theirs, hand_cards, row):
 
 
 @part_njit
-def _arrange(player, live, bucket, strength, merge, here):
+def _arrange(player, live, bucket, strength, merge, scratch):
     """Sort a player's hands by bucket and by strength; live, bucket, strength [H]."""
-    order, ranked, column = here.order[player], here.ranked[player], here.column[player]
+    order, ranked, column = scratch.order[player], scratch.ranked[player], scratch.column[player]
     count, columns = np.int64(0), np.int64(0)  # not literals, for which numba would compile `_sort` once more
     for hand in range(live.shape[0]):
         column[hand] = -1
         if live[hand]:
             order[count] = hand
             count += 1
-    _sort(bucket, order, count, here)
+    _sort(bucket, order, count, scratch)
     for i in range(count):
         ranked[i] = order[i]
         columns += not (merge and i > 0 and bucket[order[i]] == bucket[order[i - 1]])
         column[order[i]] = columns - 1
-    _sort(strength, ranked, count, here)
-    here.held[player, 0], here.held[player, 1] = count, columns
+    _sort(strength, ranked, count, scratch)
+    scratch.held[player, 0], scratch.held[player, 1] = count, columns
 
 
 @part_njit
-def _arrange_both(board, live, bucket, strength, merge, here):
+def _arrange_both(board, live, bucket, strength, merge, scratch):
     """Run `_arrange` for both players, once if their hands are alike; live, bucket [2, N, H]."""
     alike = True
     for hand in range(live.shape[2]):
@@ -145,53 +145,53 @@ def _arrange_both(board, live, bucket, strength, merge, here):
             alike = False
             break
     for player in range(1 if alike else 2):
-        _arrange(player, live[player, board], bucket[player, board], strength, merge, here)
+        _arrange(player, live[player, board], bucket[player, board], strength, merge, scratch)
     if not alike:
         return
-    for each in (here.order, here.ranked, here.column, here.held):
+    for each in (scratch.order, scratch.ranked, scratch.column, scratch.held):
         for k in range(each.shape[1]):
             each[1, k] = each[0, k]
 
 
 @part_njit
-def _list_hands(player, bucket, merge, here, at, out):
+def _list_hands(player, bucket, merge, scratch, at, out):
     """List a player's hands on a board, and hand and bucket of each column, at positions `at`."""
     every, columns, before = out.every, out.columns, -1
-    for i in range(here.held[player, 0]):
-        hand, ranked, k = here.order[player, i], here.ranked[player, i], at[2] + i
-        column = here.column[player, hand]
+    for i in range(scratch.held[player, 0]):
+        hand, ranked, k = scratch.order[player, i], scratch.ranked[player, i], at[2] + i
+        column = scratch.column[player, hand]
         every[1, k], every[2, k] = column, ranked
         if merge:
-            every[0, k], every[3, k] = hand, here.column[player, ranked]
+            every[0, k], every[3, k] = hand, scratch.column[player, ranked]
         if column != before:
             columns[0, at[0] + column], columns[1, at[0] + column], before = hand, bucket[hand], column
 
 
 @part_njit
-def _list_columns(player, hand_cards, strength, merge, here, at, out):
+def _list_columns(player, hand_cards, strength, merge, scratch, at, out):
     """List a player's columns on a board by strength, and their groups; return the number of groups.
 
     at  positions in the lists
     """
     columns, card, group = out.columns, out.card, out.group
-    other, column, groups, below, until, k = 1 - player, here.column[player], at[1] - 1, 0, 0, at[0]
-    hands, before = here.held[other, 0], np.int64(-2)  # no strength
-    for i in range(here.held[player, 0]):
-        hand = here.ranked[player, i]
+    other, column, groups, below, until, k = 1 - player, scratch.column[player], at[1] - 1, 0, 0, at[0]
+    hands, before = scratch.held[other, 0], np.int64(-2)  # no strength
+    for i in range(scratch.held[player, 0]):
+        hand = scratch.ranked[player, i]
         value = np.int64(strength[hand])
         if merge:
             for each in range(2):
-                out.ranked[at[2] + i, each] = here.row[hand_cards[hand, each]]
+                out.ranked[at[2] + i, each] = scratch.row[hand_cards[hand, each]]
         if columns[0, at[0] + column[hand]] != hand:
             continue  # another hand of the same column is listed
-        while below < hands and strength[here.ranked[other, below]] < value:
+        while below < hands and strength[scratch.ranked[other, below]] < value:
             below += 1
-        while until < hands and strength[here.ranked[other, until]] <= value:
+        while until < hands and strength[scratch.ranked[other, until]] <= value:
             until += 1
-        same = here.column[other, hand] if min(hand_cards[hand, 0], hand_cards[hand, 1]) >= 0 else -1
-        columns[2, k], columns[3, k] = column[hand], same if same >= 0 else here.held[other, 1]
+        same = scratch.column[other, hand] if min(hand_cards[hand, 0], hand_cards[hand, 1]) >= 0 else -1
+        columns[2, k], columns[3, k] = column[hand], same if same >= 0 else scratch.held[other, 1]
         for each in range(2):
-            card[k, each] = here.row[hand_cards[hand, each]]
+            card[k, each] = scratch.row[hand_cards[hand, each]]
         groups += value != before
         before, k = value, k + 1
         group[groups, 0], group[groups, 1], group[groups, 2] = k - at[0], below, until
@@ -199,25 +199,25 @@ def _list_columns(player, hand_cards, strength, merge, here, at, out):
 
 
 @njit
-def list_hands(live, bucket, strength, hand_cards, merge, here, counts, out):
+def list_hands(live, bucket, strength, hand_cards, merge, scratch, counts, out):
     """Fill the lists board by board.
 
     live, bucket  [2, N, H]  whether a player can hold a hand on a board, and its bucket
     strength      [N, H]
     hand_cards    [H, 2]     -1 for missing cards
     merge         whether hands of a bucket share a column
-    here          scratch from `room_on_board`; its `at` gives the positions in the lists and moves on
+    scratch          scratch from `room_on_board`; its `at` gives the positions in the lists and moves on
     counts        [3, 2, N]  receives the numbers of columns, groups and hands
     out           `HandLists`
     """
-    at = here.at
+    at = scratch.at
     for board in range(live.shape[1]):
-        _card_rows(live[0, board], live[1, board], hand_cards, here.row)
-        _arrange_both(board, live, bucket, strength[board], merge, here)
+        _card_rows(live[0, board], live[1, board], hand_cards, scratch.row)
+        _arrange_both(board, live, bucket, strength[board], merge, scratch)
         for player in range(2):
-            _list_hands(player, bucket[player, board], merge, here, at[player], out)
-            groups = _list_columns(player, hand_cards, strength[board], merge, here, at[player], out)
-            found = (here.held[player, 1], groups, here.held[player, 0])
+            _list_hands(player, bucket[player, board], merge, scratch, at[player], out)
+            groups = _list_columns(player, hand_cards, strength[board], merge, scratch, at[player], out)
+            totals = (scratch.held[player, 1], groups, scratch.held[player, 0])
             for kind in range(3):
-                counts[kind, player, board] = found[kind]
-                at[player, kind] += found[kind]
+                counts[kind, player, board] = totals[kind]
+                at[player, kind] += totals[kind]

@@ -28,29 +28,29 @@ def _given(share, lock, actions, key):
 
 
 @part_njit
-def hold(public, player, board, lock, rows, sigma, place):
-    """Put locked probabilities into sigma[place : place+actions].
+def hold(public, player, board, lock, rows, sigma, offset):
+    """Put locked probabilities into sigma[offset : offset+actions].
 
     Free actions share the rest in proportion.
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
-        key, free, left = _key(public, first + k), as_element(sigma, 0.0), as_element(sigma, 1.0)
-        given = _given(share, lock, rows.actions, key)
-        if given == 0:
+        key, free, remaining = _key(public, first + k), as_element(sigma, 0.0), as_element(sigma, 1.0)
+        locked_count = _given(share, lock, rows.actions, key)
+        if locked_count == 0:
             continue
         for a in range(rows.actions):
             if share[lock + a, key] < 0:
-                free += sigma[place + a, k]
+                free += sigma[offset + a, k]
             else:
-                left -= share[lock + a, key]
+                remaining -= share[lock + a, key]
         for a in range(rows.actions):
             if share[lock + a, key] >= 0:
-                sigma[place + a, k] = share[lock + a, key]
+                sigma[offset + a, k] = share[lock + a, key]
             elif free > 0:
-                sigma[place + a, k] *= left / free
+                sigma[offset + a, k] *= remaining / free
             else:
-                sigma[place + a, k] = left / as_element(sigma, rows.actions - given)
+                sigma[offset + a, k] = remaining / as_element(sigma, rows.actions - locked_count)
 
 
 @part_njit
@@ -84,19 +84,19 @@ def respond_locked(public, player, board, lock, rows, values, child, value):
     """
     share, first = public.locks.share, public.ranges.first[player, board]
     for k in range(rows.count):
-        key, found, total = _key(public, first + k), False, as_element(value, 0.0)
-        given = _given(share, lock, rows.actions, key)
-        if given == 0:
+        key, has_free, total = _key(public, first + k), False, as_element(value, 0.0)
+        locked_count = _given(share, lock, rows.actions, key)
+        if locked_count == 0:
             continue
-        best, left = total, as_element(value, 1.0)
+        best, remaining = total, as_element(value, 1.0)
         for a in range(rows.actions):
             if share[lock + a, key] < 0:
-                best = max(best, values[child + a, k]) if found else values[child + a, k]
-                found = True
+                best = max(best, values[child + a, k]) if has_free else values[child + a, k]
+                has_free = True
             else:
                 total += share[lock + a, key] * values[child + a, k]
-                left -= share[lock + a, key]
-        value[k] = total + left * best if found else total
+                remaining -= share[lock + a, key]
+        value[k] = total + remaining * best if has_free else total
         for a in range(rows.actions):
-            if found and share[lock + a, key] >= 0:
+            if has_free and share[lock + a, key] >= 0:
                 values[child + a, k] = as_element(value, -_NEVER)

@@ -94,9 +94,9 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
         if np.any((np.diff(bucket) > 1) & (np.diff(board) == 0)):
             return False
         for street in pairwise(np.searchsorted(board, starts).tolist()):
-            here = bucket[slice(*street)]
+            buckets = bucket[slice(*street)]
             new = np.flatnonzero(np.diff(board[slice(*street)], prepend=-1))
-            low, high = here[new], here[np.append(new[1:], len(here))[: len(new)] - 1]
+            low, high = buckets[new], buckets[np.append(new[1:], len(buckets))[: len(new)] - 1]
             order = np.argsort(low)
             if np.any(low[order][1:] <= high[order][:-1]):
                 return False
@@ -114,11 +114,11 @@ def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
 def _all_alike(public: PublicTree, cards: ListedCards, shared: list[npt.NDArray[np.int64]], swaps: bool) -> bool:
     """Return whether hands that share a bucket on a board are alike there; `swaps` as in `alike_hands`."""
     every, starts = public.ranges.every, np.cumsum([0, *(len(boards) for boards in cards.board_cards)])
-    held = [np.searchsorted(every.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
-    boards = np.unique(np.concatenate(held))
+    boards_of = [np.searchsorted(every.first[player], entries, "right") - 1 for player, entries in enumerate(shared)]
+    boards = np.unique(np.concatenate(boards_of))
     streets = [boards[(boards >= low) & (boards < high)] - low for low, high in pairwise(starts.tolist())]
     alike = np.concatenate(alike_hands(cards, streets, swaps=swaps))
-    for entries, board in zip(shared, held, strict=True):
+    for entries, board in zip(shared, boards_of, strict=True):
         row = np.searchsorted(boards, board)
         one, other = (alike[row, every.hand[places]] for places in (entries, entries - 1))
         if np.any(one != other):

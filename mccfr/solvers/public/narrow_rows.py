@@ -99,10 +99,10 @@ def widen(cells, scales, row, rows, out):
     column, stop = rows.column, rows.column + rows.count
     scale = scales[row, column:stop]
     for a in range(rows.actions):
-        found, here = cells[rows.slot + a, column:stop], out[a]
+        cell_row, out_row = cells[rows.slot + a, column:stop], out[a]
         for k in range(rows.count):
             power = max(np.int32(scale[k]), np.int32(LEAST_SCALE))  # a new table's scales are 0
-            here[k] = np.float32(found[k]) * _power(power - np.int32(SCALE_ZERO))
+            out_row[k] = np.float32(cell_row[k]) * _power(power - np.int32(SCALE_ZERO))
 
 
 @part_njit
@@ -126,21 +126,23 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
     for k in range(rows.count):
         spare[k] = abs(numbers[0, k])
     for a in range(1, rows.actions):
-        here = numbers[a]
+        exact = numbers[a]
         for k in range(rows.count):
-            spare[k] = max(spare[k], abs(here[k]))
+            spare[k] = max(spare[k], abs(exact[k]))
     for k in range(rows.count):
         exponent = (_as_bits(spare[k] * _HAIR) >> np.int32(23)) - np.int32(_BIAS - 1)  # the largest is below 2^exponent
-        found = exponent + np.int32(SCALE_ZERO - 15)
-        found = min(max(found, np.int32(LEAST_SCALE)), np.int32(MOST_SCALE))
-        scale[k] = np.uint8(found)
-        spare[k] = _power(np.int32(SCALE_ZERO) - found)
+        stored_scale = exponent + np.int32(SCALE_ZERO - 15)
+        stored_scale = min(max(stored_scale, np.int32(LEAST_SCALE)), np.int32(MOST_SCALE))
+        scale[k] = np.uint8(stored_scale)
+        spare[k] = _power(np.int32(SCALE_ZERO) - stored_scale)
     most = np.float32(_MOST_UNITS)
     for a in range(rows.actions):
-        out, here = cells[rows.slot + a, column:stop], numbers[a]
+        out, exact = cells[rows.slot + a, column:stop], numbers[a]
         salt = np.uint32(iteration * _ITERATION + (rows.slot + a) * _SLOT + column * _COLUMN)
         for k in range(rows.count):
-            units = np.floor(here[k] * spare[k] + _chance(here[k], np.uint32(salt + np.uint32(k) * np.uint32(_COLUMN))))
+            units = np.floor(
+                exact[k] * spare[k] + _chance(exact[k], np.uint32(salt + np.uint32(k) * np.uint32(_COLUMN)))
+            )
             out[k] = np.int16(min(max(units, -most), most))
 
 
@@ -148,46 +150,46 @@ def narrow(cells, scales, row, rows, numbers, spare, iteration):
 
 
 @part_njit
-def strategy_of(step, tables, narrow_rows, street, rows, sigma, place, wide):
+def strategy_of(step, tables, narrow_rows, street, rows, sigma, offset, wide):
     """Write the current strategy of float or 16-bit rows; wide [actions, W] float32 is overwritten."""
     if narrow_rows is None:
         ask_if_alone(tables.basis, rows)
-        strategy_rows(step, tables, rows, sigma, place)
+        strategy_rows(step, tables, rows, sigma, offset)
     else:
         row = narrow_rows.row[street][rows.slot]
         ask_for_next(narrow_rows.regret[street], rows)
         widen(narrow_rows.regret[street], narrow_rows.regret_scale[street], row, rows, wide)
-        here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
-        strategy_rows(step, Tables(wide, wide, wide), here, sigma, place)
+        wide_rows = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
+        strategy_rows(step, Tables(wide, wide, wide), wide_rows, sigma, offset)
 
 
 @part_njit
-def sums_strategy(table, narrow_rows, street, rows, sigma, place, wide):
-    """Write the average strategy given by float or 16-bit strategy sums to sigma[place : place+actions]."""
+def sums_strategy(table, narrow_rows, street, rows, sigma, offset, wide):
+    """Write the average strategy given by float or 16-bit strategy sums to sigma[offset : offset+actions]."""
     if narrow_rows is None:
         ask_if_alone(table, rows)
-        match_rows(table, rows, sigma, place)
+        match_rows(table, rows, sigma, offset)
     else:
         row = narrow_rows.row[street][rows.slot]
         ask_for_next(narrow_rows.strategy_sum[street], rows)
         widen(narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], row, rows, wide)
-        match_rows(wide, Rows(np.int64(0), rows.actions, np.int64(0), rows.count), sigma, place)
+        match_rows(wide, Rows(np.int64(0), rows.actions, np.int64(0), rows.count), sigma, offset)
 
 
 @part_njit
 def add_to_average(step, tables, narrow_rows, street, rows, strategy, reach, work):
-    """Update float or 16-bit strategy sums by a strategy (sigma, place); `work.wide` is overwritten."""
-    sigma, place = strategy
+    """Update float or 16-bit strategy sums by a strategy (sigma, offset); `work.wide` is overwritten."""
+    sigma, offset = strategy
     if narrow_rows is None:
         ask_if_alone(tables.strategy_sum, rows)
-        average_rows(step, tables, rows, sigma, place, reach)
+        average_rows(step, tables, rows, sigma, offset, reach)
     else:
         cells, scales, wide = narrow_rows.strategy_sum[street], narrow_rows.sum_scale[street], work.wide
         ask_for_next(cells, rows)
         row = narrow_rows.row[street][rows.slot]
         widen(cells, scales, row, rows, wide)
-        here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
-        average_rows(step, Tables(wide, wide, wide), here, sigma, place, reach)
+        wide_rows = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
+        average_rows(step, Tables(wide, wide, wide), wide_rows, sigma, offset, reach)
         narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], work.iteration)
 
 
@@ -201,6 +203,6 @@ def add_regrets(step, tables, narrow_rows, street, rows, counted, total, work):
         cells, scales, wide = narrow_rows.regret[street], narrow_rows.regret_scale[street], work.wide
         row = narrow_rows.row[street][rows.slot]
         widen(cells, scales, row, rows, wide)
-        here = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
-        regret_rows(step, Tables(wide, wide, wide), here, values, first, total)
+        wide_rows = Rows(np.int64(0), rows.actions, np.int64(0), rows.count)
+        regret_rows(step, Tables(wide, wide, wide), wide_rows, values, first, total)
         narrow(cells, scales, row, rows, wide, wide[wide.shape[0] - 1], work.iteration)

@@ -199,8 +199,8 @@ def _add_job(board, scratch, street, way, kind, m, chips):
     none, range_of, line, jobs = scratch.shares.shape[0] - 1, scratch.range_of, scratch.shares[m], scratch.jobs
     player = np.int64(range_of[1, m] == m)  # the actor is the player whose line has the member's own row
     source, job = range_of[1 - player, m], jobs.count[player] - 1
-    known = job >= 0 and jobs.source[player, job] == source and jobs.way[player, job] == way
-    if not known or jobs.behind[player, kind, job] != none:
+    listed = job >= 0 and jobs.source[player, job] == source and jobs.way[player, job] == way
+    if not listed or jobs.behind[player, kind, job] != none:
         job = _new_job(scratch, player, way, source)
     jobs.behind[player, kind, job] = m
     _scale(line, -chips if player and not kind else chips, board.rows[street, player])
@@ -318,7 +318,7 @@ def played_walk(trees, played, board, scratch):
     scratch  PlayScratch, changed in place
     """
     level, entering, won = np.int64(0), True, 0.0
-    member_first, tree, left = scratch.member_first, scratch.tree, scratch.exit
+    member_first, tree, exits = scratch.member_first, scratch.tree, scratch.exit
     weight = _begin(board, scratch)
     tree[0] = 0
     while True:
@@ -326,15 +326,15 @@ def played_walk(trees, played, board, scratch):
         if entering:
             _descend(trees, played, board, scratch, tree[level], member_first[level], level)
             won += _settle(board, scratch, level)
-            left[level] = first
+            exits[level] = first
             entering = False
-        if level + 2 == tree.shape[0] and left[level] < stop:
+        if level + 2 == tree.shape[0] and exits[level] < stop:
             won += _last_street(trees, played, board, scratch, level)
             continue
-        member = left[level]
+        member = exits[level]
         while member < stop and trees.kind[member] != AT_EXIT:
             member += 1
-        left[level] = member + 1
+        exits[level] = member + 1
         if member < stop:
             if _enter(scratch, level, level, member_first[level] + member - first, level + 1):
                 entering = True

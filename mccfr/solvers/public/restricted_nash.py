@@ -144,7 +144,7 @@ class RestrictedNash:
         return StepTables(regret, regret, sums)
 
     def _freeze(self, step: Step) -> None:
-        """Fill the tables of the current strategies, with the locks, which change reach in the mixture."""
+        """Write both current strategies, with their locks, into the tables from which reach is computed."""
         for block, starts in enumerate(self._starts):
             freeze(step, self._block_tables(block), starts, self._frozen[block])
         self._locked.hold(self._frozen)

@@ -157,7 +157,7 @@ def _unique_rows(bucket, ordered, rows, found, local, direct):
             local[street, k] = low
 
 
-def seated(first: SampledBoard, second: SampledBoard) -> SampledBoard:
+def both_buckets(first: SampledBoard, second: SampledBoard) -> SampledBoard:
     """Return a board with player 0's buckets from `first` and player 1's from `second`.
 
     Both must be the same board of games that differ only in their buckets.

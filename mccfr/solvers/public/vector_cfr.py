@@ -116,14 +116,14 @@ def _threads(public: PublicTree, workers: int) -> int:
 
 def _nbytes(arrays: object) -> int:
     """Return the bytes of all arrays in nested tuples, counting each array once."""
-    found = dict[int, int]()
+    bytes_by_id = dict[int, int]()
     todo = [arrays]
     for one in todo:  # grows while it is walked
         if isinstance(one, np.ndarray):
-            found[id(one)] = one.nbytes
+            bytes_by_id[id(one)] = one.nbytes
         elif isinstance(one, tuple):
             todo.extend(one)
-    return sum(found.values())
+    return sum(bytes_by_id.values())
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:

@@ -68,8 +68,8 @@ def shares_by_cost(public: PublicTree, *, rows_apart: bool = True) -> npt.NDArra
     with_last[1:] = (trees.kind[member[1:]] == AT_EXIT) & (member[1:] == member[:-1]) & (not rows_apart)
     first = np.flatnonzero(~with_last)
     shares = np.stack([first, np.append(first[1:], len(tasks))], axis=1)
-    found: npt.NDArray[np.int64] = shares[np.argsort(-np.add.reduceat(cost, first), kind="stable")]
-    return found
+    ordered: npt.NDArray[np.int64] = shares[np.argsort(-np.add.reduceat(cost, first), kind="stable")]
+    return ordered
 
 
 def alone(public: PublicTree) -> WalkThread:
@@ -94,11 +94,11 @@ def walk_together(work: Work, shares: npt.NDArray[np.int64], scratches: Sequence
         return
     with ThreadPoolExecutor(len(others)) as pool:
         try:
-            found = [pool.submit(work, *each) for each in zip(others, scratches[1:], strict=True)]
+            futures = [pool.submit(work, *each) for each in zip(others, scratches[1:], strict=True)]
             work(leader, scratches[0])
         finally:
             leader.common[_BEGUN] = _LEFT
-    for each in found:
+    for each in futures:
         each.result()
 
 
@@ -149,10 +149,10 @@ def _wait(common, counter, least):
     """Wait until a counter reaches `least` and return True, or return False if the leader has ended."""
     looks = 0
     while True:
-        found = _look(common, counter)
-        if found >= least:
+        value = _look(common, counter)
+        if value >= least:
             return True
-        if found == _LEFT:
+        if value == _LEFT:
             return False
         looks += 1
         if looks > _LOOKS:

@@ -49,20 +49,20 @@ def _masked(builder, verb, result, arguments):
     return builder.call(function, arguments)
 
 
-def _load(builder, place, mask):
+def _load(builder, address, mask):
     """Emit a load of the masked lanes at an address; the other lanes are 0."""
-    vector = ir.VectorType(place.type.pointee, LANES)
-    place, nothing = builder.bitcast(place, vector.as_pointer()), ir.Constant(vector, [0.0] * LANES)
-    return _masked(builder, "load", vector, [place, _I32(_ALIGNED), mask, nothing])
+    vector = ir.VectorType(address.type.pointee, LANES)
+    address, nothing = builder.bitcast(address, vector.as_pointer()), ir.Constant(vector, [0.0] * LANES)
+    return _masked(builder, "load", vector, [address, _I32(_ALIGNED), mask, nothing])
 
 
-def _store(builder, vector, place, mask, actions=None):
+def _store(builder, vector, address, mask, actions=None):
     """Emit a store of the masked lanes at an address.
 
     actions  number of actions, if the mask is that of a row; allows the faster form for machines without masked stores
     """
     if actions is None or stores_masked_vectors() or isinstance(vector.type.element, ir.DoubleType):
-        _store_masked(builder, vector, place, mask)
+        _store_masked(builder, vector, address, mask)
         return
     # Rows of two to four actions are stored as two pairs: the first two lanes and the last two.
     beyond = builder.sub(_int32(builder, actions), _I32(2))
@@ -75,15 +75,15 @@ def _store(builder, vector, place, mask, actions=None):
             last = builder.select(builder.icmp_unsigned("==", beyond, _I32(1)), middle, last)
             last = builder.select(builder.icmp_unsigned("==", beyond, _I32(0)), first, last)
             for start, two in ((_I32(0), first), (beyond, last)):
-                target = builder.bitcast(builder.gep(place, [start]), word.as_pointer())
+                target = builder.bitcast(builder.gep(address, [start]), word.as_pointer())
                 builder.store(two, target, align=_ALIGNED)
         with many:
-            _store_masked(builder, vector, place, mask)
+            _store_masked(builder, vector, address, mask)
 
 
-def _store_masked(builder, vector, place, mask):
-    place = builder.bitcast(place, vector.type.as_pointer())
-    _masked(builder, "store", ir.VoidType(), [vector, place, _I32(_ALIGNED), mask])
+def _store_masked(builder, vector, address, mask):
+    address = builder.bitcast(address, vector.type.as_pointer())
+    _masked(builder, "store", ir.VoidType(), [vector, address, _I32(_ALIGNED), mask])
 
 
 def _shuffled(builder, vector, lanes):
@@ -134,9 +134,9 @@ def _drawn(builder, row, mask, actions, u, even):
     sums = _prefix_sums(builder, builder.select(is_positive, row, zero))
     positive = builder.bitcast(is_positive, bits)
     totals = _shuffled(builder, sums, [LANES - 1] * LANES)
-    asked = _splat(builder, builder.sext(even, _I32))
-    asked = builder.icmp_signed("<", asked, ir.Constant(asked.type, [0] * LANES))
-    evens = builder.or_(asked, builder.fcmp_unordered("<=", totals, zero))
+    even_lanes = _splat(builder, builder.sext(even, _I32))
+    even_lanes = builder.icmp_signed("<", even_lanes, ir.Constant(even_lanes.type, [0] * LANES))
+    evens = builder.or_(even_lanes, builder.fcmp_unordered("<=", totals, zero))
     even = builder.or_(even, builder.icmp_unsigned("==", positive, bits(0)))
     ones = ir.Constant(row.type, [lane + 1.0 for lane in range(LANES)])  # prefix sums of equal weights
     total = builder.select(evens, _counts(builder, actions, element), totals)
@@ -144,19 +144,19 @@ def _drawn(builder, row, mask, actions, u, even):
     above = builder.fcmp_unordered(">", builder.select(evens, ones, sums), limit)
     possible = builder.zext(builder.select(even, builder.bitcast(mask, bits), positive), _I32)
     last = builder.lshr(_I32(1 << 31), builder.ctlz(possible, _I1(0)))
-    found = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
-    return builder.zext(builder.cttz(found, _I1(0)), ir.IntType(64))
+    candidates = builder.and_(possible, builder.or_(builder.zext(builder.bitcast(above, bits), _I32), last))
+    return builder.zext(builder.cttz(candidates, _I1(0)), ir.IntType(64))
 
 
-def _put(context, builder, array_type, array, place, vector):
-    """Emit a store of eight lanes at array[place]."""
-    target = _pointer(context, builder, array_type, array, place)
+def _put(context, builder, array_type, array, index, vector):
+    """Emit a store of eight lanes at array[index]."""
+    target = _pointer(context, builder, array_type, array, index)
     builder.store(vector, builder.bitcast(target, vector.type.as_pointer()), align=4)
 
 
 @intrinsic
-def regret_matching_row(typing_context, regret, start, actions, sigma, place):
-    """Write the current strategy of a regret row into sigma[place : place+8].
+def regret_matching_row(typing_context, regret, start, actions, sigma, offset):
+    """Write the current strategy of a regret row into sigma[offset : offset+8].
 
     Lanes beyond `actions` become 0.
 
@@ -174,7 +174,7 @@ def regret_matching_row(typing_context, regret, start, actions, sigma, place):
 
 
 @intrinsic
-def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, place):
+def match_and_choose_row(typing_context, regret, start, actions, u, even, sigma, offset):
     """Write the current strategy as `regret_matching_row` does and return an action drawn from it.
 
     u     random number in [0, 1)
@@ -203,8 +203,8 @@ def _in_element(builder, vector, element):
 
 
 @intrinsic
-def add_row(typing_context, sums, start, actions, sigma, place, weight, word):
-    """Add weight · sigma[place : place+actions] to sums[start : start+actions], in place.
+def add_row(typing_context, sums, start, actions, sigma, offset, weight, word):
+    """Add weight · sigma[offset : offset+actions] to sums[start : start+actions], in place.
 
     Vector form of `mccfr.solvers.regret.add`.
     """
@@ -279,12 +279,12 @@ def _update(context, builder, signature, arguments):
     if explored is not None:
         floor_, weight_ = builder.extract_value(weight_, 1), builder.extract_value(weight_, 0)
         floor, weight = _splat(builder, context.cast(builder, floor_, weight.types[1], dtype)), weight.types[0]
-    place = _pointer(context, builder, regret, regret_, start_)
+    address = _pointer(context, builder, regret, regret_, start_)
     change = builder.fmul(gain, _splat(builder, context.cast(builder, weight_, weight, dtype)))
-    row = builder.fadd(_load(builder, place, mask), change)
+    row = builder.fadd(_load(builder, address, mask), change)
     if explored is not None:
         row, mask = builder.select(builder.fcmp_ordered("<", row, floor), floor, row), builder.and_(mask, explored)
-    _store(builder, row, place, mask, actions_ if explored is None else None)
+    _store(builder, row, address, mask, actions_ if explored is None else None)
     return total
 
 

@@ -210,12 +210,12 @@ class SampledSolver(ABC):
         """
         began, before = time.perf_counter(), state.nodes
         self._rng[:] = state.rng
-        left, weight = iterations, self._schedule.weight(total_nodes)
-        while left > 0:
-            count = min(left, _BATCH_DEALS)
+        due, weight = iterations, self._schedule.weight(total_nodes)
+        while due > 0:
+            count = min(due, _BATCH_DEALS)
             self._dealers[stratum].draw(state.iterations, count, self._deals)
-            done, nodes = self._call(0, count, _NO_LIMIT, weight, total_nodes)
-            state.iterations, state.nodes, left = state.iterations + done, state.nodes + nodes, left - done
+            deals, nodes = self._call(0, count, _NO_LIMIT, weight, total_nodes)
+            state.iterations, state.nodes, due = state.iterations + deals, state.nodes + nodes, due - deals
         state.rng = [int(word) for word in self._rng]
         self.busy_seconds += time.perf_counter() - began
         return state.nodes - before

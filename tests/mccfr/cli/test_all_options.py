@@ -59,8 +59,6 @@ CASES = {
     "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s",
     "evaluate leduc --method head-to-head": "--against leduc-policy|--boards 3|--seed 3|--resolve river",
     "evaluate leduc --method lbr": "--setting 1|--hands 100|--hands 100 --keep k|--budget 0.1s|--seed 3|--workers 2",
-    "evaluate leduc --method trained-br --nodes 99": "--nodes 999|--sampler external-sampling|"
-    "--responder-abstraction no",
     "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",
     "exploit kuhn leduc-policy": "--replace",
     "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold 30%|--values|--best exact|--average sd|"

@@ -283,7 +283,7 @@ def test_chosen_sizes_are_printed_and_repeat_the_run_as_lines(capsys):
 
 
 test_refusals = refusals(
-    ("is no share above 0%", (*RIVER, "--to", "0")),
+    ("is not a share above 0%", (*RIVER, "--to", "0")),
     ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
     ("xp", (*RIVER, "--bets", "xp")),
     ("--bets: 'auto:0' is not allowed: auto:N stands alone on a street, .* 1 to 10", (*RIVER, "--bets", "auto:0")),
@@ -296,7 +296,7 @@ test_refusals = refusals(
     ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
     ("lock 'b100' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "b100")),
     ("'b110' is not possible after ''; legal actions: c, b100", (*POLAR, "--lock", "b110=c 100%")),
-    ("'b' is not possible there: f, c are", (*POLAR, "--lock", "b100=b 100%")),
+    ("'b' is not an action there: the actions are f, c", (*POLAR, "--lock", "b100=b 100%")),
     ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "b100=c 60%; f 60%")),
     ("the shares of a hand sum to 0.9: leave out exactly one action", (*POLAR, "--lock", "b100=c 60%; f 30%")),
     (

@@ -13,7 +13,7 @@ import shutil
 import sys
 
 import pytest
-from commands import answer, command
+from commands import command
 from guests import forget, forgetting
 from refusals import refusals, refused
 
@@ -21,7 +21,7 @@ import mccfr
 from mccfr.config import plugins
 from mccfr.config.code_import import importer
 from mccfr.config.toml_files import config_from, load_config
-from mccfr.games.registry import build_game, catalogue
+from mccfr.games.registry import build_game
 from mccfr.runs.directory.run import open_run
 
 GAME = """
@@ -235,53 +235,6 @@ def test_a_policy_needs_no_code_and_imports_none(tmp_path):
     assert policy.meta["game"] == {"name": "games_u:mine", "size": 3}
     assert policy.query("", hand="K")["actions"] and mccfr.evaluate(policy).exploitability_chips < 1
     assert command("verify", tmp_path / "policy") == 0 and "games_u" not in sys.modules
-
-
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """A package with entry points in all four groups, as pip leaves it, and a broken one."""
-    site = tmp_path / "site"
-    info, broken = site / "plugin_x-1.0.dist-info", site / "broken_x-1.0.dist-info"
-    for folder, name in ((info, "plugin-x"), (broken, "broken-x")):
-        folder.mkdir(parents=True)
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (site / "plugin_x.py").write_text(GAME + "from toys import FirstAction, Mixed, own_dcfr\n")
-    (info / "entry_points.txt").write_text(
-        "[mccfr.games]\nown-kuhn = plugin_x:mine\nkuhn = plugin_x:wrong\n"
-        "[mccfr.algorithms]\nown = plugin_x:FirstAction\n[mccfr.variants]\nown-dcfr = plugin_x:own_dcfr\n"
-        "[mccfr.methods]\nmixed = plugin_x:Mixed\n"
-    )
-    (broken / "entry_points.txt").write_text("[mccfr.games]\nbroken = no_such_module:game\n")
-    monkeypatch.syspath_prepend(site)
-    return site
-
-
-def test_entry_points_have_names_of_their_own(installed, tmp_path, capsys):
-    listed = {game["name"]: game for game in catalogue()}
-    assert listed["own-kuhn"]["description"] == "Kuhn poker by another name."
-    assert listed["own-kuhn"]["parameters"] == {"size": 3}
-    assert "broken-x, cannot be loaded: ModuleNotFoundError" in listed["broken"]["description"]
-    assert mccfr.game("kuhn").name == "kuhn"  # no entry point takes a name of the package's
-    config, directory = tmp_path / "run.toml", tmp_path / "run"
-    text = '[game]\nname = "own-kuhn"\n[solver]\nalgorithm = "cfr"\nvariant = "own-dcfr"\n[run]\nworkers = 0\n'
-    config.write_text(text + 'iterations = 20\n[evaluation]\nmethod = "mixed"\n')
-    assert command("solve", config, "--run", directory) == 0
-    assert command("resume", directory, "--iterations", 30) == 0
-    assert answer(capsys, "evaluate", directory, "--method", "mixed")["method"] == "mixed"
-    manifest = json.loads((directory / "manifest.json").read_text())
-    assert set(manifest["identity_document"]["code"]) == {"own-kuhn", "own-dcfr"}
-    solver = mccfr.solver(mccfr.game("own-kuhn"), "own", share=0.5)
-    solver.run(iterations=3)
-    assert solver.query("", hand="K")["actions"][0]["probability"] == 0.5
-    refused(r"'nope' is not one of: .*'broken', 'kuhn', 'own-kuhn', or module:object", mccfr.game, "nope")
-
-
-def test_the_same_name_in_two_packages_is_refused(installed):
-    second = installed / "second_x-1.0.dist-info"
-    second.mkdir()
-    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: second-x\nVersion: 1.0\n")
-    (second / "entry_points.txt").write_text("[mccfr.games]\nown-kuhn = plugin_x:mine\n")
-    refused(r"of several packages: .*second-x", mccfr.game, "own-kuhn")
 
 
 def test_what_no_other_process_can_import_makes_no_run(tmp_path, monkeypatch):

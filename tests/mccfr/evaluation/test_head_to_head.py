@@ -158,7 +158,9 @@ def test_progress_is_told_and_nonsense_refused():
         play(game, uniform, uniform, boards=4)
     assert told == [("board", done, 4) for done in (1, 2, 3, 4)]
     refused("boards = 1: at least 2", play, game, uniform, uniform, boards=1)
-    refused("goes with the game it was made for", play, game, uniform, uniform_strategy(game_of("kuhn")))
+    refused(
+        "use a strategy with the game that it was trained for", play, game, uniform, uniform_strategy(game_of("kuhn"))
+    )
     with pytest.raises(ValueError, match="has chance nodes in its tree"):
         bids = build_game(GoofspielGame(cards=3), None)
         play(bids, uniform_strategy(bids), uniform_strategy(bids))

@@ -113,12 +113,22 @@ def other_games():
     fold, show = int(np.argmax(arrays.fixed != 0)), int(np.argmax(arrays.showdown != 0))
     yield "another game", leduc, toy, "the game is 'leduc' for the first and 'poker' for the second"
     yield "big blind", turn, replace(turn, big_blind_chips=50.0), "big blind in chips is 100.0 .* and 50.0"
-    yield "offset", leduc, replace(leduc, offset_chips=1.0), "in chips, is 0.0 for the first and 1.0"
-    yield "fold", leduc, with_arrays(leduc, fixed=nudged(arrays.fixed, fold)), "what player 0 gets, in chips, after"
-    yield "showdown", leduc, with_arrays(leduc, showdown=nudged(arrays.showdown, show)), "a showdown is played for"
+    yield "offset", leduc, replace(leduc, offset_chips=1.0), "from neither player is 0.0 for the first and 1.0"
+    yield (
+        "fold",
+        leduc,
+        with_arrays(leduc, fixed=nudged(arrays.fixed, fold)),
+        "the chips that player 0 gets after the line",
+    )
+    yield (
+        "showdown",
+        leduc,
+        with_arrays(leduc, showdown=nudged(arrays.showdown, show)),
+        "the stake of a showdown in chips after",
+    )
     yield "rows", leduc, with_arrays(leduc, slot=arrays.slot[::-1].copy()), "slot after the line"
     antes = build_game(msgspec.structs.replace(TOY, antes=[2, 2]), None)
-    yield "antes", toy, antes, "the pot to begin with, in chips, is 2.* for the first and 4"
+    yield "antes", toy, antes, "the starting pot in chips is 2.* for the first and 4"
     sizes = [build_game(LeducGame(bets=((bet,), (4.0,))), None) for bet in (2.0, 3.0)]
     yield "bets", *sizes, "node 2 of the betting tree is 'r3' for the first and 'r4'"
     menus = [Menu(first=first, later=("allin",), max_bets=1) for first in (("1p",), ("0.5p",), ("0.5p", "1p"))]
@@ -143,5 +153,5 @@ def test_other_games_are_refused_in_one_sentence(one, other, message):
     uniform = uniform_strategy(one)  # games are compared first
     sides = [Profile(game, uniform) for game in (one, other)]
     for pair in (sides, sides[::-1]):
-        assert len(refused(r"same game, card buckets apart: .* for the first and", head_to_head, *pair, boards=2)) < 300
+        assert len(refused(r"only card buckets differ: .* for the first and", head_to_head, *pair, boards=2)) < 300
     refused(message, head_to_head, *sides, boards=2)

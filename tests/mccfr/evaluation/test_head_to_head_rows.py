@@ -119,7 +119,7 @@ def test_tables_that_are_no_rows_are_refused():
     ):
         refused("cannot be read row by row", play, game, Strategy.stored(game, wrong), whole)
     wider = [BlockRows(np.pad(table, ((0, 0), (0, 1)))) for table in whole.probability]
-    refused("goes with the game it was made for", play, game, Strategy.stored(game, wider), whole)
+    refused("use a strategy with the game that it was trained for", play, game, Strategy.stored(game, wider), whole)
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------

@@ -282,14 +282,14 @@ def test_an_error_in_the_joint_tree_is_found(monkeypatch, error):
 def met(keys):
     other = build_game(msgspec.structs.replace(DEEP, menu=MENUS["two sizes"], **keys), None)
     sides = side(DEEP, "pot", 1), Profile(other, random_strategy(other, 2))
-    raise ValueError(refused("same game, card buckets and menus apart: ", head_to_head, *sides, boards=2))
+    raise ValueError(refused("only card buckets and menus differ: ", head_to_head, *sides, boards=2))
 
 
 test_other_games = refusals(
     ("a player's stack in chips is 30.* for the first and 31", {"stack": 31}),
-    ("the pot to begin with, in chips, is 3.* and 6", {"blinds": (4, 2)}),
-    (r"put in to begin with, in chips, is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
-    (r"who acts first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
+    ("the starting pot in chips is 3.* and 6", {"blinds": (4, 2)}),
+    (r"put in at the start is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
+    (r"the player to act first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
     ("the number of hands|deck", {"ranks": 4}),
     call=met,
 )
@@ -301,14 +301,14 @@ def test_trees_that_meet_at_too_many_places_are_refused(monkeypatch):
     monkeypatch.setattr(module, "MAX_NODES", nodes)
     head_to_head(one, other, boards=2)
     monkeypatch.setattr(module, "MAX_NODES", nodes - 1)
-    refused(f"meet at more than {nodes - 1:,} places", head_to_head, one, other, boards=2)
+    refused(f"has more than {nodes - 1:,} nodes", head_to_head, one, other, boards=2)
 
 
 def test_trees_without_real_bets_must_be_the_same():
     """Refuse a game with a menu beside a game whose tree has all bets: only one states the legal bets."""
     short = msgspec.structs.replace(DEEP, stack=6)
     every = build_game(short, None)
-    with pytest.raises(ValueError, match=r"same game, card buckets apart: .* of the betting tree"):
+    with pytest.raises(ValueError, match=r"only card buckets differ: .* of the betting tree"):
         head_to_head(side(short, "pot", 1), Profile(every, uniform_strategy(every)), boards=2)
 
 

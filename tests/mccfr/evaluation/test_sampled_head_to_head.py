@@ -113,8 +113,8 @@ def met(other=None, **options):
 test_refusals = refusals(
     ("at least 2", lambda: met(boards=1)),
     ("leave workers, budget and keep out", lambda: met(effort=Effort(workers=2))),
-    ("only in the same game", lambda: met(of_flop_holdem())),
-    ("same for all hands", lambda: met(of_hands())),
+    ("only be compared in one game", lambda: met(of_flop_holdem())),
+    ("plays all hands alike", lambda: met(of_hands())),
     ("cannot be made a table", lambda: both_averages()[0].untabled().blocks[0]),
     ("cannot be made a table", lambda: both_averages()[0].untabled().probability[1]),
     ("cannot be made a table", lambda: both_averages()[0].untabled().weight[3]),

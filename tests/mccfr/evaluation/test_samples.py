@@ -38,7 +38,7 @@ class Toy(SampledEvaluation):
 
     def __init__(self, seconds=0.0, ends_at=None, act=None, **bounds):
         self.played, self.seconds, self.ends_at, self.act = [], seconds, ends_at, act
-        self.what = {"method": "toy", "seed": 3}
+        self.identity_fields = {"method": "toy", "seed": 3}
         vars(self).update(bounds)
 
     def play(self, sample):
@@ -233,7 +233,7 @@ def test_samples_of_something_else_are_refused(tmp_path):
     path = tmp_path / "samples"
     run_samples(Toy(), 5, Effort(keep=path))
     with pytest.raises(ValueError, match="holds samples of another evaluation: give another file to --keep"):
-        run_samples(Toy(what={"method": "toy", "seed": 4}), 5, Effort(keep=path))
+        run_samples(Toy(identity_fields={"method": "toy", "seed": 4}), 5, Effort(keep=path))
     path.write_text("my notes")
     with pytest.raises(FileExistsError, match="not an earlier output of the same kind"):
         run_samples(Toy(), 5, Effort(keep=path))

@@ -100,7 +100,7 @@ REFUSED = {
     "evaluate run --method head-to-head --against policy": "with rake use exact",
     **{
         f"evaluate run --method {name}": "with rake use exact"
-        for name in ("lbr", "sampled-br", "trained-br", "bounds", "self-consistency")
+        for name in ("lbr", "sampled-br", "bounds", "self-consistency")
     },
 }
 

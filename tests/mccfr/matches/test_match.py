@@ -356,7 +356,7 @@ def test_programs_of_users_are_found_beside_the_user(capsys, policies, tmp_path,
 def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
     for arguments, said in (
         ((policies["kuhn"], policies["leduc"]), "the game is 'kuhn' for the first and 'leduc' for the second"),
-        ((policies["toy"], policies["deep"]), "two strategies can meet only in the same game"),
+        ((policies["toy"], policies["deep"]), "two strategies can only be compared in one game"),
         ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
         ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
         ((policies["bids"], "random"), "deals no cards outside of its tree"),

@@ -323,7 +323,7 @@ def test_hands_that_are_played_at_once_play_as_each_alone(setting, monkeypatch):
 
 
 def test_hands_that_a_board_hits_are_caught(monkeypatch):
-    planted = mutant(resolved_policy, ("place: weight * here.live for", "place: weight for"))
+    planted = mutant(resolved_policy, ("position: weight * hands.live for", "position: weight for"))
     together, alone = all_at_once(planted, "1", monkeypatch)
     assert np.abs(together / alone - 1).max() > 0.1
 
@@ -467,7 +467,7 @@ def test_settings_are_read():
         ("river::0", "no number of iterations"),
     ):
         refused(says, settings_of, text)
-    with pytest.raises(ValueError, match="sampled-br responds to rivers or turns"):
+    with pytest.raises(ValueError, match="is not allowed for sampled-br, which supports turn and river"):
         resolved_best_response.ResolvedBoards(Profile(policy().game, None), Settings("flop"), 0)
     for street in (0, 2):
         refused("--from river", sampled_best_response, Profile(policy().game, None), street, resolve=SMALL)

@@ -125,7 +125,7 @@ def test_the_recipe_of_a_trunk_is_built(tmp_path):
     small_recipe(tmp_path / "3.toml", ranks=3, buckets=3)
     configs = [replace(run.config, solver=replace(run.config.solver, trunk=name)) for name in ("3.toml", "3", "no")]
     refused("is not built yet: build it with mccfr abstraction build", configured_game, configs[0], tmp_path)
-    refused("'no' is no abstraction: name", configured_game, configs[2], tmp_path)
+    refused("'no' is not an abstraction: name", configured_game, configs[2], tmp_path)
     find_abstractions(configs[0], tmp_path, Silent())
     for config in configs[:2]:
         assert configured_game(config, tmp_path).opponent_cards.buckets[-1].max() == 3

@@ -20,7 +20,6 @@ from strategies import partly_reached_strategy
 from mccfr.config.game_tables import Menu, PokerGame
 from mccfr.games.registry import build_game
 from mccfr.solvers import warm_start
-from mccfr.solvers.responder import matched
 from mccfr.tables.strategy import average_strategy, row_starts
 from mccfr.tables.table_layout import TableSet, make_layout, private_tables, table_name
 
@@ -57,8 +56,7 @@ def current(game, tables):
     """Return the strategy that regret matching gives for the tables."""
     names = {block: table_name("strategy_sum", block) for block in range(2 * game.tree.streets)}
     cells = {
-        names[block]: matched(tables.rows("regret", block), row_starts(game, block)).astype(np.float64)
-        for block in names
+        names[block]: np.maximum(tables.rows("regret", block)[:, : row_starts(game, block)[-1]], 0.0) for block in names
     }
     return average_strategy(game, TableSet(cells))
 

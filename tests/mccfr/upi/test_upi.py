@@ -275,7 +275,7 @@ def test_a_tree_needs_what_it_is_made_of():
     assert client.ask("set_range OOP AA", "set_range IP AA", "build_tree").startswith("ERROR: a tree needs set_board")
     assert client.ask("show_node r:0") == "ERROR: there is no tree: build_tree or load_tree comes first"
     client.ask("set_board QsJh2h7c3d", "set_pot 0 0 10", "set_eff_stack 20", "add_line 5 6")
-    assert "b6 is no bet after the line 'b5'" in client.ask("build_tree")
+    assert "b6 is not a bet after the line 'b5'" in client.ask("build_tree")
 
 
 def test_while_it_solves_it_says_so():

@@ -95,10 +95,10 @@ def pass_reach(board, place, incoming, rows, reach, passed):
 @part_njit
 def _any_above(values, count):
     """Return whether any of the first `count` values is positive; a separate loop compiles to vector code."""
-    found = False
+    above = False
     for k in range(count):
-        found |= values[k] > 0
-    return found
+        above |= values[k] > 0
+    return above
 
 
 @part_njit
@@ -169,13 +169,13 @@ def add_regrets(table, slot, board, street, player, step, gain):
     factor, zero, cells = as_element(table, step[0]), as_element(table, 0.0), table[slot]
     lowest = zero if step[1] else as_element(table, -np.inf)
     if board.direct[street, player] == 2:
-        here = cells[bucket[0] : bucket[0] + rows]
+        row_cells = cells[bucket[0] : bucket[0] + rows]
         for k in range(rows):
-            here[k] = max(here[k] + factor * gain[k], lowest)
+            row_cells[k] = max(row_cells[k] + factor * gain[k], lowest)
     else:
         for k in range(rows):
-            place = np.uint32(bucket[k])
-            cells[place] = max(cells[place] + factor * gain[k], lowest)
+            row = np.uint32(bucket[k])
+            cells[row] = max(cells[row] + factor * gain[k], lowest)
 
 
 # --- values by hand: small functions, so that each loop compiles to vector code before it is inlined ---
@@ -261,8 +261,8 @@ def share_rows(values, board, place, rows, out):
 # --- code for four hands and up to four actions ---
 
 
-def _turned(builder, rows, wanted):
-    """Emit the first `wanted` columns of 2 or 4 rows of GROUP cells.
+def _turned(builder, rows, count):
+    """Emit the first `count` columns of 2 or 4 rows of GROUP cells.
 
     With 2 rows, half of each column is unused.
     """
@@ -273,8 +273,8 @@ def _turned(builder, rows, wanted):
     low = [mixed(one, other, 0, 4, 1, 5) for one, other in zip(rows[::2], rows[1::2], strict=True)]
     high = [mixed(one, other, 2, 6, 3, 7) for one, other in zip(rows[::2], rows[1::2], strict=True)]
     if len(rows) == 2:
-        return [each for (half,) in (low, high) for each in (half, mixed(half, half, 2, 3, 2, 3))][:wanted]
-    return [mixed(*half, *chosen) for half in (low, high) for chosen in ((0, 1, 4, 5), (2, 3, 6, 7))][:wanted]
+        return [each for (half,) in (low, high) for each in (half, mixed(half, half, 2, 3, 2, 3))][:count]
+    return [mixed(*half, *chosen) for half in (low, high) for chosen in ((0, 1, 4, 5), (2, 3, 6, 7))][:count]
 
 
 def _by_actions(builder, some, body):

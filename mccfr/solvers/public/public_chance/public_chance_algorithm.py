@@ -1,7 +1,6 @@
 """Public chance sampling as an `Algorithm`; the iterations are in `sampling`."""
 
 import time
-from collections.abc import Sequence
 
 import msgspec
 import numpy as np
@@ -69,21 +68,15 @@ class PublicChance(Algorithm):
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "PublicChanceSolver":
         """Return the solver that iterates on the tables."""
-        return public_chance_solver(game, self._solver, tables, share or Share())
+        share, config = share or Share(), self._solver
+        given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
+        return PublicChanceSolver(PublicChanceSampling(*given), share)
 
 
 def options_of(config: PublicChanceConfig) -> PublicChanceOptions:
     """Return the weights and discounts of updates for a `[solver]` table."""
     schedule = schedule_of(config)
     return PublicChanceOptions(schedule, schedule.kind == "none")
-
-
-def public_chance_solver(
-    game: Game, config: PublicChanceConfig, tables: TableSet, share: Share, seats: Sequence[int] = (0, 1)
-) -> "PublicChanceSolver":
-    """Return the solver that trains the players in `seats`; the others' regrets never change."""
-    given = game, options_of(config), tables, config.seed, share.worker, known_state(share)
-    return PublicChanceSolver(PublicChanceSampling(*given, seats), share)
 
 
 def known_state(share: Share) -> PublicChanceState:

@@ -9,7 +9,7 @@ period n, as in CFR+ (Tammelin 2014).  A period should be about one round of the
 are more (`period_nodes`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -103,7 +103,7 @@ class PublicChanceSampling:
     tables        arrays of `table_specs` by name, changed in place; None: new ones, in float32
     seed, worker  seed of the random boards
     state         state to continue from, changed in place
-    seats         players who learn; the others' regrets never change
+
     ordered       whether boards have their hands in order of strength
 
     Raises `ValueError` for a game without cards, tables of another form or options that contradict each other.
@@ -117,11 +117,10 @@ class PublicChanceSampling:
         seed: int = 0,
         worker: int = 0,
         state: PublicChanceState | None = None,
-        seats: Sequence[int] = (0, 1),
         *,
         ordered: bool = False,
     ) -> None:
-        self._seats = seats
+
         self.options, self.state = options or PublicChanceOptions(), state or PublicChanceState()
         _check_options(self.options)
         self.game, self.tables = game, new_tables(table_specs(game)) if tables is None else tables
@@ -172,9 +171,8 @@ class PublicChanceSampling:
 
     def _traverse(self, board: SampledBoard, regret_weight: float, sum_weight: float) -> int:
         word = np.uint64(second_word(self._rng))
-        task = Task(min(self._seats), regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
-        tables, stop = self._kernel_tables, max(self._seats) + 1
-        return int(sampled_traversals(self._trees, tables, board, task, stop, self._scratch))
+        task = Task(0, regret_weight, sum_weight, int(self.options.plus), word, _NOBODY)
+        return int(sampled_traversals(self._trees, self._kernel_tables, board, task, 2, self._scratch))
 
 
 def _check_options(options: PublicChanceOptions) -> None:

@@ -113,7 +113,7 @@ def _count(mine, theirs, strengths, won, there):
 
 @njit
 def count_boards(hands, hand_cards, showdowns, boards, balances, room):
-    """Fill the matrices of boards.
+    """Fill the matrix of each board, and the numbers of hands after it, in `balances` (see `Balances`).
 
     hands       (first, hand, column of `EveryHand`, first of `Ranges`)
     hand_cards  [H, cards] int64; -1 for missing cards

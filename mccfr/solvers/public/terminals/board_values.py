@@ -188,13 +188,13 @@ def sum_lanes(board, hero, showdown, lanes):
     reach[other_count] = 0.0
     j, k = np.int64(0), np.int64(0)
     while showdown and k < count:
-        here, weaker, stop = strength[np.uint64(k)], j, k
-        while weaker < other_count and other_strength[np.uint64(weaker)] < here:
+        own_strength, weaker, stop = strength[np.uint64(k)], j, k
+        while weaker < other_count and other_strength[np.uint64(weaker)] < own_strength:
             weaker += 1
         equal = weaker
-        while equal < other_count and other_strength[np.uint64(equal)] == here:
+        while equal < other_count and other_strength[np.uint64(equal)] == own_strength:
             equal += 1
-        while stop < count and strength[np.uint64(stop)] == here:
+        while stop < count and strength[np.uint64(stop)] == own_strength:
             stop += 1
         _add_hands(total, reach, other_card, none, j, weaker)
         _set_rests(won, total, card, none, k, stop)
@@ -242,26 +242,26 @@ def won_at_showdowns(strength, order, cards, weight, sums, out):
         sums[:] = 0.0
         total = 0.0
         hands = order.shape[1]
-        place = 0
-        while place < hands and strength[board, order[board, place]] < 0:
-            place += 1
-        first = place
-        while place < hands:
-            here, stop = strength[board, order[board, place]], place
-            while stop < hands and strength[board, order[board, stop]] == here:
+        start = 0
+        while start < hands and strength[board, order[board, start]] < 0:
+            start += 1
+        first = start
+        while start < hands:
+            own_strength, stop = strength[board, order[board, start]], start
+            while stop < hands and strength[board, order[board, stop]] == own_strength:
                 hand = order[board, stop]
                 out[hand] += total - sums[cards[hand, 0]] - sums[cards[hand, 1]]
                 stop += 1
-            for k in range(place, stop):
+            for k in range(start, stop):
                 hand = order[board, k]
                 total += weight[hand]
                 for side in range(2):
                     if cards[hand, side] != none:
                         sums[cards[hand, side]] += weight[hand]
-            for k in range(place, stop):
+            for k in range(start, stop):
                 hand = order[board, k]
                 out[hand] += total - sums[cards[hand, 0]] - sums[cards[hand, 1]]
-            place = stop
+            start = stop
         for k in range(first, hands):
             hand = order[board, k]
             out[hand] -= total - sums[cards[hand, 0]] - sums[cards[hand, 1]]

@@ -22,8 +22,8 @@ def aligned_zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> npt.NDArray[A
     size, cells = np.dtype(dtype).itemsize, int(np.prod(shape))
     room = np.zeros(cells + LINE_BYTES // size, dtype)
     start = -room.ctypes.data % LINE_BYTES // size
-    found: npt.NDArray[Any] = room[start : start + cells].reshape(shape)
-    return found
+    aligned: npt.NDArray[Any] = room[start : start + cells].reshape(shape)
+    return aligned
 
 
 @contextmanager
@@ -86,9 +86,9 @@ class Code:
         size = self._made[name][0].dtype.bitwidth // 8
         return LINE_BYTES // size, _BLOCK_BYTES // size
 
-    def index(self, name, place):
+    def index(self, name, position):
         """Emit a load of an unsigned cell as int64."""
-        cell = self.builder.load(self.builder.gep(self.data(name), [place]))
+        cell = self.builder.load(self.builder.gep(self.data(name), [position]))
         return cell if cell.type == I64 else self.builder.zext(cell, I64)
 
     def row(self, name, row):
@@ -98,8 +98,8 @@ class Code:
 
     def cells(self, name):
         """Emit the number of cells of a row of a two-dimensional array."""
-        kind, made = self._made[name]
-        strides = self.builder.extract_value(made.strides, 0)
+        kind, array = self._made[name]
+        strides = self.builder.extract_value(array.strides, 0)
         return self.builder.sdiv(strides, strides.type(kind.dtype.bitwidth // 8))
 
     def length(self, name, axis):
@@ -118,9 +118,9 @@ class Code:
         """Emit a store of a vector, aligned as its cells."""
         self.builder.store(value, self.builder.bitcast(pointer, value.type.as_pointer()), align=4)
 
-    def block(self, pointer, place, count):
-        """Emit a load of `count` cells from a place after a pointer."""
-        cell = self.builder.gep(pointer, [place])
+    def block(self, pointer, index, count):
+        """Emit a load of `count` cells, from cell `index` after a pointer."""
+        cell = self.builder.gep(pointer, [index])
         kind = ir.VectorType(pointer.type.pointee, count)
         return self.load(self.builder.bitcast(cell, kind.as_pointer()))
 
@@ -145,13 +145,13 @@ class Code:
         """Emit a store of the sum that `add_hand` keeps in a variable."""
         self.store(self.builder.load(run[0]), self.row(sums, self.builder.load(run[1])))
 
-    def add_hand(self, sums, whole, run, entry, place, cards="card"):
+    def add_hand(self, sums, whole, run, entry, position, cards="card"):
         """Emit the addition of an opponent's hand to the sums by card and to the whole; `end_run` must follow.
 
         Consecutive hands usually share their second card, whose sum stays in a register.
         """
         builder = self.builder
-        reach = self.load(self.row("reach", place))
+        reach = self.load(self.row("reach", position))
         builder.store(builder.fadd(builder.load(whole), reach), whole)
         first, second = (
             builder.select(builder.icmp_unsigned("==", card, I64(NO_CARD)), I64(NOT_READ), card)
@@ -167,10 +167,10 @@ class Code:
 
     def rest(self, sums, whole, entry):
         """Emit the whole minus the sums of a hand's cards."""
-        found = whole
+        difference = whole
         for card in self.cards(entry):
-            found = self.builder.fsub(found, self.load(self.row(sums, card)))
-        return found
+            difference = self.builder.fsub(difference, self.load(self.row(sums, card)))
+        return difference
 
 
 def transposed(builder, rows):
@@ -197,22 +197,22 @@ def transposed(builder, rows):
         for one, other in zip(pairs[i], pairs[i + 1], strict=True):
             low = [p + half * h for h in range(2) for p in (*range(wide), *range(count, count + wide))]
             fours.append((shuffled(one, other, low), shuffled(one, other, [p + wide for p in low])))
-    found = [None] * count
+    transposed_rows = [None] * count
     lower = [*range(half), *range(count, count + half)]
     columns = len(fours) // 2
     for c in range(columns):
-        for place in range(2):
-            one, other = fours[c][place], fours[c + columns][place]
-            row = 2 * c + place
-            found[row] = shuffled(one, other, lower)
-            found[row + half] = shuffled(one, other, [p + half for p in lower])
-    return found
+        for pair in range(2):
+            one, other = fours[c][pair], fours[c + columns][pair]
+            row = 2 * c + pair
+            transposed_rows[row] = shuffled(one, other, lower)
+            transposed_rows[row + half] = shuffled(one, other, [p + half for p in lower])
+    return transposed_rows
 
 
-def is_clear(builder, found, limit):
+def is_clear(builder, value, limit):
     """Emit the mask of lanes that are not closer to 0 than a limit."""
     below = builder.fsub(ir.Constant(limit.type, [0.0] * limit.type.count), limit)
-    return builder.or_(builder.fcmp_ordered(">=", found, limit), builder.fcmp_ordered("<=", found, below))
+    return builder.or_(builder.fcmp_ordered(">=", value, limit), builder.fcmp_ordered("<=", value, below))
 
 
 def swept(builder, start, stop, carried, body):
@@ -221,21 +221,21 @@ def swept(builder, start, stop, carried, body):
     body  function of (k, carried) that returns the new values
     """
     before = builder.block
-    head, inside, behind = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
+    head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "behind"))
     builder.branch(head)
     builder.position_at_end(head)
     k = builder.phi(I64)
-    kept = [builder.phi(value.type) for value in carried]
-    for phi, value in zip([k, *kept], [start, *carried], strict=True):
+    carried_phis = [builder.phi(value.type) for value in carried]
+    for phi, value in zip([k, *carried_phis], [start, *carried], strict=True):
         phi.add_incoming(value, before)
-    builder.cbranch(builder.icmp_signed("<", k, stop), inside, behind)
+    builder.cbranch(builder.icmp_signed("<", k, stop), inside, after)
     builder.position_at_end(inside)
-    following = body(k, kept)
-    for phi, value in zip([k, *kept], [builder.add(k, I64(1)), *following], strict=True):
+    following = body(k, carried_phis)
+    for phi, value in zip([k, *carried_phis], [builder.add(k, I64(1)), *following], strict=True):
         phi.add_incoming(value, builder.block)
     builder.branch(head)
-    builder.position_at_end(behind)
-    return kept
+    builder.position_at_end(after)
+    return carried_phis
 
 
 def first_cells(context, builder, kind, value):

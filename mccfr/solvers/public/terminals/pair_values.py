@@ -107,13 +107,13 @@ def new_pair_lanes(hands: int, cards: int) -> PairLanes:
 
 def _cell(context, builder, array_type, array, *index):
     """Emit a pointer to a cell of a C-contiguous array; leading axes have their strides in cells."""
-    made = context.make_array(array_type)(context, builder, array)
-    place = index[-1]
+    array_struct = context.make_array(array_type)(context, builder, array)
+    offset = index[-1]
     if len(index) == 2:
-        strides = builder.extract_value(made.strides, 0)
+        strides = builder.extract_value(array_struct.strides, 0)
         cells = builder.sdiv(strides, strides.type(8))
-        place = builder.add(builder.mul(index[0], cells), place)
-    return builder.gep(made.data, [place])
+        offset = builder.add(builder.mul(index[0], cells), offset)
+    return builder.gep(array_struct.data, [offset])
 
 
 def _vector(builder, pointer, kind):
@@ -298,13 +298,13 @@ def _list_phases(board, player, phase):
     count, other_count = board.count[player], board.count[1 - player]
     k, weaker, phases = 0, 0, 0
     while k < count:
-        here, stop = strength[k], k
-        while stop < count and strength[stop] == here:
+        own_strength, stop = strength[k], k
+        while stop < count and strength[stop] == own_strength:
             stop += 1
-        while weaker < other_count and other_strength[weaker] < here:
+        while weaker < other_count and other_strength[weaker] < own_strength:
             weaker += 1
         equal = weaker
-        while equal < other_count and other_strength[equal] == here:
+        while equal < other_count and other_strength[equal] == own_strength:
             equal += 1
         phases = _add_phase(phase, phases, weaker, k, stop)
         phases = _add_phase(phase, phases, equal, k, stop)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from math import inf
 
-import numpy as np
-
 from mccfr.config.solver_tables import ExternalSamplingConfig
 from mccfr.games.game import Game
 from mccfr.solvers.sampling.external.external_general import external_sampling_general, new_worklist
@@ -24,10 +22,6 @@ class ExternalSolver(SampledSolver):
         new_scratch = new_packed_worklist if packed else new_worklist
         self._floored = self._config.negative_regret_pruning
         self._scratch = new_scratch(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
-
-    def traverse_only(self, seat: int) -> None:
-        """Let one player traverse from now on; the other's regrets stay as they are."""
-        self._scratch = self._scratch._replace(seats=np.array([seat, seat + 1]))
 
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config

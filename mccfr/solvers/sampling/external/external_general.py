@@ -23,7 +23,7 @@ class Worklist(NamedTuple):
     sigma    [N] R      current strategies; each action's probability is at the index of its child
     updated  [1] int64  counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows   rows of the current deal
-    seats    [2] int64  players seats[0] to seats[1]-1 traverse on each deal; regrets of the others never change
+
     """
 
     order: npt.NDArray[np.int32]
@@ -33,13 +33,12 @@ class Worklist(NamedTuple):
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: HandRows
-    seats: npt.NDArray[np.int64]
 
 
 def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike) -> Worklist:
-    """Return scratch arrays for `nodes` general records and regrets of `dtype`; both players traverse."""
+    """Return scratch arrays for `nodes` general records and regrets of `dtype`."""
     order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
-    shared = np.zeros(1, np.int64), new_hand(blocks), np.array([0, 2])
+    shared = np.zeros(1, np.int64), new_hand(blocks)
     return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
 
 
@@ -53,7 +52,7 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
-        for traverser in range(work.seats[0], work.seats[1]):
+        for traverser in range(2):
             tail, touched = visit(tree, tables, traverser, weight, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], weight, work, tail, pruning)
             nodes += touched
@@ -71,10 +70,10 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
     prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
     prune_below = -pruning.below * weight
     order[0] = 0
-    tail, place, nodes = 1, 0, 0
-    while place < tail:
-        node = order[place]
-        place += 1
+    tail, position, nodes = 1, 0, 0
+    while position < tail:
+        node = order[position]
+        position += 1
         nodes += tree.touched[node]
         kind, first, actions = tree.kind[node], tree.first[node], tree.count[node]
         if kind == TERMINAL:
@@ -114,8 +113,8 @@ def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
     """Run the backward pass: values from the leaves up, and regret updates of the traverser."""
     value, sigma = work.value, work.sigma
     sign = 1.0 - 2.0 * traverser
-    for place in range(tail - 1, -1, -1):
-        node = work.order[place]
+    for position in range(tail - 1, -1, -1):
+        node = work.order[position]
         if tree.kind[node] == TERMINAL:
             value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)
             continue

@@ -72,7 +72,7 @@ class PackedWorklist(NamedTuple):
     sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
     updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows     rows of the current deal
-    seats    [2] int64    players seats[0] to seats[1]-1 traverse on each deal; regrets of the others never change
+
     """
 
     order: npt.NDArray[np.int32]
@@ -84,18 +84,17 @@ class PackedWorklist(NamedTuple):
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: HandRows
-    seats: npt.NDArray[np.int64]
 
 
 def new_packed_worklist(decisions: int, blocks: int, dtype: npt.DTypeLike) -> PackedWorklist:
-    """Return scratch arrays for a packed tree of `decisions` decisions; both players traverse.
+    """Return scratch arrays for a packed tree of `decisions` decisions.
 
     dtype  dtype of the regrets
     """
     start = np.zeros(decisions, np.int64)
     order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
     value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * LANES, dtype)
-    shared = np.zeros(1, np.int64), new_hand(blocks), np.array([0, 2])
+    shared = np.zeros(1, np.int64), new_hand(blocks)
     return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
 
 
@@ -113,15 +112,15 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
     spare = sigma.shape[0] - LANES  # cells for the opponent's strategy, which is used at once
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
-        for traverser in range(work.seats[0], work.seats[1]):
+        for traverser in range(2):
             sign = 1.0 - 2.0 * traverser
             result = sign * deals.result[deal]
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
             order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
-            tail, place, owned, values = _ONE, _ZERO, _ZERO, _ONE
-            while place < tail:
-                node, row = tree[np.uint64(order[place])], start[place]
+            tail, position, owned, values = _ONE, _ZERO, _ZERO, _ONE
+            while position < tail:
+                node, row = tree[np.uint64(order[position])], start[position]
                 block, actions = np.uint64(node.block), node.actions
                 nodes += node.touched
                 terminals, mine = np.int64(node.folds) + np.int64(node.ends), spare
@@ -131,13 +130,13 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     mine = np.int64(owned) * LANES
                     regret_matching_row(regret, row, actions, sigma, mine)
                     nodes += node.leaves_touched
-                    own[owned], first_value[owned] = place, values
+                    own[owned], first_value[owned] = position, values
                     action, goes, first = terminals, values, np.uint64(node.first)
                     stop = first + np.uint64(actions - terminals)
                     owned += _ONE
                     values += stop - first
                 else:
-                    word, goes = second_word(rng), np.uint64(slot[place])
+                    word, goes = second_word(rng), np.uint64(slot[position])
                     action = match_and_choose_row(regret, row, actions, uniform(rng), False, sigma, mine)
                     if sums[block] >= 0:
                         added = sums[block] + node.slot
@@ -166,14 +165,14 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     first += _ONE
                     goes += _ONE
                     action += 1
-                place += _ONE
+                position += _ONE
             rows += np.int64(tail)
             # Backward: values from the leaves up, and the traverser's regrets.
             while owned > _ZERO:
                 owned -= _ONE
-                place = np.uint64(own[owned])
-                node, row = tree[np.uint64(order[place])], start[place]
-                actions, goes = node.actions, np.uint64(slot[place])
+                position = np.uint64(own[owned])
+                node, row = tree[np.uint64(order[position])], start[position]
+                actions, goes = node.actions, np.uint64(slot[position])
                 terminals = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
                 if pruning.active:

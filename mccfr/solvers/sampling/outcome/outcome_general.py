@@ -29,9 +29,9 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, ep
                     tree, tables, weight, next_word(rng), paths, (2 * j + traverser, logged), epsilon
                 )
                 nodes += touched
-                place = paths.place[2 * j + traverser]
+                path_place = paths.place[2 * j + traverser]
                 payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
-                place.value = (1.0 - 2.0 * traverser) * payoff / place.probability
+                path_place.value = (1.0 - 2.0 * traverser) * payoff / path_place.probability
         _update_paths(tables.regret, logged, weight, paths)
         deal = stop
     return deal - limits[START], nodes
@@ -48,21 +48,21 @@ def _walk(tree, tables, weight, word, paths, which, epsilon):
     while tree.kind[node] != TERMINAL:
         nodes += tree.touched[node]
         first, actions, block = tree.first[node], tree.count[node], tree.block[node]
-        drawn, rounding = random_at(word, level), random_at(~word, level)
+        random, rounding = random_at(word, level), random_at(~word, level)
         level += _ONE
         if tree.kind[node] == CHANCE:
-            node = first + choose(tree.probability, first, actions, uniform_like(tree.probability, drawn))
+            node = first + choose(tree.probability, first, actions, uniform_like(tree.probability, random))
             continue
         paths.updated[0] += 1
         own, row = tree.player[node] == traverser, hand.regrets[block] + tree.slot[node]
         regret_matching(tables.regret, row, actions, sigma, 0)
-        even = own and explores(drawn, exploration(epsilon))
-        action = choose(tables.regret, row, actions, uniform_like(tables.regret, drawn), even)
+        even = own and explores(random, exploration(epsilon))
+        action = choose(tables.regret, row, actions, uniform_like(tables.regret, random), even)
         if own:
-            step, taken = paths.step[logged], np.float64(sigma[action])
-            step.row, step.taken, step.path, step.action, step.actions = row, taken, path, action, actions
+            step, probability_taken = paths.step[logged], np.float64(sigma[action])
+            step.row, step.taken, step.path, step.action, step.actions = row, probability_taken, path, action, actions
             logged += 1
-            probability *= epsilon / actions + (1.0 - epsilon) * taken
+            probability *= epsilon / actions + (1.0 - epsilon) * probability_taken
         else:
             add_strategy(tree, tables, hand, node, (sigma, 0), weight / probability, rounding)
         node = first + action
@@ -75,7 +75,7 @@ def _update_paths(regret, logged, weight, paths):
     """Update regrets at the traversers' decisions of a group, in place, the last one logged first."""
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[place_in_log]
-        place = paths.place[step.path]
-        value, here = place.value, place.value * step.taken
-        update_sampled(regret, step.row, step.actions, step.action, value, here, weight)
-        place.value = here
+        path_place = paths.place[step.path]
+        value, node_value = path_place.value, path_place.value * step.taken
+        update_sampled(regret, step.row, step.actions, step.action, value, node_value, weight)
+        path_place.value = node_value

@@ -53,12 +53,12 @@ def outcome_sampling_packed(tree, tables, deals, limits, weight, rng, paths, eps
         own, others, level, logged = stop - deal, stop - deal, _ZERO, 0
         while own + others > 0:
             paths.updated[0] += own + others
-            kept, touched = _own_decisions(tree, tables.regret, own, level, logged, paths, epsilon, share)
+            count, touched = _own_decisions(tree, tables.regret, own, level, logged, paths, epsilon, share)
             nodes += touched
             logged += own
-            kept, touched = _opponents_decisions(tree, tables, others, level, kept, paths, weight)
+            count, touched = _opponents_decisions(tree, tables, others, level, count, paths, weight)
             nodes += touched
-            own, others = _go_on(tree, tables, kept, paths)
+            own, others = _go_on(tree, tables, count, paths)
             level += _ONE
         for i in range(2 * (stop - deal)):
             place = paths.place[np.uint64(i)]
@@ -95,29 +95,29 @@ def _own_decisions(tree, regret, own, level, logged, paths, epsilon, share):
 
     The decisions are logged from `logged` on.  Returns (number of these paths that go on, nodes touched).
     """
-    places, steps, sigma, going, kept, nodes = paths.place, paths.step, paths.sigma, paths.going, 0, 0
+    places, steps, sigma, going, count, nodes = paths.place, paths.step, paths.sigma, paths.going, 0, 0
     for j in range(own):
         i = np.uint64(going[0, j])
         place = places[i]
         node, row, drawn = tree[np.uint64(place.node)], place.row, random_at(place.word, level)
         uniform, even = uniform_like(sigma, drawn), explores(drawn, share)
         action = match_and_choose_row(regret, row, node.actions, uniform, even, sigma, 0)
-        taken = np.float64(sigma[np.uint64(action)])
+        probability_taken = np.float64(sigma[np.uint64(action)])
         step = steps[np.uint64(logged + j)]
-        step.row, step.taken, step.path, step.action, step.actions = row, taken, i, action, node.actions
-        place.probability *= epsilon / node.actions + (1.0 - epsilon) * taken
+        step.row, step.taken, step.path, step.action, step.actions = row, probability_taken, i, action, node.actions
+        place.probability *= epsilon / node.actions + (1.0 - epsilon) * probability_taken
         place.action = action
         nodes += node.touched
-        going[2, kept] = i
-        kept += np.int64(action >= node.folds + node.ends)
-    return kept, nodes
+        going[2, count] = i
+        count += np.int64(action >= node.folds + node.ends)
+    return count, nodes
 
 
 @inline_njit
-def _opponents_decisions(tree, tables, others, level, kept, paths, weight):
+def _opponents_decisions(tree, tables, others, level, count, paths, weight):
     """Sample one decision on each of the `others` paths where the opponent acts.
 
-    Adds to the opponent's strategy sums, in place.  Returns (number of paths that go on, including `kept` from before,
+    Adds to the opponent's strategy sums, in place.  Returns (number of paths that go on, including `count` from before,
     nodes touched).
     """
     regret, strategy_sum, places, sigma = tables.regret, tables.strategy_sum, paths.place, paths.sigma
@@ -133,14 +133,14 @@ def _opponents_decisions(tree, tables, others, level, kept, paths, weight):
             add_row(strategy_sum, sums, actions, sigma, 0, share, word)
         place.action = action
         nodes += node.touched
-        going[2, kept] = i
-        kept += np.int64(action >= node.folds + node.ends)
-    return kept, nodes
+        going[2, count] = i
+        count += np.int64(action >= node.folds + node.ends)
+    return count, nodes
 
 
 @inline_njit
-def _go_on(tree, tables, kept, paths):
-    """Move `kept` paths to their next decisions and prefetch the rows there, in place.
+def _go_on(tree, tables, count, paths):
+    """Move `count` paths to their next decisions and prefetch the rows there, in place.
 
     Returns (paths where the traverser acts, paths where the opponent acts).  A short loop of its own keeps more
     prefetches in flight than one that also samples.
@@ -148,7 +148,7 @@ def _go_on(tree, tables, kept, paths):
     regret, strategy_sum, places, going = tables.regret, tables.strategy_sum, paths.place, paths.going
     start, to_sum, sigma = paths.start, paths.to_sum, paths.sigma
     blocks, own, others = np.uint64(to_sum.shape[0]), 0, 0
-    for j in range(kept):
+    for j in range(count):
         i = np.uint64(going[2, j])
         place = places[i]
         node = tree[np.uint64(place.node)]
@@ -172,6 +172,6 @@ def _learn(regret, logged, paths, weight):
     for place_in_log in range(logged - 1, -1, -1):
         step = paths.step[np.uint64(place_in_log)]
         place = paths.place[np.uint64(step.path)]
-        here = place.value * step.taken
-        update_sampled_row(regret, step.row, step.actions, step.action, (place.value, here), weight)
-        place.value = here  # value of the node: value of the action times its probability
+        node_value = place.value * step.taken
+        update_sampled_row(regret, step.row, step.actions, step.action, (place.value, node_value), weight)
+        place.value = node_value  # value of the node: value of the action times its probability

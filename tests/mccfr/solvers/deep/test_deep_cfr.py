@@ -110,32 +110,35 @@ def test_an_average_without_reaches_is_caught(monkeypatch):
     assert worst_of_average(deep.record(game_of("leduc"), deep.options(fit="table"), 8)) > 1e-2
 
 
-PLAYED = """                played += 1
+PLAYED = """                opponent_samples += 1
                 child[node] = first + choose(sigma, infoset * width, count, uniform(state))
                 order[tail]"""
 SAMPLED = """            value[node] = mean
-            samples.infoset[taken] = infoset
+            samples.infoset[regret_samples] = infoset
 """
 BEFORE = """            if span[5] == 1:
                 for k in range(count):
                     mean = max(mean, value[first + k])
             if span[5] == 2:
-                plays.infoset[played] = infoset
+                plays.infoset[opponent_samples] = infoset
                 for k in range(count):
-                    plays.value[played, k] = sigma[infoset * width + k]
-                played += 1
+                    plays.value[opponent_samples, k] = sigma[infoset * width + k]
+                opponent_samples += 1
 """
 
 
 SPAN = """            span = np.array([player, first, stop, self._config.seed, number + first], np.int64)
-            done"""
+            deals"""
 
 
 @cache
 def wrong_traversals():
     """External sampling with two errors, one at a time: 1 passes the best value up for the mean, 2 stores strategies
     at the traverser's nodes."""
-    edits = (PLAYED, PLAYED.replace("played += 1", "played += span[5] != 2")), (SAMPLED, BEFORE + SAMPLED)
+    edits = (
+        (PLAYED, PLAYED.replace("opponent_samples += 1", "opponent_samples += span[5] != 2")),
+        (SAMPLED, BEFORE + SAMPLED),
+    )
     return mutant(traversals, *edits)
 
 
@@ -218,7 +221,10 @@ def test_fits_see_samples_only(fit):
 
 
 def test_training_on_unfilled_memory_is_caught():
-    edit = ('min(int(self.tables[f"counters/player{player}"][found.counter]), len(columns[-1]))', "len(columns[-1])")
+    edit = (
+        'min(int(self.tables[f"counters/player{player}"][columns_of_kind.counter]), len(columns[-1]))',
+        "len(columns[-1])",
+    )
     assert not beyond_samples(mutant(training_state, edit), "table")
 
 

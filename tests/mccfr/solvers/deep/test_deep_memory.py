@@ -50,7 +50,7 @@ def test_every_sample_stays_with_the_same_chance_also_across_a_resume():
 
 
 def test_a_reservoir_that_takes_every_sample_is_caught():
-    wrong = mutant(sample_memory, ("_UNIT * np.float64(seen + 1)", "_UNIT * 40.0"))
+    wrong = mutant(sample_memory, ("_UNIT * np.float64(number + 1)", "_UNIT * 40.0"))
     assert inclusion(wrong, [100])[1] > 1000
 
 

@@ -108,7 +108,7 @@ def added(kernel):
 def test_small_additions_to_large_cells_are_not_lost():
     """Their standard error is 0.15.  Rounded to the nearest, or by bits that no iteration changes, all are lost."""
     assert added(AS_IT_IS) == pytest.approx(100, abs=1)
-    nearest = "_chance(here[k], np.uint32(salt + np.uint32(k) * np.uint32(_COLUMN)))", "np.float32(0.5)"
+    nearest = "_chance(exact[k], np.uint32(salt + np.uint32(k) * np.uint32(_COLUMN)))", "np.float32(0.5)"
     for planted in (nearest, ("iteration * _ITERATION + ", "")):
         assert added(rounding(mutant(narrow_rows, planted))) < 1
 
