@@ -56,7 +56,7 @@ def check_the_review(page, at):
         "Ada, big blind, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); "
         "the best is call 2 BB."
     ), told
-    assert page.evaluate("document.getElementById('tab-look').getAttribute('aria-selected')") == "false"
+    assert page.evaluate("document.getElementById('tab-look').hasAttribute('aria-current')") is False
     page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
     at("#line=r200&review=1")
     assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.evaluate(
@@ -68,17 +68,18 @@ def check_the_review(page, at):
         wait_for(page, f"{rows} === '{left}'")
     page.evaluate("document.getElementById('tab-look').click()")
     at("#line=r200")
-    assert page.evaluate("document.getElementById('review').hidden")
+    assert page.evaluate("!document.getElementById('review')")
 
 
 def check_the_cards(page, at, served):
     """Check the list of next cards: each row equals the spot with this card, and a click opens it."""
     page.evaluate("location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'")
-    wait_for(
-        page, "document.querySelectorAll('.card-row').length > 3 && document.querySelector('#left').offsetHeight === 0"
-    )
+    wait_for(page, "document.querySelectorAll('.card-row').length > 3 && !document.querySelector('#left')")
     cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"
+    wait_for(page, f"!{cells}.includes('–')")  # EVs come last
     card, _, *told = page.evaluate(cells)
+    wait_for(page, "document.querySelectorAll('.card-row').length === 48")
+    assert "Equity is highest on " in page.locator("#card-chart").get_attribute("aria-label")
     assert card == "A♠" and page.evaluate("document.querySelectorAll('#picker-cards .bar').length") > 3
     spot, equity, values = (
         json.loads(ask(served, f"/api/{what}?line=r200c/cc/cc/&board=Kc7d2s4hAs")[2])
@@ -89,7 +90,7 @@ def check_the_cards(page, at, served):
     assert told[: len(spot["actions"])] == [f"{100 * one:.1f} %" for one in spot["frequencies"]]
     assert told[-4:-1] == [f"{spot['ranges'][player]['combos']:.1f}", f"{100 * share:.1f} %", f"{ev / 100:.2f}"]
     assert float(told[-1].removesuffix(" %")) == pytest.approx(100 * ev / (share * spot["pot_chips"]), abs=0.51)
-    page.evaluate("document.querySelector('[data-row=As]').click()")
+    page.evaluate("document.querySelector('[data-row=As] button').click()")
     at("#line=r200c/cc/cc/&board=Kc7d2s4hAs")
     page.evaluate("[...document.querySelectorAll('#views button')].find((one) => one.textContent === 'Equity').click()")
     hands, won = spot["hands"], equity["equity"][player]
