@@ -155,7 +155,10 @@ def check_recipe(recipe: Recipe) -> None:
 
 
 def _problems(recipe: Recipe, street: str, part: StreetRecipe) -> Iterator[tuple[object, str]]:
-    """Yield (whether it is a problem, its text) for each rule on a street's keys; later ones rely on earlier ones."""
+    """Yield (True if it is violated, message) for each rule on a street's keys.
+
+    Later rules rely on earlier ones.
+    """
     small, features, buckets = recipe.deck is not None, part.features, part.buckets or 0
     lossless, most, allowed = LOSSLESS_BUCKETS[street], LOSSLESS_BUCKETS[street], ALLOWED[street]
     if recipe.deck is not None:  # a small deck has at most as many buckets as pairs of hand and board

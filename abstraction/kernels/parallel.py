@@ -4,8 +4,9 @@ Chunks have a fixed size for any number of workers, and each chunk writes to its
 on the number of threads or on the order in which they finish.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -45,7 +46,8 @@ def run_ranges(
 ) -> Iterator[Result]:
     """Call work(first, last) for consecutive chunks of [start, stop), and yield the results in that order.
 
-    At most `workers` threads run at a time.  The first exception stops the iteration; its chunk is not repeated.
+    At most `workers` threads run at a time, and at most 2 · `workers` results wait to be used, so memory stays small.
+    The first exception stops the iteration; its chunk is not repeated.
     Raises `ValueError` if `workers` is less than 1.
     """
     if workers < 1:
@@ -55,10 +57,14 @@ def run_ranges(
         yield from (work(*piece) for piece in pieces)
         return
     with ThreadPoolExecutor(min(workers, len(pieces))) as pool:
-        futures = [pool.submit(work, *piece) for piece in pieces]
+        pending: deque[Future[Result]] = deque()
         try:
-            for future in futures:
-                yield future.result()
+            for piece in pieces:
+                pending.append(pool.submit(work, *piece))
+                if len(pending) > 2 * workers:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in futures:
+            for future in pending:
                 future.cancel()

@@ -78,15 +78,19 @@ class Run:
         purify: bool = False,
         threshold: float = 0.0,
         replace: bool = False,
+        license: str | None = None,  # noqa: A002 - the name of the command's option
     ) -> Path:
         """Write the average strategy of a checkpoint, or its tables, as `mccfr export`.
 
         It replaces an earlier export of this run at `out`; with `replace`, of another run too.
 
         checkpoint  number; None: the newest
+        license     of the data, as the export states it; None: not stated
         """
         opened = self._open()
-        options = ExportOptions(format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace)
+        options = ExportOptions(
+            format, quantise, checkpoint, purify=purify, threshold=threshold, replace=replace, license=license
+        )
         return export_run(opened, opened.build_game(), Path(out), options)
 
 

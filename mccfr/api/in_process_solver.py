@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from mccfr import __version__
 from mccfr.api.api_types import Pathlike, Progress, toml_value
 from mccfr.common.arguments import checked
 from mccfr.common.user_code import UserCodeError
@@ -21,6 +22,7 @@ from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.config.toml_files import config_from, to_document
 from mccfr.games.game import Game
 from mccfr.policy import Policy, Profile, write_policy
+from mccfr.policy.origin import plain_table
 from mccfr.policy.overwrite import RUN_ID, replaceable
 from mccfr.policy.query import query
 from mccfr.policy.writer import policy_provenance
@@ -263,7 +265,8 @@ class Solver:
             RUN_ID: self._id,
             "run_identity": None,
             "checkpoint": None,
-            "solver": _finite(to_document(self._config)["solver"]),
+            "solver": plain_table(to_document(self._config)["solver"]),
+            "program": f"mccfr {__version__}",
             "nodes_touched": self.nodes_touched,
             "iterations": self.iterations,
         }
@@ -278,11 +281,3 @@ class Solver:
             replaceable=replaceable(policy_provenance, self._id, replace=replace),
         )
         return Policy.open(path)
-
-
-def _finite(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table in JSON's types, with infinities as text."""
-    return {
-        key: str(value) if isinstance(value, float) and abs(value) == float("inf") else value
-        for key, value in table.items()
-    }

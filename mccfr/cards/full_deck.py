@@ -47,6 +47,7 @@ from mccfr.cards.card_lists import ListedCards, boards_from
 from mccfr.cards.full_deck_deals import DeckDealer, draw_cards
 from mccfr.cards.per_player import PerPlayerDeck
 from mccfr.common.rng import EVALUATION
+from storage.packed_rows import pack_rows
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # canonical boards looked up at a time
@@ -59,8 +60,8 @@ took 3.05 GB in total.
 """
 STREET_NAMES = {0: "preflop", 3: "flop", 4: "turn", 5: "river"}
 """Names of streets by the number of cards on the board."""
-HISTORY = "history_street"
-"""Prefix of the names of a policy's arrays for `WholeDeck.histories`."""
+HISTORY, STARTS = "history_street", "board_starts_street"
+"""Prefixes of the names of a policy's arrays for `WholeDeck.histories`, and of the packed boards' first bytes."""
 _CLASS = re.compile(r"([2-9TJQKA])(\1|[2-9TJQKA][so])")
 
 
@@ -387,10 +388,12 @@ class WholeDeck(IndexedCards):
         return f"{self.stem}buckets_street{street}"
 
     def arrays(self, narrow: Narrow) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Yield each street's bucket table and the arrays to look a hand up in it."""
+        """Yield each street's packed bucket table and the arrays to look a hand up in it."""
         for street, table in enumerate(self.load()):
             cards, dtype = self.cards_on(street), narrow(self.in_table(street))
-            yield f"{self.stem}buckets_street{street}", _marked(table, cards, dtype)
+            streams, starts = pack_rows(_marked(table, cards, dtype))
+            yield f"{self.stem}buckets_street{street}", streams
+            yield f"{STARTS}{street}", starts
             if cards:
                 yield f"{self.stem}location_{cards}", board_classes(cards).location
         yield f"{self.stem}hole_permutation", hole_permutations()

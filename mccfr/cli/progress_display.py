@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mccfr.common.signals import signals_held
+from mccfr.common.signals import signals_deferred
 from mccfr.runs.reporter import COMPILING, TRAINING, Reporter, SessionProgress, duration_text
 
 _LINE_SECONDS = 10.0
@@ -61,7 +61,7 @@ class DelayedLine:
 
     def say(self, text: str | None) -> None:
         """Print the text after two seconds unless another one, or None, replaces it."""
-        with signals_held():  # a handler's exception would leave the timer's lock taken
+        with signals_deferred():  # a handler's exception would leave the timer's lock taken
             if self._timer is not None:
                 self._timer.cancel()
             self._timer = None

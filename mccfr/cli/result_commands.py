@@ -136,6 +136,15 @@ def _gets_text(record: dict[str, Any]) -> str:
     "--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: a row for each of these."
 )
 @click.option("--board", help="--by hand: board of the rows; earlier streets have its first cards.")
+@click.option(
+    "--license", metavar="TEXT", help="License of the data, which the export states: CC-BY-4.0; default: none."
+)
+@click.option(
+    "--vectors",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Write N random decisions of the policy DIR as JSON lines, by which a reader checks itself.",
+)
 @abstraction_option
 @replace_option
 def export(
@@ -146,6 +155,7 @@ def export(
     best: str | None,
     by: str,
     board: str | None,
+    vectors: int | None,
     **how: Any,
 ) -> None:
     """Write the average strategy of the run in DIR to OUT.
@@ -157,10 +167,14 @@ def export(
     Example: mccfr export runs/leduc leduc-policy
     """
     from mccfr.policy import is_policy
+    from mccfr.policy.origin import origin_facts
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import best_checkpoint
-    from mccfr.runs.results.run_export import ExportOptions, export_run
+    from mccfr.runs.results.run_export import ORIGIN, ExportOptions, export_run
 
+    if vectors is not None:
+        _export_vectors(directory, out, vectors)
+        return
     tabulate, quantise = how["tabulate"], how["quantise"]
     if best is not None and checkpoint is not None:
         raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
@@ -194,9 +208,12 @@ def export(
             value_boards=how["values_boards"] if how["values"] else 0,
             board=board,
             replace=how["replace"],
+            license=how["license"],
         )
         written = export_run(run, game, out, options, report)
     _tell_written(written, format_name)
+    if origin := ORIGIN[format_name](written):
+        click.echo(f"it states: {'; '.join(origin_facts(origin))}", err=True)
 
 
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
@@ -236,6 +253,16 @@ def _export_policy(directory: Path, out: Path, format_name: str, board: str | No
     _tell_written(Policy.open(directory).export(out, format=format_name, board=board, replace=replace), format_name)
 
 
+def _export_vectors(directory: Path, out: Path, count: int) -> None:
+    """Write random decisions of a policy; `ValueError` for an option that is for other exports."""
+    from mccfr.policy import Policy
+    from mccfr.policy.export.vectors import write_vectors
+
+    others = click.get_current_context().params.keys() - {"directory", "out", "vectors"}
+    refuse_options_without_effect("with --vectors", *others)
+    _tell_written(write_vectors(out, Policy.open(directory), count), "vectors")
+
+
 _NEXT = {
     "networks": '; next: mccfr query {} ""',
     "policy": '; next: mccfr query {} ""',
@@ -273,6 +300,7 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     Example: mccfr query kuhn-policy cb --hand Q
     """
     from mccfr.policy.network_query import query_networks
+    from mccfr.policy.origin import unfinished_text
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results.targets import Reference, open_networks, open_source
 
@@ -288,7 +316,10 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     elif sample is not None:
         raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
     else:
-        found = look_up(open_source(named), line, hand, board)
+        source = open_source(named)
+        found = look_up(source, line, hand, board)
+        if unfinished := unfinished_text(getattr(source, "meta", {}).get("provenance", {})):
+            click.echo(f"{policy} is {unfinished}", err=True)
     answer(found, as_json, _query_text)
 
 

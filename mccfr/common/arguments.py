@@ -20,7 +20,7 @@ R = TypeVar("R")
 
 
 def checked(function: Callable[P, R]) -> Callable[P, R]:
-    """Return the function with a check of its arguments: `TypeError` for a type that is not annotated."""
+    """Decorate a function: raise `TypeError` for an argument whose type its annotation does not allow."""
     called = signature(function)
     name = "mccfr." + function.__qualname__.removesuffix(".__init__")
     own = [each for each in called.parameters.values() if each.name != "self"]
@@ -61,19 +61,20 @@ def require(value: object, kind: Any, where: str) -> None:
 
 
 def _written(parameter: Parameter) -> str:
-    """Return how an argument is given: `seed=` by its name alone."""
+    """Return a parameter's form in a call, for messages: `seed=` if it is given by name only."""
     if parameter.kind is Parameter.VAR_KEYWORD:
         return f"other {parameter.name}="
     return parameter.name + "=" * (parameter.kind is Parameter.KEYWORD_ONLY)
 
 
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without its arguments, and these; the members of a union count as its arguments."""
+    """Return (origin, type arguments) of a type: (list, (int,)) of list[int]; of a union, its members."""
     origin = get_origin(kind) or kind
     return (Union if origin is UnionType else origin), get_args(kind)
 
 
 def _is_of(value: object, kind: Any) -> bool:
+    """Return whether a value is of an annotated type; items of lists are not checked."""
     origin, inside = _parts(kind)
     if origin is Any or isinstance(origin, TypeVar):
         return True
@@ -94,7 +95,7 @@ def _is_of(value: object, kind: Any) -> bool:
 
 
 def _words(kind: Any) -> list[str]:
-    """Return what may be given for a type, in words."""
+    """Return descriptions of the values that a type allows, such as "a whole number", for messages."""
     origin, inside = _parts(kind)
     if origin is Union:
         return [word for part in inside for word in _words(part)]

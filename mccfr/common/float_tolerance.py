@@ -29,7 +29,7 @@ SETTLED = 1e-12
 
 
 def _share(table: Mapping[np.dtype[Any], float], array: Any) -> Any:
-    """Return type and code of an intrinsic that gives the tolerance for an array's dtype as a constant."""
+    """Return (signature, code generator) of an intrinsic that returns the tolerance for an array's dtype."""
     share = table[np.dtype(str(array.dtype))]
 
     def codegen(context, builder, signature, arguments):

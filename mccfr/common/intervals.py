@@ -21,7 +21,9 @@ def student95(freedom: int) -> float:
     because one sample has no variance.
     """
     if freedom < 1:
-        raise ValueError(f"freedom = {freedom}: an interval needs at least two units, which leave 1 degree of freedom")
+        raise ValueError(
+            f"freedom = {freedom}: an interval needs at least two samples, which leave 1 degree of freedom"
+        )
     if freedom <= len(_T95):
         return _T95[freedom - 1]
     z = _Z95
@@ -45,9 +47,9 @@ def ratio95(
     count, ratio = len(value), float(value.sum() / weight.sum())
     if count == population:
         return ratio, (ratio, ratio)
-    rest = value - ratio * weight
+    residual = value - ratio * weight
     freedom = count - 1
     factor = student95(freedom)
     undrawn = 1.0 if population is None else 1 - count / population
-    error = sqrt(float(rest @ rest) / freedom / count * undrawn) / float(weight.mean())
+    error = sqrt(float(residual @ residual) / freedom / count * undrawn) / float(weight.mean())
     return ratio, (ratio - factor * error, ratio + factor * error)

@@ -18,11 +18,11 @@ def check_packages() -> None:
         except ValueError:  # a module of that name without a spec is in sys.modules
             spec = None
         origin = spec.origin if spec is not None else None
-        found = None if origin is None else Path(origin).resolve().parent
-        if found != _HOME / name:
-            where = "no package" if found is None else f"the package in {found}"
+        folder = None if origin is None else Path(origin).resolve().parent
+        if folder != _HOME / name:
+            where = "no package" if folder is None else f"the package in {folder}"
             raise ImportError(
-                f"mccfr needs its own package {name!r} in {_HOME} and finds {where}: rename or move what has its name, "
-                "or start Python elsewhere",
+                f"mccfr needs its own package {name!r} in {_HOME} and finds {where}: rename or move the other package, "
+                "or start Python in another directory",
                 name=name,
             )

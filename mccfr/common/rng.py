@@ -17,7 +17,7 @@ ACTIONS, DEALS, ROUNDING, EVALUATION = 1, 2, 3, 4
 """Purposes of a stream: actions sampled in traversals; the deal of one iteration; rounding of discounted sums; boards
 of evaluations, which must differ from those of training."""
 CHOICE = 5
-"""Purpose of the boards that select a checkpoint of a trained best response."""
+"""Purpose of boards that choose between strategies; evaluations score the choice on other boards."""
 RESERVOIR, MINIBATCH, PARAMETERS = 16, 17, 18
 """Purposes in Deep CFR: reservoir sampling of memories; minibatches; initial parameters of networks."""
 

@@ -70,24 +70,24 @@ def emit_rounded(builder: Any, number: Any, bits: Any) -> Any:
 def emit_added(builder: Any, total: Any, addend: Any, bits: Any) -> Any:
     """Emit total + addend of float32 numbers, or vectors, rounded stochastically with 29 random bits each.
 
-    Both must be at least 0.  The sum is rounded to nearest, and the rest r (from -1/2 to 1/2 ulp) decides on a step of
-    one ulp.  The rest is exact if total >= addend (Dekker 1971, "A floating-point technique for extending the available
-    precision").  With a random u in [1, 2), the step is the integer part of r + u, less 1.
+    Both must be at least 0.  The sum is rounded to nearest, and its rounding error r (from -1/2 to 1/2 ulp) decides on
+    a step of one ulp.  r is exact if total >= addend (Dekker 1971, "A floating-point technique for extending the
+    available precision").  With a random u in [1, 2), the step is the integer part of r + u, less 1.
 
     Probabilities may be wrong for an addend larger than the total, and if the sum rounds up to a power of two.  Sums
     below 2^-104 are rounded to nearest.
     """
     single, lanes = total.type, total.type.count if isinstance(total.type, ir.VectorType) else 0
     integer: Any = ir.VectorType(ir.IntType(32), lanes) if lanes else ir.IntType(32)
-    found = builder.fadd(total, addend)
-    left = builder.fsub(addend, builder.fsub(found, total))
-    found_bits = builder.bitcast(found, integer)
-    exponent = builder.and_(found_bits, _alike(integer, 0x7F800000))
+    nearest = builder.fadd(total, addend)
+    remainder = builder.fsub(addend, builder.fsub(nearest, total))
+    nearest_bits = builder.bitcast(nearest, integer)
+    exponent = builder.and_(nearest_bits, _alike(integer, 0x7F800000))
     per_unit = builder.bitcast(builder.sub(_alike(integer, (2 * 127 + 23) << 23), exponent), single)
     mantissa = builder.lshr(bits, _alike(integer, _EXTRA - 23))
-    drawn = builder.bitcast(builder.or_(mantissa, _alike(integer, 127 << 23)), single)
-    step = builder.fptosi(builder.fadd(builder.fmul(left, per_unit), drawn), integer)
-    return builder.bitcast(builder.add(builder.add(found_bits, step), _alike(integer, -1)), single)
+    one_to_two = builder.bitcast(builder.or_(mantissa, _alike(integer, 127 << 23)), single)
+    step = builder.fptosi(builder.fadd(builder.fmul(remainder, per_unit), one_to_two), integer)
+    return builder.bitcast(builder.add(builder.add(nearest_bits, step), _alike(integer, -1)), single)
 
 
 def halves(builder: Any, word: Any) -> tuple[Any, Any]:

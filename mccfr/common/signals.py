@@ -33,7 +33,7 @@ _AGAIN_SECONDS = 0.02  # delay before an exception is raised again that Python c
 _Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 _contexts = 0  # number of nested contexts that handle signals now
-_heeded_at = -inf  # time of the last signal that was a new request
+_last_request_at = -inf  # time of the last signal that was a new request
 _silent = False  # True after `silence`
 _taken = False  # True after `take`: the command line sets no handlers any more
 
@@ -61,26 +61,26 @@ def _is_main() -> bool:
 
 
 @contextmanager
-def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
-    """Within the context, call `heed` with the number of each signal that is a new request.
+def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
+    """Within the context, call `handle_request` with the number of each signal that is a new request.
 
     It does nothing outside of the main thread.  An ignored SIGHUP stays ignored, as `nohup` needs it.
     """
-    global _contexts, _heeded_at  # noqa: PLW0603 - signals belong to the process
+    global _contexts, _last_request_at  # noqa: PLW0603 - signals belong to the process
     if not _is_main():
         yield
         return
 
     def handle(number: int, _: FrameType | None) -> None:
-        global _heeded_at  # noqa: PLW0603
+        global _last_request_at  # noqa: PLW0603
         if number == signal.SIGHUP:
             leave_closed_terminal()
-        if time.monotonic() - _heeded_at >= SAME_REQUEST_SECONDS:
-            _heeded_at = time.monotonic()
-            heed(number)
+        if time.monotonic() - _last_request_at >= SAME_REQUEST_SECONDS:
+            _last_request_at = time.monotonic()
+            handle_request(number)
 
     if _contexts == 0:
-        _heeded_at = -inf
+        _last_request_at = -inf
     _contexts += 1
     before = _exchange(handle)
     try:
@@ -93,13 +93,13 @@ def signals_to(heed: Callable[[int], object]) -> Iterator[None]:
 
 
 def _exchange(handler: _Handler) -> dict[int, Any]:
-    """Set the handler of all signals but an ignored SIGHUP; return the previous handlers by number."""
+    """Set the handler of all `SIGNALS`, except an ignored SIGHUP; return the previous handlers by number."""
     numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
     return {number: signal.signal(number, handler) for number in numbers}
 
 
 def take(handler: _Handler) -> None:
-    """Give all signals but an ignored SIGHUP to a handler until the process ends.
+    """Set a handler of all `SIGNALS`, except an ignored SIGHUP, until the process ends.
 
     `command_line` then sets no handlers.  A session calls it with its handler for training.
     """
@@ -114,33 +114,36 @@ def is_taken() -> bool:
 
 
 @contextmanager
-def signals_noted(*, spared: float) -> Iterator[list[int]]:
-    """Within the context, append signals to the list; raise `SignalInterrupt` after the first `spared`."""
-    seen: list[int] = []
+def signals_collected(*, ignored: float) -> Iterator[list[int]]:
+    """Within the context, append the numbers of signals to the yielded list.
+
+    ignored  number of first signals that are only appended; each later one also raises `SignalInterrupt`
+    """
+    received: list[int] = []
 
     def note(number: int) -> None:
-        seen.append(number)
-        if len(seen) > spared:
+        received.append(number)
+        if len(received) > ignored:
             raise SignalInterrupt(number)
 
     with signals_to(note):
-        yield seen
+        yield received
 
 
 @contextmanager
-def signals_held() -> Iterator[None]:
-    """Within the context, hold the first signal back; at the end pass it to the previous handler."""
+def signals_deferred() -> Iterator[None]:
+    """Within the context, delay signals; at its end, pass the first of them to the previous handler."""
     if not _is_main():
         yield
         return
-    came: list[tuple[int, FrameType | None]] = []
-    before = _exchange(lambda *what: came.append(what))
+    received: list[tuple[int, FrameType | None]] = []
+    before = _exchange(lambda *what: received.append(what))
     try:
         yield
     finally:
         for number, earlier in before.items():
             signal.signal(number, earlier)
-    for number, frame in came[:1]:
+    for number, frame in received[:1]:
         if callable(handler := before[number]):
             handler(number, frame)
 
@@ -164,8 +167,8 @@ class _Program:
     def __init__(self) -> None:
         self.waits, self.pending = True, 0
 
-    def heed(self, number: int) -> None:
-        """Raise `SignalInterrupt`, or store the signal while `waits`; `RuntimeError` for one of OpenBLAS."""
+    def handle(self, number: int) -> None:
+        """Raise `SignalInterrupt`, or store the signal while `waits`; `RuntimeError` if OpenBLAS sent it."""
         if _is_openblas(number):
             raise RuntimeError(no_threads_text())
         if not self.waits:
@@ -200,7 +203,7 @@ def command_line() -> Iterator[None]:
 
     sys.unraisablehook = raise_again
     try:
-        with nullcontext() if _taken else signals_to(_program.heed):
+        with nullcontext() if _taken else signals_to(_program.handle):
             yield
     finally:
         sys.unraisablehook = hook
@@ -234,7 +237,7 @@ def settle() -> None:
 
 
 def is_unread(stream: TextIO) -> bool:
-    """Return whether the reader of a stream has closed its pipe, as `head` does: that is no error."""
+    """Return whether the reader of a stream has closed its pipe, as `head` does; this is not an error."""
     poll = select.poll()
     try:
         poll.register(stream.fileno(), 0)
@@ -293,9 +296,9 @@ def _is_openblas(number: int) -> bool:
 def no_threads_text() -> str:
     """Return a message with the limits that prevent new threads."""
     limits = {"ulimit -u": resource.RLIMIT_NPROC, "ulimit -v": resource.RLIMIT_AS}
-    known = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
-    told = ", ".join(f"{name}: {value}" for name, value in known.items() if value != resource.RLIM_INFINITY)
+    limits_set = {name: resource.getrlimit(limit)[0] for name, limit in limits.items()}
+    shown = ", ".join(f"{name}: {value}" for name, value in limits_set.items() if value != resource.RLIM_INFINITY)
     return (
         f"no thread can be started: the limit on processes and threads or on memory is too small "
-        f"({told or 'ulimit -u, or that of the control group'}); raise it and run the command again"
+        f"({shown or 'ulimit -u, or that of the control group'}); raise it and run the command again"
     )

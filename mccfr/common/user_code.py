@@ -43,8 +43,8 @@ def user_error(function: Callable[..., Any], error: Exception, where: str = "") 
     frames = extract_tb(error.__traceback__)
     line = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
     text = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return UserCodeError(f"{function_name(function)} raised {told}{where}{line}")
+    described = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return UserCodeError(f"{function_name(function)} raised {described}{where}{line}")
 
 
 @contextmanager

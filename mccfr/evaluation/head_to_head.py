@@ -30,7 +30,7 @@ from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.played_walk import PlayedRows, new_play_scratch, played_walk
 from mccfr.solvers.public.sampled_board import BoardSource, SampledBoard, seated
-from mccfr.tables.row_tables import near_rows, row_tables
+from mccfr.tables.row_tables import expanded_rows, row_tables
 from mccfr.tables.strategy import BlockRows, row_starts
 from mccfr.trees.street_trees import AT_DECISION, StreetTrees, street_members, street_trees
 
@@ -126,10 +126,10 @@ def boards_in_both_seats(
     return seated(own, others), seated(others, own)
 
 
-def _near_rows(side: Profile) -> list[BlockRows]:
+def _expanded_rows(side: Profile) -> list[BlockRows]:
     """Return the rows of each block of a side."""
     blocks = range(2 * side.game.tree.streets)
-    return [near_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
+    return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
 
 
 class PolicyPair:
@@ -143,7 +143,7 @@ class PolicyPair:
             meetings = [shared, shared]
         else:
             meetings = [joint_tree([side.game for side in seated_sides]) for seated_sides in seats]
-        near = {id(side): _near_rows(side) for side in (one, other)}
+        near = {id(side): _expanded_rows(side) for side in (one, other)}
         self._seatings = [
             _Seating(meeting, sides, [near[id(side)] for side in sides])
             for meeting, sides in zip(meetings, seats, strict=True)

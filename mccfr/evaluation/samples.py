@@ -29,18 +29,20 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_held, signals_noted
+from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_collected, signals_deferred
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.policy.strategy_profile import Profile
 from storage import durable
 from storage.atomic_outputs import begins_with, check_output
 from storage.cleanup import failure_logged
 from storage.damage import reading
+from storage.free_space import available_memory_bytes, bytes_text
 
 _MAGIC = b"mccfr units 1\n"
 _SYNC_SECONDS = 1.0
 _WATCH_SECONDS = 1.0
 _TRIED_SECONDS = 3.0
+_LIST_BYTES = 40  # of one number in the list of samples that are left
 Found = TypeVar("Found")
 
 
@@ -135,8 +137,8 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
     With a time budget as many are played as fit the time. Each one is reported as a step
     (`mccfr.evaluation.evaluation_progress`).
 
-    Raises `ValueError` for too few samples, and if `effort.keep` belongs to another evaluation. Raises `OSError` if it
-    is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
+    Raises `ValueError` for too few samples or too many for the memory, and if `effort.keep` belongs to another
+    evaluation. Raises `OSError` if it is damaged, `StoppedError` at a signal, and `RuntimeError` if a worker dies.
     """
     if effort.seconds is not None:
         count = samples_in(evaluation, effort.seconds, effort.workers)
@@ -145,6 +147,10 @@ def run_samples(evaluation: SampledEvaluation, count: int, effort: Effort = Effo
         count, least = min(count, evaluation.most), min(least, evaluation.most)
     if count < least:
         raise ValueError(f"{evaluation.option} = {count}: at least {least} are needed, for an interval")
+    needed, available = count * (8 * evaluation.fields + _LIST_BYTES), available_memory_bytes()
+    if needed > available:
+        sizes = f"their results take {bytes_text(needed)} of memory and {bytes_text(available)} are available"
+        raise ValueError(f"{evaluation.option} = {count}: {sizes}; take fewer")
     count = evaluation.draw(count)
     found = np.zeros((count, evaluation.fields))
     what = {} if effort.keep is None else evaluation.identity()
@@ -204,7 +210,7 @@ def play_left(
     """
     done = count - len(left)
     try:
-        with signals_noted(spared=0):
+        with signals_collected(ignored=0):
             for sample, result in shared(play, left, workers, kept.leave):
                 take(sample, result)
                 done += 1
@@ -231,7 +237,7 @@ def shared(
         waiting: dict[futures.Future[Any], int] = {}
         while True:
             for sample in following:
-                with signals_held():  # the first submit starts the workers; interrupting that would hang
+                with signals_deferred():  # the first submit starts the workers; interrupting that would hang
                     waiting[pool.submit(_play, sample)] = sample
                 if len(waiting) >= 2 * workers:
                     break

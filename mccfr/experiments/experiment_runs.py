@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mccfr.common.signals import signals_noted
+from mccfr.common.signals import signals_collected
 from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.config.toml_files import to_document
 from mccfr.experiments.definition import AXES, MEASURES, Experiment, ExperimentVariant
@@ -120,7 +120,7 @@ def run_experiment(
         if wanted not in seen:
             seen.append(wanted)
             find_abstractions(variant.config, Path(), reporter)  # before signals are noted, so that Ctrl-C ends it
-    with signals_noted(spared=inf) as noted:  # between runs, which handle signals themselves
+    with signals_collected(ignored=inf) as noted:  # between runs, which handle signals themselves
         return _conduct(experiment, out, reporter, noted, force)
 
 

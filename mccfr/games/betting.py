@@ -191,7 +191,7 @@ class _Builder:
         self.has_edits = bool(rules.added or rules.removed)
         self.foreign = is_foreign(rules.raise_targets)
         self.above = [NO_PARENT]  # parent of each node, recorded if lines are edited or appear in errors
-        self.made: set[tuple[str, str, float]] = set()  # edits already applied
+        self.applied: set[tuple[str, str, float]] = set()  # edits already applied
         streets = range(rules.streets)
         self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
 
@@ -221,58 +221,58 @@ class _Builder:
             return self.rules.raise_targets(state)
         function, where = self.rules.raise_targets, f" after the line {self.line(node)!r}"
         try:
-            found = list(function(state))
-            numbers = all(isinstance(target, Real) and isfinite(target) for target in found)
+            raises = list(function(state))
+            numbers = all(isinstance(target, Real) and isfinite(target) for target in raises)
         except Exception as error:
             raise user_error(function, error, where) from error
         stack = min(self.rules.stack, MAX_CHIPS)
-        if not numbers or not all(map(lt, (state.to_call, *found), (*found, inf))) or max(found, default=0) > stack:
+        if not numbers or not all(map(lt, (state.to_call, *raises), (*raises, inf))) or max(raises, default=0) > stack:
             raise UserCodeError(
-                f"{function_name(function)}{where} returned {found}; amounts to raise to are needed, ascending, above "
+                f"{function_name(function)}{where} returned {raises}; amounts to raise to are needed, ascending, above "
                 f"{amount_text(state.to_call)} and at most {stack:g} chips"
             )
-        if len({self.label_of_raise(target) for target in found} | {"f", "c"}) != len(found) + 2:
+        if len({self.label_of_raise(target) for target in raises} | {"f", "c"}) != len(raises) + 2:
             raise UserCodeError(
-                f"{function_name(function)}{where} returned {found}, which raise_text = {self.rules.raise_text!r} "
+                f"{function_name(function)}{where} returned {raises}, which raise_text = {self.rules.raise_text!r} "
                 "writes alike: write {} where the amount stands"
             )
-        return found
+        return raises
 
     def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
         """Return the targets at a decision with the edits of its line (`added`, `removed`) applied."""
         rules, line = self.rules, self.line(node)
-        for amounts, what in ((rules.added, "add"), (rules.removed, "remove")):
+        for amounts, edit in ((rules.added, "add"), (rules.removed, "remove")):
             for amount in amounts.get(line, ()):
-                self.made.add((what, line, amount))
-                if what == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
+                self.applied.add((edit, line, amount))
+                if edit == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
                     raise ValueError(
                         f"game.menu.add: {self.street_bet(line, amount)} is no bet after the line "
                         f"{street_line(line, self.start)!r}: bets there are "
                         f"{self.street_bet(line, state.lowest_raise)} to {self.street_bet(line, rules.stack)}"
                     )
-                if what == "add" and amount in targets:
+                if edit == "add" and amount in targets:
                     raise ValueError(
                         f"game.menu.add: {self.street_bet(line, amount)} after the line "
-                        f"{street_line(line, self.start)!r} is there already: leave it out"
+                        f"{street_line(line, self.start)!r} is in the tree already: leave it out"
                     )
-        found, removed = set(targets) | set(rules.added.get(line, ())), set(rules.removed.get(line, ()))
-        if absent := sorted(removed - found):
-            there = ", ".join(self.street_bet(line, amount) for amount in sorted(found)) or "none"
+        offered, removed = set(targets) | set(rules.added.get(line, ())), set(rules.removed.get(line, ()))
+        if absent := sorted(removed - offered):
+            bets = ", ".join(self.street_bet(line, amount) for amount in sorted(offered)) or "none"
             raise ValueError(
                 f"game.menu.remove: {self.street_bet(line, absent[0])} is no bet after the line "
-                f"{street_line(line, self.start)!r}: bets there are {there}"
+                f"{street_line(line, self.start)!r}: bets there are {bets}"
             )
-        return sorted(found - removed)
+        return sorted(offered - removed)
 
     def check_edits(self) -> None:
         """Raise `ValueError` for an edit whose line leads to no decision."""
-        for amounts, what in ((self.rules.added, "add"), (self.rules.removed, "remove")):
-            for line, those in amounts.items():
-                for amount in those:
-                    if (what, line, amount) not in self.made:
+        for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
+            for line, listed in amounts.items():
+                for amount in listed:
+                    if (edit, line, amount) not in self.applied:
                         before = street_line(line, self.start)
                         raise ValueError(
-                            f"game.menu.{what}: {before + self.street_bet(line, amount)!r} is not a line of the tree: "
+                            f"game.menu.{edit}: {before + self.street_bet(line, amount)!r} is not a line of the tree: "
                             f"{before!r} leads to no such bet"
                         )
 
@@ -326,7 +326,8 @@ class _Builder:
         if len(targets) and not state.to_call < targets[0] <= targets[-1] <= MAX_CHIPS:
             raise ValueError(
                 f"a raise from {state.to_call:g} to {targets[0]:g} .. {targets[-1]:g} chips is not allowed: it must "
-                f"add something that float64 can tell, and stay below {MAX_CHIPS:g} chips: change the sizes of bets"
+                f"differ in float64 from the chips put in before, and stay below {MAX_CHIPS:g} chips: change the bet "
+                "sizes"
             )
 
     def compiled(self) -> CompiledTree:

@@ -37,8 +37,8 @@ def bucketed(game: Game, abstraction: Abstraction) -> Game:
     return replace(game, cards=model, known_cards=cards)
 
 
-def foreseen(game: Game, recipe: Recipe) -> Game:
-    """Return `game` with as many buckets as an abstraction built by `recipe` will have, or a few more.
+def with_planned_buckets(game: Game, recipe: Recipe) -> Game:
+    """Return `game` with as many buckets as an abstraction of `recipe` will have, or a few more.
 
     Hands are distributed over buckets evenly, not by strength: use it for sizes and counts only. Raises `ValueError`
     for a game without cards, or if the recipe lacks one of its streets.

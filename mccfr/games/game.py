@@ -54,10 +54,10 @@ class Game:
         result    of the showdown: +1 player 0 wins, -1 player 1, 0 the pot is split
         """
         chips = fixed + showdown * result
-        taken = 0.0 if self.rake is None else float(self.rake.of(np.array(2 * max(abs(fixed), showdown))))
+        rake_chips = 0.0 if self.rake is None else float(self.rake.of(np.array(2 * max(abs(fixed), showdown))))
         if chips == 0:
-            return -taken / 2, -taken / 2
-        return (chips - taken, -chips) if chips > 0 else (chips, -chips - taken)
+            return -rake_chips / 2, -rake_chips / 2
+        return (chips - rake_chips, -chips) if chips > 0 else (chips, -chips - rake_chips)
 
     def __repr__(self) -> str:
         return f"<game {self.name}: {int(self.infosets.sum()):,} infosets>"

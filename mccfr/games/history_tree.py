@@ -62,8 +62,8 @@ class _Dealer:
         if level <= _PAIR_LEVEL:
             weight = self.weight_0 if level == 1 else self.weight_1[deal.hand_0]
             hands = np.flatnonzero(weight > 0).tolist()
-            made = [_Deal(1, hand) if level == 1 else _Deal(2, deal.hand_0, hand) for hand in hands]
-            return list(zip(made, (weight[hands] / weight[hands].sum()).tolist(), strict=True))
+            deals = [_Deal(1, hand) if level == 1 else _Deal(2, deal.hand_0, hand) for hand in hands]
+            return list(zip(deals, (weight[hands] / weight[hands].sum()).tolist(), strict=True))
         street = level - _PAIR_LEVEL - 1
         boards = self.below[street][max(deal.board, 0)]
         dead = self.hand_mask[deal.hand_0] | self.hand_mask[deal.hand_1]
@@ -86,19 +86,19 @@ class _Dealer:
 
     def merged(self, deal: _Deal) -> list[tuple[_Deal, float]]:
         """Return `children` with indistinguishable deals merged: the first of each class, with their total."""
-        found: dict[int, tuple[_Deal, float]] = {}
+        classes: dict[int, tuple[_Deal, float]] = {}
         for child, probability in self.children(deal) if deal.level < self.last_level else []:
-            kind = self.kind(child)
-            first, total = found.get(kind, (child, 0.0))
-            found[kind] = first, total + probability
-        return list(found.values())
+            deal_class = self.class_of(child)
+            first, total = classes.get(deal_class, (child, 0.0))
+            classes[deal_class] = first, total + probability
+        return list(classes.values())
 
-    def kind(self, deal: _Deal) -> int:
+    def class_of(self, deal: _Deal) -> int:
         """Return a class number: two deals share it if no player can distinguish them, now or later."""
         if deal not in self.known:
             later: Counter[tuple[int, float]] = Counter()
             if deal.level < self.last_level:
-                later.update((self.kind(child), round(share, 12)) for child, share in self.children(deal))
+                later.update((self.class_of(child), round(share, 12)) for child, share in self.children(deal))
             key = (deal.level, self.buckets(deal), self.result(deal), frozenset(later.items()))
             self.known[deal] = self.ids.setdefault(key, len(self.ids))
         return self.known[deal]
@@ -169,7 +169,7 @@ def _expansion(
     needed = np.where(shows, dealer.last_level, _PAIR_LEVEL + 1 + tree.street).tolist()
     sizes = [board.shape[1] for board in dealer.cards.board_cards]
     by_chance = [True, True, len(dealer.cards.board_cards[0]) > 1, *(more > less for less, more in pairwise(sizes))]
-    over, block = ends.tolist(), tree.arrays.block.tolist()
+    is_terminal, block = ends.tolist(), tree.arrays.block.tolist()
     fixed, showdown = tree.arrays.fixed.tolist(), tree.arrays.showdown.tolist()
     hands: dict[tuple[int, int], str] = {}
     merged, buckets, result = cache(dealer.merged), cache(dealer.buckets), cache(dealer.result)
@@ -182,7 +182,7 @@ def _expansion(
                 labels = [dealer.label(below) for below, _ in outcomes]
                 return Chance(labels, [share for _, share in outcomes], [(node, below) for below, _ in outcomes])
             deal = outcomes[0][0]
-        if over[node]:
+        if is_terminal[node]:
             return float(fixed[node] + showdown[node] * result(deal))
         player = block[node] % 2
         bucket = buckets(deal)[player]

@@ -66,8 +66,12 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
     """Build two-street hold'em with one bet size, lossless without an abstraction; raises as `holdem`."""
     _check_chips({} if config.bet == "pot" else {"bet": (config.bet,)}, {})
     rules = flop_holdem_rules(_FLOP_BLINDS, config.bet, _raises(config), config.board_cards, limp=config.limp)
-    known = config.board_cards
-    deck = _lossless_deck(known) if abstraction is None else _deck((0, known), abstraction, base)
+    second_street_cards = config.board_cards
+    deck = (
+        _lossless_deck(second_street_cards)
+        if abstraction is None
+        else _deck((0, second_street_cards), abstraction, base)
+    )
     return Game(
         "flop-holdem",
         build_tree(rules),
@@ -79,13 +83,13 @@ def flop_holdem(config: FlopHoldemGame, abstraction: AbstractionConfig | None, b
 
 def _raises(config: FlopHoldemGame) -> tuple[int, int]:
     """Return the most bets and raises on each of the two streets; `ValueError` for invalid numbers."""
-    given = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
-    if len(given) != 2 or min(given) < 0 or max(given) < 1:
+    limits = [config.max_raises] * 2 if isinstance(config.max_raises, int) else list(config.max_raises)
+    if len(limits) != 2 or min(limits) < 0 or max(limits) < 1:
         raise ValueError(
             f"game.max_raises = {config.max_raises} is not allowed: it must be at least 1, or a list of two numbers, "
             "before the flop and on it, of which one may be 0"
         )
-    preflop, flop = given
+    preflop, flop = limits
     if not config.limp and not preflop:
         raise ValueError(
             "game.limp = False is not allowed where game.max_raises has no raise before the flop: the button could "

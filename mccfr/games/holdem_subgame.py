@@ -112,5 +112,5 @@ def _check_stack(config: HoldemSubgame, base: Path, half: float, stack: float) -
 
 def dropped_text(dropped: Mapping[str, int], board: Sequence[int]) -> str | None:
     """Return one sentence about hands that the board blocks, or None if there are none."""
-    found = [f"{count} of {name}" for name, count in dropped.items() if count]
-    return f"hands that the board {cards_text(board)} blocks are dropped: {', '.join(found)}" if found else None
+    counts = [f"{count} of {name}" for name, count in dropped.items() if count]
+    return f"hands that the board {cards_text(board)} blocks are dropped: {', '.join(counts)}" if counts else None

@@ -48,15 +48,15 @@ class IdentityTranslation:
     @cached_property
     def _states(self) -> list["TreeState | int"]:
         """[N] state of each node; OVER at terminals."""
-        arrays, found = self.tree.arrays, list[TreeState | int]()
+        arrays, states = self.tree.arrays, list[TreeState | int]()
         for node, kind in enumerate(arrays.kind.tolist()):
             if kind != DECISION:
-                found.append(OVER)
+                states.append(OVER)
                 continue
             street, player = divmod(int(arrays.block[node]), 2)
             own, other = put_in_chips(self.tree, node)
-            found.append(TreeState(node, player, street, (other, own) if player else (own, other)))
-        return found
+            states.append(TreeState(node, player, street, (other, own) if player else (own, other)))
+        return states
 
     def start(self) -> tuple["TreeState | int", list[LineReading]]:
         """Return the state and readings of the empty line."""
@@ -111,6 +111,6 @@ class IdentityTranslation:
     def _child(self, node: int, action: str, where: str = "") -> int:
         labels = [self.tree.label[child] for child in self.tree.children(node)]
         if action not in labels:
-            said = f"{where}: " if where else ""
-            raise ValueError(f"{said}{action!r} is not possible here; legal actions: {', '.join(labels)}")
+            prefix = f"{where}: " if where else ""
+            raise ValueError(f"{prefix}{action!r} is not possible here; legal actions: {', '.join(labels)}")
         return self.child(node, labels.index(action))

@@ -42,20 +42,20 @@ class Endgame:
 
 def _values(text: str) -> dict[str, str]:
     """Return the text of each key; `ValueError` for unknown, repeated and missing keys."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
         key, value = (*line.split(None, 1), "")[:2]
         if key not in _KEYS:
             raise ValueError(f"line {number} begins with {key[:40]!r}: each line starts with one of {', '.join(_KEYS)}")
-        if key in found:
+        if key in values:
             raise ValueError(f"line {number} has the key {key} a second time; once is allowed")
-        found[key] = value.strip()
+        values[key] = value.strip()
     for key in _KEYS:
-        if key not in found:
+        if key not in values:
             raise ValueError(f"the key {key} is missing; the format needs {', '.join(_KEYS)}")
-    return found
+    return values
 
 
 def _number(text: str) -> float:

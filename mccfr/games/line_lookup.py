@@ -36,12 +36,12 @@ class Reader(Protocol):
 
 def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action: str) -> list[LineReading]:
     """Return the readings after a legal action of the player to act, with equal ones merged."""
-    found: dict[tuple[int, int], float] = {}
+    probabilities: dict[tuple[int, int], float] = {}
     for reading in readings:
         for node, probability, closed in reader.outcomes(reading, state, action):
-            place = node, closed
-            found[place] = found.get(place, 0.0) + reading.probability * probability
-    return [LineReading(node, probability, closed) for (node, closed), probability in found.items()]
+            key = node, closed
+            probabilities[key] = probabilities.get(key, 0.0) + reading.probability * probability
+    return [LineReading(node, probability, closed) for (node, closed), probability in probabilities.items()]
 
 
 def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int:
@@ -50,7 +50,7 @@ def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReadi
     outcome  the reading after the action, one of `Reader.outcomes`
     """
     children = list(tree.children(node))
-    taken = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was mapped to a call
-    if taken not in children:  # the call of such a bet: it leads to the node `closed`
+    reached = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was mapped to a call
+    if reached not in children:  # the call of such a bet: it leads to the node `closed`
         return [tree.label[child] for child in children].index(action)
-    return children.index(taken)
+    return children.index(reached)

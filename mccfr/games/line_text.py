@@ -41,20 +41,20 @@ def converted_line(game: Game, line: str) -> str:
     text, start = re.sub(r"\s+", "", line).lower(), line_start(game)
     rules = game.real_rules
     if rules is None:
-        found = whole_line(text, start)
-        if found != text:
-            check_line(game.tree, found, start)
-        return found
+        converted = whole_line(text, start)
+        if converted != text:
+            check_line(game.tree, converted, start)
+        return converted
     if not re.search("b[0-9]", text) and _SIZED.search(text) is None:
         return text
     state: BettingState | int = rules.start()
     whole = all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
-    found, place = "", 0
-    while place < len(text) and isinstance(state, BettingState):
-        sized = _SIZED.match(text, place)
-        match = sized or _TOKEN.match(text, place)
+    converted, position = "", 0
+    while position < len(text) and isinstance(state, BettingState):
+        sized = _SIZED.match(text, position)
+        match = sized or _TOKEN.match(text, position)
         assert match is not None
-        place, action = match.end(), match[0]
+        position, action = match.end(), match[0]
         where = f"line {line!r}, {match[0]!r}"
         if sized:
             target = parse_size(sized["size"], "line").target(state, game.big_blind_chips or 1.0, rules.stack, 1)
@@ -64,9 +64,9 @@ def converted_line(game: Game, line: str) -> str:
             target, bounds = float(action[1:]) + state.put_in_before, raise_bounds(rules, state)
             if bounds and not bounds[0] <= target <= bounds[1]:
                 low, high = (amount_text(bound - state.put_in_before) for bound in bounds)
-                raise ValueError(f"{where}: a bet is of {low} at least and {high} at most, put in on this street")
+                raise ValueError(f"{where}: a bet must put in {low} to {high} chips on this street")
             action = f"r{amount_text(target)}"
         if action != "/":
             state = apply_action(rules, state, action, where)
-        found += action
-    return found + text[place:]
+        converted += action
+    return converted + text[position:]

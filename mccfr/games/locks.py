@@ -73,18 +73,20 @@ class LockRanges:
         size = self.count(block)
         if not text.startswith("#"):
             return self._of_hands(self._cards, text, block)
-        found = np.zeros(size)
+        table = np.zeros(size)
         for item in map(str.strip, text.split(",")):
             match = _BUCKETS.fullmatch(item)
             if match is None or not int(match[1]) <= int(match[2] or match[1]) < size or float(match[3] or 1) > 1:
-                raise ValueError(f"{item!r} is no bucket from #0 to #{size - 1}, nor a run of them such as #3-#5:0.5")
-            found[int(match[1]) : int(match[2] or match[1]) + 1] = float(match[3] or 1)
-        return found
+                raise ValueError(f"{item!r} is not a bucket from #0 to #{size - 1}, or a range such as #3-#5:0.5")
+            table[int(match[1]) : int(match[2] or match[1]) + 1] = float(match[3] or 1)
+        return table
 
     def _of_hands(self, cards: Cards, text: str, block: int) -> Floats:
         street, player = divmod(block, 2)
         if cards.cards_on(street) or not isinstance(cards, WholeDeck):
-            raise ValueError(f"{text!r} is no share; after the first street give buckets, as #3,#5-#7:0.5")
+            raise ValueError(
+                f"{text!r} is not a probability; after the first street write buckets, such as #3,#5-#7:0.5"
+            )
         weights, bucket = read_range(text), cards.bucket_row(0, player, ())
         least, most = np.full(self.count(block), np.inf), np.zeros(self.count(block))
         np.minimum.at(least, bucket, weights)
@@ -112,51 +114,53 @@ def read_locks(
     Raises `ValueError`, naming the lock, for an unknown line or action, an invalid sum of probabilities, or a hand that
     is locked twice.
     """
-    found: dict[int, Floats] = {}
+    shares_of: dict[int, Floats] = {}
     start = start or tree_start(tree)
     lines = [street_line(line, start) for line in all_lines(tree)] if any("*" in line for line in texts) else []
     for line, text in texts.items():
         try:
-            made: dict[tuple[object, ...], Floats] = {}
+            computed: dict[tuple[object, ...], Floats] = {}
             for node in _nodes(tree, line, lines, start):
                 parts = _parts(tree, node, text, start, pattern="*" in line)
                 key = (int(tree.arrays.block[node]), int(tree.arrays.count[node]), *parts)
-                if parts and key not in made:
-                    made[key] = _shares(_street_labels(tree, node, start), int(tree.arrays.block[node]), parts, hands)
+                if parts and key not in computed:
+                    computed[key] = _shares(
+                        _street_labels(tree, node, start), int(tree.arrays.block[node]), parts, hands
+                    )
                 if parts:
-                    found[node] = _both(found.get(node), made[key])
-            if not made:
+                    shares_of[node] = _both(shares_of.get(node), computed[key])
+            if not computed:
                 raise ValueError("the tree has no decision with these actions there")
         except ValueError as error:
             raise ValueError(f"game.locks: {shown(line)} = {shown(text)}: {error}") from None
-    return Locks(found, hands.by_hand) if found else None
+    return Locks(shares_of, hands.by_hand) if shares_of else None
 
 
 def with_stated_locks(game: Game, document: Any) -> Game:
     """Return a game rebuilt from its arrays, with the `locks` of its original `[game]` table."""
-    given = document.get("locks") if isinstance(document, Mapping) else None
-    if not given:
+    texts = document.get("locks") if isinstance(document, Mapping) else None
+    if not texts:
         return game
-    if not isinstance(given, Mapping) or not all(isinstance(text, str) for text in given.values()):
-        raise ValueError("game.locks are no texts by line")
+    if not isinstance(texts, Mapping) or not all(isinstance(text, str) for text in texts.values()):
+        raise ValueError("game.locks must map each line to a text")
     hands = LockRanges(None if game.name == "holdem-subgame" else game.cards)
-    return replace(game, tree=replace(game.tree, locks=read_locks(given, game.tree, hands, line_start(game))))
+    return replace(game, tree=replace(game.tree, locks=read_locks(texts, game.tree, hands, line_start(game))))
 
 
 def _nodes(tree: CompiledTree, line: str, lines: list[str], start: LineStart) -> list[int]:
     """Return the decisions that a line or a pattern names."""
-    position, colon, rest = line.strip().rpartition(":")
+    position, colon, line_part = line.strip().rpartition(":")
     if colon and position not in _POSITIONS:
-        raise ValueError(f"the position {position!r} is none: {' or '.join(_POSITIONS)} is, or nothing")
-    wanted = [_POSITIONS[position]] if colon else [0, 1]
-    if "*" in rest:
-        nodes = [node for node in tree.decisions.tolist() if fnmatchcase(lines[node], rest)]
-        return [node for node in nodes if int(tree.arrays.player[node]) in wanted]
-    refuse_whole_amounts(rest, start)
-    whole = whole_line(rest, start)
+        raise ValueError(f"the position {position!r} is not allowed: write {', '.join(_POSITIONS)}, or no position")
+    players = [_POSITIONS[position]] if colon else [0, 1]
+    if "*" in line_part:
+        nodes = [node for node in tree.decisions.tolist() if fnmatchcase(lines[node], line_part)]
+        return [node for node in nodes if int(tree.arrays.player[node]) in players]
+    refuse_whole_amounts(line_part, start)
+    whole = whole_line(line_part, start)
     check_line(tree, whole, start)
     node = find_decision(tree, whole)
-    if int(tree.arrays.player[node]) not in wanted:
+    if int(tree.arrays.player[node]) not in players:
         raise ValueError("the other player acts there")
     return [node]
 
@@ -169,7 +173,9 @@ def _parts(
     for part in filter(None, map(str.strip, text.split(";"))):
         match = _ACTION.fullmatch(part)
         if match is None:
-            raise ValueError(f"{part!r} is no action (f, c, b, b300) and a share or a range of it")
+            raise ValueError(
+                f"{part!r} is not allowed: write an action (f, c, b, b300) and its probability or range, as in 'c 60%'"
+            )
         refuse_whole_amounts(match[1], start, line_text(tree, node))
         named = tuple(n for n, label in enumerate(labels) if match[1] in (label, label[0]))
         if not named and pattern:
@@ -178,7 +184,7 @@ def _parts(
             raise ValueError(f"{match[1]!r} is not possible there: {', '.join(labels)} are")
         parts.append((named, match[2]))
     if not parts:
-        raise ValueError("an action and a share or a range of it are needed, as in 'c 60%'")
+        raise ValueError("the lock is empty: write an action and its probability or range, as in 'c 60%'")
     return parts
 
 
@@ -204,28 +210,28 @@ def _part(named: tuple[int, ...], text: str, block: int, hands: LockRanges) -> _
 def _shares(labels: list[str], block: int, parts: list[tuple[tuple[int, ...], str]], hands: LockRanges) -> Floats:
     """Return [actions, K] probabilities of a lock on a block, -1 where free."""
     size = hands.count(block)
-    table, known = np.full((len(labels), size), _FREE), np.zeros(size, bool)
+    table, locked = np.full((len(labels), size), _FREE), np.zeros(size, bool)
     for named, shares, is_range in (_part(*part, block, hands) for part in parts):
         if len(named) > 1 and np.any(shares > 0):
             raise ValueError(f"b is any of {', '.join(labels[n] for n in named)}: name one, or give b 0")
         if any(table[n, 0] != _FREE for n in named):
             raise ValueError(f"{labels[named[0]]} is given twice")
         table[list(named)] = shares
-        known |= shares > 0 if is_range else True
+        locked |= shares > 0 if is_range else True
     missing, total = np.flatnonzero(table[:, 0] == _FREE), np.where(table > 0, table, 0).sum(axis=0)
     if np.any(total > 1 + _NEAR):
         raise ValueError(f"the shares of a hand sum to {total.max():g}, more than 1")
     if len(missing) == 1:
         table[missing] = np.maximum(1 - total, 0)
     else:
-        short = known & (total < 1 - _NEAR) & ((total > 0) | (len(missing) == 0))
+        short = locked & (total < 1 - _NEAR) & ((total > 0) | (len(missing) == 0))
         if np.any(short):
             least = total[short].min()
             raise ValueError(
                 f"the shares of a hand sum to {least:g}: leave out exactly one action, which gets the rest"
             )
         table[missing] = np.where(total > 0, 0, _FREE)
-    return np.where(known, table, _FREE)
+    return np.where(locked, table, _FREE)
 
 
 def _both(first: Floats | None, second: Floats) -> Floats:

@@ -92,8 +92,8 @@ class _Plan(NamedTuple):
 
     def becomes_all_in(self, target: float, stack: float) -> bool:
         """Return True if a raise to `target` is replaced by all-in."""
-        over = self.threshold is not None and target / stack > self.threshold
-        return over or (self.spr is not None and stack - target <= self.spr * 2 * target)
+        above_threshold = self.threshold is not None and target / stack > self.threshold
+        return above_threshold or (self.spr is not None and stack - target <= self.spr * 2 * target)
 
 
 def parse_size(text: str, key: str) -> Size:
@@ -147,19 +147,19 @@ def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequenc
         plan = plans[state.street][state.player]
         within = state.bets + (blind_bets if state.street == 0 else 0) < plan.limit
         lowest = state.lowest_raise
-        found = set()
+        amounts = set()
         donks = plan.donk is not None and state.called_bet and not state.acted and state.bets == 0
         for size in plan.donk or () if donks else plan.sizes[min(state.bets, len(plan.sizes) - 1)]:
             if size.unit == _ALL_IN:
-                found.add(stack)
+                amounts.add(stack)
             elif within:
                 target, before = size.target(state, big_blind, stack, game.streets - state.street), state.put_in_before
                 target = max(before + floor(target - before + 0.5) if whole_chips else target, lowest)
                 if plan.becomes_all_in(target, stack):
-                    found.add(stack)
+                    amounts.add(stack)
                 elif target < stack or plan.threshold is not None:
-                    found.add(target)
-        return sorted(found)
+                    amounts.add(target)
+        return sorted(amounts)
 
     return targets
 
@@ -181,7 +181,7 @@ def line_edits(menu: Menu, start: LineStart) -> LineEdits:
 
 def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list[float]]:
     """Return the amounts bet after each line, both of the whole hand, with lines written without /."""
-    found: dict[str, list[float]] = {}
+    amounts: dict[str, list[float]] = {}
     for line in lines:
         try:
             refuse_whole_amounts(line, start)
@@ -191,8 +191,8 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
         match = re.fullmatch(r"((?:[cf]|r\d+(?:\.\d+)?)*)r(\d+(?:\.\d+)?)", whole)
         if match is None:
             raise ValueError(f"game.menu.{key}: {shown(line)} is not allowed: a line ends in a bet, as 'cb300'")
-        found.setdefault(match[1], []).append(float(match[2]))
-    return found
+        amounts.setdefault(match[1], []).append(float(match[2]))
+    return amounts
 
 
 def check_opening(menu: Menu, rules: BettingRules) -> None:
@@ -210,8 +210,8 @@ def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
     name = STREET_NAMES[street]
     own = getattr(menu, name)
     players = own and getattr(own, player)
-    found = [(f"game.menu.{name}.{player}", players), (f"game.menu.{name}", own), ("game.menu", menu)]
-    return [(key, table) for key, table in found if table is not None]
+    tables = [(f"game.menu.{name}.{player}", players), (f"game.menu.{name}", own), ("game.menu", menu)]
+    return [(key, table) for key, table in tables if table is not None]
 
 
 def _bet_sizes(menu: Menu, street: int, player: str) -> list[tuple[str, Sequence[str]]]:
@@ -289,10 +289,10 @@ def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
 
 def _check_table(key: str, table: _Table) -> None:
     plain = type(table)()  # a written-out default counts as not given: saved configurations contain defaults
-    given = [n for n in ("first", "later") if tuple(getattr(table, n) or ()) != tuple(getattr(plain, n) or ())]
-    if table.sizes is not None and given:
+    set_keys = [n for n in ("first", "later") if tuple(getattr(table, n) or ()) != tuple(getattr(plain, n) or ())]
+    if table.sizes is not None and set_keys:
         raise ValueError(
-            f"{key}.sizes and {key}.{given[0]} are both given: sizes stands in place of first and later, so drop one"
+            f"{key}.sizes and {key}.{set_keys[0]} are both given: sizes stands in place of first and later, so drop one"
         )
     if table.sizes is not None and not table.sizes:
         raise ValueError(f"{key}.sizes = [] is not allowed: it needs at least one list, for the first bet of a street")

@@ -34,9 +34,9 @@ def import_openspiel(config: OpenSpielGame) -> Game:
     by_history = not game.get_type().provides_information_state_string
 
     def expand(reached: tuple[Any, int | None]) -> Expansion:
-        state, taken = reached
-        if taken is not None:  # states are large: siblings on the stack share their parent's state
-            state = state.child(taken)
+        state, action = reached
+        if action is not None:  # states are large: siblings on the stack share their parent's state
+            state = state.child(action)
         if state.is_terminal():
             first, second = state.returns()
             return first, second

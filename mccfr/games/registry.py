@@ -71,8 +71,8 @@ def build_game(config: GameConfig, base: Path, abstraction: AbstractionConfig | 
     if isinstance(make, str):
         module, _, function = make.partition(":")
         make = getattr(import_module(module), function)
-    given = {"base": base, "abstraction": abstraction}
-    return make(config, **{name: given[name] for name in entry.takes})
+    arguments = {"base": base, "abstraction": abstraction}
+    return make(config, **{name: arguments[name] for name in entry.takes})
 
 
 def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
@@ -80,20 +80,20 @@ def _game_of_user(config: GameConfig, name: str, base: Path) -> Game:
 
     Raises `UserCodeError` if the function fails or the game is invalid.
     """
-    function, said = plugins.find(plugins.GAMES, name), f"game.name = {name!r}"
+    function, key_text = plugins.find(plugins.GAMES, name), f"game.name = {name!r}"
     declared = get_type_hints(function).get("return")
     if not (isinstance(declared, type) and issubclass(declared, Game)):
-        raise ValueError(f"{said} does not say that it returns a game: annotate it with -> mccfr.Game")
+        raise ValueError(f"{key_text} does not say that it returns a game: annotate it with -> mccfr.Game")
     keys = {key: getattr(config, key) for key in config.__struct_fields__}
     try:
         game = function(**(keys | game_files(config, base)))
     except Exception as error:
-        told = user_error(function, error)
-        raise UserCodeError(f"{said}: {told}") from error.__cause__ or error
+        failure = user_error(function, error)
+        raise UserCodeError(f"{key_text}: {failure}") from error.__cause__ or error
     if not isinstance(game, Game):
-        raise ValueError(f"{said} made a {type(game).__name__}, and no game")
+        raise ValueError(f"{key_text} returned a {type(game).__name__}; an mccfr.Game is needed")
     if (problem := game_problem(game)) is not None:
-        raise UserCodeError(f"{said}: {problem}")
+        raise UserCodeError(f"{key_text}: {problem}")
     return game
 
 
@@ -107,10 +107,10 @@ def catalogue(only: str | None = None) -> list[dict[str, Any]]:
 
     Parameters are mapped to their defaults. Raises `ValueError` for an unknown name.
     """
-    known = list(dict.fromkeys([*_CATALOGUE, *plugins.installed(plugins.GAMES)]))
-    if only is not None and only not in known:
-        raise ValueError(f"game {only!r} is not one of: {', '.join(known)}{did_you_mean(only, known)}")
-    return [_described(name) for name in (known if only is None else [only])]
+    names = list(dict.fromkeys([*_CATALOGUE, *plugins.installed(plugins.GAMES)]))
+    if only is not None and only not in names:
+        raise ValueError(f"game {only!r} is not one of: {', '.join(names)}{did_you_mean(only, names)}")
+    return [_described(name) for name in (names if only is None else [only])]
 
 
 def _described(name: str) -> dict[str, Any]:

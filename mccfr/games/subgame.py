@@ -29,10 +29,10 @@ def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.
     if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
         raise ValueError(f"node {node} is not one of the tree's decisions")
     street = int(tree.arrays.block[node]) // 2
-    known = game.cards.cards_on(street)
-    if not known:
+    board_count = game.cards.cards_on(street)
+    if not board_count:
         raise ValueError(f"the line {line_text(tree, node)!r} is before the flop: boards to come are too many to list")
-    check_board(list(board), (known,))
+    check_board(list(board), (board_count,))
     weights = np.asarray(ranges, np.float64)
     if weights.shape != (2, COMBO_COUNT) or not np.all(np.isfinite(weights) & (weights >= 0)):
         raise ValueError(f"ranges of shape {weights.shape}: {(2, COMBO_COUNT)} finite weights of at least 0 are needed")
@@ -60,28 +60,28 @@ def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:
 
 def subtree(tree: CompiledTree, root: int) -> CompiledTree:
     """Return the tree below a decision of a betting tree, with streets and rows renumbered from 0."""
-    arrays, kept = tree.arrays, nodes_below(tree, root)
+    arrays, nodes = tree.arrays, nodes_below(tree, root)
     number = np.full(len(tree.parent), -1, np.int32)
-    number[kept] = np.arange(len(kept))
+    number[nodes] = np.arange(len(nodes))
     streets = tree.streets - int(arrays.block[root]) // 2
-    decides = arrays.kind[kept] == DECISION
-    block = np.where(decides, arrays.block[kept] - 2 * (tree.streets - streets), -1).astype(np.int8)
-    rows = numbered_rows(block, arrays.count[kept], 2 * streets, arrays.row[kept])
-    touched = arrays.touched[kept].copy()
+    decides = arrays.kind[nodes] == DECISION
+    block = np.where(decides, arrays.block[nodes] - 2 * (tree.streets - streets), -1).astype(np.int8)
+    rows = numbered_rows(block, arrays.count[nodes], 2 * streets, arrays.row[nodes])
+    touched = arrays.touched[nodes].copy()
     touched[0] = 1  # the cards of its street are already dealt
-    parent = np.where(kept == root, NO_PARENT, number[tree.parent[kept]]).astype(np.int32)
+    parent = np.where(nodes == root, NO_PARENT, number[tree.parent[nodes]]).astype(np.int32)
     return CompiledTree(
-        TreeArrays._make(column[kept] for column in arrays)._replace(
+        TreeArrays._make(column[nodes] for column in arrays)._replace(
             block=block,
-            first=np.where(arrays.first[kept] >= 0, number[arrays.first[kept]], -1).astype(np.int32),
+            first=np.where(arrays.first[nodes] >= 0, number[arrays.first[nodes]], -1).astype(np.int32),
             slot=rows.slot,
             row=rows.row,
             touched=touched,
         ),
         parent,
-        ["", *(tree.label[node] for node in kept[1:].tolist())],
+        ["", *(tree.label[node] for node in nodes[1:].tolist())],
         streets,
         rows.row_slots,
         rows.row_count,
-        put_in=None if tree.put_in is None else tree.put_in[kept],
+        put_in=None if tree.put_in is None else tree.put_in[nodes],
     )

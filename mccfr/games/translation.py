@@ -56,17 +56,17 @@ _SAME_SHARE = 1e-9
 
 def actions_of(line: str) -> list[str]:
     """Return the actions of a line without street separators; `ValueError` names an invalid character."""
-    found, place = [], 0
-    while place < len(line):
-        match = _TOKEN.match(line, place)
+    actions, position = [], 0
+    while position < len(line):
+        match = _TOKEN.match(line, position)
         if match is None:
             raise ValueError(
-                f"line {line!r}, character {place + 1}: {line[place]!r} is no action; write c, f or rN, and / between "
-                "streets"
+                f"line {line!r}, character {position + 1}: {line[position]!r} is not an action; write c, f or rN, "
+                "and / between streets"
             )
-        found.append(match[0])
-        place = match.end()
-    return [action for action in found if action != "/"]
+        actions.append(match[0])
+        position = match.end()
+    return [action for action in actions if action != "/"]
 
 
 def apply_action(rules: BettingRules, state: BettingState, action: str, where: str = "") -> BettingState | int:
@@ -74,22 +74,22 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
 
     Raises `ValueError`, beginning with `where`, if the action is illegal.
     """
-    said = f"{where}: " if where else ""
+    prefix = f"{where}: " if where else ""
     if action == "f":
         if not state.facing:
-            raise ValueError(f"{said}there is nothing to fold to: check with c")
+            raise ValueError(f"{prefix}there is nothing to fold to: check with c")
         return OVER
     if action == "c":
         if not may_call(rules, state):
-            raise ValueError(f"{said}a limp is not possible in this game")
-        found = called(rules, state)
-        return OVER if found is None else found
+            raise ValueError(f"{prefix}a limp is not possible in this game")
+        after = called(rules, state)
+        return OVER if after is None else after
     target, bounds = float(action[1:]), raise_bounds(rules, state)
     if bounds is None:
-        raise ValueError(f"{said}no raise is possible: the other player is all-in")
+        raise ValueError(f"{prefix}no raise is possible: the other player is all-in")
     if not bounds[0] <= target <= bounds[1]:
         low, high = (amount_text(bound) for bound in bounds)
-        raise ValueError(f"{said}{action} is not possible: a raise is to {low} at least and {high} at most")
+        raise ValueError(f"{prefix}{action} is not possible: a raise must be to {low} to {high} chips in the hand")
     return raised(state, target)
 
 
@@ -144,10 +144,10 @@ class Translation:
 
     def with_stakes(self, rules: BettingRules) -> "Translation":
         """Return the mapping for hands with other stakes than the tree's."""
-        found = copy(self)
+        copied = copy(self)
         deep = rules.stack * self.rules.minimum_bet, self.rules.stack * rules.minimum_bet
-        found.rules, found.whole_chips, found._as_deep = rules, _whole(rules), max(deep) <= _AS_DEEP * min(deep)
-        return found
+        copied.rules, copied.whole_chips, copied._as_deep = rules, _whole(rules), max(deep) <= _AS_DEEP * min(deep)
+        return copied
 
     # --- from the real game to the tree ---
 
@@ -162,13 +162,15 @@ class Translation:
         """
         state: BettingState | int
         state, readings = self.start()
-        place, slash = 0, False
-        while place < len(line):
-            where = f"line {line!r}, character {place + 1}"
-            match = _TOKEN.match(line, place)
+        position, slash = 0, False
+        while position < len(line):
+            where = f"line {line!r}, character {position + 1}"
+            match = _TOKEN.match(line, position)
             if match is None:
-                raise ValueError(f"{where}: {line[place]!r} is no action; write c, f or rN, and / between streets")
-            place = match.end()
+                raise ValueError(
+                    f"{where}: {line[position]!r} is not an action; write c, f or rN, and / between streets"
+                )
+            position = match.end()
             if match[0] == "/":
                 if not slash:
                     raise ValueError(f"{where}: the street does not change here, so '/' is wrong")
@@ -253,11 +255,11 @@ class Translation:
     def _raises(self, node: int) -> list[tuple[float, int]]:
         """Return (size as a share of the pot after the call, child) of each raise, ascending."""
         first, level = self._first[node], self._level[node]
-        found = []
+        raises = []
         for child in range(first, first + self._count[node]):
             if self._label[child] not in ("c", "f"):
-                found.append((self._size(node, child, level), child))
-        return found
+                raises.append((self._size(node, child, level), child))
+        return raises
 
     def _size(self, node: int, child: int, level: float) -> float:
         target = self.tree.put_in[child, self.tree.arrays.player[node]]  # type: ignore[index]

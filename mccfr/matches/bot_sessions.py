@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from abstraction.kernels.compiling import told_of_compiling
-from mccfr.common.signals import SignalInterrupt, signals_held, signals_noted
+from mccfr.common.signals import SignalInterrupt, signals_collected, signals_deferred
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import StoppedError
 from mccfr.games.betting import BettingRules, amount_text, build_tree
@@ -151,7 +151,7 @@ class _HandRecorder:
         own, other = self._written
         names = (own, other) if hand.position == 0 else (other, own)
         chips = None if hand.won is None else (hand.won, -hand.won)
-        with signals_held():  # a counted hand must be in the log
+        with signals_deferred():  # a counted hand must be in the log
             self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
             if hand.won is not None:
                 self.won.append(hand.won * (1 - 2 * hand.position))
@@ -172,7 +172,7 @@ class _HandRecorder:
         """Write the hands however the block ends; raises `StoppedError` at a signal."""
         with closed_after(self.close):
             try:
-                with signals_noted(spared=0):
+                with signals_collected(ignored=0):
                     yield
             except SignalInterrupt as stop:
                 there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
@@ -396,14 +396,14 @@ def run_dealer(
         if len(hands) < plan.hands:
             if hands:
                 say(f"going on from {log}, hand {len(hands):,} of {plan.hands:,}")
-            with signals_noted(spared=0), _seats(plan, local_players, host, ports, wait, say) as seats:
+            with signals_collected(ignored=0), _seats(plan, local_players, host, ports, wait, say) as seats:
                 dealer = MatchDealer(plan, seats, clock, warn)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)
                     if book is None:
                         hands.append(played)
                     else:
-                        with signals_held():  # a counted hand must be in the log
+                        with signals_deferred():  # a counted hand must be in the log
                             book.add(played)
         found = score(plan, hands)
         if book is not None:

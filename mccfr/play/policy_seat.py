@@ -5,10 +5,11 @@ A seat keeps its place in the policy's tree. A bet outside the tree is translate
 need no translation.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,7 @@ from mccfr.cards.card_index import IndexedCards
 from mccfr.common.arguments import check_fields, checked
 from mccfr.games.game import Game
 from mccfr.games.line_lookup import LineReading
-from mccfr.games.translation import real_betting
+from mccfr.games.translation import Translation, real_betting
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
@@ -53,12 +54,16 @@ class PolicySpec(PlayerSpec):
 class Seat(Player):
     """A policy at one seat of a two-player poker game, hand after hand.
 
-    Positions are those of the policy's game: in hold'em 0 is the big blind, 1 the button.
+    Positions are those of the policy's game: in hold'em 0 is the big blind, 1 the button.  A seat of a `Policy` can be
+    pickled, also in the middle of a hand.
 
     Attributes:
         policy:  the policy
         reading: current translation of the hand into the policy's tree
     """
+
+    takes_stacks: ClassVar[bool] = True
+    """Hands may have other stacks than the policy's game."""
 
     @checked
     def __init__(self, policy: Behaviour, *, seed: int = 0, purify: bool = False, threshold: float = 0.0) -> None:
@@ -75,6 +80,28 @@ class Seat(Player):
         check_threshold(threshold)
         self.policy, self.purify, self.threshold = policy, purify, threshold
         super().__init__(real_betting(policy.game), seed=seed)
+        self._own_betting = self.betting
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without what the policy determines."""
+        rules = getattr(self.betting, "rules", None)
+        left_out = "dealing", "betting", "_own_betting"
+        return {key: value for key, value in self.__dict__.items() if key not in left_out} | {
+            "stack": None if self.betting is self._own_betting or rules is None else rules.stack
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Restore the state of `__getstate__`."""
+        self.__dict__.update(state)
+        self._own_betting = real_betting(self.policy.game)
+        self.betting = self._betting(self.__dict__.pop("stack"))
+
+    def _betting(self, stack: float | None) -> Betting:
+        """Return the real betting of a hand with other stacks than the policy's; None: the policy's."""
+        own = self._own_betting
+        if stack is None or not isinstance(own, Translation):
+            return own
+        return own.with_stakes(replace(own.rules, stack=stack))
 
     def _begin(self) -> None:
         super()._begin()
@@ -82,8 +109,24 @@ class Seat(Player):
         self._bucket: int | None = None
         self._range: npt.NDArray[np.int32] | None = None
 
-    def deal(self, position: int, hand: str, number: int | None = None) -> None:
-        """Begin a hand; `ValueError` also for invalid cards."""
+    def deal(
+        self, position: int, hand: str, number: int | None = None, stacks: tuple[float, float] | None = None
+    ) -> None:
+        """Begin a hand.
+
+        stacks  chips of both players before the blinds, in the policy's chips; None: those of its game.  Only the
+                smaller one can be bet
+
+        Raises `ValueError` also for invalid cards, and for stacks in a game whose tree has every legal bet.
+        """
+        if stacks is not None:
+            if not (self.takes_stacks and isinstance(self._own_betting, Translation)):
+                raise ValueError(f"{type(self).__name__} plays {self.policy.game.name} with its own stacks only")
+            if len(stacks) != 2 or not min(stacks) > max(self._own_betting.rules.put_in):
+                raise ValueError(
+                    f"stacks = {stacks}: two amounts above the big blind are needed, in the policy's chips"
+                )
+        self.betting = self._betting(None if stacks is None else min(stacks))
         super().deal(position, hand, number)
         if self.policy.game.cards.cards_on(0) == 0:
             self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)

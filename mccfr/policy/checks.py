@@ -21,6 +21,7 @@ from mccfr.policy.policy_layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree
+from storage.packed_rows import PackedRows
 from storage.threads import ordered
 
 _PROBABILITY_TOLERANCE = 1e-6  # of the sum over the outcomes of a chance node
@@ -337,9 +338,7 @@ def check_history(file: str, history: npt.NDArray[Any], before: int, buckets: in
     _in_range(file, history, 0, buckets)
 
 
-def check_deck_buckets(
-    file: str, table: npt.NDArray[Any], boards: npt.NDArray[np.int8], buckets: int, mark: int
-) -> None:
+def check_deck_buckets(file: str, table: PackedRows, boards: npt.NDArray[np.int8], buckets: int, mark: int) -> None:
     """Check that a street's table [canonical boards, 1326] has a bucket for exactly the possible hands.
 
     boards   [canonical boards, n] cards of the boards
@@ -351,7 +350,7 @@ def check_deck_buckets(
 
     def problem(first: int) -> str | None:
         for start in range(first, min(first + _BOARDS_AT_ONCE, len(table)), _PIECE_BOARDS):
-            part = table[start : start + _PIECE_BOARDS]
+            part = table.rows(start, start + _PIECE_BOARDS)
             hits = np.zeros(part.shape, bool)
             for card in boards[start : start + _PIECE_BOARDS].T:
                 hits |= holds_card()[card]
@@ -360,7 +359,7 @@ def check_deck_buckets(
                 return f"has a bucket above {buckets - 1}, or one of an impossible hand, on a board from {start} on"
         return None
 
-    for found in ordered(problem, range(0, len(table), _BOARDS_AT_ONCE), size_bytes=table.nbytes):
+    for found in ordered(problem, range(0, len(table), _BOARDS_AT_ONCE), size_bytes=COMBO_COUNT * len(table)):
         _require(found is None, file, found or "")
 
 

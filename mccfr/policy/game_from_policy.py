@@ -15,7 +15,7 @@ from abstraction.recall_buckets import Histories
 from mccfr.cards.base import Cards
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.cards.full_deck import HISTORY
+from mccfr.cards.full_deck import HISTORY, STARTS
 from mccfr.cards.no_cards import NO_CARDS
 from mccfr.games.game import Game, Rake
 from mccfr.policy.checks import (
@@ -32,6 +32,7 @@ from mccfr.policy.policy_deck import MappedDeck, MappedTables, load_tables
 from mccfr.policy.policy_layout import DECK, META, Arrays, Texts
 from mccfr.policy.row_checksums import GuardedTable
 from mccfr.trees.compiled import CompiledTree, TreeArrays
+from storage.packed_rows import PackedRows
 
 _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "bbbiiiidddb", strict=True)}
 
@@ -153,11 +154,12 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
     tables, locations = [], []
     for street, cards in enumerate(known):
         name = f"{DECK}buckets_street{street}.npy"
-        table, stated = _present(arrays, name.removesuffix(".npy")), _stated_table(meta, street, name)
-        boards = (BOARD_COUNTS.get(cards, 1), COMBO_COUNT)
-        if table.shape != boards or table.dtype.name != stated.dtype:
-            raise ValueError(f"{name} has shape {table.shape} of {table.dtype}; {boards} of {stated.dtype} is needed")
-        tables.append(guards.table(name, table))
+        stated, boards = _stated_table(meta, street, name), BOARD_COUNTS.get(cards, 1)
+        starts = _array(arrays, f"{STARTS}{street}", (boards + 1,), np.dtype(np.uint32))
+        streams = _array(arrays, name.removesuffix(".npy"), (int(starts[-1]),), np.dtype(np.uint8))
+        guarded = guards.table(name, streams)
+        table = PackedRows(guarded.file, streams, starts, COMBO_COUNT, np.dtype(stated.dtype), guarded.check)
+        tables.append(table)
         name, location = f"{DECK}location_{cards}.npy", None
         if cards:
             ranks = (comb(CARD_COUNT, cards),)

@@ -16,8 +16,10 @@ from abstraction.lookup import NO_BUCKET
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.policy.row_checksums import GuardedTable
 from storage.damage import DamagedError
+from storage.packed_rows import PackedRows
 
 _PERMUTATIONS = 24
+_BOARDS_AT_ONCE = 1 << 8  # unpacked together, so that they stay in the cache
 
 
 @cache
@@ -34,13 +36,13 @@ def holds_card() -> npt.NDArray[np.bool_]:
 class MappedTables:
     """Mapped tables that give a hand's bucket.  S streets.
 
-    buckets      S × [canonical boards, 1326] uint8, uint16 or uint32
+    buckets      S × packed [canonical boards, 1326] uint8, uint16 or uint32
     location     S × [C(52, n)] int32 by the rank of a board; None on a street without board
     permutation  [24, 1326] int16: the combination that each one becomes under a suit permutation
     counts       [S] number of buckets of each table
     """
 
-    buckets: Sequence[GuardedTable]
+    buckets: Sequence[PackedRows]
     location: Sequence[GuardedTable | None]
     permutation: npt.NDArray[np.int16]
     counts: Sequence[int]
@@ -68,11 +70,9 @@ class MappedDeck(WholeDeck):
             rank = sum(comb(card, place) for place, card in enumerate(sorted(int(card) for card in board), 1))
             locations.check(rank)
             index, permutation = divmod(int(locations.rows[rank]), 32)
-            if not (0 <= index < len(table.rows) and permutation < _PERMUTATIONS):
+            if not (0 <= index < len(table) and permutation < _PERMUTATIONS):
                 raise DamagedError(f"{locations.file}: there is no place {index}, {permutation}: run mccfr verify")
-        table.check(index)
-        found = table.rows[index][self.tables.permutation[permutation]]
-        row = found.astype(np.int64)
+        row = table.rows(index, index + 1)[0, self.tables.permutation[permutation]].astype(np.int64)
         if locations is not None:
             row[holds_card()[list(board)].any(axis=0)] = NO_BUCKET
         if row.max() >= self.tables.counts[street]:
@@ -80,14 +80,17 @@ class MappedDeck(WholeDeck):
         return row.astype(np.int32)
 
 
-def load_tables(tables: Sequence[GuardedTable], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+def load_tables(tables: Sequence[PackedRows], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Return each street's bucket table in memory, after comparing its checksums.
 
     counts  [S] number of buckets, which determines the dtype (`abstraction.buckets.bucket_dtype`)
     """
     loaded = []
     for table, count in zip(tables, counts, strict=True):
-        rows, dtype = table.all_rows(), bucket_dtype(count)
-        loaded.append(rows.astype(dtype))
-        loaded[-1][rows == np.iinfo(rows.dtype).max] = unused(dtype)
+        loaded.append(np.empty((len(table), COMBO_COUNT), dtype := bucket_dtype(count)))
+        for first in range(0, len(table), _BOARDS_AT_ONCE):
+            rows = table.rows(first, first + _BOARDS_AT_ONCE)
+            known = loaded[-1][first : first + len(rows)]
+            known[:] = rows
+            known[rows == np.iinfo(rows.dtype).max] = unused(dtype)
     return loaded

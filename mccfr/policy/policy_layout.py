@@ -20,7 +20,9 @@ cards_bucket_streetS[player, board, hand].  Trees with hidden moves have bucket 
 
 Whole hold'em has these files instead of the cards_ files:
 
-    deck_buckets_street0.npy ...   [canonical boards, 1326] bucket of each combination of hole cards; preflop one row
+    deck_buckets_street0.npy ...   [bytes] uint8: for each canonical board (preflop one) the zlib stream of [1326]
+                                   buckets of all combinations of hole cards
+    board_starts_street0.npy ...   [canonical boards + 1] uint32: first byte of each stream, and the end
     deck_location_3.npy, 4, 5      [C(52, n)] int32 by the rank of a board, C(c0, 1) + C(c1, 2) + ... over its cards in
                                    ascending order: row of the bucket table · 32 + suit permutation
     deck_hole_permutation.npy      [24, 1326] int16: the combination that each one becomes under a suit permutation
@@ -28,8 +30,8 @@ Whole hold'em has these files instead of the cards_ files:
     history_street1.npy ...        [buckets before, percentiles] int32, if buckets have recall
     (`abstraction.recall_buckets`)
 
-The bucket of a hand is n = deck_buckets_streetS[row, deck_hole_permutation[permutation, combination]].  With a history
-file it is history_streetS[bucket on the street before, n].
+The bucket of a hand is n = buckets of its canonical board at deck_hole_permutation[permutation, combination].  With a
+history file it is history_streetS[bucket on the street before, n].
 
 Bucket tables have the narrowest of uint8, uint16 and uint32 that holds all numbers and the mark of impossible hands.
 The mark is the dtype's largest number.
@@ -50,7 +52,7 @@ from mccfr.trees.compiled import TreeArrays
 DECK = WholeDeck.stem
 """Prefix of the files of a whole deck's buckets, which are mapped when read."""
 FORMAT = "policy"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 META = "meta.json"
 LINES = "tree_line"
 """File of the betting lines, for other programs; this program derives them from the labels."""

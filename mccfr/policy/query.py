@@ -8,13 +8,13 @@ import numpy.typing as npt
 
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
-from mccfr.games.line_lookup import NOWHERE
+from mccfr.games.identity_translation import IdentityTranslation
+from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.translation import Translation
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import locked_actions_of
-from mccfr.trees.betting_lines import find_decision, line_text, put_in_chips, to_chips
-from mccfr.trees.compiled import DECISION
+from mccfr.trees.betting_lines import chips_after, find_decision, line_text, put_in_chips
 from mccfr.trees.street_amounts import street_action, street_line
 
 
@@ -77,7 +77,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
     node, start = find_decision(tree, line), line_start(game)
     line = line_text(tree, node)
     street, player = divmod(int(tree.arrays.block[node]), 2)
-    chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in to_chips(tree, node)]
+    chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in chips_after(tree, node)]
     return node, {
         "line": street_line(line, start) if dealt else line,
         "street": game.street_name(street),
@@ -107,22 +107,16 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
         buckets = {hand: game.cards.hand_bucket(state.street, state.player, hand, board)}
     else:
         buckets = game.cards.hand_buckets(state.street, state.player, board)
-    hands = {name: dict[str, float]() for name in buckets}
-    weight = dict.fromkeys(buckets, 0.0)
-    decides = [r for r in readings if r.node != NOWHERE and tree.arrays.kind[r.node] == DECISION]
-    for reading in readings:
-        actions = translation.real_actions(reading, state)
-        for action in actions:
-            found.setdefault(
-                action, {"action": street_action(line, action, start), "to_chips": _whole(_to_chips(state, action))}
-            )
-        for name, bucket in buckets.items():
-            shares = [1.0] if reading not in decides else source.probabilities(reading.node, bucket).tolist()
-            for action, share in zip(actions, shares, strict=True):
-                hands[name][action] = hands[name].get(action, 0.0) + reading.probability * share
-            if reading in decides:
-                weight[name] += reading.probability * source.weight(reading.node, bucket)
-    order = sorted(found, key=lambda action: (action != "f", action != "c", found[action]["to_chips"]))
+    moves = [(reading, translation.real_actions(reading, state)) for reading in readings]
+    hands = {name: played(source, translation, moves, bucket) for name, bucket in buckets.items()}
+    decides = [reading for reading in readings if translation.decides(reading)]
+    weight = {
+        name: sum(reading.probability * source.weight(reading.node, bucket) for reading in decides)
+        for name, bucket in buckets.items()
+    }
+    for action in (action for _, actions in moves for action in actions):
+        found[action] = {"action": street_action(line, action, start), "to_chips": _whole(_to_chips(state, action))}
+    order = sorted(found, key=_place)
     answer: dict[str, Any] = {
         "line": street_line(line.strip(), start),
         "street": game.street_name(state.street),
@@ -141,11 +135,37 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
         ],
     }
     if not hand:
-        shares_of = {name: [played.get(action, 0.0) for action in order] for name, played in hands.items()}
+        shares_of = {name: [mean[action] for action in order] for name, mean in hands.items()}
         return {**answer, "hands": shares_of, "unreached": [name for name, total in weight.items() if total == 0]}
     for action in order:
-        found[action].update(probability=hands[hand].get(action, 0.0), weight=weight[hand])
+        found[action].update(probability=hands[hand][action], weight=weight[hand])
     return {**answer, "reached": weight[hand] > 0}
+
+
+def played(
+    source: Behaviour,
+    betting: Translation | IdentityTranslation,
+    moves: Sequence[tuple[LineReading, Sequence[str]]],
+    bucket: int,
+) -> dict[str, float]:
+    """Return {real action: probability}: the mean over the readings of a line.
+
+    The order is f, c, raises by amount.
+
+    moves   the readings, each with the real action for each of its actions
+    bucket  of the hand
+    """
+    found: dict[str, float] = {}
+    for reading, actions in moves:
+        shares = source.probabilities(reading.node, bucket).tolist() if betting.decides(reading) else [1.0]
+        for action, share in zip(actions, shares, strict=True):
+            found[action] = found.get(action, 0.0) + reading.probability * share
+    return dict(sorted(found.items(), key=lambda one: _place(one[0])))
+
+
+def _place(action: str) -> tuple[bool, bool, float]:
+    """Return the sort key of an action: f, c, then raises by amount."""
+    return action != "f", action != "c", float(action[1:] or 0)
 
 
 def _to_chips(state: BettingState, action: str) -> float:

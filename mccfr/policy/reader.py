@@ -254,6 +254,10 @@ class Policy(Behaviour):
         rows = strategy_rows(Profile(self.game, self.strategy()), board)
         return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path, so that another process maps the same files."""
+        return _reopened, (self.path.absolute(), self.meta["content_hash"])
+
     def __repr__(self) -> str:
         return f"<policy {self.path}: {self.game.name}, {int(self.game.infosets.sum()):,} infosets>"
 
@@ -274,6 +278,14 @@ class Policy(Behaviour):
             self._checked = True
         blocks = [BlockRows(shares, weights) for shares, weights in zip(self._shares, self._weights, strict=True)]
         return Strategy.stored(self.game, blocks)
+
+
+def _reopened(path: Path, content_hash: str) -> Policy:
+    """Open a pickled policy; `ValueError` if there is another one at its path now."""
+    policy = Policy.open(path, check=False)
+    if policy.meta["content_hash"] != content_hash:
+        raise ValueError(f"{path} holds another policy now than when this one was pickled: export it to another place")
+    return policy
 
 
 def _gathered(table: npt.NDArray[Any], rows: npt.NDArray[np.integer], columns: slice | int) -> npt.NDArray[Any]:

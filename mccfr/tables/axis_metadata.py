@@ -5,7 +5,7 @@ from typing import Any
 from mccfr.games.game import Game
 
 
-def table_notes(game: Game) -> dict[str, Any]:
+def table_attributes(game: Game) -> dict[str, Any]:
     """Return attributes for the group or file that holds a run's tables.
 
     `slots` and `rows` give the used length of these axes, by "streetS/playerP"; cells beyond are padding.

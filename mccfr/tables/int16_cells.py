@@ -28,10 +28,10 @@ def numbers(
     starts  [rows+1] first slot of each row, and the end of the last
     """
     if scales is not None:
-        found = cells.astype(np.float32)
+        values = cells.astype(np.float32)
         powers = np.repeat(scales.astype(np.int32) - SCALE_ZERO, np.diff(starts), axis=1)
-        found[:, : starts[-1]] = np.ldexp(found[:, : starts[-1]], powers)
-        return found
+        values[:, : starts[-1]] = np.ldexp(values[:, : starts[-1]], powers)
+        return values
     return cells
 
 

@@ -49,8 +49,10 @@ def simplified(game: Game, strategy: Strategy, *, purify: bool = False, threshol
         return np.maximum(strategy.weight[block], CHOSEN_WEIGHT)
 
     count = len(strategy.blocks)
-    played, behind = LazyBlocks(count, cells), LazyBlocks(count, weight) if purify else strategy.weight
-    return Strategy(played, behind, LazyBlocks(count, lambda block: BlockRows(played[block], behind[block])))
+    probabilities, weights = LazyBlocks(count, cells), LazyBlocks(count, weight) if purify else strategy.weight
+    return Strategy(
+        probabilities, weights, LazyBlocks(count, lambda block: BlockRows(probabilities[block], weights[block]))
+    )
 
 
 def rows_that_fold(game: Game, block: int) -> npt.NDArray[np.bool_]:
@@ -80,15 +82,15 @@ def simpler_rows(
 
 
 def _without_rare(cells: Cells, starts: npt.NDArray[np.int64], threshold: float) -> Cells:
-    kept = np.where(cells < threshold, 0, cells)
-    total = np.repeat(np.add.reduceat(kept, starts[:-1], axis=1), np.diff(starts), axis=1)
-    return np.where(total > 0, kept / np.where(total > 0, total, 1), cells)
+    remaining = np.where(cells < threshold, 0, cells)
+    total = np.repeat(np.add.reduceat(remaining, starts[:-1], axis=1), np.diff(starts), axis=1)
+    return np.where(total > 0, remaining / np.where(total > 0, total, 1), cells)
 
 
 def _likeliest(cells: Cells, starts: npt.NDArray[np.int64], folds: npt.NDArray[np.bool_]) -> Cells:
     counts, slots = np.diff(starts), cells.shape[1]
-    turn = np.arange(slots)  # tie-break: the smallest value wins
-    turn[starts[:-1][folds]] += slots
+    tie_rank = np.arange(slots)  # tie-break: the smallest value wins
+    tie_rank[starts[:-1][folds]] += slots
     largest = np.repeat(np.maximum.reduceat(cells, starts[:-1], axis=1), counts, axis=1)
-    first = np.minimum.reduceat(np.where(cells == largest, turn, 2 * slots), starts[:-1], axis=1)
-    return ((turn == np.repeat(first, counts, axis=1)) & (largest > 0)).astype(np.float64)
+    first = np.minimum.reduceat(np.where(cells == largest, tie_rank, 2 * slots), starts[:-1], axis=1)
+    return ((tie_rank == np.repeat(first, counts, axis=1)) & (largest > 0)).astype(np.float64)

@@ -22,8 +22,8 @@ PROBABILITIES, SHARES_8, SHARES_16, SUMS_32, SUMS_64 = range(5)
 _AHEAD = 16  # buckets ahead of the current one whose cells are prefetched
 _TOGETHER = 8  # buckets divided together: one vector, and one cache line of output
 _SLOTS = 256  # slots written at a time, about: one cache line of each, and one memory page
-NEAR_BYTES = 8 << 20
-"""Largest block, in bytes of float64 probabilities, that `near_rows` expands."""
+LARGEST_EXPANDED_BYTES = 8 << 20
+"""Largest block, in bytes of float64 probabilities, that `expanded_rows` expands."""
 _FORMS = {
     ("float64", False): PROBABILITIES,
     ("uint8", False): SHARES_8,
@@ -192,14 +192,16 @@ def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, thread
     return some_rows(rows, starts, np.arange(len(cells), dtype=np.int32), count, threads)
 
 
-def near_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> BlockRows:
-    """Return the rows as probabilities, slot first, if they take at most `NEAR_BYTES`; else unchanged.
+def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> BlockRows:
+    """Return the rows as float64 probabilities, slot axis first, if they are small; else unchanged.
+
+    Small rows take at most `LARGEST_EXPANDED_BYTES` in that form, which kernels read fastest.
 
     starts  [rows+1] first slot of each row, and the end of the last
     count   number of blocks that kernels are compiled for
     """
     buckets = len(rows.cells)
-    if buckets * int(starts[-1]) * 8 > NEAR_BYTES or len(starts) < 2:
+    if buckets * int(starts[-1]) * 8 > LARGEST_EXPANDED_BYTES or len(starts) < 2:
         return rows
     return BlockRows(full_rows(rows, starts, count).T)
 

@@ -39,22 +39,22 @@ class BlockRows(NamedTuple):
 
         Equal to the last bit to the dense form of the block.
         """
-        found = self.cells[buckets, slots].astype(np.float64)
+        chances = self.cells[buckets, slots].astype(np.float64)
         if self.sums:
-            weight = np.zeros(len(found))
-            for cells in found.T:  # added in order, for results equal to the last bit
+            weight = np.zeros(len(chances))
+            for cells in chances.T:  # added in order, for results equal to the last bit
                 weight += cells
-            dead = weight == 0
-            found /= np.where(dead, 1.0, weight)[:, None]
-            found[dead] = 1.0 / found.shape[1]
-            return found, weight
+            unreached = weight == 0
+            chances /= np.where(unreached, 1.0, weight)[:, None]
+            chances[unreached] = 1.0 / chances.shape[1]
+            return chances, weight
         if self.weight is None:
-            return found, np.ones(len(found))
+            return chances, np.ones(len(chances))
         weight = self.weight[buckets, row].astype(np.float64)
         if self.shares:
-            found /= np.iinfo(self.cells.dtype).max
-            found[weight == 0] = 1.0 / found.shape[1]
-        return found, weight
+            chances /= np.iinfo(self.cells.dtype).max
+            chances[weight == 0] = 1.0 / chances.shape[1]
+        return chances, weight
 
     def probabilities(self, starts: Ints) -> Floats:
         """Return [buckets, slots] probabilities; `starts` [rows+1] are the rows' first slots and the end."""
@@ -97,7 +97,7 @@ class Strategy:
         """Take the rows of the blocks; None: build them from the two arrays."""
         self.probability, self.weight, self.on_deals = probability, weight, on_deals
         if blocks is None:
-            blocks = tuple(BlockRows(rows, behind) for rows, behind in zip(probability, weight, strict=True))
+            blocks = tuple(BlockRows(rows, row_weights) for rows, row_weights in zip(probability, weight, strict=True))
         self.blocks = blocks
 
     @classmethod
@@ -110,15 +110,15 @@ class Strategy:
         )
 
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 
-class LazyBlocks(Sequence[Made]):
+class LazyBlocks(Sequence[Value]):
     """Values by block, computed on access; only the last one is cached."""
 
-    def __init__(self, count: int, make: Callable[[int], Made]) -> None:
+    def __init__(self, count: int, make: Callable[[int], Value]) -> None:
         self._count, self._make = count, make
-        self._last: tuple[int, Made] | None = None
+        self._last: tuple[int, Value] | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -194,8 +194,8 @@ def average_strategy(game: Game, tables: TableSet) -> Strategy:
 
     Raises `ValueError` if a sum is negative or not finite.
     """
-    made = [average_block(game, block, tables) for block in range(2 * game.tree.streets)]
-    return Strategy(tuple(probability for probability, _ in made), tuple(weight for _, weight in made))
+    blocks = [average_block(game, block, tables) for block in range(2 * game.tree.streets)]
+    return Strategy(tuple(probability for probability, _ in blocks), tuple(weight for _, weight in blocks))
 
 
 def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strategy:

@@ -157,8 +157,8 @@ def kernel_arrays(
         return flat.get(dtype, np.zeros(1, dtype))
 
     def base(kind: str, missing: int = 0) -> npt.NDArray[np.int64]:
-        found = [offsets.get(table_name(kind, block), missing) for block in range(len(layout.width))]
-        return np.array(found, np.int64)
+        starts = [offsets.get(table_name(kind, block), missing) for block in range(len(layout.width))]
+        return np.array(starts, np.int64)
 
     return TableArrays(
         cells(dtype),

@@ -72,20 +72,20 @@ def find_decision(tree: CompiledTree, line: str) -> int:
 
 
 def _follow_compact(tree: CompiledTree, line: str) -> int:
-    node, place, slash_allowed = 0, 0, False
-    while place < len(line):
-        where = f"line {line!r}, character {place + 1}"
-        if line[place] == "/":
+    node, position, slash_allowed = 0, 0, False
+    while position < len(line):
+        where = f"line {line!r}, character {position + 1}"
+        if line[position] == "/":
             if not slash_allowed:
                 raise ValueError(f"{where}: the street does not change here, so '/' is wrong; {_expected(tree, node)}")
-            place, slash_allowed = place + 1, False
+            position, slash_allowed = position + 1, False
             continue
-        match = _TOKEN.match(line, place)
-        label = match[0] if match else line[place]
+        match = _TOKEN.match(line, position)
+        label = match[0] if match else line[position]
         if match and match["amount"]:
             label = next((c for c in _labels(tree, node) if _same_amount(c, match["amount"])), label)
         node = _child(tree, node, label, where)
-        place, slash_allowed = (match.end() if match else place + 1), starts_street(tree, node)
+        position, slash_allowed = (match.end() if match else position + 1), starts_street(tree, node)
     return node
 
 
@@ -132,7 +132,7 @@ def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
     return float(tree.put_in[node, player]), float(tree.put_in[node, 1 - player])
 
 
-def to_chips(tree: CompiledTree, node: int) -> list[float]:
+def chips_after(tree: CompiledTree, node: int) -> list[float]:
     """Return, for each action of a decision, the player's chips in the pot over the whole hand after it."""
     own, other = put_in_chips(tree, node)
     level = max(own, other)
@@ -149,9 +149,9 @@ def previous_own_actions(tree: CompiledTree) -> list[int]:
     arrays, parents = tree.arrays, tree.parent.tolist()
     player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
     last: tuple[list[int], list[int]] = ([-1] * len(parents), [-1] * len(parents))
-    for node, over in enumerate(parents):
-        if over == NO_PARENT:
+    for node, above in enumerate(parents):
+        if above == NO_PARENT:
             continue
         for seat in (0, 1):
-            last[seat][node] = node if decision[over] and player[over] == seat else last[seat][over]
+            last[seat][node] = node if decision[above] and player[above] == seat else last[seat][above]
     return [last[seat][node] if decision[node] else -1 for node, seat in enumerate(player)]

@@ -93,13 +93,13 @@ def numbered_rows(
     """
     slot, row = (np.full(len(block), NO_SLOT, np.int32) for _ in range(2))
     row_slots, row_count = np.zeros(blocks, np.int64), np.zeros(blocks, np.int64)
-    for here in range(blocks):
-        own = np.flatnonzero(block == here)
+    for number in range(blocks):
+        own = np.flatnonzero(block == number)
         if order is not None:
             own = own[np.argsort(order[own], kind="stable")]
         width = count[own]
         slot[own], row[own] = np.cumsum(width) - width, np.arange(len(own))
-        row_slots[here], row_count[here] = width.sum(), len(own)
+        row_slots[number], row_count[number] = width.sum(), len(own)
     return NumberedRows(slot, row, row_slots, row_count)
 
 
@@ -194,10 +194,10 @@ class CompiledTree:
 
     def path(self, node: int) -> list[int]:
         """Return the nodes from the root to `node`, both included."""
-        found = [node]
-        while (above := int(self.parent[found[-1]])) != NO_PARENT:
-            found.append(above)
-        return found[::-1]
+        nodes = [node]
+        while (above := int(self.parent[nodes[-1]])) != NO_PARENT:
+            nodes.append(above)
+        return nodes[::-1]
 
 
 def pack(tree: CompiledTree) -> PackedTree:
@@ -234,14 +234,14 @@ def _fold_terminals(record: np.void, tree: CompiledTree, node: int, packed_index
     if len(kids) > MAX_PACKED_ACTIONS:
         raise ValueError(f"node {node} has {len(kids)} actions; a packed tree takes at most {MAX_PACKED_ACTIONS}")
     record["actions"] = len(kids)
-    rest = list(kids)
-    if rest and arrays.kind[rest[0]] == TERMINAL and arrays.showdown[rest[0]] == 0:
-        record["folds"], record["fold_value"] = 1, arrays.fixed[rest[0]]
-        record["leaves_touched"] += arrays.touched[rest.pop(0)]
-    if rest and arrays.kind[rest[0]] == TERMINAL and arrays.fixed[rest[0]] == 0:
-        record["ends"], record["call_value"] = 1, arrays.showdown[rest[0]]
-        record["end_touched"] = arrays.touched[rest[0]]
-        record["leaves_touched"] += arrays.touched[rest.pop(0)]
-    if any(arrays.kind[kid] != DECISION for kid in rest):
+    unfolded = list(kids)
+    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and arrays.showdown[unfolded[0]] == 0:
+        record["folds"], record["fold_value"] = 1, arrays.fixed[unfolded[0]]
+        record["leaves_touched"] += arrays.touched[unfolded.pop(0)]
+    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and arrays.fixed[unfolded[0]] == 0:
+        record["ends"], record["call_value"] = 1, arrays.showdown[unfolded[0]]
+        record["end_touched"] = arrays.touched[unfolded[0]]
+        record["leaves_touched"] += arrays.touched[unfolded.pop(0)]
+    if any(arrays.kind[kid] != DECISION for kid in unfolded):
         raise ValueError(f"node {node} is not of the form fold, ending call, decisions: the tree cannot be packed")
-    record["first"] = packed_index[rest[0]] if rest else -1
+    record["first"] = packed_index[unfolded[0]] if unfolded else -1

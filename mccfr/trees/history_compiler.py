@@ -28,9 +28,9 @@ HISTORY_BYTES = 180
 """Upper bound of a history's memory in bytes: record, infoset name, and traversal scratch."""
 
 
-def most_histories(wanted: int = MAX_HISTORIES) -> int:
-    """Return the number of histories allowed: `wanted`, MAX_HISTORIES, or what 80 % of free memory holds."""
-    return min(wanted, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
+def most_histories(requested: int = MAX_HISTORIES) -> int:
+    """Return the least of `requested`, MAX_HISTORIES, and the histories that 80 % of free memory holds."""
+    return min(requested, MAX_HISTORIES, int(_MEMORY_SHARE * available_memory_bytes()) // HISTORY_BYTES)
 
 
 class Decision(NamedTuple):
@@ -143,13 +143,13 @@ class _Records:
         self.label.extend(labels)
         return first
 
-    def open(self, node: int, kind: int, found: Decision | Chance, probabilities: Sequence[float]) -> int:
+    def open(self, node: int, kind: int, branch: Decision | Chance, probabilities: Sequence[float]) -> int:
         """Make a node a decision or chance node, add its children, and return the first child's index."""
-        first = self.add(node, found.labels, probabilities)
-        self.kind[node], self.count[node], self.first[node] = kind, len(found.labels), first
-        if found.names is not None:
+        first = self.add(node, branch.labels, probabilities)
+        self.kind[node], self.count[node], self.first[node] = kind, len(branch.labels), first
+        if branch.names is not None:
             self.named.extend([""] * (first - len(self.named)))
-            self.named.extend(map(intern, found.names))
+            self.named.extend(map(intern, branch.names))
         return first
 
 
@@ -175,61 +175,67 @@ class _Checks:
         """Return an error that names a history and its problem."""
         return UserCodeError(f"{self.game},{self.history_text(node)}: {problem}")
 
-    def payoff(self, node: int, found: Any) -> float:
+    def payoff(self, node: int, value: Any) -> float:
         """Return the payoff to player 0, given as a number or as two numbers that sum to 0."""
-        if type(found) is float and isfinite(found):
-            return found
-        pair = found if isinstance(found, tuple | list) else (found, 0)
+        if type(value) is float and isfinite(value):
+            return value
+        pair = value if isinstance(value, tuple | list) else (value, 0)
         if len(pair) != 2 or not all(isinstance(each, Real) and isfinite(each) for each in pair):
             raise self.refuse(
-                node, f"the payoff is {found!r}; a finite number of chips to player 0 is needed, or a pair of them"
+                node, f"the payoff is {value!r}; a finite number of chips to player 0 is needed, or a pair of them"
             )
-        if pair is found and abs(pair[0] + pair[1]) > _SUM_TOLERANCE * max(1.0, abs(pair[0])):
+        if pair is value and abs(pair[0] + pair[1]) > _SUM_TOLERANCE * max(1.0, abs(pair[0])):
             raise self.refuse(
                 node,
                 f"the payoffs {pair[0]} and {pair[1]} sum to {pair[0] + pair[1]:.9g}; only zero-sum games are solved",
             )
         return float(pair[0])
 
-    def actions(self, node: int, found: Decision | Chance) -> None:
+    def actions(self, node: int, branch: Decision | Chance) -> None:
         """Check the labels, children, names, and probabilities or player and infoset of a history."""
-        chance = isinstance(found, Chance)
-        what = "outcome" if chance else "action"
-        for column in (found.labels, found.children, found.probabilities if isinstance(found, Chance) else ()):
+        chance = isinstance(branch, Chance)
+        kind = "outcome" if chance else "action"
+        for column in (
+            branch.labels,
+            branch.children,
+            branch.probabilities if isinstance(branch, Chance) else (),
+        ):
             if not hasattr(column, "__len__"):
                 raise self.refuse(node, f"a {type(column).__name__} is given where a list is needed")
-        labels, count = found.labels, len(found.labels)
-        if len(found.children) != count:
-            raise self.refuse(node, f"{count} labels and {len(found.children)} children; each {what} needs one of both")
+        labels, count = branch.labels, len(branch.labels)
+        if len(branch.children) != count:
+            raise self.refuse(
+                node, f"{count} labels and {len(branch.children)} children; each {kind} needs one of both"
+            )
         if not count:
-            raise self.refuse(node, f"a history without {what}s is neither a decision nor chance: return its payoff")
+            raise self.refuse(node, f"a history without {kind}s is neither a decision nor chance: return its payoff")
         key = tuple(labels) if all(isinstance(label, str) for label in labels) else ()
         if key not in self.sound:
-            self.labels(node, labels, what)
+            self.labels(node, labels, kind)
             self.sound.add(key)
-        if found.names is not None and not (len(found.names) == count and all(map(_is_text, found.names))):
-            raise self.refuse(node, f"names = {found.names!r} is not allowed; a text for each {what} is needed")
-        if isinstance(found, Chance):
-            self.probabilities(node, found)
-        elif not isinstance(found.player, Integral) or found.player not in (0, 1):
-            raise self.refuse(node, f"the player {found.player!r} acts; players are 0 and 1")
-        elif not isinstance(found.infoset, str):
-            raise self.refuse(node, f"the infoset {found.infoset!r} is not allowed; a text is needed")
+        if branch.names is not None and not (len(branch.names) == count and all(map(_is_text, branch.names))):
+            raise self.refuse(node, f"names = {branch.names!r} is not allowed; a text for each {kind} is needed")
+        if isinstance(branch, Chance):
+            self.probabilities(node, branch)
+        elif not isinstance(branch.player, Integral) or branch.player not in (0, 1):
+            raise self.refuse(node, f"the player {branch.player!r} acts; players are 0 and 1")
+        elif not isinstance(branch.infoset, str):
+            raise self.refuse(node, f"the infoset {branch.infoset!r} is not allowed; a text is needed")
 
-    def labels(self, node: int, labels: Sequence[str], what: str) -> None:
+    def labels(self, node: int, labels: Sequence[str], kind: str) -> None:
         """Check that labels are distinct texts without spaces."""
         for label in labels:
             if not isinstance(label, str) or not label or label.split() != [label]:
                 raise self.refuse(node, f"the label {label!r} is not allowed; a text without blanks is needed")
         if len(set(labels)) != len(labels):
-            raise self.refuse(node, f"two {what}s have one label, of {', '.join(labels)}; they must differ")
+            raise self.refuse(node, f"two {kind}s have one label, of {', '.join(labels)}; they must differ")
 
-    def probabilities(self, node: int, found: Chance) -> None:
+    def probabilities(self, node: int, branch: Chance) -> None:
         """Check that there is a probability for each outcome, and that they sum to 1."""
-        shares, count = found.probabilities, len(found.labels)
+        shares, count = branch.probabilities, len(branch.labels)
         if len(shares) != count:
             raise self.refuse(node, f"{count} outcomes have {len(shares)} probabilities; each outcome needs one")
-        for label, share in zip(found.labels, shares, strict=True):
+        for label, share in zip(branch.labels, shares, strict=True):
             if not isinstance(share, Real) or not isfinite(share) or share < 0:
                 raise self.refuse(node, f"the outcome {label!r} has the probability {share!r}; 0 to 1 is allowed")
         total = fsum(shares)
@@ -256,21 +262,21 @@ def build_history_tree(
     MAX_NAME_BYTES. Raises `ValueError` above `max_histories` or what memory allows (`most_histories`).
     """
     allowed = most_histories(max_histories)
-    records, told_at, tell = _Records(), _COUNT_STEP, count_callback.get()
+    records, next_report, report = _Records(), _COUNT_STEP, count_callback.get()
     checks, players = _Checks(name, records), (_Infosets(0), _Infosets(1))
     records.add(NO_PARENT, ("",), (1.0,))
     todo = [(0, root, 0, NO_SLOT, NO_SLOT)]
     while todo:
         node, history, depth, *before = todo.pop()
         try:
-            found = expand(history)
+            branch = expand(history)
         except Exception as error:
             raise user_error(expand, error, checks.history_text(node)) from error
-        if not isinstance(found, Decision | Chance):
-            records.fixed[node] = checks.payoff(node, found)
+        if not isinstance(branch, Decision | Chance):
+            records.fixed[node] = checks.payoff(node, branch)
             continue
-        checks.actions(node, found)
-        count, depth = len(found.labels), depth + 1
+        checks.actions(node, branch)
+        count, depth = len(branch.labels), depth + 1
         if depth > MAX_DEPTH:
             raise checks.refuse(node, f"the game goes on after {MAX_DEPTH:,} moves, the most allowed: does it end?")
         if len(records.kind) + count > allowed:
@@ -278,25 +284,25 @@ def build_history_tree(
                 f"{name} has at least {len(records.kind) + count:,} histories; {allowed:,} are allowed "
                 f"({'by the memory available' if allowed < max_histories else 'at most'}): take a smaller game"
             )
-        if tell is not None and len(records.kind) >= told_at:
-            told_at = len(records.kind) + _COUNT_STEP
-            tell(name, len(records.kind), allowed)
-        if isinstance(found, Chance):
-            first = records.open(node, CHANCE, found, found.probabilities)
-            children = [(first + a, child, depth, *before) for a, child in enumerate(found.children)]
+        if report is not None and len(records.kind) >= next_report:
+            next_report = len(records.kind) + _COUNT_STEP
+            report(name, len(records.kind), allowed)
+        if isinstance(branch, Chance):
+            first = records.open(node, CHANCE, branch, branch.probabilities)
+            children = [(first + a, child, depth, *before) for a, child in enumerate(branch.children)]
         else:
-            first = records.open(node, DECISION, found, (1.0,) * count)
-            infosets = players[found.player]
+            first = records.open(node, DECISION, branch, (1.0,) * count)
+            infosets = players[branch.player]
             try:
-                row = infosets.find(found, before[found.player])
+                row = infosets.find(branch, before[branch.player])
             except ValueError as error:
                 raise checks.refuse(node, str(error)) from None
-            records.player[node], records.row[node] = found.player, row
-            slot, other = infosets.slot[row], before[1 - found.player]
-            if found.player == 0:
-                children = [(first + a, child, depth, slot + a, other) for a, child in enumerate(found.children)]
+            records.player[node], records.row[node] = branch.player, row
+            slot, other = infosets.slot[row], before[1 - branch.player]
+            if branch.player == 0:
+                children = [(first + a, child, depth, slot + a, other) for a, child in enumerate(branch.children)]
             else:
-                children = [(first + a, child, depth, other, slot + a) for a, child in enumerate(found.children)]
+                children = [(first + a, child, depth, other, slot + a) for a, child in enumerate(branch.children)]
         children.reverse()
         todo.extend(children)
     return _compiled(records, players)

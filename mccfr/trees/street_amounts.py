@@ -48,33 +48,36 @@ def street_action(line: str, action: str, start: LineStart) -> str:
 
 
 def refuse_whole_amounts(line: str, start: LineStart, above: str = "") -> None:
-    """Raise `ValueError` with both meanings of a typed line that has amounts of the whole hand.
+    """Raise `ValueError`, with both meanings, for a typed line with `r` amounts.
 
     above  line of the tree that the typed one continues
     """
-    if found := next((match[0] for match in _TOKEN.finditer(line) if match["kind"] == "r"), None):
-        street, same = street_line(above + line, start)[len(street_line(above, start)) :], line.replace("r", "b")
+    if token := next((match[0] for match in _TOKEN.finditer(line) if match["kind"] == "r"), None):
+        street, same = (
+            street_line(above + line, start)[len(street_line(above, start)) :],
+            line.replace("r", "b"),
+        )
         raise ValueError(
-            f"line {line!r}: {found} can mean chips put in on this street ({same}) or over the whole hand ({street}): "
+            f"line {line!r}: {token} can mean chips put in on this street ({same}) or over the whole hand ({street}): "
             "write b and the chips put in on this street"
         )
 
 
 def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
     """Raise `ValueError` for the first action of a line that is not in the tree."""
-    node, done = 0, ""
+    node, prefix = 0, ""
     for match in _TOKEN.finditer(line):
         token = match[0]
         if token == "/":
             continue
         labels = {tree.label[child]: child for child in tree.children(node)}
         if token not in labels:
-            legal = ", ".join(street_action(done, label, start) for label in labels) or "none: the hand is over"
+            legal = ", ".join(street_action(prefix, label, start) for label in labels) or "none: the hand is over"
             raise ValueError(
-                f"line {street_line(line, start)!r}: {street_action(done, token, start)!r} is not possible after "
-                f"{street_line(done, start)!r}; legal actions: {legal}"
+                f"line {street_line(line, start)!r}: {street_action(prefix, token, start)!r} is not possible after "
+                f"{street_line(prefix, start)!r}; legal actions: {legal}"
             )
-        node, done = labels[token], done + token
+        node, prefix = labels[token], prefix + token
 
 
 def _rewritten(line: str, start: LineStart, kind: str) -> str:
@@ -82,7 +85,7 @@ def _rewritten(line: str, start: LineStart, kind: str) -> str:
 
     A call ends a street unless it is the first action on it.
     """
-    (before, level), first, found = start, True, ""
+    (before, level), first, rewritten = start, True, ""
     for match in _TOKEN.finditer(line):
         token = match[0]
         if match["kind"]:
@@ -91,8 +94,8 @@ def _rewritten(line: str, start: LineStart, kind: str) -> str:
             token = f"{kind}{chips:.15g}"
         elif token == "c" and not first:
             before, first = level, True
-            found += token
+            rewritten += token
             continue
         first = first and token == "/"
-        found += token
-    return found
+        rewritten += token
+    return rewritten

@@ -104,29 +104,29 @@ def _cut(tree: CompiledTree) -> tuple[Ints, Ints, Ints, Ints, Ints]:
     above = tree_of[parent[1:]]
     order = np.argsort(above, kind="stable")
     first = np.concatenate([[0], np.cumsum(np.bincount(above, minlength=trees) + 1)]).astype(np.int64)
-    place = np.zeros(len(parent), np.int64)  # member number of a node in the tree of its parent
-    place[1 + order] = np.arange(len(order)) + above[order] + 1
+    member_of = np.zeros(len(parent), np.int64)  # member number of a node in the tree of its parent
+    member_of[1 + order] = np.arange(len(order)) + above[order] + 1
     node_of = np.zeros(int(first[-1]), np.int64)
-    node_of[place[1:]] = np.arange(1, len(parent))
+    node_of[member_of[1:]] = np.arange(1, len(parent))
     node_of[first[:-1]] = np.flatnonzero(starts)
     inside = np.ones(len(node_of), bool)
     inside[first[:-1]] = False
     kind = np.where(arrays.showdown[node_of] != 0, AT_SHOWDOWN, AT_FOLD)
     kind[decides[node_of]] = AT_DECISION
     kind[starts[node_of] & inside] = AT_EXIT
-    return node_of, kind, first, place, tree_of
+    return node_of, kind, first, member_of, tree_of
 
 
-def _pack(tree: CompiledTree, node: Ints, kind: Ints, first: Ints, place: Ints, tree_of: Ints) -> StreetTrees:
+def _pack(tree: CompiledTree, node: Ints, kind: Ints, first: Ints, member_of: Ints, tree_of: Ints) -> StreetTrees:
     arrays, trees = tree.arrays, len(first) - 1
-    here = kind == AT_DECISION
+    decides = kind == AT_DECISION
     member_tree = np.repeat(np.arange(trees), np.diff(first))
     street = arrays.block[node[first[:-1]]].astype(np.int64) // 2
-    actions = np.where(here, arrays.count[node], 0)
+    actions = np.where(decides, arrays.count[node], 0)
     cell, most = np.zeros(len(node), np.int64), np.zeros((2, tree.streets), np.int64)
     np.maximum.at(most[0], street, np.diff(first))
     for player in range(2):
-        acts = here & (arrays.player[node] == player)
+        acts = decides & (arrays.player[node] == player)
         counts = np.where(acts, actions, 0)
         before = np.cumsum(counts) - counts
         cell[acts] = (before - before[first[member_tree]])[acts]
@@ -137,7 +137,7 @@ def _pack(tree: CompiledTree, node: Ints, kind: Ints, first: Ints, place: Ints, 
         kind.astype(np.int8),
         arrays.player[node].astype(np.int8),
         actions.astype(np.int32),
-        np.where(here, place[arrays.first[node]] - first[member_tree], 0).astype(np.int32),
+        np.where(decides, member_of[arrays.first[node]] - first[member_tree], 0).astype(np.int32),
         MemberRows(
             arrays.block[node].astype(np.int8),
             arrays.slot[node].astype(np.int32),

@@ -6,6 +6,7 @@ from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.game import Game
 from mccfr.matches.terminal_player import Money
 from mccfr.play.player import State
+from mccfr.policy.origin import origin_facts
 
 
 def street_text(game: Game, street: int) -> str:
@@ -45,11 +46,8 @@ def pot_share(state: State, to_chips: float) -> float:
 
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:
-    """Return facts about a strategy for the head of the page.
-
-    `origin` has `iterations` if they are known.
-    """
+    """Return facts about a strategy for the head of the page; `origin` is its provenance."""
     found = [f"{sum(game.counts()['decision_nodes_per_street']):,} decisions"]  # type: ignore[call-overload]
     if origin.get("iterations"):
         found.append(f"{origin['iterations']:,} iterations")
-    return found
+    return found + origin_facts(origin)

@@ -20,7 +20,7 @@ from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
 from mccfr.play.player import State
 from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
-from mccfr.trees.betting_lines import line_text, to_chips
+from mccfr.trees.betting_lines import chips_after, line_text
 from mccfr.trees.street_amounts import street_action, street_line
 from mccfr.view.hand_classes import hand_kinds
 from mccfr.view.hand_grid import DIGITS, GridCells, rounded
@@ -293,7 +293,7 @@ class Spots:
         tree = self._game.tree
         if node is not None:
             labels = [tree.label[child] for child in tree.children(node)]
-            return [Action(*pair) for pair in zip(labels, to_chips(tree, node), strict=True)]
+            return [Action(*pair) for pair in zip(labels, chips_after(tree, node), strict=True)]
         actions = {action for place in followed.places for action in self._real_actions(place, state)}
         answer = [Action(action, self._to_chips(state, action)) for action in actions]
         return sorted(answer, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
@@ -311,7 +311,7 @@ class Spots:
             return float(action[1:])
         tree = self._game.tree
         labels = [tree.label[child] for child in tree.children(state.node)]
-        return to_chips(tree, state.node)[labels.index(action)]
+        return chips_after(tree, state.node)[labels.index(action)]
 
     def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
         """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""

@@ -7,6 +7,7 @@ Shows:
 
 import csv
 from itertools import combinations
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -139,3 +140,16 @@ def test_chunks_cover_a_range_in_order_and_an_error_gets_out(workers):
             raise OSError("no space")
 
     refused("no space", list, run_ranges(fail, 0, 12, 3, workers), error=OSError)
+
+
+def test_results_of_chunks_are_freed_as_they_are_used():
+    class Result:
+        pass
+
+    alive = WeakSet()
+
+    def work(*_):
+        alive.add(result := Result())
+        return result
+
+    assert max(len(alive) for _ in run_ranges(work, 0, 60, 1, 2)) <= 7

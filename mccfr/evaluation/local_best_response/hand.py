@@ -11,7 +11,7 @@ from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
 from mccfr.evaluation.local_best_response.settings import Place, ResponderBetting
 from mccfr.games.line_lookup import NOWHERE, OVER
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.row_tables import near_rows, row_tables
+from mccfr.tables.row_tables import expanded_rows, row_tables
 from mccfr.tables.strategy import row_starts
 
 SAME = 1e-9
@@ -39,7 +39,7 @@ class PolicyRows:
         self._tables = []
         for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
-            self._tables.append(row_tables([near_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
+            self._tables.append(row_tables([expanded_rows(rows, starts, _NEAR_BLOCKS)], [starts], 1))
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
         """Return [A, H] weight of each hand times its probability of each action at a node."""

@@ -13,7 +13,7 @@ from abstraction.buckets import Abstraction, is_abstraction
 from mccfr.cards.suit_symmetry import lossless
 from mccfr.common.intervals import ratio95
 from mccfr.common.rng import CHOICE, EVALUATION
-from mccfr.common.signals import signals_noted
+from mccfr.common.signals import signals_collected
 from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.samples import Effort, LowerBound, StoppedError, resuming, run_samples
@@ -179,7 +179,7 @@ class ResponderSearch:
 
     def open(self, stack: ExitStack) -> None:
         """Restore the state from `--keep`; from here on signals are handled between batches."""
-        self._stop = stack.enter_context(signals_noted(spared=1))
+        self._stop = stack.enter_context(signals_collected(ignored=1))
         if self._effort.keep is not None:
             self._saved = _Saved(self._effort.keep, self._identity(), stack)
             if (kept := self._saved.newest()) is not None:

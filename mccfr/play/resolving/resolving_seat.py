@@ -51,6 +51,8 @@ class ResolvingSeat(Seat):
     hand; only the action is random.
     """
 
+    takes_stacks = False
+
     def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
         """Prepare the seat; raises `ValueError` as `Seat` and `Resolver` do."""
         self._acted: list[Acted] = []

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mccfr.games.game import Game
 from mccfr.policy import Profile, write_policy
+from mccfr.policy.export.explanation import card_arrays, explanation
 from mccfr.policy.export.openspiel_policy import openspiel_provenance, write_openspiel
 from mccfr.policy.export.strategy_rows import csv_provenance, parquet_provenance, write_csv, write_parquet
 from mccfr.policy.overwrite import FindProvenance, provenance_in
@@ -111,7 +112,7 @@ def export(
         case "csv":
             write_csv(out, source, board, may)
         case "parquet":
-            write_parquet(out, source, board, provenance, may)
+            write_parquet(out, source, board, {"game": game_document, "provenance": provenance}, may)
         case "openspiel":
             write_openspiel(out, game_document, source, provenance, may)
 
@@ -125,17 +126,17 @@ def write_tables(
     provenance: Mapping[str, Any],
     replaceable: Callable[[Path], bool],
 ) -> None:
-    """Write raw tables under their names, and the betting tree under `tree/`, to a group or file.
+    """Write raw tables under their names, the tree under `tree/` and the buckets of hands under `cards/`.
 
     The axes of tables depend on the algorithm, ("bucket", "slot") or ("slot", "bucket"), and are written with each
     table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 are as in `TreeArrays`.
-    `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.
+    `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in` [N, 2] has chips.
 
     The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  That table has street block // 2
     and player block % 2.  Cells after the last slot are padding.
 
-    The attribute `description` is JSON: the game's configuration and the provenance.  `replaceable` and errors are
-    those of `write_arrays`.
+    The attribute `description` is JSON: the game's configuration, the provenance, and the meaning of all arrays
+    (`mccfr.policy.export.explanation`).  `replaceable` and errors are those of `write_arrays`.
     """
     arrays: dict[str, npt.NDArray[Any]] = {name: np.asarray(table) for name, table in tables.items()}
     axes = dict(tables.axes)
@@ -144,7 +145,11 @@ def write_tables(
     for field, column in columns.items():
         arrays[f"tree/{field}"], axes[f"tree/{field}"] = column, ("node",)
     arrays["tree/label"], axes["tree/label"] = _label_bytes(game.tree.label), ("node", "byte")
-    description = {"game": game_document, "provenance": provenance}
+    if game.tree.put_in is not None:
+        arrays["tree/put_in"], axes["tree/put_in"] = game.tree.put_in, ("node", "player")
+    for name, array, labels in card_arrays(game):
+        arrays[name], axes[name] = array, labels
+    description = {"game": game_document, "provenance": provenance, **explanation(game)}
     write_arrays(out, arrays, format, axes=axes, description=description, replaceable=replaceable)
 
 

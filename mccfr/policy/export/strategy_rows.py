@@ -12,6 +12,7 @@ import numpy as np
 
 from abstraction.cards import plain_text
 from mccfr.games.game import Game
+from mccfr.policy.export.explanation import COLUMN_MEANINGS, UNITS
 from mccfr.policy.overwrite import provenance_in
 from mccfr.policy.strategy_profile import Profile
 from mccfr.trees.betting_lines import all_lines
@@ -127,9 +128,11 @@ def parquet_provenance(path: Path) -> Mapping[str, Any] | None:
 
 
 def write_parquet(
-    out: Path, source: Profile, board: str | None, provenance: Mapping[str, Any], replaceable: Callable[[Path], bool]
+    out: Path, source: Profile, board: str | None, description: Mapping[str, Any], replaceable: Callable[[Path], bool]
 ) -> None:
-    """Write `strategy_rows` as Parquet, with `provenance` as JSON in the metadata key `mccfr`.
+    """Write `strategy_rows` as Parquet, with a description as JSON in the metadata key `mccfr`.
+
+    The description gets the meaning of the columns.
 
     Raises `ValueError` without pyarrow and as `strategy_rows`, `FileExistsError` if `out` is not `replaceable`.
     """
@@ -142,7 +145,7 @@ def write_parquet(
     }
     schema = arrow.schema(
         [(name, kinds.get(name, arrow.string())) for name in COLUMNS],
-        metadata={_DESCRIPTION: canonical_json({"provenance": provenance})},
+        metadata={_DESCRIPTION: canonical_json({**description, "columns": COLUMN_MEANINGS, "units": UNITS})},
     )
     with output(out, replaceable) as temporary:
         with parquet.ParquetWriter(temporary, schema) as writer:

@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mccfr import __version__
 from mccfr.config.toml_files import to_document
 from mccfr.evaluation.hand_values import root_values
 from mccfr.games.game import Game
 from mccfr.policy import Behaviour, Profile
 from mccfr.policy.export import BY_HAND, PROVENANCE, RAW, export
 from mccfr.policy.export.networks import networks_provenance, write_networks
+from mccfr.policy.origin import plain_table
 from mccfr.policy.overwrite import RUN_ID, replaceable
 from mccfr.policy.policy_values import PolicyValues, StreetValues
-from mccfr.runs.directory.run import Run
+from mccfr.runs.directory.run import EVALUATIONS, Run, is_locked
 from mccfr.runs.reporter import Reporter, Silent
 from mccfr.runs.results.average_strategies import checkpoint_average, checkpoint_networks
 from mccfr.runs.results.checkpoints import read_checkpoint, read_tables
@@ -26,7 +28,20 @@ from storage.checkpoint import Checkpoint
 
 NETWORKS = "networks"
 """The export format of networks as they are."""
-_PROVENANCE = {**PROVENANCE, NETWORKS: networks_provenance}
+_FIGURES = (
+    "method",
+    "bound",
+    "value_chips",
+    "exploitability_chips",
+    "exploitability_mbb",
+    "ci95_chips",
+    "ci95_mbb",
+    "against",
+    "boards",
+    "hands",
+)
+"""Fields of an evaluation that an export states."""
+ORIGIN = {**PROVENANCE, NETWORKS: networks_provenance}
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,7 @@ class ExportOptions:
     purify, threshold  simplify the strategy, as `mccfr.tables.purification.simplified`
     value_boards       policy: add the values of buckets at the starts of streets, on this many boards; 0: do not
     board              csv, parquet: rows of hands on this board ("": before the flop); None: rows of buckets
+    license            of the data, as the provenance states it; None: not stated
     replace            allow to replace another run's export
     """
 
@@ -52,6 +68,7 @@ class ExportOptions:
     value_boards: int = 0
     board: str | None = None
     replace: bool = False
+    license: str | None = None
 
     @property
     def is_simplified(self) -> bool:
@@ -60,8 +77,8 @@ class ExportOptions:
 
     def problem(self) -> str | None:
         """Return a sentence on why the options do not fit together, or None."""
-        if self.format not in _PROVENANCE:
-            return f"format = {self.format!r} is not one of {', '.join(_PROVENANCE)}"
+        if self.format not in ORIGIN:
+            return f"format = {self.format!r} is not one of {', '.join(ORIGIN)}"
         if self.is_simplified and self.format in RAW:
             return f"{self.format} holds the run's tables as they are: purify and threshold change strategies"
         if self.average is not None and self.format in RAW:
@@ -90,7 +107,7 @@ def export_run(
     if (problem := options.problem()) is not None:
         raise ValueError(problem)
     reporter, form = reporter or Silent(), options.format
-    may = replaceable(_PROVENANCE[form], run.run_id, replace=options.replace)
+    may = replaceable(ORIGIN[form], run.run_id, replace=options.replace)
     check_output(out, may)
 
     def read(checkpoint: Checkpoint) -> tuple[Strategy | Networks | TableSet, dict[str, Any]]:
@@ -140,9 +157,24 @@ def _exported(run: Run, game: Game, checkpoint: Checkpoint, options: ExportOptio
 
 
 def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dict[str, Any]:
-    """Return the origin of an export, and the simplifications applied."""
+    """Return the origin of an export, and the simplifications applied.
+
+    share_of_run  the largest share of a limit of the run that the checkpoint has reached; None: no limit
+    running       the run was unfinished, and a process worked on it
+    """
     changed = {"purify": options.purify, "threshold": options.threshold} if options.is_simplified else {}
+    state, document = checkpoint.state, to_document(run.config)
+    done = {"nodes": "nodes_touched", "iterations": "iterations", "seconds": "training_seconds"}
+    limits = {key: document["run"][key] for key in done if document["run"][key] is not None}
+    share = max((min(1.0, state[done[key]] / limit) if limit else 1.0 for key, limit in limits.items()), default=None)
     return {
+        "program": f"mccfr {__version__}",
+        "license": options.license,
+        "recipe": {"solver": plain_table(document["solver"]), "run": limits},
+        "training_seconds": state["training_seconds"],
+        "share_of_run": share,
+        "running": share is not None and share < 1 and is_locked(run),
+        "evaluations": _evaluations(run, checkpoint),
         RUN_ID: run.run_id,
         "run_identity": run.manifest["identity"],
         "checkpoint": checkpoint.number,
@@ -151,6 +183,15 @@ def _provenance(run: Run, checkpoint: Checkpoint, options: ExportOptions) -> dic
         "iterations": checkpoint.state["iterations"],
         **changed,
     }
+
+
+def _evaluations(run: Run, checkpoint: Checkpoint) -> list[dict[str, Any]]:
+    """Return the figures of the last evaluation of a checkpoint by each method."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in run.read(EVALUATIONS):
+        if all(line[key] == checkpoint.state[key] for key in ("nodes_touched", "iterations")):
+            found[line["method"]] = {key: line[key] for key in _FIGURES if line.get(key) is not None}
+    return list(found.values())
 
 
 def policy_values(source: Behaviour, boards: int, reporter: Reporter) -> PolicyValues:

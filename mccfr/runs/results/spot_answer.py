@@ -15,7 +15,7 @@ from mccfr.runs.directory.run import Run
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.solvers.public.best_response import hand_values
 from mccfr.tables.strategy import Strategy
-from mccfr.trees.betting_lines import line_text, to_chips
+from mccfr.trees.betting_lines import chips_after, line_text
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.street_amounts import street_action, tree_start
 
@@ -117,7 +117,7 @@ def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) 
             "frequency": _mean(weight, played[number]),
             "ev_chips": _mean(weight * played[number], ev[number]),
         }
-        for number, (action, chips) in enumerate(zip(_labels(game, node), to_chips(game.tree, node), strict=True))
+        for number, (action, chips) in enumerate(zip(_labels(game, node), chips_after(game.tree, node), strict=True))
     ]
 
 

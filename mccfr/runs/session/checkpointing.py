@@ -23,7 +23,7 @@ from mccfr.runs.session.run_plan import evaluation_bytes
 from mccfr.runs.session.worker_pool import ExtraState
 from mccfr.solvers.registry import user_code
 from mccfr.solvers.solver import WorkerState
-from mccfr.tables.axis_metadata import table_notes
+from mccfr.tables.axis_metadata import table_attributes
 from mccfr.tables.int16_cells import saturated
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableLayout, TableSet
@@ -102,7 +102,7 @@ class Saver:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
         self._journals = journals
         self._schedule = run.algorithm.schedule
-        self._notes = table_notes(game)
+        self._notes = table_attributes(game)
         self._evaluator = Evaluator(run, game)
         self.evaluates_in_place = self._evaluator.in_place
         self._trends = Trends(game, run.algorithm)

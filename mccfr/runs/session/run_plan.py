@@ -20,7 +20,7 @@ from abstraction.recipe import load_recipe
 from mccfr.config.run_tables import Config
 from mccfr.config.solver_tables import ExternalSamplingConfig
 from mccfr.evaluation.methods import method_for
-from mccfr.games.bucketed import foreseen
+from mccfr.games.bucketed import with_planned_buckets
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
@@ -35,7 +35,7 @@ from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.solver import Share
 from mccfr.solvers.strata_training import stratum_buckets
-from mccfr.tables.row_tables import NEAR_BYTES
+from mccfr.tables.row_tables import LARGEST_EXPANDED_BYTES
 from mccfr.tables.table_layout import SLOT_FIRST, TableLayout, private_tables, table_name
 from storage import free_space, live_tables
 from storage.damage import reading
@@ -94,7 +94,7 @@ def evaluation_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     for method in [method_for(game, name) for name in config.evaluation.chosen]:
         whole = 8 * game.buckets * (game.tree.row_slots + game.tree.row_count)
         if method.reads_rows and algorithm.averages.of_sums:
-            whole = np.minimum(whole, NEAR_BYTES)
+            whole = np.minimum(whole, LARGEST_EXPANDED_BYTES)
         if slots_first and method.in_place(game):
             whole = np.zeros_like(whole)
         elif algorithm.averages.of_sums:
@@ -171,7 +171,7 @@ def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
             f"{base / wanted.path} is not built yet, and --measure trains: build it with mccfr abstraction build "
             f"{wanted.recipe}"
         )
-    game = with_opponents(foreseen(game, load_recipe(base / wanted.recipe)), config, base)
+    game = with_opponents(with_planned_buckets(game, load_recipe(base / wanted.recipe)), config, base)
     return form_for(stratified(game, config), config)
 
 

@@ -267,7 +267,7 @@ def answered_with(data, port_to):
         (b"", "closed the connection before the first hand: it may need another version"),
         (b"x" * 10_000, "a line of more than 4,096 bytes"),
         (b"\xff\xfe\r\n", "no plain text"),
-        (b"MATCHSTATE:1:0:r30000:|2hAc\r\n", "a raise is to 200 at least and 20000 at most"),
+        (b"MATCHSTATE:1:0:r30000:|2hAc\r\n", "a raise must be to 200 to 20000 chips"),
     ],
 )
 def test_a_server_of_another_kind_is_given_up(data, said):

@@ -274,14 +274,20 @@ test_refusals = refusals(
     ("'b' is not possible there: f, c are", (*POLAR, "--lock", "b100=b 100%")),
     ("the shares of a hand sum to 1.2, more than 1", (*POLAR, "--lock", "b100=c 60%; f 60%")),
     ("the shares of a hand sum to 0.9: leave out exactly one action", (*POLAR, "--lock", "b100=c 60%; f 30%")),
-    ("'call' is no action (f, c, b, b300) and a share or a range of it", (*POLAR, "--lock", "b100=call")),
+    (
+        "'call' is not allowed: write an action (f, c, b, b300) and its probability or range",
+        (*POLAR, "--lock", "b100=call"),
+    ),
     ("range item 'AX': it can mean A2+ without the pair of aces, or A2+,AA", (*POLAR, "--lock", "b100=c AX")),
     (r"r150 can mean .* this street \(b150\) or over the whole hand \(b100\)", (*POLAR, "--lock", "r150=c 1%")),
     ("22 can mean 22% or the pair: write 22% or 22:1", (*POLAR, "--lock", "b100=f 22")),
     (r"r150 can mean chips put in on this street \(b150\) or", (*POLAR, "--lock", "=r150 10%")),
     ("can mean 0.6% or 60%", (*POLAR, "--lock", "b100=c 0.6")),
     ("the other player acts there", (*POLAR, "--lock", "oop:b100=c 100%")),
-    ("the position 'bb' is none: oop or ip or big_blind or button is", (*POLAR, "--lock", "bb:b100=c 100%")),
+    (
+        "the position 'bb' is not allowed: write oop, ip, big_blind, button, or no position",
+        (*POLAR, "--lock", "bb:b100=c 100%"),
+    ),
     ("the tree has no decision with these actions there", (*POLAR, "--lock", "*/*=c 100%")),
     call=asked,
 )

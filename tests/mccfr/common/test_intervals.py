@@ -17,7 +17,7 @@ from mccfr.games.registry import build_game
 from mccfr.tables.strategy import Strategy, pure_strategy, tabulate
 
 REPLICATIONS = 4000
-PLAIN_MEAN = ("rest = value - ratio * weight", "rest = value - value.mean()")
+PLAIN_MEAN = ("residual = value - ratio * weight", "residual = value - value.mean()")
 """A planted error: the standard error of a mean in place of a ratio's."""
 NORMAL = ("factor = student95(freedom)", "factor = _Z95")
 OF_ONE_BOARD = ("/ freedom / count * undrawn", "/ freedom * undrawn")
@@ -63,8 +63,8 @@ def test_student_agrees_with_scipy_and_needs_two_units():
 
     for freedom in (1, 2, 10, 11, 15, 40, 99, 999):
         assert student95(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), abs=3e-4)
-    refused("at least two units", student95, 0)
-    refused("at least two units", ratio95, np.ones(1), np.ones(1), 2)
+    refused("at least two samples", student95, 0)
+    refused("at least two samples", ratio95, np.ones(1), np.ones(1), 2)
 
 
 def test_a_ratio_of_everything_is_exact():

@@ -115,7 +115,7 @@ def test_only_what_says_that_it_makes_a_game_is_called(tmp_path):
     (tmp_path / "games_z.py").write_text(GAME)
     for name, told in (
         ("games_z:silent", "does not say that it returns a game: annotate it with -> mccfr.Game"),
-        ("games_z:wrong", "made a int, and no game"),
+        ("games_z:wrong", "returned a int; an mccfr.Game is needed"),
     ):
         config = config_from({"game": {"name": name}}, "my.toml", (tmp_path,))
         refused(told, build_game, config.game, tmp_path)

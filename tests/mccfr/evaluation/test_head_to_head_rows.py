@@ -89,7 +89,7 @@ def test_rows_in_any_form_are_read_as_dense_ones(form):
 def test_rows_in_any_form_win_what_dense_ones_win(monkeypatch, form, near):
     """Compare bits for own and shared rows, listed boards and the whole deck."""
     if not near:
-        monkeypatch.setattr(module, "NEAR_BYTES", -1)
+        monkeypatch.setattr(module, "LARGEST_EXPANDED_BYTES", -1)
     for game in (game_of("leduc"), game_of("leduc, suits merged"), game_of("turn"), deck_game()):
         (one, dense_one), (two, dense_two) = (stored(game, form, seed) for seed in (1, 2))
         found = play(game, one, two, boards=5)
@@ -199,7 +199,7 @@ def spilled_strategy(game, seed):
 
 
 def test_memory_does_not_grow_with_the_tables(monkeypatch):
-    monkeypatch.setattr(module, "NEAR_BYTES", 1 << 16)
+    monkeypatch.setattr(module, "LARGEST_EXPANDED_BYTES", 1 << 16)
     peaks = []
     for buckets in (40, 400):
         game = large_game(6, buckets)

@@ -81,6 +81,7 @@ def test_kept_samples_are_not_played_again(tmp_path):
 def test_too_few_samples_are_refused_unless_there_are_no_more():
     refused("boards = 4: at least 5 are needed, for an interval", run_samples, Toy(least=5), 4)
     refused("at least 5 are needed", run_samples, Toy(least=5, most=6), 4)
+    refused("boards = 1000000000000: their results take .* of memory .*; take fewer", run_samples, Toy(), 10**12)
     assert len(run_samples(Toy(least=5, most=3), 40)) == 3
 
 

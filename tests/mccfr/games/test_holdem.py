@@ -3,7 +3,8 @@
 Shows:
 
 * Readers in Python, C and JavaScript find the probabilities that `query` prints
-  (test_the_reader_in_the_documents_reads_what_query_answers, test_readers_in_other_languages_read_what_query_answers)
+  (test_the_reader_in_the_documents_reads_what_query_answers,
+  test_readers_in_other_languages_pass_the_vectors_of_the_policy)
 * A run without its card abstraction works with a copy of it and refuses another abstraction
   (test_a_run_without_its_abstraction_is_worked_with_on_a_copy)
 """
@@ -193,18 +194,19 @@ def test_queries_know_hands_classes_and_boards(trained):
 
 
 def reader_in_the_documents():
-    """The program of docs/policies.md that reads a policy of whole hold'em."""
+    """The program of docs/bots.md that reads a policy of whole hold'em."""
     return next(block for block in python_in_the_documents() if "def look_up(" in block)
 
 
 def python_in_the_documents():
-    """The Python programs of docs/policies.md."""
-    return re.findall(r"```python\n(.*?)```", (ROOT / "docs/policies.md").read_text(), re.DOTALL)
+    """The Python programs of the pages on policies."""
+    pages = "".join((ROOT / "docs" / name).read_text() for name in ("policies.md", "bots.md"))
+    return re.findall(r"```python\n(.*?)```", pages, re.DOTALL)
 
 
 def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypatch, tmp_path, capsys):
     source, names = reader_in_the_documents(), {}
-    assert len(source.splitlines()) <= 32
+    assert len(source.splitlines()) <= 34
     assert set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE)) == {"json", "math", "pathlib", "numpy"}
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs/hunl-fine-policy").symlink_to(trained / "policy")
@@ -235,7 +237,7 @@ def program_in_the_documents(language, folder):
     examples = ROOT / "docs/examples"
     if language == "c":
         strict = "-std=c99", "-Wall", "-Wextra", "-Werror"
-        build = "cc", *strict, "-O1", "-o", folder / "look_up", examples / "look_up.c"
+        build = "cc", *strict, "-O1", "-o", folder / "look_up", examples / "look_up.c", "-lz", "-lm"
         subprocess.run(build, check=True, timeout=60)
         return [str(folder / "look_up")]
     if shutil.which("node") is None:
@@ -317,24 +319,19 @@ def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_in_other_languages_read_what_query_answers(trained, tmp_path, language):
-    program = program_in_the_documents(language, tmp_path)
-    policy, rng = Policy.open(trained / "policy"), np.random.default_rng(3)
-    lines = json.loads((trained / "policy/tree_line.json").read_text())
-    for street in (0, 1, 2, 3, 3, 3):
-        node = int(
-            rng.choice(policy.game.tree.decisions[policy.game.tree.street[policy.game.tree.decisions] == street])
-        )
-        dealt, known = rng.permutation(52)[:7].tolist(), (0, 3, 4, 5)[street]
-        hand, board = cards_text(dealt[:2]), cards_text(dealt[2 : 2 + known])
-        arguments = [*program, trained / "policy", lines[node], hand, *[board] * (known > 0)]
+def test_readers_in_other_languages_pass_the_vectors_of_the_policy(trained, tmp_path, language):
+    """Off-tree bets included: `mccfr export --vectors` draws them."""
+    program = [*program_in_the_documents(language, tmp_path), trained / "policy"]
+    assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 100) == 0
+    vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
+    assert len(vectors) == 100 and {vector["street"] for vector in vectors} == {0, 1, 2, 3}
+    assert sum(len(vector["readings"]) > 1 for vector in vectors) >= 20
+    for vector in vectors:
+        arguments = [*program, vector["line"], vector["hand"], *[vector["board"]] * bool(vector["board"])]
         found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-        typed, tree = street_line(lines[node], line_start(policy.game)), policy.game.tree
-        expected = query(policy, typed, hand, board or None)["actions"]
-        assert [line.split()[0] for line in found] == [tree.label[child] for child in tree.children(node)]
-        assert [float(line.split()[1]) for line in found] == pytest.approx(
-            [action["probability"] for action in expected], abs=1e-9
-        )
+        assert [text.split()[0] for text in found] == vector["actions"], vector
+        shares = [float(text.split()[1]) for text in found]
+        assert shares == pytest.approx(vector["probabilities"], abs=1e-9), vector
 
 
 def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, capsys, tables_read_once):

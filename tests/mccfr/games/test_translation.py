@@ -216,9 +216,9 @@ def test_play_by_the_tree_is_read_as_it_was_meant(seed):
 
 
 test_lines_that_cannot_be = refusals(
-    ("character 1: 'x' is no action", "x"),
-    ("a raise is to 200 at least and 20000 at most", "r150"),
-    ("a raise is to 200 at least", "r30000"),
+    ("character 1: 'x' is not an action", "x"),
+    ("a raise must be to 200 to 20000 chips", "r150"),
+    ("a raise must be to 200", "r30000"),
     ("nothing to fold to", "cc/f"),
     ("the street does not change here", "c/"),
     ("character 6: the betting is over", "r200fc"),

@@ -115,7 +115,7 @@ test_spots_that_cannot_be = refusals(
     ("allows no deal", {"ranges": {"oop": "AsAh", "ip": "AsAd"}}),
     ("game.menu.add: 'c' is not allowed: a line ends in a bet", {"menu": {"add": ["c"]}}),
     ("b5 is no bet after the line ''.* b10 to b910", {"menu": {"add": ["b5"]}, "big_blind": 10}),
-    ("game.menu.add: b90 after the line 'c' is there already", {"menu": {"add": ["cb90"]}}),
+    ("game.menu.add: b90 after the line 'c' is in the tree already", {"menu": {"add": ["cb90"]}}),
     ("game.menu.remove: 'cccb300' is not a line of the tree", {"menu": {"remove": ["cccb300"]}}),
     ("game.menu.remove: b33 is no bet after the line ''", {"menu": {"remove": ["b33"]}}),
     (r"game.menu.add: line 'r95'.*this street \(b95\) or over the whole hand \(b5\)", {"menu": {"add": ["r95"]}}),

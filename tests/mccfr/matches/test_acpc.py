@@ -136,7 +136,7 @@ test_refusals = refusals(
     ("is not MATCHSTATE", ["HELLO"]),
     ("does not show the player's own cards", ["MATCHSTATE:0:0::|2hAc"]),
     ("should be 'r20000c///': streets end elsewhere, or stacks differ", ["MATCHSTATE:1:0:r20000c:|2hAc"]),
-    ("a raise is to 200 at least and 20000 at most", ["MATCHSTATE:1:0:r30000:|2hAc"]),
+    ("a raise must be to 200 to 20000 chips", ["MATCHSTATE:1:0:r30000:|2hAc"]),
     ("streets end elsewhere, or stacks differ", ["MATCHSTATE:1:0:r10000c///:3d4d|2hAc/5c5d5h/6c/7c"]),
     ("not written", ["MATCHSTATE:1:0:cc/:|2hAc/5sKs"]),
     ("a card twice", ["MATCHSTATE:1:0:cc/:|2hAc/5sKs2h"]),

@@ -184,7 +184,7 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
         SIX: "a hand of 6 players: hands of two are reviewed",
         good[:-4]: "is not STATE",
         "STATE:1:r300:5c4s|As7d:50|-50:A|B": "is not over",
-        "STATE:1:r150f:5c4s|As7d:50|-50:A|B": "a raise is to 200 at least",
+        "STATE:1:r150f:5c4s|As7d:50|-50:A|B": "a raise must be to 200",
         "STATE:1:r300f:5c4s|As5c:-100|100:A|B": "a card twice",
         "STATE:1:r300c/f:5c4s|As7d:50|-50:A|B": "nothing to fold to",
         "STATE:1:r300c/r600f:5c4s|As7d:300|-300:A|B": "is not that of the betting",

@@ -62,7 +62,7 @@ test_what_cannot_be = refusals(
     ("is not that of", {**GOOD, "board": ["2c", "3d", "As"]}),
     ("not written with k, c, f, bN", {**GOOD, "action": "b200x"}),
     ("not written with k, c, f, bN", {**GOOD, "action": 7}),
-    ("a raise is to 200 at least", {**GOOD, "action": "b50"}),
+    ("a raise must be to 200", {**GOOD, "action": "b50"}),
     ("at most", {**GOOD, "action": "b30000"}),
     ("k cannot be in the action", {**GOOD, "action": "k"}),
     ("do not end where they should", {**GOOD, "action": "b200ck", "board": ["2c", "3d", "7h"]}),

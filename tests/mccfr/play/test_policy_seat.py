@@ -7,6 +7,9 @@ Shows:
 * PokerKit reads the written hands and pays the same chips (test_sessions_are_legal_and_keep_step)
 """
 
+import multiprocessing
+import pickle
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -18,12 +21,13 @@ from small_games import TOY
 
 from abstraction.cards import combo_masks, parse_cards
 from mccfr.cards.deals import card_masks
-from mccfr.config.game_tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame
+from mccfr.config.game_tables import FlopHoldemGame, GoofspielGame, HoldemGame, KuhnGame, LeducGame, Menu
 from mccfr.games.line_lookup import NOWHERE
 from mccfr.games.translation import pseudo_harmonic
 from mccfr.matches.phh_format import Hand, phh
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_seat import SETTINGS, ResolvingSeat
 from mccfr.play.table import play_hand
 from mccfr.policy import Policy
 from mccfr.trees.betting_lines import find_node, line_text
@@ -117,7 +121,7 @@ def test_what_cannot_be_is_refused():
     refused("twice", seat.deal, 0, "AsAs")
     seat.deal(0, "AsKd")
     refused("not the turn of position 0", seat.choose)
-    refused("a raise is to 200 at least", seat.see, "r150")
+    refused("a raise must be to 200", seat.see, "r150")
     seat.see("r300")
     seat.see("c")
     refused("give 3 board cards", seat.choose)
@@ -180,3 +184,87 @@ def test_a_hand_by_hand():
     run_out = phh(Hand("r20000c", ("TdAs", "AcKc"), "2c8c3h4d5s"), HoldemGame())["actions"]
     assert run_out[-5:] == ["p1 sm TdAs", "p2 sm AcKc", "d db 2c8c3h", "d db 4d", "d db 5s"]
     refused("needs a board of 3 cards", phh, Hand("r300c/c", ("TdAs", "AcKc"), ""), HoldemGame())
+
+
+# --- stacks of a hand ---
+
+
+def all_in_against_a_raise(stacks, to):
+    """The tree's line for the button's raise to `to` chips, against a policy with 200 big blinds."""
+    seat = Seat(policy(), seed=3)
+    seat.deal(0, "AhAd", stacks=stacks)
+    seat.see(f"r{to}")
+    return seat, line_text(policy().game.tree, seat.reading.node)
+
+
+def test_an_all_in_with_half_of_the_policys_stack_is_an_all_in():
+    for stacks in ((10_000, 20_000), (20_000, 10_000), (10_000, 10_000)):
+        seat, line = all_in_against_a_raise(stacks, 10_000)
+        assert line == "r20000" and seat.choose() in ("f", "c")
+    assert len(seat.betting.read("r10000")[1]) == 1
+    seat.deal(0, "AhAd", 1)  # the next hand has the policy's own stacks
+    assert seat.betting.rules.stack == 20_000 and len(seat.betting.read("r10000")[1]) == 2
+
+
+def test_own_bets_stay_within_the_shorter_stack():
+    seat, amounts = Seat(policy(), seed=4), []
+    for number in range(200):
+        seat.deal(1, "AhAd", number, stacks=(700, 20_000))
+        amounts.append(seat.choose())
+    assert set(amounts) >= {"r700"} and all(action in ("f", "c") or float(action[1:]) <= 700 for action in amounts)
+
+
+def test_stacks_without_a_meaning_are_refused(tmp_path):
+    seat = Seat(policy())
+    for stacks in ((100, 20_000), (5_000,)):
+        refused("two amounts above the big blind are needed", seat.deal, 0, "AhAd", stacks=stacks)
+    kuhn = Seat(Policy.open(write_random(tmp_path / "kuhn", KuhnGame())))
+    refused("Seat plays kuhn with its own stacks only", kuhn.deal, 0, "K", stacks=(5, 5))
+    other = ResolvingSeat(policy(), SETTINGS)
+    refused("ResolvingSeat plays holdem with its own stacks only", other.deal, 0, "AhAd", stacks=(5_000, 5_000))
+
+
+# --- other processes ---
+
+
+@pytest.fixture(scope="module")
+def deck_policy(tmp_path_factory, slot_abstractions):
+    game = FlopHoldemGame(max_raises=1)
+    return Policy.open(write_random(tmp_path_factory.mktemp("deck") / "policy", game, slot_abstractions[0]))
+
+
+def looked_up(source):
+    """What a policy plays at its first decision with aces; called in another process, too."""
+    return source.query("", hand="AhAd")["actions"]
+
+
+def test_a_policy_can_be_sent_to_another_process(deck_policy):
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(looked_up, [deck_policy]) == [looked_up(deck_policy)]
+
+
+def test_a_pickled_policy_is_not_taken_for_another(tmp_path):
+    first = Policy.open(write_random(tmp_path / "policy", KuhnGame()))
+    data = pickle.dumps(first)
+    assert looked_up_kuhn(pickle.loads(data)) == looked_up_kuhn(first)
+    shutil.rmtree(tmp_path / "policy")
+    write_random(tmp_path / "policy", KuhnGame(), seed=1)
+    refused("holds another policy now", pickle.loads, data)
+
+
+def looked_up_kuhn(source):
+    return source.query("", hand="K")
+
+
+@pytest.mark.parametrize("stacks", [None, (3_000, 9_000)])
+def test_a_pickled_seat_goes_on_with_its_hand(tmp_path, slot_abstractions, tables_read_once, stacks):
+    game = HoldemGame(menu=Menu(first=("0.5p", "2p", "allin"), later=("1p", "allin")))
+    source = Policy.open(write_random(tmp_path / "policy", game, slot_abstractions[0]), check=False)
+    for number in range(20):
+        seat = Seat(source, seed=number)
+        seat.deal(0, "AhAd", stacks=stacks)
+        seat.see("r330")
+        other = pickle.loads(pickle.dumps(seat))
+        assert (other.reading, other.line, other.state) == (seat.reading, seat.line, seat.state)
+        assert other.choose() == seat.choose() and other.betting.rules.stack == seat.betting.rules.stack
+        assert other.policy.path == source.path and other.betting.tree is other.policy.game.tree

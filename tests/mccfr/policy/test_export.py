@@ -11,7 +11,9 @@ Shows:
 import csv
 import json
 import sys
+import zlib
 from contextlib import contextmanager, nullcontext
+from math import comb
 
 import h5py
 import numpy as np
@@ -30,6 +32,7 @@ from strategies import random_strategy
 
 from mccfr.config.game_tables import (
     AkqGame,
+    FlopHoldemGame,
     GoofspielGame,
     HoldemSubgame,
     KuhnGame,
@@ -38,11 +41,15 @@ from mccfr.config.game_tables import (
     OpenSpielGame,
     PokerGame,
 )
+from mccfr.config.run_tables import AbstractionConfig
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.registry import build_game
+from mccfr.policy import Profile
 from mccfr.policy.export import export
+from mccfr.policy.export.export_formats import write_tables
 from mccfr.policy.export.openspiel_policy import load_policy
+from mccfr.policy.query import query
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -50,7 +57,7 @@ from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.session.start import Terms, start_run
 from mccfr.runs.session.training_session import train
 from mccfr.tables import strategy as module
-from mccfr.tables.strategy import uniform_strategy
+from mccfr.tables.strategy import average_strategy, uniform_strategy
 from mccfr.tables.table_layout import TableSet, make_layout, private_tables
 
 TWO_CARDS = PokerGame(hole_cards=2, board_cards=(0,), blinds=(2, 1), stack=8, first_player=(2,))
@@ -279,7 +286,7 @@ def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solve
     for kind in ("zarr", "hdf5"):
         export_run(run, game, tmp_path / kind, ExportOptions(format=kind))
         with opened_arrays(tmp_path / kind, kind) as arrays:
-            assert {name for name in arrays if not name.startswith("tree/")} == set(tables)
+            assert {name for name in arrays if not name.startswith(("tree/", "cards/"))} == set(tables)
             for name, table in tables.items():
                 labels, cells = arrays[name]
                 assert cells.dtype == table.dtype and np.array_equal(cells, table)
@@ -288,6 +295,74 @@ def test_axes_of_an_exported_run_are_labelled_by_what_they_count(tmp_path, solve
                     expected = sizes[label][block] if label in sizes else 1
                     padded = label == "slot" and labels[0] == "bucket"
                     assert length == (-(-expected // 16) * 16 if padded else expected), (name, labels, cells.shape)
+
+
+def explained(path, street, line, player):
+    """Return (description, {action: cells on the axis slot}, read table, arrays) at a line, from the file alone."""
+    with h5py.File(path) as file:
+        description = json.loads(file.attrs["description"])
+        arrays = {}
+        file.visititems(lambda name, item: arrays.update({name: item[()]} if isinstance(item, h5py.Dataset) else {}))
+    labels, node = [bytes(row).rstrip(b"\0").decode() for row in arrays["tree/label"]], 0
+    for action in line:
+        children = range(arrays["tree/first"][node], arrays["tree/first"][node] + arrays["tree/count"][node])
+        node = next(child for child in children if labels[child] == action)
+    assert arrays["tree/block"][node] == 2 * street + player and arrays["tree/kind"][node] == 0
+    assert {"tree/kind", "tree/block", "tree/put_in", "units"} <= set(description["meaning"])
+    first, slot, count = (int(arrays[f"tree/{name}"][node]) for name in ("first", "slot", "count"))
+    actions = {labels[first + k]: slot + k for k in range(count)}
+    return description, actions, arrays[f"strategy_sum/street{street}/player{player}"], arrays
+
+
+def average(table, bucket, actions):
+    cells = {action: float(table[bucket, slot]) for action, slot in actions.items()}
+    return {action: cell / sum(cells.values()) for action, cell in cells.items()}
+
+
+def asked_for(game, tables, line, hand, board):
+    source = Profile(game, average_strategy(game, tables))
+    return {action["action"]: action["probability"] for action in query(source, line, hand, board)["actions"]}
+
+
+def test_a_hand_is_looked_up_with_h5py_alone(tmp_path):
+    """Listed cards: hand and board are found by card number."""
+    game = build_game(LeducGame(), ROOT)
+    tables = filled_tables(game)
+    write(tmp_path / "leduc.h5", LeducGame(), uniform_strategy(game), "hdf5", tables)
+    description, actions, table, arrays = explained(tmp_path / "leduc.h5", 1, ["c", "c", "r5"], 1)
+    numbers = {name: number for number, name in enumerate(description["card_numbering"]["card_names"])}
+    hand = description["hand_names"].index("Kd")
+    board = arrays["cards/cards_board_cards_street1"].tolist().index([numbers["Qc"]])
+    bucket = arrays["cards/cards_bucket_street1"][1, board, hand]
+    assert description["bucket_tables"][1]["impossible"] != bucket
+    expected = asked_for(game, tables, "cc/b4", "Kd", "Qc")
+    assert list(average(table, bucket, actions).values()) == pytest.approx(list(expected.values()))
+
+
+def test_a_hand_of_whole_holdem_is_looked_up_with_h5py_and_zlib_alone(tmp_path, slot_abstractions):
+    config = FlopHoldemGame(max_raises=1)
+    game = build_game(config, ROOT, AbstractionConfig(str(slot_abstractions[0])))
+    tables = filled_tables(game)
+    write_tables(tmp_path / "flop.h5", game, document(config), tables, "hdf5", {}, lambda path: False)
+    description, actions, table, arrays = explained(tmp_path / "flop.h5", 1, ["c", "c", "r200"], 1)
+    low, high, *board = 4 * 10 + 1, 4 * 11 + 2, 4 * 0 + 3, 4 * 5 + 1, 4 * 11 + 0  # Qd Kh on 2s 7d Kc
+    rank = sum(comb(card, place) for place, card in enumerate(board, 1))
+    canonical, permutation = divmod(int(arrays["cards/deck_location_3"][rank]), 32)
+    start, end = arrays["cards/board_starts_street1"][canonical : canonical + 2]
+    row = zlib.decompress(arrays["cards/deck_buckets_street1"][start:end].tobytes())
+    combination = arrays["cards/deck_hole_permutation"][permutation, high * (high - 1) // 2 + low]
+    bucket = np.frombuffer(row, description["bucket_tables"][1]["dtype"])[combination]
+    expected = asked_for(game, tables, "cc/b100", "KhQd", "Kc7d2s")
+    assert list(average(table, bucket, actions).values()) == pytest.approx(list(expected.values()))
+
+
+def test_parquet_explains_its_columns(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra parquet (pyarrow)")
+    write(tmp_path / "k.parquet", KuhnGame(), kind="parquet")
+    schema = parquet.read_schema(tmp_path / "k.parquet")
+    description = json.loads(schema.metadata[b"mccfr"])
+    assert set(description["columns"]) == set(schema.names) and "chips" in description["units"]
+    assert description["game"]["name"] == "kuhn" and description["provenance"] == {"checkpoint": 3}
 
 
 def test_a_flipped_bit_in_raw_tables_is_refused_by_zarr(tmp_path):

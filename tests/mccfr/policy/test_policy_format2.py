@@ -7,8 +7,10 @@ Shows:
   test_the_reader_in_the_documents_reads_what_query_answers)
 """
 
+import itertools
 import json
 import shutil
+import zlib
 
 import numpy as np
 import pytest
@@ -29,6 +31,7 @@ from mccfr.policy.policy_layout import bucket_dtype
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
 from storage.json_files import read_json
+from storage.packed_rows import pack_rows
 
 
 def load(out, name):
@@ -108,6 +111,14 @@ def test_listed_buckets_are_marked_where_impossible(tmp_path, config):
         assert np.array_equal(Policy.open(out).game.cards.bucket[street], bucket)
 
 
+def flop_table(out):
+    """The buckets [1755, 1326] of all canonical flops in a policy."""
+    streams, starts = load(out, "deck_buckets_street1"), load(out, "board_starts_street1").tolist()
+    rows = [zlib.decompress(streams[start:end]) for start, end in itertools.pairwise(starts)]
+    dtype = read_json(out / "meta.json")["bucket_tables"][1]["dtype"]
+    return np.frombuffer(b"".join(rows), dtype).reshape(-1, 1326)
+
+
 @pytest.fixture(scope="module")
 def deck_policy(tmp_path_factory, slot_abstractions):
     return write_random(tmp_path_factory.mktemp("deck") / "policy", FLOP, slot_abstractions[0])
@@ -115,7 +126,7 @@ def deck_policy(tmp_path_factory, slot_abstractions):
 
 def test_deck_buckets_are_those_of_the_abstraction_and_marked_where_impossible(deck_policy, slot_abstractions):
     stated = read_json(deck_policy / "meta.json")["bucket_tables"][1]
-    table, built = np.load(deck_policy / stated["file"]), Abstraction(slot_abstractions[0]).table("flop")
+    table, built = flop_table(deck_policy), Abstraction(slot_abstractions[0]).table("flop")
     used = used_slots(canonical_boards(3))
     assert (table.dtype, stated["impossible"]) == (np.uint8, 255)
     assert (table[~used] == 255).all() and np.array_equal(table[used], built[used])
@@ -125,11 +136,12 @@ def test_deck_buckets_are_those_of_the_abstraction_and_marked_where_impossible(d
 def test_wrong_marks_are_found(deck_policy, tmp_path, place):
     out = tmp_path / "policy"
     shutil.copytree(deck_policy, out)
-    table = load(out, "deck_buckets_street1")
+    table = flop_table(out).copy()
     used = used_slots(canonical_boards(3))
     board, slot = np.argwhere(used if place == "a used slot" else ~used)[777]
     table[board, slot] = 255 if place == "a used slot" else 0
-    np.save(out / "deck_buckets_street1.npy", table)
+    for name, array in zip(("deck_buckets_street1", "board_starts_street1"), pack_rows(table), strict=True):
+        np.save(out / f"{name}.npy", array)
     sign(out)
     refused(r"deck_buckets_street1.npy has a bucket above 9, or one of an impossible hand", Policy.open, out)
     assert "deck_buckets_street1.npy" in verify_policy(out)[0]

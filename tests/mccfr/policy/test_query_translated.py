@@ -65,13 +65,13 @@ def test_lines_as_people_write_them(said, line):
 
 def test_a_size_is_of_no_use_where_nobody_may_raise():
     for line, text in (
-        ("f 3bb", "'3' is no action"),
+        ("f 3bb", "'3' is not an action"),
         ("allin 3bb", "no raise is possible"),
-        ("3b", "'3' is no action"),
+        ("3b", "'3' is not an action"),
         (
             "r200c/r400",
             r"r200 can mean chips put in on this street \(b200c/b400\) or over the whole hand \(b200c/b200\)",
         ),
-        ("b150", "a bet is of 200 at least and 20000 at most, put in on this street"),
+        ("b150", "a bet must put in 200 to 20000 chips on this street"),
     ):
         refused(text, query, policy(), line, hand="AsKd")

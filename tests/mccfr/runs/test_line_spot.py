@@ -67,8 +67,8 @@ test_lines_that_are_no_spot_are_refused = refusals(
     ("ends within a street: .* as after 'b200c/'", "b200c/c", FLOP),
     ("the hand is over here", "b20000c/", FLOP),
     ("the hand is over here", "b20000c", FLOP),
-    ("b150.*a bet is of 200 at least", "b150c/", FLOP),
-    ("'x' is no action", "x", FLOP),
+    ("b150.*a bet must put in 200", "b150c/", FLOP),
+    ("'x' is not an action", "x", FLOP),
     call=behind,
 )
 

@@ -146,7 +146,7 @@ def test_a_signal_while_a_late_line_is_withdrawn_hangs_nothing(monkeypatch):
         return found
 
     line.say("a long phase")
-    with signals.signals_noted(spared=0), monkeypatch.context() as patch:
+    with signals.signals_collected(ignored=0), monkeypatch.context() as patch:
         patch.setattr(threading.Condition, "__enter__", signalled)
         with pytest.raises(signals.SignalInterrupt):
             line.say(None)

@@ -5,7 +5,7 @@ from small_games import BLINDS, TURN
 
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame, OpenSpielGame
 from mccfr.games.registry import build_game
-from mccfr.trees.betting_lines import find_decision, find_node, line_text, put_in_chips, to_chips
+from mccfr.trees.betting_lines import chips_after, find_decision, find_node, line_text, put_in_chips
 
 
 def tree_of(config):
@@ -79,4 +79,4 @@ def test_chips_are_those_of_the_rules(config, line, own, level, after):
     tree = tree_of(config)
     node = find_decision(tree, line)
     assert put_in_chips(tree, node) == (own, level)
-    assert to_chips(tree, node) == after
+    assert chips_after(tree, node) == after

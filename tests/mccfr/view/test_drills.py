@@ -128,5 +128,5 @@ def test_a_hand_of_an_earlier_session_is_dealt_again(spots):
 test_refusals = refusals(
     ("the hand is over", lambda spots: PageTable(spots).sit(seed=1, line="f")),
     ("hand = -1: it must be from 0", lambda spots: PageTable(spots).sit(seed=1, hand=-1)),
-    ("is no action", lambda spots: PageTable(spots).sit(seed=1, line="x")),
+    ("is not an action", lambda spots: PageTable(spots).sit(seed=1, line="x")),
 )

@@ -236,10 +236,10 @@ def asked(line, board, holdem):
 
 
 test_what_means_nothing = refusals(
-    ("'x' is no action", "x", ""),
+    ("'x' is not an action", "x", ""),
     ("nothing to fold to", "r200c/f", FLOP),
     ("the hand is over", "f", ""),
-    ("a raise is to 200 at least", "r150", ""),
+    ("a raise must be to 200", "r150", ""),
     ("has 2 cards: on the flop give 3", "r200c/", "Kc7d"),
     ("has 5 cards", "r200c/", RIVER),
     ("twice", "r200c/", "KcKc2d"),

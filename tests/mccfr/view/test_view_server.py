@@ -106,13 +106,13 @@ def test_files_are_those_of_the_page_alone(holdem):
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("/api/spot?line=x", "'x' is no action"),
+        ("/api/spot?line=x", "'x' is not an action"),
         ("/api/spot?line=r200c/&board=Kc", "has 1 cards"),
         ("/api/spot?line=c&line=f", "given twice"),
         ("/api/spot?hand=AsKd", "'hand' is no parameter"),
         ("/api/game?line=c", "'line' is no parameter"),
         ("/api/spot?" + "&".join(["a=1"] * 50), "query is not understood"),
-        ("/api/equity?line=" + "r" * 50, "is no action"),
+        ("/api/equity?line=" + "r" * 50, "is not an action"),
         ("/api/spot?of=2", "there are strategies 0 to 1"),
         ("/api/values?boards=x", "boards = 'x': Expected int, got str"),
         ("/api/values?line=r200c/", "cards of the board are missing"),
@@ -387,7 +387,7 @@ def test_the_page_in_a_browser(holdem):
         at("#line=r250c/cr700&board=Kc7d2s")
         assert "not in the strategy's tree" in page.evaluate("document.getElementById('note').textContent")
         page.evaluate("location.hash = '#line=x'")
-        page.get_by_text("is no action").wait_for()
+        page.get_by_text("is not an action").wait_for()
         page.evaluate("location.hash = '#line=r200c/cr600&board=Kc7d2s'")
         at("#line=r200c/cr600&board=Kc7d2s")
         assert page.evaluate("!document.getElementById('problem')")

@@ -83,6 +83,6 @@ def test_locks_of_buckets_are_read():
     ((node, shares),) = locks.shares.items()
     assert [game.tree.label[child] for child in game.tree.children(node)] == ["f", "c", "r5"]
     np.testing.assert_array_equal(shares[:, :5].T, [[0.5, 0.5, 0], [0.5, 0.5, 0], [-1] * 3, [-1] * 3, [0, 1, 0]])
-    for text, sentence in (("c #9", "#9' is no bucket from #0 to #5"), ("c AA", "'AA' is no share")):
+    for text, sentence in (("c #9", "#9' is not a bucket from #0 to #5"), ("c AA", "'AA' is not a probability")):
         with pytest.raises(ValueError, match=sentence):
             read_locks({"cb2": text}, game.tree, LockRanges(game.cards))

@@ -1,0 +1,43 @@
+"""Tells where an exported strategy comes from."""
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def plain_table(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table of a configuration in JSON's types, with infinities as text."""
+    return {
+        key: str(value) if isinstance(value, float) and abs(value) == float("inf") else value
+        for key, value in table.items()
+    }
+
+
+def unfinished_text(origin: Mapping[str, Any]) -> str:
+    """Return how much of its planned length the run of a provenance had done; "" if all or unknown."""
+    share = origin.get("share_of_run")
+    if share is None or share >= 1:
+        return ""
+    return f"unfinished: {100 * share:.2g} % of its run" + ", which was still going" * bool(origin.get("running"))
+
+
+def origin_facts(origin: Mapping[str, Any]) -> list[str]:
+    """Return the facts of a provenance as texts, `unfinished_text` first."""
+    found = [text for text in [unfinished_text(origin)] if text]
+    nodes, seconds = (origin.get(key) for key in ("nodes_touched", "training_seconds"))
+    if nodes is not None:
+        found.append(f"{nodes:,} nodes touched" + ("" if seconds is None else f" in {seconds:,.0f} s of training"))
+    if (number := origin.get("checkpoint")) is not None:
+        found.append(f"checkpoint {number}")
+    found += [_evaluation_text(record) for record in origin.get("evaluations", ())]
+    if program := origin.get("program"):
+        found += [str(program), f"license of the data: {origin.get('license') or 'not stated'}"]
+    return found
+
+
+def _evaluation_text(record: Mapping[str, Any]) -> str:
+    """Return an evaluation's figure: of exploitability, else of what the strategy wins."""
+    bound, figure = record["bound"], f"wins {record['value_chips']:.4g} chips a game against {record.get('against')}"
+    for unit in ("chips", "mbb"):
+        if (found := record.get(f"exploitability_{unit}")) is not None:
+            figure = f"exploitability {found:.4g} {unit} a game"
+    return f"{record['method']}: {figure} ({bound + ' bound' * (bound in ('lower', 'upper'))})"

@@ -1,0 +1,68 @@
+"""Tables packed row by row."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from refusals import refused
+
+from storage.damage import DamagedError
+from storage.packed_rows import PackedRows, pack_rows
+
+TABLES = arrays.arrays(
+    st.sampled_from(["uint8", "uint16", "uint32"]), st.tuples(st.integers(1, 9), st.integers(1, 40)), fill=st.just(7)
+)
+
+
+def opened(streams, starts, table, **how):
+    return PackedRows("table.npy", streams, starts, table.shape[1], table.dtype, **how)
+
+
+@given(TABLES, st.data())
+def test_every_row_is_unpacked_as_it_was(table, data):
+    streams, starts = pack_rows(table)
+    checked = []
+    packed = opened(streams, starts, table, check=checked.append)
+    first = data.draw(st.integers(0, len(table)))
+    stop = data.draw(st.integers(first, len(table) + 3))
+    found = packed.rows(first, stop)
+    assert len(packed) == len(table) and found.dtype == table.dtype and np.array_equal(found, table[first:stop])
+    rows = range(first, min(stop, len(table)))
+    assert checked == [byte for row in rows for byte in (starts[row], starts[row + 1] - 1)]
+
+
+def test_no_damaged_row_is_read():
+    """Every byte of a stream, changed: the row is refused or comes out right (bits that zlib ignores)."""
+    table = np.arange(300, dtype=np.uint16).reshape(3, 100) // 7
+    streams, starts = pack_rows(table)
+    refusals = 0
+    for place in range(starts[1], starts[2]):
+        damaged = streams.copy()
+        damaged[place] ^= 0x5A
+        packed = opened(damaged, starts, table)
+        assert np.array_equal(packed.rows(0, 1)[0], table[0])
+        try:
+            assert np.array_equal(packed.rows(1, 2)[0], table[1])
+        except DamagedError:
+            refusals += 1
+    assert refusals >= starts[2] - starts[1] - 2
+
+
+@pytest.mark.parametrize("width", [99, 101])
+def test_rows_of_another_width_are_refused(width):
+    table = np.zeros((2, 100), np.uint8)
+    refused(
+        f"table.npy: row 1 does not unpack to {width} bytes",
+        PackedRows("table.npy", *pack_rows(table), width, table.dtype).rows,
+        1,
+        2,
+        error=DamagedError,
+    )
+
+
+@pytest.mark.parametrize("change", [lambda s: s + 1, lambda s: s[::-1].copy(), lambda s: s[:-1], lambda s: s // s[-1]])
+def test_starts_that_do_not_divide_the_streams_are_refused(change):
+    table = np.arange(12, dtype=np.uint8).reshape(4, 3)
+    streams, starts = pack_rows(table)
+    refused("do not ascend from 0 to its", opened, streams, change(starts), table)
