@@ -80,7 +80,7 @@ def check_the_cards(page, at, served):
     card, _, *told = page.evaluate(cells)
     wait_for(page, "document.querySelectorAll('.card-row').length === 48")
     assert "Equity is highest on " in page.locator("#card-chart").get_attribute("aria-label")
-    assert card == "A♠" and page.evaluate("document.querySelectorAll('#picker-cards .bar').length") > 3
+    assert card == "A♠"
     spot, equity, values = (
         json.loads(ask(served, f"/api/{what}?line=r200c/cc/cc/&board=Kc7d2s4hAs")[2])
         for what in ("spot", "equity", "values")

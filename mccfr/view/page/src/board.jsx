@@ -1,8 +1,6 @@
 /* The line of betting with its boards, and the choice of cards. */
 import { signal } from "@preact/signals";
 import { Card, Deck } from "./cards.jsx";
-import { Bar, colours } from "./grid.jsx";
-import { nextCards } from "./next_cards.jsx";
 import { chooseBoard, firstCards, game, go, neededCards, split, spot, streetCards } from "./study.js";
 
 const picked = signal(null);  // cards being chosen
@@ -56,8 +54,6 @@ export function BoardPicker() {
   if (picked.value === null) return null;
   const { street } = spot.value, left = neededCards() - picked.value.length;
   const toChoose = `${left} ${left === 1 ? "card" : "cards"} to choose or type${typed.value && `: ${typed.value}`}`;
-  const rows = new Map(nextCards.value.map((row) => [row.card, row.spot.frequencies]));
-  const below = (name) => rows.get(name) && <Bar shares={rows.get(name)} colour={colours(spot.value.actions)} />;
   return (
     <section id="picker" aria-label="Board">
       <div class="row">
@@ -69,7 +65,7 @@ export function BoardPicker() {
         <button type="button" onClick={() => { picked.value = firstCards(); }}>Clear</button>
         <button type="button" onClick={closePicker}>Close</button>
       </div>
-      <Deck id="picker-cards" deck={game.value.deck} chosen={picked.value} onPick={pick} below={below}
+      <Deck id="picker-cards" deck={game.value.deck} chosen={picked.value} onPick={pick}
         fixed={(name) => firstCards().includes(name) || (!left && !picked.value.includes(name))} />
     </section>
   );

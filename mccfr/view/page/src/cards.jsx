@@ -22,8 +22,8 @@ export function HandText({ name }) {
 }
 
 /* Buttons for the cards of a deck, a row for each suit.
-   chosen: names; fixed(name): whether it cannot be chosen; below(name): what stands below a card */
-export function Deck({ id, deck, chosen, fixed, onPick, below = () => null }) {
+   chosen: names; fixed(name): whether it cannot be chosen */
+export function Deck({ id, deck, chosen, fixed, onPick }) {
   const suits = [...new Set(deck.map((name) => name.slice(1)))].sort().reverse();
   const ranks = [...new Set(deck.map((name) => name[0]))].reverse();
   return (
@@ -34,7 +34,7 @@ export function Deck({ id, deck, chosen, fixed, onPick, below = () => null }) {
         return (
           <button key={name} type="button" class={`card ${suit}`} data-card={name} aria-label={name}
             aria-pressed={chosen.includes(name)} disabled={fixed(name)} onClick={() => onPick(name)}>
-            {cardText(name)}{below(name)}
+            {cardText(name)}
           </button>
         );
       }))}

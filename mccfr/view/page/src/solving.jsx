@@ -1,5 +1,4 @@
 /* What can be done with a decision: compare it, solve it again, estimate its values, take it as a spot. */
-import { signal } from "@preact/signals";
 import { decisionAddress, goTo, spotAddress } from "./address.js";
 import { Choice } from "./controls.jsx";
 import { amount, percent, unit } from "./figures.js";
@@ -7,10 +6,6 @@ import { base, beside, compareWith, estimateValues, game, isSlow, neededCards, o
   spot, stopSolving, values } from "./study.js";
 
 const ROUGH = 0.1;  // of the pot: what can be beaten by more is no answer
-const GADGETS = { maxmargin: "better against every hand", resolving: "no worse against any hand", unsafe: "trusts the ranges" };
-/* By cards on the board: how a spot may be solved again, the default first. */
-const METHODS = { 3: { resolving: GADGETS.resolving, unsafe: GADGETS.unsafe }, 4: GADGETS, 5: GADGETS };
-const wishedMethod = signal("");
 
 function Compare() {
   const names = otherStrategies().map(([number, name]) => [String(number), name]);
@@ -34,9 +29,6 @@ function progressText({ problem: failed, done, seconds, result, iterations }) {
   const time = done ? `Solved in ${seconds.toFixed(1)} s` : `Solving, ${seconds.toFixed(0)} s`;
   if (!result) return `${time} …`;
   const far = `${time}: ${result.iterations} of ${iterations} iterations`;
-  if (result.excess_chips !== null) {
-    return `${far}, gives away at most ${amount(result.excess_chips)} ${unit.value.name} more than the strategy as it is`;
-  }
   if (result.gap_chips !== null) {
     const share = result.gap_chips / spot.value.pot_chips;
     return `${far}, can be beaten by ${amount(result.gap_chips)} ${unit.value.name} (${percent(share)} of the pot)` +
@@ -47,11 +39,10 @@ function progressText({ problem: failed, done, seconds, result, iterations }) {
 }
 function Solve() {
   const { line, board, street_line: streetLine } = spot.value, form = formAddress(), flop = neededCards() === 3;
-  const methods = METHODS[neededCards()], ready = game.value.any_bet && methods && !spot.value.missing_cards;
-  if (game.value.any_bet && !methods) return <p id="solve-state" class="quiet">Spots are solved from the flop on: before it too much follows.</p>;
+  const solvable = neededCards() >= 3, ready = game.value.any_bet && solvable && !spot.value.missing_cards;
+  if (game.value.any_bet && !solvable) return <p id="solve-state" class="quiet">Spots are solved from the flop on: before it too much follows.</p>;
   const here = solved.value?.line === line && solved.value.board === board ? solved.value : null;
   const running = here !== null && !here.done;
-  const method = methods?.[wishedMethod.value] ? wishedMethod.value : Object.keys(methods || {})[0];
   const text = here ? progressText(here) : ready && flop
     ? "On later streets hands share the strategy's buckets; changed first, a flop is solved with every hand for itself, in minutes."
     : "";
@@ -59,10 +50,9 @@ function Solve() {
     <div id="solving">
       {ready && (
         <>
-          <button id="solve" type="button" title="From here on, on real hands" disabled={running} onClick={() => solveAgain(method)}>
+          <button id="solve" type="button" title="From here on, on real hands, with the ranges as they are" disabled={running} onClick={solveAgain}>
             Solve this spot
           </button>{" "}
-          <Choice id="solve-method" name="Method" value={method} choices={Object.entries(methods)} onChoose={(key) => { wishedMethod.value = key; }} />
           {running && <button type="button" onClick={stopSolving}>Stop</button>}{" "}
         </>
       )}

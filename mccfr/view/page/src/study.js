@@ -173,13 +173,13 @@ export async function estimateValues() {
   try { await readValues({ line, board }, stillHere()); } catch (error) { problem.value = sentenceOf(error); }
 }
 
-/* Solve the decision again; its result is compared with the strategy as it comes. */
-export async function solveAgain(method) {
+/* Solve the decision again with the ranges as they are; its result is compared with the strategy as it comes. */
+export async function solveAgain() {
   const { line, board } = spot.value, still = stillHere();
   /* EV comes after the frequencies. */
   const stage = () => solved.value.result && solved.value.result.iterations + (solved.value.result.values ? " EV" : "");
   try {
-    solved.value = await send("/api/solve", { line, board, method });
+    solved.value = await send("/api/solve", { line, board, method: "unsafe" });
     while (!solved.value.done) {
       const before = stage();
       const found = await ask("/api/solve", {});
