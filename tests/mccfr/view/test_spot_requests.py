@@ -143,6 +143,7 @@ def check_what_is_kept(page, url):
     other.get_by_label("Put in a range").locator("option", has_text="mine").wait_for(state="attached")
     other.get_by_label("Put in a range").select_option(label="mine")
     wait_for(page, "document.getElementById('spot-ip').value === document.getElementById('spot-oop').value")
+    wait_for(page, "document.querySelector('#spot-grid-ip [data-class=AKs]').title === 'AKs: 100 %'")
     page.locator("#spot-grid-ip [data-class=AA]").focus()  # paint by keys
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")

@@ -403,7 +403,8 @@ def test_the_page_in_a_browser(holdem):
         page.keyboard.press("ArrowRight")
         assert page.evaluate("document.getElementById('hands-title').textContent") == "AKs"
         page.keyboard.press("?")
-        assert page.evaluate("document.getElementById('keys').open")
+        wait_for(page, "document.getElementById('keys').open")
+        check_accessible(page)
         page.evaluate("document.getElementById('keys').close()")
         check_the_cards(page, at, holdem)
         river = "#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again

@@ -2,7 +2,8 @@
 import { useRef } from "preact/hooks";
 
 const REDS = 6;
-const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+/* The direction of each arrow: down, across. */
+export const STEPS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
 /* `fold`, `call` (and check) or `raise` (and bet). */
 const kindOf = (action) => ({ f: "fold", c: "call" })[action] || "raise";

@@ -33,8 +33,8 @@ function filters() {
   return Object.fromEntries(Object.entries(wanted.value).map(([name, kind]) =>
     [name, kindsThere(name).has(kind) ? kind : ""]));
 }
-function passes(place) {
-  const { made, draws } = spot.value.hands, only = filters();
+function passes(place, only) {
+  const { made, draws } = spot.value.hands;
   return (!only.made || made[place] === only.made) && (!only.draws || drawsOf(draws[place]).includes(only.draws));
 }
 
@@ -42,11 +42,11 @@ function passes(place) {
 const byClass = () => game.value.square && chosen.value === ALL && !neededCards();
 /* The hands that are listed, by their places. */
 function listed() {
-  const { hands } = spot.value, seen = new Set();
+  const { hands } = spot.value, seen = new Set(), only = filters();
   return hands.names.map((_, place) => place).filter((place) => {
     const cell = hands.cells[place], first = !byClass() || !seen.has(cell);
     seen.add(cell);
-    return first && (chosen.value === ALL || !game.value.square || cell === chosen.value) && passes(place);
+    return first && (chosen.value === ALL || !game.value.square || cell === chosen.value) && passes(place, only);
   });
 }
 
@@ -63,7 +63,7 @@ function evOf(from, place, action) {
   const found = from === spot.value ? values.value?.actions : from.values;
   return found ? meanOfRow(place, found, action) : null;
 }
-function actionType(from, place, action) {
+function actionLabel(from, place, action) {
   const ev = evOf(from, place, action);
   return `${from.actions[action].name} ${percent(from.hands.probabilities[place][action])}${ev === null ? "" : `, EV ${amount(ev)}`}`;
 }
@@ -76,13 +76,13 @@ const mixes = (place) => spot.value.hands.shares[spot.value.player][place] > 0 &
 function Mix({ from, place }) {
   const untrained = from === spot.value && !spot.value.hands.trained[place];
   const title = (untrained ? "Training never came here with this hand: all actions alike. " : "") +
-    from.actions.map((_, action) => actionType(from, place, action)).join("; ");
+    from.actions.map((_, action) => actionLabel(from, place, action)).join("; ");
   return <span title={title}><Bar shares={from.hands.probabilities[place]} colour={sharedColours(from.actions)} /></span>;
 }
 function Frequency({ from, place, action }) {
   const ev = evOf(from, place, action);
   return (
-    <span title={actionType(from, place, action)}>
+    <span title={actionLabel(from, place, action)}>
       {percent(from.hands.probabilities[place][action])}{ev !== null && <small>{amount(ev)}</small>}
     </span>
   );

@@ -53,7 +53,7 @@ function sourceText(one) {
   const beside = one.other ? ` By ${one.other.policy}: best ${one.other.best}, ${blinds(one.other.cost_bb)}.` : "";
   return how + by + beside;
 }
-function decisionType(one) {
+function decisionSentence(one) {
   const pot = one.pot === "folded first in" ? one.pot : `${one.pot} pot`;
   const from = one.how === "solved again" ? "the solution" : "the strategy";
   return `${one.player}, ${one.position}, ${pot}: ${one.did} with ${one.hand} (${from}: ${percent(one.probability)}) ` +
@@ -95,5 +95,5 @@ export function ReviewList() {
 }
 export function ReviewedDecision() {
   const one = here();
-  return one ? <p id="review-told" class="note">{decisionType(one)}</p> : null;
+  return one ? <p id="review-told" class="note">{decisionSentence(one)}</p> : null;
 }
