@@ -1,8 +1,9 @@
 """Walks through the page of `mccfr view` in a browser, and takes the documentation's pictures.
 
-python tools/pictures.py POLICY [--review FILE] [--out FOLDER]
+python tools/pictures.py [POLICY] [--review FILE] [--out FOLDER]
 
-It needs a blueprint of full hold'em, Chromium and the extra "test".  Each step prints its seconds.
+It solves the turn of docs/spot.md in the page.  With a blueprint of full hold'em it also studies, drills and reviews.
+It needs Chromium and the extra "test".  Each step prints its seconds.
 """
 
 import re
@@ -13,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlencode
 
 import click
 from playwright.sync_api import Page, sync_playwright
@@ -24,13 +26,24 @@ from browser import program  # noqa: E402
 _WIDTH, _HEIGHT = 1200, 760
 _PATIENCE_MILLISECONDS = 300_000
 _DECISIONS = 10
+_TURN = {
+    "board": "Kc7d2s5h",
+    "oop": "22+,A2s+,KTs+,KJo+,QTs+,JTs",
+    "ip": "99-22,A2s+,K9s+,KQo,QTs+,T9s,98s",
+    "pot": "60",
+    "stack": "170",
+    "bets": "33%,75%/75%",
+    "raises": "60%",
+}
+"""The spot of docs/spot.md, by fields of the form."""
 
 
 @contextmanager
-def viewing(policy: Path, review: Path | None) -> Iterator[str]:
-    """Serve a policy from a temporary folder; yield the page's address."""
+def viewing(policy: Path | None, review: Path | None) -> Iterator[str]:
+    """Serve the page from a temporary folder; yield its address."""
     more = [] if review is None else ["--review", str(review.resolve())]
-    command = [sys.executable, "-m", "mccfr", "view", str(policy.resolve()), "--port", "0", "--no-browser", *more]
+    shown = [] if policy is None else [str(policy.resolve())]
+    command = [sys.executable, "-m", "mccfr", "view", *shown, "--port", "0", "--no-browser", *more]
     with tempfile.TemporaryDirectory() as folder:
         server = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
         try:
@@ -53,13 +66,38 @@ class Walk:
         click.echo(f"{time.monotonic() - self.began:6.1f} s  {text}")
         self.began = time.monotonic()
 
+    def picture(self, name: str, selector: str) -> None:
+        """Take the picture of a part of the page."""
+        self.page.locator(selector).screenshot(path=self.out / f"{name}.png")
+
     def look(self, fragment: str) -> None:
         """Open a decision and wait until all its figures are there."""
         self.page.goto(f"{self.url}#{fragment}")
         self.page.wait_for_function("() => document.body.dataset.complete === location.hash")
 
-    def study(self) -> None:
-        """A decision before the flop, a flop's classes of hands, and the chart of its turns."""
+    def spot(self) -> None:
+        """Solve the turn, and look at its first decision in every list and at its rivers."""
+        self.page.goto(f"{self.url}#spot&{urlencode(_TURN)}")
+        self.page.locator("#spot-told-ip", has_text="combos").wait_for()
+        self.page.click("#spot-solve")
+        self.page.locator("#spot-state", has_text="Solved in").wait_for()
+        self.page.evaluate("scrollTo(0, 0)")
+        self.step("spot-form", "a spot typed and solved")
+        self.page.click("#spot-open")
+        self.page.wait_for_function("() => (document.body.dataset.complete || '').includes('&of=')")
+        self.step("spot", "its first decision")
+        of = self.page.evaluate("location.hash").split("of=")[1]
+        for name in ("Classes", "Blockers", "Equity graph"):
+            self.page.click(f"#lists >> text={name}")
+            self.page.locator("#list").scroll_into_view_if_needed()
+            self.picture(name.lower().replace(" ", "-"), "#list")
+        self.page.goto(f"{self.url}#line=cc/&board={_TURN['board']}&of={of}")
+        self.page.wait_for_function("() => (document.body.dataset.complete || '').startsWith('#line=cc')")
+        self.picture("next-cards", "#card-chart")
+        self.step("rivers", "all rivers after two checks")
+
+    def blueprint(self) -> None:
+        """Study a blueprint: a preflop decision, a flop's turns, a solved river, a preflop range."""
         first = self.page.locator("#actions button[data-action^=r]:enabled").first
         self.page.goto(self.url)
         first.wait_for()
@@ -68,34 +106,23 @@ class Walk:
         self.page.wait_for_function("() => document.body.dataset.complete === location.hash")
         self.step("view", "a decision of the big blind")
         line = self.page.evaluate("location.hash").split("=")[1]
-        self.look(f"line={line}c/&board=Kc7d2s")
-        self.page.click("#lists >> text=Classes")
-        self.step("classes", "what classes of hands do on a flop")
-        self.page.goto(f"{self.url}#line={line}c/cc/&board=Kc7d2s")
-        self.page.wait_for_function("() => document.body.dataset.complete === location.hash")
-        self.page.click("#picker >> text=Close")
-        self.step("next-cards", "all turns of a flop")
+        self.look(f"line={line}c/cc/&board=Kc7d2s")
+        self.step("turns", "all turns of a flop")
         self.look(f"line={line}c/cc/cc/&board=Kc7d2s4h9d")
         self.page.click("#solve")
         self.page.locator("#solve-state", has_text="Solved in").wait_for()
         self.step("solved", "a line solved again")
-
-    def solve(self) -> None:
-        """A spot whose ranges are the blueprint's: one is saved, and used for the other player."""
-        self.page.goto(f"{self.url}#spot&board=QsJh2h7c3d&pot=6&stack=97&to=1%25")
+        self.page.goto(f"{self.url}#spot&board=QsJh2h7c3d")
         sides = self.page.locator("#spot-sides .panel")
         choice = sides.first.get_by_label("Put in a range")
-        choice.locator("optgroup >> nth=1 >> option").first.wait_for(state="attached")
+        choice.locator("option[value='preset 0']").wait_for(state="attached")
         choice.select_option(value="preset 0")
         sides.first.get_by_label("Name of the range").fill("my range")
         sides.first.get_by_role("button", name="Save").click()
         saved = sides.last.get_by_label("Put in a range")
         saved.locator("option", has_text="my range").wait_for(state="attached")
         saved.select_option(label="my range")
-        self.page.click("#spot-solve")
-        self.page.locator("#spot-state", has_text="Solved in").wait_for()
-        self.page.evaluate("scrollTo(0, 0)")
-        self.step("spot-form", "a range saved and used in a solved spot")
+        self.step("ranges", "a preflop range saved and used")
 
     def drill(self) -> None:
         """Ten decisions of a drill, each judged."""
@@ -121,12 +148,12 @@ class Walk:
 
 
 @click.command(help=__doc__)
-@click.argument("policy", type=click.Path(exists=True, path_type=Path))
+@click.argument("policy", required=False, type=click.Path(exists=True, path_type=Path))
 @click.option("--review", type=click.Path(exists=True, path_type=Path), help="File of mccfr review --keep.")
 @click.option(
     "--out", default=ROOT / "docs" / "figures", type=click.Path(path_type=Path), help="Folder of the pictures."
 )
-def main(policy: Path, review: Path | None, out: Path) -> None:
+def main(policy: Path | None, review: Path | None, out: Path) -> None:
     """Walk and take the pictures."""
     out.mkdir(parents=True, exist_ok=True)
     with viewing(policy, review) as url, sync_playwright() as playwright:
@@ -135,9 +162,10 @@ def main(policy: Path, review: Path | None, out: Path) -> None:
         page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT}, color_scheme="light", bypass_csp=True)
         page.set_default_timeout(_PATIENCE_MILLISECONDS)
         walk = Walk(page, url, out)
-        walk.study()
-        walk.solve()
-        walk.drill()
+        walk.spot()
+        if policy is not None:
+            walk.blueprint()
+            walk.drill()
         if review is not None:
             page.goto(url)
             walk.review()
