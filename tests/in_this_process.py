@@ -29,7 +29,7 @@ def install() -> None:
     from mccfr import view
 
     view.serve = _answer_once
-    launch.see_through = _train_here
+    launch.run_to_end = _train_here
     review_files.open_player = _random_player
 
 

@@ -6,7 +6,7 @@ from sessions import NO_EVALUATION, make
 from stratified import LEDUC_12
 
 from mccfr.cluster.messages import COMMAND, RUN, WRITE, RankLocation, copy_machines
-from mccfr.cluster.rank_pool import on_engine, restore_copies
+from mccfr.cluster.rank_pool import cluster_pool_opener, restore_copies
 from mccfr.cluster.trainer import Trainer
 from mccfr.runs.directory.run import with_settings
 from mccfr.runs.reporter import Silent
@@ -26,7 +26,7 @@ def on_machines(run, machines, reporter=None, workers=1, **settings):
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
     game = run.build_game()
     engine = OneProcess(run, game, machines, workers)
-    train(run, game, reporter or Silent(), pools=on_engine(engine))
+    train(run, game, reporter or Silent(), pools=cluster_pool_opener(engine))
     return engine
 
 
@@ -34,8 +34,9 @@ class OneProcess:
     """Implements `MpiEngine` with ranks that are objects of this process and train one after the other."""
 
     def __init__(self, run, game, machines, workers):
-        self.places = [RankLocation(rank // workers, "here", 0) for rank in range(machines * workers)]
-        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in enumerate(copy_machines(self.places))]
+        self.locations = [RankLocation(rank // workers, "here", 0) for rank in range(machines * workers)]
+        keepers = enumerate(copy_machines(self.locations))
+        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in keepers]
         self.sent_bytes = self.received_bytes = 0
         self._answers = {}
 
@@ -79,4 +80,4 @@ def train_alone(run, game, machines, reporter):
     """A session of machines that are all in this process."""
     engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
     restore_copies(run, game, engine, reporter)
-    train_and_export(run, game, reporter, pools=on_engine(engine))
+    train_and_export(run, game, reporter, pools=cluster_pool_opener(engine))

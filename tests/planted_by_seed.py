@@ -150,8 +150,8 @@ DRAWN = (
     ),
     Defect(
         "mccfr.runs.directory.state",
-        "found = msgspec.convert(state, StateFields)",
-        "found = msgspec.convert(StateFields, state)",
+        "fields = msgspec.convert(state, StateFields)",
+        "fields = msgspec.convert(StateFields, state)",
         "A state is taken for its schema.",
         "mccfr/runs/test_saving.py",
     ),

@@ -15,7 +15,30 @@ PAIRS = f"{COMPARE}::test_pairs_are_ratios_to_the_first_variant_seed_by_seed"
 POINTS = f"{COMPARE}::test_variants_meet_only_at_points_at_which_both_were_measured"
 WINS = f"{EXPLOIT}::test_a_best_response_wins_what_exact_says"
 
+SIZES = "mccfr/solvers/public/test_size_choice.py"
+
 OWN_OF_ESTIMATORS = (
+    Defect(
+        "mccfr.solvers.public.size_choice",
+        "return max(sets, key=known.__getitem__)",
+        "return min(sets, key=known.__getitem__)",
+        "The sizes that lose most are chosen.",
+        f"{SIZES}::test_a_polarised_range_bets_the_largest_size",
+    ),
+    Defect(
+        "mccfr.solvers.public.size_choice",
+        "        if new == kept:\n",
+        "        if True:\n",
+        "Chosen sizes do not move to better neighbours.",
+        f"{SIZES}::test_subsets_move_to_better_neighbours_and_are_asked_once",
+    ),
+    Defect(
+        "mccfr.solvers.public.size_choice",
+        "@ ranges[player]",
+        "@ ranges[1 - player]",
+        "The values of hands are weighted by the range of the opponent.",
+        f"{SIZES}::test_trees_side_by_side_have_the_values_that_they_have_alone",
+    ),
     Defect(
         "mccfr.experiments.result_table",
         "float(logs.std(ddof=1))",
@@ -39,8 +62,8 @@ OWN_OF_ESTIMATORS = (
     ),
     Defect(
         "mccfr.experiments.result_table",
-        "else mine[seed] / others[seed] for seed in both]",
-        "else mine[seed] / others[both[0]] for seed in both]",
+        "else own[seed] / others[seed] for seed in both]",
+        "else own[seed] / others[both[0]] for seed in both]",
         "Every seed is compared with the first one.",
         PAIRS,
     ),
@@ -140,8 +163,8 @@ DRAWN_59 = (
     ),
     Defect(
         "mccfr.play.resolving.all_spots",
-        "found = before.best_response(1 - player, ours, before.tables(strategy))",
-        "found = before.best_response(2 - player, ours, before.tables(strategy))",
+        "response = earlier.best_response(1 - player, earlier_range, earlier.tables(strategy))",
+        "response = earlier.best_response(2 - player, earlier_range, earlier.tables(strategy))",
         "Gifts are those of another player.",
         f"{RESOLVING}::test_spots_share_a_gift",
     ),

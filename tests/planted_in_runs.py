@@ -75,14 +75,14 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.run",
-        "    if found != known:",
+        "    if identity != known:",
         "    if False:",
         "A run goes on with a configuration that was changed.",
         f"{RUNS}/test_run.py::test_run_directory_is_self_contained_and_guards_its_config",
     ),
     Defect(
         "mccfr.runs.directory.run",
-        "    if found != hashes:",
+        "    if content != hashes:",
         "    if False:",
         "A run is opened on another abstraction.",
         f"{RUNS}/test_abstractions_of_runs.py::test_an_abstraction_is_its_cells_whoever_has_built_it",
@@ -138,7 +138,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.journal_records",
-        "    durable.append_lines(beside, [line.data for line, _ in damaged])\n",
+        "    durable.append_lines(target, [line.data for line, _ in damaged])\n",
         "",
         "Damaged lines go from the journal and lie nowhere else.",
         RECORDS,
@@ -152,7 +152,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.identity",
-        "    if wanted == found:",
+        "    if other == own:",
         "    if True:",
         "A run goes on with another configuration.",
         IDENTITY,
@@ -173,7 +173,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.directory.verification",
-        'noted.get(number, "") not in',
+        'recorded.get(number, "") not in',
         '"" not in',
         "A checkpoint is not compared with the hash that the journal notes.",
         f"{RUNS}/test_swapped_files.py::test_a_checkpoint_of_another_trial_of_the_same_run",
@@ -188,7 +188,7 @@ IN_RUNS = (
     # --- sessions ---
     Defect(
         "mccfr.runs.session.checkpointing",
-        'if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:',
+        'if Totals(checkpoint.state["nodes_touched"], checkpoint.state["iterations"]) != now.totals:',
         "if False:",
         "A checkpoint of other counts is taken for the one whose commit has failed.",
         SAVING,
@@ -202,7 +202,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.session.checkpointing",
-        'if noted.get("checkpoint") != number:',
+        'if recorded.get("checkpoint") != number:',
         "if True:",
         "A checkpoint whose retention failed is noted twice.",
         SAVING,
@@ -223,7 +223,7 @@ IN_RUNS = (
     ),
     Defect(
         "mccfr.runs.session.journals",
-        "        held.clear()\n",
+        "        waiting.clear()\n",
         "",
         "Lines that were held back are written twice.",
         RECORDS,

@@ -98,7 +98,7 @@ def _names() -> str:
     lines = [f"  {name:16}{entry.title}" for name, entry in CATALOGUE.items()]
     lines.append(f"  {EXAMPLE:16}D section 3: payoffs 0, 1 and -1,000,000")
     lines.append(f"  {', '.join(CLOCK)}: a game by every algorithm, over processor time")
-    lines.append(f"  {BOUNDS:16}what opponents take from the runs named by --run, over nodes touched")
+    lines.append(f"  {BOUNDS:16}lower bounds of exploitability of the runs of --run, over nodes touched")
     return "\n".join([*lines, f"  {AVERAGES:16}distances between the averages of deep CFR runs named by --run"])
 
 
@@ -106,13 +106,13 @@ def _names() -> str:
 @click.argument("name", metavar="NAME")
 @click.option("--size", default="small", show_default=True, type=click.Choice(SIZES), help="small: minutes.")
 @click.option("--out", type=click.Path(path_type=Path), help="Directory; default: runs/figures/NAME-SIZE.")
-@click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="With subgame1.txt ...")
+@click.option("--games", type=click.Path(path_type=Path, exists=True, file_okay=False), help="With subgame1.txt.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Threads, or processes of sampled runs; 0: this process.")
-@click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, where all are set against the clock.")
-@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, against the clock.")
+@click.option("--seconds", type=click.FloatRange(0.01), help="Of each algorithm, in figures over time.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Of samplers, over time.")
 @click.option("--run", "runs", multiple=True, type=click.Path(path_type=Path), help="A finished run; may be repeated.")
-@click.option("--points", default=POINTS, show_default=True, type=click.IntRange(2), help="Against the clock.")
-@click.option("--only", help="Against the clock: algorithms with this text in their names.")
+@click.option("--points", default=POINTS, show_default=True, type=click.IntRange(2), help="In figures over time.")
+@click.option("--only", help="In figures over time: algorithms with this text in their names.")
 def main(
     name: str,
     size: str,

@@ -130,7 +130,7 @@ class Tally:
 
     def table(self) -> str:
         """Return the counts as Markdown tables for the documentation."""
-        rows = ["| what happened | times | too late | sessions ended with |", "|---|---|---|---|"]
+        rows = ["| fault | times | too late | exit status of the session: times |", "|---|---|---|---|"]
         for what in sorted(self.statuses):
             found = ", ".join(f"{status}: {times}" for status, times in sorted(self.statuses[what].items()))
             rows.append(f"| {what} | {self.struck[what]} | {self.missed[what]} | {found} |")
@@ -167,7 +167,7 @@ class Soak:
             directory = self.place.folder / f"{_file(subject)}-undisturbed"
             begun = time.monotonic()
             if not (directory / "checkpoints").exists():
-                _say(f"{subject.name}: a life that nobody disturbs")
+                _say(f"{subject.name}: a life without faults")
                 self.place.level = HeldAtOnce()
                 code, output = run_command(self.place, "solve", config, "--run", directory)
                 self._undisturbed[subject.name] = self.place.level
@@ -319,7 +319,7 @@ def _say(text: str) -> None:
 @click.command(help=__doc__)
 @click.argument("minutes", type=click.FloatRange(min=0, min_open=True))
 @click.option("--folder", type=click.Path(path_type=Path), default=Path("soak"), help="Kept; [default: soak]")
-@click.option("--seed", type=int, default=0, help="Of what happens when. [default: 0]")
+@click.option("--seed", type=int, default=0, help="Seed of the kinds and times of faults. [default: 0]")
 @click.option("--only", multiple=True, help="blueprint, out of core or two machines; default: all.")
 def main(minutes: float, folder: Path, seed: int, only: Sequence[str]) -> None:
     place = SoakPlace.make(folder.resolve(), DISK_BYTES, SHARED_BYTES)

@@ -56,8 +56,8 @@ class Run:
         """Return the curve of the last evaluation's method over iterations, for notebooks."""
         opened = self._open()
         lines = opened.read(rundir.EVALUATIONS)
-        drawn = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
-        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if drawn else ''}{drawn}"
+        curve = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
+        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if curve else ''}{curve}"
 
     def status(self) -> dict[str, Any]:
         """Return the fields of `mccfr status --json`."""
@@ -148,11 +148,11 @@ def solve(
         for (table, key), group in plugins.NAMED.items():
             if key in (inside := document.get(table) or {}):
                 inside[key] = plugins.name_of_object(group, inside[key])
-        begun = started(document, "mccfr.solve", Path(), Path(run))
+        opened = started(document, "mccfr.solve", Path(), Path(run))
     else:
         with copy_of_example(find_file(Path(config))) as (path, _):
-            begun = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
-    return trained(*begun, terms)
+            opened = started(load_document(path), str(path), path.parent, Path(run or Path("runs") / path.stem))
+    return trained(*opened, terms)
 
 
 @checked

@@ -7,7 +7,7 @@ from typing import Any
 from mccfr.api.api_runs import CallbackReporter, require_main_thread, trained
 from mccfr.api.api_types import Pathlike, toml_value
 from mccfr.common.arguments import checked
-from mccfr.config.value_limits import share_text
+from mccfr.config.value_limits import share_of
 from mccfr.runs.results.line_spot import requested_spot
 from mccfr.runs.session.spot_run import SpotOptions, start_spot
 from mccfr.runs.session.start import Terms
@@ -26,10 +26,10 @@ def spot(
     bets: str | None = None,
     raises: str | None = None,
     menu: Mapping[str, Any] | None = None,
-    rake: float | None = None,
+    rake: str | None = None,
     rake_cap: float | None = None,
     locks: Mapping[str, str] | None = None,
-    to: float | None = None,
+    to: str | None = None,
     run: Pathlike | None = None,
     workers: int | None = None,
     force: bool = False,
@@ -41,11 +41,12 @@ def spot(
     oop, ip       ranges out of and in position: a text, "@FILE", 169 or 1,326 numbers
     pot, stack    chips in the pot, and chips behind of each player
     policy, line  instead: a policy or run, and its line to the start of a street: "b300c/"
-    bets, raises  bet sizes, streets separated by "/": "0.33p,0.75p/0.5p"; None: "0.5p", or those of the policy
+    bets, raises  bet sizes, streets separated by "/": "33%,75%/50%", or "auto:2"; None: "50%", or those of
+                  the policy
     menu          further keys of `[game.menu]`
-    rake          share taken of every pot, at most `rake_cap` chips; None: that of the policy
+    rake          share taken of every pot, such as "5%", at most `rake_cap` chips; None: that of the policy
     locks         node locks: a fixed strategy for each line: {"cb94": "f 40%; c 60%"}
-    to            stop at an exploitability of this share of the pot; None: 0.3 %
+    to            stop at an exploitability of this share of the pot; None: "0.3%"
     run           run directory; None: runs/spot-BOARD-..., which continues if the spot is the same
     workers       number of threads; None: one for each processor
     force         start even if memory or disk are too small
@@ -55,11 +56,16 @@ def spot(
     """
     require_main_thread()
     typed = {"oop": toml_value(oop), "ip": toml_value(ip), "pot": pot, "stack": stack}
-    given, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
-    raked = None if rake is None else share_text(rake)
-    others = {"rake": raked, "rake_cap": rake_cap, "locks": toml_value(locks) if locks else None}
-    given |= {key: value for key, value in others.items() if value is not None}
-    asked = SpotOptions(bets, raises, to, workers, toml_value(menu or {}), own, None if run is None else Path(run))
+    game, policy_menu = requested_spot(board, typed, None if policy is None else Path(policy), line)
+    optional = {"rake": rake, "rake_cap": rake_cap, "locks": toml_value(locks) if locks else None}
+    game |= {key: value for key, value in optional.items() if value is not None}
+    try:
+        target = None if to is None else share_of(to)
+    except ValueError as error:
+        raise ValueError(f"to: {error}") from None
+    options = SpotOptions(
+        bets, raises, target, workers, toml_value(menu or {}), policy_menu, None if run is None else Path(run)
+    )
     terms = Terms(CallbackReporter(progress), force=force)
-    started = start_spot(given, asked, terms)
+    started = start_spot(game, options, terms)
     return started.answer(trained(started.run, started.game, terms).directory)

@@ -105,22 +105,22 @@ class MatchResult:
 
 
 def _filled(kind: type[Any], record: Mapping[str, Any]) -> Any:
-    """Return a record as an instance of a class: missing fields become None, lists become tuples."""
-    found = {field.name: record.get(field.name) for field in fields(kind)}
-    pairs = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
-    return kind(**{**found, **pairs, "record": dict(record)})
+    """Return a record as an instance of a dataclass; missing fields are None, lists become tuples."""
+    values = {field.name: record.get(field.name) for field in fields(kind)}
+    tuples = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    return kind(**{**values, **tuples, "record": dict(record)})
 
 
 def match_of(record: Mapping[str, Any]) -> MatchResult:
     """Return the record of `play_match` as a `MatchResult`."""
-    made: MatchResult = _filled(MatchResult, record)
-    return made
+    result: MatchResult = _filled(MatchResult, record)
+    return result
 
 
 def evaluation_of(record: Mapping[str, Any]) -> Evaluation:
     """Return a line of evaluations.jsonl as an `Evaluation`."""
-    made: Evaluation = _filled(Evaluation, record)
-    return made
+    result: Evaluation = _filled(Evaluation, record)
+    return result
 
 
 def toml_value(value: Any) -> Any:

@@ -45,21 +45,21 @@ def evaluate_target(
     opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
     `module:Class` is searched for in the current directory first.
     """
-    named = Reference(target, number, abstraction, average)
+    reference = Reference(target, number, abstraction, average)
     with naming_phases(reporter or Silent()) as phases:
-        phases.phase(f"reading {named.path}")
-        found = open_target(named, on_deals=method == HeadToHeadMethod.name)
-        chosen = {} if named.average is None else {"average": named.average}
+        phases.phase(f"reading {reference.path}")
+        opened = open_target(reference, on_deals=method == HeadToHeadMethod.name)
+        chosen = {} if reference.average is None else {"average": reference.average}
         if strategy is not None:
-            found, chosen = plain_strategy_target(found, strategy), {**chosen, "strategy": strategy}
+            opened, chosen = plain_strategy_target(opened, strategy), {**chosen, "strategy": strategy}
         load_method(method, (Path(),))
 
         def other() -> tuple[Profile, str]:
             phases.phase(f"reading {against.path}")
-            return opponent(found, against), str(against.path)
+            return opponent(opened, against), str(against.path)
 
         given = None if against == UNIFORM_PLAY else other
-        return evaluate_open_strategy(found, method, given, reporter=phases, **options) | chosen
+        return evaluate_open_strategy(opened, method, given, reporter=phases, **options) | chosen
 
 
 def evaluate_open_strategy(
@@ -85,8 +85,10 @@ def evaluate_open_strategy(
     if method == AUTO:
         method = _decided(target.game, against is not None, given.keys())
     chosen = check_method(target.game, method)
-    taken = options_for(chosen, given)
-    ignored = {"boards", "seed"} - {*taken.__struct_fields__} | chosen.without_effect(target.game, taken)
+    method_options = options_for(chosen, given)
+    ignored = {"boards", "seed"} - {*method_options.__struct_fields__} | chosen.without_effect(
+        target.game, method_options
+    )
     if unused := given.keys() & ignored:
         option = min(unused).removesuffix("_street")
         raise ValueError(f"--{option} has no effect on {method} of {target.game.name}: leave it out")
@@ -98,7 +100,7 @@ def evaluate_open_strategy(
 
 
 def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
-    """Return the method for "auto" in a command; for a run's `[evaluation]`, `method_for` decides."""
+    """Return the name of the method that a command uses for "auto"."""
     if opposed:
         return HeadToHeadMethod.name
     chosen = method_for(game, AUTO)
@@ -111,7 +113,7 @@ def _decided(game: Game, opposed: bool, option_names: Set[str]) -> str:
 def _opponent_of(
     target: Target, method: Method, against: Callable[[], tuple[Profile, str]] | None
 ) -> tuple[Profile | None, str | None]:
-    """Return the opponent and its name, as for `evaluate_open_strategy`; None for methods without one."""
+    """Return the opponent's strategy and name; (None, None) for methods without an opponent."""
     if method.meets:
         return against() if against is not None else (opponent(target, UNIFORM_PLAY), UNIFORM)
     if against is not None:

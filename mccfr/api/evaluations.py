@@ -54,22 +54,22 @@ def evaluate(
         method = _method_of(method)
     method = plugins.name_of_object(plugins.METHODS, method)
     load_method(method)
-    found = _target(target, checkpoint)
+    opened = _target(target, checkpoint)
 
     def other() -> tuple[Profile, str]:
         if not isinstance(against, Solver | Policy):
-            return opponent(found, Reference(path_of(against), abstraction=abstraction_path_of(against))), _name(
+            return opponent(opened, Reference(path_of(against), abstraction=abstraction_path_of(against))), _name(
                 against
             )
-        meets = _target(against)
-        return Profile(meets.game, meets.strategy), _name(against)
+        opponent_target = _target(against)
+        return Profile(opponent_target.game, opponent_target.strategy), _name(against)
 
-    named = None if against == UNIFORM else other
-    return evaluation_of(evaluate_open_strategy(found, method, named, boards=boards, seed=seed, **options))
+    named_opponent = None if against == UNIFORM else other
+    return evaluation_of(evaluate_open_strategy(opened, method, named_opponent, boards=boards, seed=seed, **options))
 
 
 def _method_of(function: Callable[[Profile], float]) -> type[Method]:
-    """Return a `Method` whose value is the result of a function."""
+    """Return a class of evaluation methods whose result is the value of a function of the strategy."""
 
     def find(self: Method, side: Profile, against: Profile | None, options: Any) -> dict[str, Any]:
         return {"value_chips": function(side)}
@@ -118,9 +118,11 @@ def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPl
         contender = Contender(str(strategy.path), manner.spec(strategy), Profile(strategy.game, strategy.strategy()))
         return OpenedPlayer(contender, strategy.meta["game"])
     if isinstance(strategy, Solver | Run):
-        found = _target(strategy)
-        source = Profile(found.game, found.strategy)
-        return OpenedPlayer(Contender(_name(strategy), manner.spec(source), Profile(found.game, found.strategy)), None)
+        target = _target(strategy)
+        source = Profile(target.game, target.strategy)
+        return OpenedPlayer(
+            Contender(_name(strategy), manner.spec(source), Profile(target.game, target.strategy)), None
+        )
     return open_player(os.fspath(strategy), manner, ())
 
 
@@ -140,7 +142,7 @@ def _target(strategy: Strategic, checkpoint: int | None = None) -> Target:
 
 
 def _name(strategy: Strategic) -> str:
-    """Return the name of a strategy in a record."""
+    """Return the name by which a record names a strategy: its path, or a solver's iterations."""
     if isinstance(strategy, Solver):
         return f"a solver of {strategy.iterations:,} iterations"
     return str(strategy.path if isinstance(strategy, Policy) else path_of(strategy))

@@ -43,7 +43,7 @@ _MOST = 2**62
 
 @dataclass(frozen=True, repr=False)
 class ConfiguredGame(Game):
-    """A game with its `[game]` table and the origin of its buckets."""
+    """A game that keeps its `[game]` table, and the origin of its card abstraction, for exports."""
 
     table: GameConfig | None = None
     origin: Mapping[str, Any] | None = None
@@ -64,8 +64,8 @@ def game(name: str | Callable[..., Game], *, abstraction: Pathlike | None = None
     if abstraction is not None:
         document["abstraction"] = {"path": os.fspath(abstraction)}
     config = config_from(document, "mccfr.game", ())
-    made = configured_game(config, Path())
-    parts = {field.name: getattr(made, field.name) for field in fields(Game)}
+    compiled = configured_game(config, Path())
+    parts = {field.name: getattr(compiled, field.name) for field in fields(Game)}
     return ConfiguredGame(**parts, table=config.game, origin=_origin(config.abstraction))
 
 
@@ -118,13 +118,13 @@ def solver(
             f"mccfr.solver: threads = {threads}, and {algorithm!r} shares its work among processes: give mccfr.solve "
             "so many workers"
         )
-    made = game if isinstance(game, Game) else _game(game)
-    table = made.table if isinstance(made, ConfiguredGame) else None
-    return Solver(made, msgspec.structs.replace(config, game=table or GameConfig()), threads)
+    compiled = game if isinstance(game, Game) else _game(game)
+    table = compiled.table if isinstance(compiled, ConfiguredGame) else None
+    return Solver(compiled, msgspec.structs.replace(config, game=table or GameConfig()), threads)
 
 
 def _as_variant(rule: Variant | RegretRule | Callable[..., Any]) -> Variant:
-    """Return a variant unchanged, and a regret rule as a variant."""
+    """Return a variant as it is, and a regret rule or function as a variant that uses it."""
     if isinstance(rule, Variant):
         return rule
     return Variant(rule if isinstance(rule, RegretRule) else regret_rule(rule))
@@ -260,7 +260,7 @@ class Solver:
         something else is at `out`, `OSError` if the disk fails.
         """
         table, path = self._config.game, Path(out)
-        named = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]
+        game_table = {"name": self.game.name} if type(table) is GameConfig else to_document(self._config)["game"]
         provenance = {
             RUN_ID: self._id,
             "run_identity": None,
@@ -273,7 +273,7 @@ class Solver:
         write_policy(
             path,
             self.game,
-            named,
+            game_table,
             self.strategy(),
             quantise=quantise,
             provenance=provenance,

@@ -18,7 +18,7 @@ from abstraction.kernels.jit import kernel_directory
 from mccfr.config.examples import find_file
 from mccfr.config.run_tables import Config
 from mccfr.config.toml_files import load_config
-from mccfr.matches.bot_sessions import guest
+from mccfr.matches.bot_sessions import server_player
 from mccfr.matches.players import PlayManner
 from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.policy.writer import is_policy
@@ -54,9 +54,9 @@ def warm_up(target: str, say: Callable[[str], None] = lambda _: None) -> dict[st
     for each in ALL if target == "all" else (target,):
         with tempfile.TemporaryDirectory() as folder:
             _warm(each, Path(folder), say)
-    kept = _kernels()
-    found = {"compiled": len(kept) - before, "kernels": len(kept), "bytes": sum(kept)}
-    return found | {"directory": str(kernel_directory())}
+    sizes = _kernels()
+    result = {"compiled": len(sizes) - before, "kernels": len(sizes), "bytes": sum(sizes)}
+    return result | {"directory": str(kernel_directory())}
 
 
 def _kernels() -> list[int]:
@@ -67,7 +67,7 @@ def _kernels() -> list[int]:
 def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
     if is_policy(Path(target)) or is_run(Path(target)):
         try:
-            guest(target, PlayManner(resolve=settings_of("flop")))
+            server_player(target, PlayManner(resolve=settings_of("flop")))
         except ValueError as error:
             raise ValueError(f"{target} cannot be prepared for `bot`: {error}; give the run's recipe instead") from None
         return
@@ -78,8 +78,8 @@ def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
         return
     file = find_file(Path(target))
     config = _shortest(load_config(file))
-    wanted = config.abstraction
-    if wanted is None or wanted.recipe is None or is_abstraction(file.parent / wanted.path):
+    abstraction = config.abstraction
+    if abstraction is None or abstraction.recipe is None or is_abstraction(file.parent / abstraction.path):
         run, game = start_run(config, file.parent, folder / "run", Terms(Silent(), force=True))
         train_and_export(run, game, Silent(), force=True)
         return

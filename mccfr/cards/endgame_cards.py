@@ -14,16 +14,21 @@ from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.range_columns import RangeColumns, spread
 
 
-def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets: int) -> ListedCards:
-    """Return listed cards with all 1,326 hands, the given board, and all boards of the later streets.
+def endgame_cards(
+    board: Sequence[int], ranges: npt.NDArray[np.float64], streets: int, most: int | None = None
+) -> ListedCards:
+    """Return listed cards with all 1,326 hands, the given board, and the boards of the later streets.
 
     board    cards on the first street
     ranges   [2, 1326] weights of each player's hands; hands that share a card with the board get 0
     streets  number of streets, the first included; each later street deals one card
+    most     boards to list below each board, drawn at random with a fixed seed; None: all
 
     The buckets are lossless: one for each (board, hand) pair in the player's range.
     """
     boards, parents = boards_from(board, [1] * (streets - 1))
+    if most is not None:
+        boards, parents = _drawn(boards, parents, most)
     hits = (combo_masks() & np.uint64(card_mask(board))) != 0
     reach = np.where(hits, 0.0, ranges)
     held, last = np.flatnonzero(reach.any(axis=0)), boards[-1]
@@ -40,3 +45,18 @@ def endgame_cards(board: Sequence[int], ranges: npt.NDArray[np.float64], streets
         [spread(numbers, held, COMBO_COUNT, NO_BUCKET) for numbers in bucket],
         np.array([numbers.max(axis=(1, 2), initial=NO_BUCKET) + 1 for numbers in bucket], np.int64),
     )
+
+
+def _drawn(
+    boards: Sequence[npt.NDArray[np.int16]], parents: Sequence[npt.NDArray[np.int32]], most: int
+) -> tuple[list[npt.NDArray[np.int16]], list[npt.NDArray[np.int32]]]:
+    """Return at most `most` boards below each board, with their parents; the draw is always the same."""
+    random, kept = np.random.default_rng(0), np.arange(1)
+    found, above = [boards[0]], [parents[0]]
+    for here, parent in zip(boards[1:], parents[1:], strict=True):
+        below = np.flatnonzero(np.isin(parent, kept)).reshape(len(kept), -1)
+        columns = np.sort(random.permutation(below.shape[1])[:most])
+        above.append(np.repeat(np.arange(len(kept), dtype=np.int32), len(columns)))
+        kept = below[:, columns].ravel()
+        found.append(here[kept])
+    return found, above

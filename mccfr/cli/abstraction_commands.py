@@ -45,14 +45,14 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     click.echo(f"mccfr: {target}: {bytes_text(peak)} of memory at most", err=True)
     with reporter() as report, naming_stages(report) as progress:
         builder = Builder(loaded, target, workers, progress)
-        if others := builder.replaced():
+        if changed := builder.replaced():
             trained = ", ".join(map(str, runs_on(target))) or "no run in the folder runs"
-            problem = f"{target} holds buckets of another recipe ({'; '.join(others)}), on which {trained} was trained"
+            problem = f"{target} holds buckets of another recipe ({'; '.join(changed)}), on which {trained} was trained"
             if not replace:
                 raise FileExistsError(f"{problem}: choose another directory with --out, or replace them with --replace")
             report.message(f"{problem}: replacing them")
         built = builder.build(replace=replace)
-    click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'everything was there already'}", err=True)
+    click.echo(f"mccfr: {target}: {'built ' + ', '.join(built) if built else 'all streets were built'}", err=True)
 
 
 @abstraction.command()
@@ -65,8 +65,8 @@ def info(directory: Path, as_json: bool) -> None:
     """
     from abstraction.buckets import Abstraction
 
-    found = Abstraction(directory).info()
-    answer(found, as_json, lambda found: "\n".join(_facts_text(*street) for street in found.items()))
+    facts = Abstraction(directory).info()
+    answer(facts, as_json, lambda facts: "\n".join(_facts_text(*street) for street in facts.items()))
 
 
 def _facts_text(street: str, facts: dict[str, Any]) -> str:
@@ -91,8 +91,8 @@ def bucket(directory: Path, hand: str, board: str, as_json: bool) -> None:
     """Print the bucket of a hand on a board."""
     from abstraction.buckets import Abstraction
 
-    found = Abstraction(directory).bucket_of_text(hand, board)
-    answer(found, as_json, "{0[street]}: bucket {0[bucket]} ({0[features]})".format)
+    result = Abstraction(directory).bucket_of_text(hand, board)
+    answer(result, as_json, "{0[street]}: bucket {0[bucket]} ({0[features]})".format)
 
 
 @abstraction.command()
@@ -103,6 +103,6 @@ def strength(hand: str, board: str, as_json: bool) -> None:
     """Print a hand's exact equity against a random hand: mean and mean square over all run-outs."""
     from abstraction.strength import hand_strength
 
-    found = hand_strength(hand, board)
+    result = hand_strength(hand, board)
     text = "{0[street]}: E[HS] {0[ehs]:.6f}, E[HS²] {0[ehs2]:.6f}, {0[runouts]:,} run-outs"
-    answer(found, as_json, text.format)
+    answer(result, as_json, text.format)

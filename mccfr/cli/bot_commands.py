@@ -48,7 +48,7 @@ _REPORT_HANDS = 100
 
 
 def _manner(options: Mapping[str, Any]) -> "PlayManner":
-    """Return from a command's options how a policy is played."""
+    """Return the manner of play that a command's options describe."""
     from mccfr.matches.players import PlayManner
     from mccfr.play.resolving.resolving_table import settings_of
 
@@ -69,14 +69,14 @@ def _bot_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _have_play(policy: str, options: Mapping[str, Any], play: Callable[["ServerPlayer"], dict[str, Any]]) -> None:
-    """Play a policy at a server and print the result.
+def _play_at_server(policy: str, options: Mapping[str, Any], play: Callable[["ServerPlayer"], dict[str, Any]]) -> None:
+    """Open a policy as a player, let it play at a server, and print the result.
 
     play  plays the hands of a player at the server and returns the record
     """
-    from mccfr.matches.bot_sessions import guest, record_text
+    from mccfr.matches.bot_sessions import record_text, server_player
 
-    player = guest(policy, _manner(options), options["seed"], say=say)
+    player = server_player(policy, _manner(options), options["seed"], say=say)
     answer(play(player), options["as_json"], record_text)
 
 
@@ -98,7 +98,7 @@ def acpc(policy: str, host: str, port: int, **options: Any) -> None:
     from mccfr.matches.bot_sessions import run_acpc_bot
 
     how = {name: options[name] for name in ("log", "patience", "silence")}
-    _have_play(policy, options, lambda player: run_acpc_bot(player, host, port, say=say, **how))
+    _play_at_server(policy, options, lambda player: run_acpc_bot(player, host, port, say=say, **how))
 
 
 @bot.command("slumbot")
@@ -116,7 +116,7 @@ def slumbot(policy: str, url: str, hands: int, user: str | None, **options: Any)
 
     login = None if user is None else (user, click.prompt("password", hide_input=True, err=True))
     how = {"log": options["log"], "silence": options["silence"], "login": login, "progress": _progress(hands)}
-    _have_play(policy, options, lambda player: run_slumbot(player, url, hands, **how))
+    _play_at_server(policy, options, lambda player: run_slumbot(player, url, hands, **how))
 
 
 @bot.command("gtowizard")
@@ -135,7 +135,7 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
     from mccfr.matches.bot_sessions import run_gtowizard
 
     how = {"log": options["log"], "silence": options["silence"], "say": say, "progress": _progress(hands)}
-    _have_play(policy, options, lambda player: run_gtowizard(player, url, key_file, hands, **how))
+    _play_at_server(policy, options, lambda player: run_gtowizard(player, url, key_file, hands, **how))
 
 
 def _progress(hands: int) -> Callable[[int], None]:
@@ -156,7 +156,7 @@ def _progress(hands: int) -> Callable[[int], None]:
 @click.option("--blinds", type=float, nargs=2, metavar="SMALL BIG", help="Blinds in chips; default: 50 100.")
 @click.option(
     "--with",
-    "guests",
+    "local_names",
     multiple=True,
     metavar="NAME",
     help="Policy, run or program that plays in this process; give it twice for both players.",
@@ -200,11 +200,11 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     Example: mccfr dealer --hands 3000 --duplicate --port 20000 --log match.log
     """
     from mccfr.config.game_tables import HoldemGame
-    from mccfr.matches.bot_sessions import guest, record_text, run_dealer
+    from mccfr.matches.bot_sessions import record_text, run_dealer, server_player
     from mccfr.matches.dealer import Clock, MatchPlan
     from mccfr.matches.players import AS_WRITTEN, PlayManner
 
-    names = options["guests"]
+    names = options["local_names"]
     if len(names) > 2:
         raise click.BadParameter("--with may be given twice at most: there are two players")
     if len(names) == 2:
@@ -213,13 +213,12 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
         )
     if not any(Path(name).exists() for name in names):
         refuse_options_without_effect("without a policy or a run in --with", "purify", "threshold")
-    asked = options["stack"] is not None or options["blinds"] is not None
-    given = HoldemGame(stack=options["stack"] or 20_000.0, blinds=options["blinds"] or (50.0, 100.0)) if asked else None
+    stakes = {key: options[key] for key in ("stack", "blinds") if options[key] is not None}
     manner = PlayManner(options["purify"], options["threshold"])
-    players, table = [], given
-    for which, name in enumerate(names):
+    players, table = [], HoldemGame(**stakes) if stakes else None
+    for number, name in enumerate(names):
         players.append(
-            guest(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + which, table, say=say)
+            server_player(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + number, table, say=say)
         )
         table = players[-1].game
     table = table or HoldemGame()
@@ -276,12 +275,12 @@ def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: 
         _manner(manner),
         SystemRandom().randrange(1 << 31) if seed is None else seed,
         log=log,
-        ask=_asked,
+        ask=_read_line,
         tell=click.echo,
     )
 
 
-def _asked(prompt: str) -> str:
+def _read_line(prompt: str) -> str:
     """Return the user's input at the terminal; `EOFError` at its end."""
     try:
         return str(click.prompt(prompt.rstrip(), prompt_suffix=" ", default="", show_default=False))
@@ -291,12 +290,12 @@ def _asked(prompt: str) -> str:
 
 
 def _names(names: str | None, local_players: tuple[str, ...]) -> tuple[str, str]:
-    """Return the names of both players: the given ones, or those of the guests."""
+    """Return the names of both players: those of --names, else those of the local players."""
     from mccfr.matches.players import distinct_names, table_names
 
     if names is None:
         return table_names([*local_players, "player-1", "player-2"][:2])
-    found = [name.strip() for name in names.split(",")]
-    if len(found) != 2:
+    parts = [name.strip() for name in names.split(",")]
+    if len(parts) != 2:
         raise click.BadParameter(f"--names {names}: write two names with a comma between them")
-    return distinct_names(found[0], found[1])
+    return distinct_names(parts[0], parts[1])

@@ -79,8 +79,8 @@ def plan(
     from mccfr.config.toml_files import load_config
 
     config = find_file(config)
-    found = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
-    answer(found, as_json, _plan_text)
+    estimate = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
+    answer(estimate, as_json, _plan_text)
 
 
 def _plan_text(plan: Mapping[str, Any]) -> str:
@@ -179,8 +179,8 @@ def status(directory: Path, as_json: bool) -> None:
     from mccfr.cluster.cluster_status import cluster_status
     from mccfr.runs.directory.run import open_run
 
-    found = cluster_status(open_run(directory))
-    answer(found, as_json, _status_text)
+    newest = cluster_status(open_run(directory))
+    answer(newest, as_json, _status_text)
 
 
 def _status_text(status: Mapping[str, Any]) -> str:
@@ -206,7 +206,7 @@ def _solving(config: Path, options: Mapping[str, Any], machines: int | None) -> 
     room = partial(coordinator_problem, machines=machines)
     where = run_directory_of(config, options["directory"]), options["overrides"]
     limits, terms = _limits(options), _terms(options, room)
-    return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_again(options)]
+    return lambda report: started(config, *where, limits, terms(report)), ["solve", str(config), *_arguments(options)]
 
 
 def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, Any]) -> "tuple[Prepare, list[str]]":
@@ -215,7 +215,7 @@ def _resuming(directory: Path, abstraction: Path | None, options: Mapping[str, A
 
     moved = [] if abstraction is None else ["--abstraction", str(abstraction)]
     limits, terms = _limits(options), _terms(options, coordinator_problem)
-    arguments = ["resume", str(directory), *moved, *_again(options)]
+    arguments = ["resume", str(directory), *moved, *_arguments(options)]
     return lambda report: reopened(directory, abstraction, limits, terms(report)), arguments
 
 
@@ -229,12 +229,12 @@ def _terms(options: Mapping[str, Any], room: "Room") -> "Callable[[Reporter], Te
     return partial(Terms, force=options["force"], replace=options["replace"], room=room)
 
 
-def _again(given: Mapping[str, Any]) -> list[str]:
-    """Return the given options as arguments for the command of each rank."""
+def _arguments(given: Mapping[str, Any]) -> list[str]:
+    """Return the options of this command as arguments for the command of each rank."""
     options = [("run", given.get("directory")), *(("set", text) for text in given.get("overrides", ()))]
     options += [({"seconds": "time"}.get(key, key), value) for key, value in _limits(given).items()]
-    told = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
-    return [*told, *(f"--{flag}" for flag in ("force", "replace") if given[flag])]
+    arguments = [part for key, value in options if value is not None for part in (f"--{key}", str(value))]
+    return [*arguments, *(f"--{flag}" for flag in ("force", "replace") if given[flag])]
 
 
 def _launch_or_take_part(
@@ -247,11 +247,11 @@ def _launch_or_take_part(
         return
     if hosts is None:
         raise ValueError(
-            "there are no machines: start this inside srun or mpiexec, or name --hosts; mccfr cluster local tries it "
-            "on this machine"
+            "there are no machines: start this inside srun or mpiexec, or give --hosts; mccfr cluster local simulates "
+            "machines on this one"
         )
-    named = _named(hosts)
-    _launch(prepare, arguments, len(named), named, force=force)
+    machines = _named(hosts)
+    _launch(prepare, arguments, len(machines), machines, force=force)
 
 
 def _named(hosts: str) -> list[str]:
@@ -260,9 +260,9 @@ def _named(hosts: str) -> list[str]:
 
 def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
     """Run this rank's part of a session of the run in `directory`."""
-    from mccfr.cluster.startup_signals import heed
+    from mccfr.cluster.startup_signals import set_startup_signals
 
-    heed(status_of=lambda number: EXIT_RESUMABLE if holds_runs(directory) else 128 + number)
+    set_startup_signals(status_of=lambda number: EXIT_RESUMABLE if holds_runs(directory) else 128 + number)
     from mccfr.cluster.cluster_session import take_part
     from mccfr.cluster.mpi import World
     from mccfr.runs.session.errors import AbandonedError
@@ -276,7 +276,7 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
             return run, game
 
         try:
-            ended = take_part(world, prepared, report, force=force)
+            result = take_part(world, prepared, report, force=force)
         except AbandonedError:
             raise  # the other ranks do not answer, so `leave` would never return
         except BaseException:
@@ -284,14 +284,14 @@ def _take_part(directory: Path, prepare: "Prepare", *, force: bool) -> None:
                 world.leave()
             raise
         world.leave()
-        if ended is not None:
-            report_end(*ended, report)
+        if result is not None:
+            report_end(*result, report)
 
 
 def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list[str] | None, *, force: bool) -> None:
     """Check the run, start its machines, and end with their coordinator's exit status."""
     from mccfr.cluster.capacity import check_cluster
-    from mccfr.cluster.launch import answering, check_answering, hosts_launch, local_launch, see_through
+    from mccfr.cluster.launch import check_reachable, hosts_launch, local_launch, reachable_hosts, run_to_end
     from mccfr.runs.directory.run import lock
 
     with reporter() as report:
@@ -305,7 +305,7 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
         def left(count: int) -> int:
             if hosts is None:
                 return max(least, count - 1)
-            hosts[:] = answering(hosts)
+            hosts[:] = reachable_hosts(hosts)
             if len(hosts) < least:
                 raise RuntimeError(f"{len(hosts)} machines answer, and cluster.machines needs {least}")
             return len(hosts)
@@ -315,7 +315,7 @@ def _launch(prepare: "Prepare", arguments: list[str], machines: int, hosts: list
 
         start(machines)
         if hosts is not None:
-            check_answering(hosts)
-    status = see_through(run, start, left, ["cluster", *arguments], machines, say)
+            check_reachable(hosts)
+    status = run_to_end(run, start, left, ["cluster", *arguments], machines, say)
     if status:
         raise click.exceptions.Exit(status)

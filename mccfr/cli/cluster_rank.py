@@ -28,19 +28,19 @@ def run(ended: Path, launcher: int, text: str, arguments: list[str]) -> None:
     """
     from mccfr.cluster.launch import write_end
     from mccfr.cluster.mpi import abort_all_ranks
-    from mccfr.cluster.startup_signals import coordinates, heed
+    from mccfr.cluster.startup_signals import is_coordinator, set_startup_signals
 
     if text != "-":
         os.dup2(int(text), sys.stderr.fileno())
     pid = os.getpid()
-    heed(lambda status: write_end(ended, pid=pid, status=status))
-    if coordinates():
+    set_startup_signals(lambda status: write_end(ended, pid=pid, status=status))
+    if is_coordinator():
         write_end(ended, pid=pid)
         threading.Thread(target=_die_with, args=(launcher,), daemon=True).start()
     try:
         main(arguments)
     except SystemExit as end:
-        if coordinates():
+        if is_coordinator():
             write_end(ended, pid=pid, status=end.code if isinstance(end.code, int) else 1)
     except Exception:
         traceback.print_exc()

@@ -50,17 +50,17 @@ def compare(experiment: Path, out: Path, overrides: tuple[str, ...], force: bool
     from mccfr.experiments.result_table import publish
 
     with file_or_example(experiment, EXPERIMENTS) as file:
-        described = load_experiment(file, overrides)
+        definition = load_experiment(file, overrides)
     with reporter() as report:
         if not can_plot():
             report.message(ABSENT)
-        stopped = run_experiment(described, out, report, force=force)
-    found = publish(described, out)
-    if found and can_plot():
-        draw(panels_of(described, found), out / PLOT)
+        stopped = run_experiment(definition, out, report, force=force)
+    all_curves = publish(definition, out)
+    if all_curves and can_plot():
+        draw(panels_of(definition, all_curves), out / PLOT)
     if stopped is not None:
         raise SignalInterrupt(stopped)
-    click.echo(_summary_text(found, described.axis))
+    click.echo(_summary_text(all_curves, definition.axis))
 
 
 def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
@@ -68,15 +68,15 @@ def _summary_text(curves: "Sequence[Curve]", axis: str) -> str:
     width = max((len(curve.variant) for curve in curves), default=0)
     lines = []
     for curve in curves:
-        shared = set.intersection(*({*each.point.tolist()} for each in curves if each.measure == curve.measure))
-        if not shared:
+        common = set.intersection(*({*each.point.tolist()} for each in curves if each.measure == curve.measure))
+        if not common:
             lines.append(f"{curve.variant:{width}}  {curve.measure}: no point was measured of every variant")
             continue
-        point = max(shared)
-        place = curve.point.tolist().index(point)
-        low, high, seeds = curve.low[place], curve.high[place], int(curve.seeds[place])
+        point = max(common)
+        index = curve.point.tolist().index(point)
+        low, high, seeds = curve.low[index], curve.high[index], int(curve.seeds[index])
         band = f" (95 %: {low:.4g} to {high:.4g}, {seeds} seeds)" if seeds > 1 else ""
-        lines.append(f"{curve.variant:{width}}  {curve.measure} {curve.mean[place]:.6g}{band} at {point:,.10g} {axis}")
+        lines.append(f"{curve.variant:{width}}  {curve.measure} {curve.mean[index]:.6g}{band} at {point:,.10g} {axis}")
     return "\n".join(lines)
 
 
@@ -112,15 +112,17 @@ def report(directory: Path, out: Path, spots: str, flops: int, workers: int, kee
 
     target, effort = Reference(directory, how.pop("checkpoint"), how.pop("abstraction")), Effort(workers, keep=keep)
     with reporter() as reported, naming_steps(reported):
-        written = report_flops(target, out, spots, flops=flops, effort=effort, page=FLOPS_PAGE, **how)
-    found = written.report
-    for row in tables_of(found)["textures"]:
-        played = ", ".join(f"{action} {row[action]:.1%}" for action in found.actions)
+        reported_flops = report_flops(target, out, spots, flops=flops, effort=effort, page=FLOPS_PAGE, **how)
+    result = reported_flops.report
+    for row in tables_of(result)["textures"]:
+        played = ", ".join(f"{action} {row[action]:.1%}" for action in result.actions)
         ev = f"EV {row['ev_oop']:.4g} / {row['ev_ip']:.4g} ± {row['ev_oop_within']:.2g}"
         equity = f"equity {row['equity_oop']:.1%} / {row['equity_ip']:.1%}"
         click.echo(f"{row['by']:>10} {row['texture']:16} {row['share']:6.1%}  {played}; {equity}; {ev}")
-    if written.left_out:
-        click.echo(f"mccfr: left out, as they leave a range no hand: {', '.join(written.left_out)}", err=True)
-    if written.unreached:
-        click.echo(f"mccfr: not solved to --to, see exploitability_pot: {', '.join(written.unreached)}", err=True)
+    if reported_flops.left_out:
+        click.echo(f"mccfr: left out, as they leave a range no hand: {', '.join(reported_flops.left_out)}", err=True)
+    if reported_flops.unreached:
+        click.echo(
+            f"mccfr: not solved to --to, see exploitability_pot: {', '.join(reported_flops.unreached)}", err=True
+        )
         raise click.exceptions.Exit(NOT_REACHED)

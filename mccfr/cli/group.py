@@ -77,16 +77,16 @@ def cli(tracebacks: bool) -> None:
     del tracebacks  # read by `_Commands.invoke`
 
 
-def _heeding(command: click.Command) -> None:
-    """Replace a command's callback, or those of a group, by one that signals can end."""
+def _make_stoppable(command: click.Command) -> None:
+    """Make signals end a command, or all commands of a group, with a message and an exit status."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
-            _heeding(each)
+            _make_stoppable(each)
         return
     assert command.callback is not None
     command.callback = stoppable(command.callback)
 
 
 for command in (each for section in _COMMANDS.values() for each in section):
-    _heeding(command)
+    _make_stoppable(command)
     cli.add_command(command)

@@ -20,11 +20,11 @@ def games(name: str | None, as_json: bool) -> None:
     """List all games, or the game NAME, with parameters, defaults and the size of an example."""
     from mccfr.games.registry import catalogue
 
-    found = catalogue(name)
+    entries = catalogue(name)
     if as_json:
-        print_json(found)
+        print_json(entries)
         return
-    for game in found:
+    for game in entries:
         click.secho(game["name"], bold=True, nl=False)
         click.echo(f"  {game['description']}")
         for key, default in game["parameters"].items():
@@ -77,8 +77,8 @@ def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool)
     from mccfr.runs.session.run_plan import make_plan
 
     config = find_file(config)
-    found = make_plan(load_config(config, overrides), config.parent, seconds=_MEASURE_SECONDS if measure else 0.0)
-    answer(found, as_json, _plan_text)
+    estimate = make_plan(load_config(config, overrides), config.parent, seconds=_MEASURE_SECONDS if measure else 0.0)
+    answer(estimate, as_json, _plan_text)
 
 
 def _plan_text(plan: dict[str, Any]) -> str:

@@ -101,7 +101,7 @@ class PlainReporter:
         self._phase, self._late = TRAINING, DelayedLine()
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Print a phase if it takes long; one that changes only its numbers, every ten seconds."""
+        """Print the phase if it lasts two seconds; if only its numbers change, print every ten seconds."""
         counts_on, self._phase = _without_numbers(text) == _without_numbers(self._phase), text
         compiling = text.startswith(COMPILING)
         if not counts_on:

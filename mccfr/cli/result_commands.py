@@ -86,19 +86,19 @@ def evaluate(target: Path, method: str, checkpoint: int | None, as_json: bool, *
             reporter=report,
             **method_options_of(options),
         )
-    answer(record, as_json, lambda record: evaluation_text(record) + _gets_text(record))
+    answer(record, as_json, lambda record: evaluation_text(record) + _best_response_text(record))
 
 
-def _gets_text(record: dict[str, Any]) -> str:
-    """Return the values of best responses as a further line; "" if there are none."""
+def _best_response_text(record: dict[str, Any]) -> str:
+    """Return a line on what best responses win from the strategy; "" if the method has none."""
     best = record["best_response_chips"]
     if best is None:
         return ""
     who = "a best response" if record["bound"] == "exact" else "the responder"
     blind, roles = record["big_blind_chips"], record["roles"]
     bb = ["" if blind is None else f" = {chips / blind:.4g} big blinds" for chips in best]
-    gets = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
-    return f"\n{who} gets {' and '.join(gets)}"
+    parts = [f"{chips:.6g} chips{bb[k]} as player {k} ({roles[k]})" for k, chips in enumerate(best)]
+    return f"\n{who} gets {' and '.join(parts)}"
 
 
 @click.command()
@@ -217,7 +217,7 @@ def export(
 
 
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
-    """Refuse a number of sampled boards that has no effect."""
+    """Raise `ValueError` for a number of sampled boards that has no effect."""
     if not values:
         refuse_options_without_effect("without --values", "values_boards")
     if game.cards.boards is not None:
@@ -291,7 +291,7 @@ _NEXT = {
 @code_option
 @abstraction_option
 @json_option
-def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **place: Any) -> None:
+def query(policy: Path, line: str, hand: str | None, board: str | None, as_json: bool, **how: Any) -> None:
     """Print the strategy of a policy, or of the run in DIR, after a betting line.
 
     LINE has c (check or call), f (fold), bN (bet or raise to N chips on this street) and / between streets. No-limit
@@ -304,23 +304,23 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     from mccfr.policy.query import query as look_up
     from mccfr.runs.results.targets import Reference, open_networks, open_source
 
-    named, sample = Reference(policy, place["checkpoint"], place["abstraction"]), place["sample"]
-    asked = open_networks(named)
-    if place["notation"] is not None:
+    reference, sample = Reference(policy, how["checkpoint"], how["abstraction"]), how["sample"]
+    networks = open_networks(reference)
+    if how["notation"] is not None:
         refuse_options_without_effect("with --range", "hand", "sample")
-        found = _ranges(named, line, board or "", place["notation"])
-        answer(found, as_json, lambda found: "\n".join(f"{one['role']}: {one['text']}" for one in found["ranges"]))
+        record = _ranges(reference, line, board or "", how["notation"])
+        answer(record, as_json, lambda record: "\n".join(f"{one['role']}: {one['text']}" for one in record["ranges"]))
         return
-    if asked is not None:
-        found = query_networks(asked, line, hand, board, sample)
+    if networks is not None:
+        record = query_networks(networks, line, hand, board, sample)
     elif sample is not None:
-        raise click.BadParameter(f"{policy} keeps no networks, one of which could be drawn: leave --sample out")
+        raise click.BadParameter(f"{policy} has no networks, so none can be drawn: leave --sample out")
     else:
-        source = open_source(named)
-        found = look_up(source, line, hand, board)
+        source = open_source(reference)
+        record = look_up(source, line, hand, board)
         if unfinished := unfinished_text(getattr(source, "meta", {}).get("provenance", {})):
             click.echo(f"{policy} is {unfinished}", err=True)
-    answer(found, as_json, _query_text)
+    answer(record, as_json, _query_text)
 
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:

@@ -190,17 +190,18 @@ def report_end(run: "Run", outcome: "Outcome", exported: Path | None, report: "R
     if outcome.signal is not None:
         for what, verb in _left(run, outcome):
             report.message(f"{what} was not done: the next session does it, or do it now with: mccfr {verb}")
-        raise SignalInterrupt(outcome.signal, _stopped_at(outcome), run.directory)
+        reached = "before anything was trained" if outcome.checkpoint is None else f"at {_counts(outcome)}"
+        raise SignalInterrupt(outcome.signal, reached, run.directory)
     counts, directory = _counts(outcome), run.directory
     report.message(f"done: {counts}; next: mccfr evaluate {directory}, or mccfr export {directory} OUT")
 
 
 def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
-    """Return (work, command) for the evaluation and export that a signal has prevented."""
-    found = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
+    """Return (work, command) for an evaluation and an export that a signal has prevented."""
+    undone = [("the evaluation that is due", f"evaluate {run.directory}")] if outcome.evaluation_due else []
     if outcome.at_limit and run.config.export is not None:
-        found.append(("the export", f"export {run.directory} OUT"))
-    return found
+        undone.append(("the export", f"export {run.directory} OUT"))
+    return undone
 
 
 def _measured_lines(run: "Run") -> list[str]:
@@ -211,19 +212,19 @@ def _measured_lines(run: "Run") -> list[str]:
     from mccfr.config.game_tables import HoldemGame
     from mccfr.runs.results.checkpoints import best_checkpoint, measured_checkpoints
 
-    found, game = measured_checkpoints(run), run.config.game
-    if len(found) < 2:
+    measured, game = measured_checkpoints(run), run.config.game
+    if len(measured) < 2:
         return []
     folding = ""
     if isinstance(game, HoldemGame):
         folding = f" (always folding loses {1000 * (sum(game.blinds) / 2 + game.ante) / game.blinds[1]:g} mbb/g)"
     lines = [f"exploitability of the kept checkpoints{folding}:"]
-    for number, records in found.items():
+    for number, records in measured.items():
         texts = [f"{name} {_figure(record)}" for name, record in records.items()]
         nodes = next(iter(records.values()))["nodes_touched"]
         lines.append(f"  checkpoint {number}, {nodes:,} nodes: {', '.join(texts)}")
-    *_, last = found
-    for method in found[last]:
+    *_, last = measured
+    for method in measured[last]:
         if (best := best_checkpoint(run, method)) != last:
             lines.append(f"by {method} checkpoint {best} is the best: mccfr export {run.directory} OUT --best {method}")
     return lines
@@ -244,11 +245,6 @@ _SIGNS = {"exact": "", "lower": ">= ", "upper": "<= ", "estimate": "~ "}
 
 def _counts(outcome: "Outcome") -> str:
     return f"{outcome.totals.nodes:,} nodes, {outcome.totals.iterations:,} iterations, checkpoint {outcome.checkpoint}"
-
-
-def _stopped_at(outcome: "Outcome") -> str:
-    """Return how far the session was when a signal ended it."""
-    return "before anything was trained" if outcome.checkpoint is None else f"at {_counts(outcome)}"
 
 
 @click.command()

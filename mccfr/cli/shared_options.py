@@ -81,12 +81,12 @@ class Bits(click.ParamType[float]):
         """Return bits; the error names valid forms."""
         from mccfr.config.value_limits import shown
 
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)bit(?:/s)?", str(value).strip())
-        if found is None or float(found[1]) == 0:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)bit(?:/s)?", str(value).strip())
+        if match is None or float(match[1]) == 0:
             number = str(value).strip()
             other = f"{number}Mbit or {number}Gbit" if number.replace(".", "").isdigit() else "100Mbit or 1.5Gbit"
             raise click.BadParameter(f"{shown(value)} is not an amount above 0 with its unit, as {other}", ctx, param)
-        return float(found[1]) * 1000.0 ** " kMGT".index(found[2] or " ")
+        return float(match[1]) * 1000.0 ** " kMGT".index(match[2] or " ")
 
 
 class MemorySizes(click.ParamType[tuple[float, ...]]):
@@ -227,7 +227,7 @@ def end_unreached(to: float, reached: str, advice: str) -> NoReturn:
 
     to       share of the pot that was not reached
     reached  share that was reached, as text
-    advice   advice
+    advice   how the user can reach it
     """
     click.echo(f"mccfr: --to {to * 100:g}% was not reached: {reached}; {advice}", err=True)
     raise click.exceptions.Exit(NOT_REACHED)

@@ -38,8 +38,10 @@ _COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": 
 @click.option("--policy", type=path_type, help="Take ranges, pot and stacks of this policy or run, after --line.")
 @click.option("--line", help="Betting line of --policy, to the start of a street: b300c/.")
 @click.option("--board", "other_board", metavar="BOARD", help="The same as BOARD.")
-@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets; default: 50% or --policy's.")
-@click.option("--raises", metavar="SIZES", help="Raise sizes: 45%, 3x, 2e, allin; default: as --bets.")
+@click.option("--bets", metavar="SIZES", help="Bet sizes, / between streets, auto:2; default: 50% or --policy's.")
+@click.option(
+    "--raises", metavar="SIZES", help="Raise sizes: 45%, 3x, 2e, allin, auto:1; default: 50% or --bets' auto."
+)
 @click.option("--donk", metavar="SIZES", help="Donk bet sizes; default: as --bets.")
 @click.option("--allin-spr", type=click.FloatRange(0), metavar="X", help="Bet all-in if at most X pots would be left.")
 @click.option("--add-line", "add", multiple=True, metavar="LINE", help="Add the last bet of this line: cb10c/b5.")
@@ -75,13 +77,13 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
     with reporter() as report:
         started = start_typed_spot({"board": board, **options}, Terms(report, force=force))
         try:
-            found = _solved(started, report, force=force)
+            record = _solved(started, report, force=force)
         except SignalInterrupt as stop:
             end_resumable(stop, started.run.directory)
-    answer(found, as_json, _text)
-    if not found["reached"]:
-        reached = f"{found['exploitability_pot']:.3%} of the pot after {found['iterations']:,} iterations"
-        end_unreached(found["to_pot"], reached, _nearer(options["seconds"]))
+    answer(record, as_json, _text)
+    if not record["reached"]:
+        reached = f"{record['exploitability_pot']:.3%} of the pot after {record['iterations']:,} iterations"
+        end_unreached(record["to_pot"], reached, _advice(options["seconds"]))
 
 
 def _solved(started: "SpotRun", report: "Reporter", *, force: bool) -> dict[str, Any]:
@@ -117,8 +119,8 @@ def _text(answer: Mapping[str, Any]) -> str:
         "",
         f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
     ]
-    for name, *found in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
-        cells = zip(found, _COLUMNS.values(), strict=True)
+    for name, *values in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
+        cells = zip(values, _COLUMNS.values(), strict=True)
         lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
     for key, title in (
         ("actions", "out of position, first action (EV of the hands that take it)"),
@@ -131,8 +133,8 @@ def _text(answer: Mapping[str, Any]) -> str:
     return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
 
 
-def _nearer(seconds: float | None) -> str:
-    """Return the advice for reaching a lower exploitability."""
+def _advice(seconds: float | None) -> str:
+    """Return the advice on how to reach the exploitability of --to."""
     if seconds is not None:
         return "repeat the command with a longer --time: the run continues"
     return "allow more iterations with --set run.iterations=20000, or 64-bit tables with --set solver.dtype=float64"
@@ -140,17 +142,17 @@ def _nearer(seconds: float | None) -> str:
 
 def _unlocked(answer: Mapping[str, Any]) -> str:
     gains = answer["unlocked_gain_chips"]
-    told = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
-    return f"gain of a best response that may also change locked hands, in chips: {told}"
+    parts = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
+    return f"gain of a best response that may also change locked hands, in chips: {parts}"
 
 
 def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:
     heads = "".join(f"{action:>10}" for action in actions)
     lines = [f"{name:18}{'of range':>9}{'equity':>9}{'EV':>10}{'EQR':>8}{heads}"]
     for one in classes:
-        told = "".join(_number(share, "10.1%") for share in one["frequencies"])
+        frequencies = "".join(_number(share, "10.1%") for share in one["frequencies"])
         worth = f"{one['equity']:9.1%}{one['ev_chips']:10.2f}{_number(one['eqr'], '8.3f')}"
-        lines.append(f"{one['class']:18}{one['share']:9.1%}{worth}{told}")
+        lines.append(f"{one['class']:18}{one['share']:9.1%}{worth}{frequencies}")
     return lines
 
 

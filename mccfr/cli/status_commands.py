@@ -42,12 +42,12 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
         refuse_options_without_effect("without --watch", "every")
     with _shown(watch and not as_json) as show:
         while True:
-            found = _look(directory, abstraction)
+            result = _look(directory, abstraction)
             if as_json:
-                print_json(found)
+                print_json(result)
             else:
-                show(_list_text(found) if isinstance(found, list) else _run_text(found))
-            rows = found if isinstance(found, list) else [found]
+                show(_list_text(result) if isinstance(result, list) else _run_text(result))
+            rows = result if isinstance(result, list) else [result]
             if not watch or all(row.get("state") != "running" for row in rows):
                 break
             time.sleep(max(0.1, every))
@@ -72,17 +72,17 @@ def stop(directory: Path, as_json: bool) -> None:
 
     run = open_to_look(directory)
     stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
-    found = run_status(run)
+    result = run_status(run)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        reason = "" if found["failure"] is None else f" ({found['failure']})"
-        checkpoint = "no checkpoint" if found["checkpoint"] is None else f"checkpoint {found['checkpoint']}"
+        reason = "" if result["failure"] is None else f" ({result['failure']})"
+        checkpoint = "no checkpoint" if result["checkpoint"] is None else f"checkpoint {result['checkpoint']}"
         click.echo(
-            f"{found['state']}{reason} at {found['nodes_touched']:,} nodes, {found['iterations']:,} iterations, "
+            f"{result['state']}{reason} at {result['nodes_touched']:,} nodes, {result['iterations']:,} iterations, "
             f"{checkpoint}; continue with: mccfr resume {directory}"
         )
-    if found["state"] in ("failed", "interrupted"):
+    if result["state"] in ("failed", "interrupted"):
         raise click.exceptions.Exit(1)
 
 
@@ -127,7 +127,7 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
 
 
 def _look(directory: Path, abstraction: Path | None) -> dict[str, Any] | list[dict[str, Any]]:
-    """Return the status of a run, or of all runs in a folder; `ValueError` if it is neither."""
+    """Return the status of a run, or a list of the status of each run in a folder."""
     from mccfr.runs.directory.run import is_run, open_to_look
     from mccfr.runs.directory.run_status import run_list, run_status
 
@@ -214,14 +214,14 @@ def _run_text(status: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _speed_text(found: dict[str, Any]) -> str:
+def _speed_text(status: dict[str, Any]) -> str:
     """Return the speed of a run's newest session, with the time that it covers."""
-    if found["nodes_per_second"] is None:
+    if status["nodes_per_second"] is None:
         return "not measured yet"
-    recent = found["nodes_per_second_recent"]
+    recent = status["nodes_per_second_recent"]
     minutes = "" if recent is None else f", {recent:,.0f} in its last minutes of training"
-    ago = duration_text(max(0.0, time.time() - found["speed_unix_seconds"]))
-    return f"{found['nodes_per_second']:,.0f} nodes/s in the newest session{minutes}, up to {ago} ago"
+    ago = duration_text(max(0.0, time.time() - status["speed_unix_seconds"]))
+    return f"{status['nodes_per_second']:,.0f} nodes/s in the newest session{minutes}, up to {ago} ago"
 
 
 def _memory_text(status: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ def holds_runs(directory: Path) -> bool:
 
 
 def stoppable(callback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a callback that a signal ends with status 128 + N."""
+    """Return a command's callback that ends with status 128 + N at signal N; one that trains is unchanged."""
     if hasattr(callback, "place"):
         return callback
 

@@ -26,11 +26,11 @@ def warmup(target: str, as_json: bool) -> None:
     from mccfr.runs.phases import naming_phases
 
     with reporter() as report, naming_phases(report) as phases:
-        found = warm_up(target, phases.message)
-    answer(found, as_json, _text)
+        result = warm_up(target, phases.message)
+    answer(result, as_json, _text)
 
 
-def _text(found: Mapping[str, Any]) -> str:
+def _text(result: Mapping[str, Any]) -> str:
     """Return the result as one line."""
-    size, made = bytes_text(found["bytes"]), found["compiled"]
-    return f"{made} kernels compiled; {found['directory']} holds {found['kernels']} kernels, {size}"
+    size, compiled = bytes_text(result["bytes"]), result["compiled"]
+    return f"{compiled} kernels compiled; {result['directory']} holds {result['kernels']} kernels, {size}"

@@ -11,9 +11,9 @@ Floats = npt.NDArray[np.float64]
 
 LEAST_SECONDS = 5.0
 """Seconds of training on each rank before its speed is used."""
-_LEAST_STEP = 1e-9
+_LEAST_STEP = 1e-9  # relative gain of an exchange; smaller ones are rounding errors
 LEAST_GAIN = 1.02
-"""Smallest ratio of an interval's time without to that with new owners for which strata are moved."""
+"""Smallest speed-up of an interval, old time over new time, for which strata are moved."""
 
 
 class MachineCapacity(NamedTuple):
@@ -37,57 +37,57 @@ class MachineCapacity(NamedTuple):
         return bool((self.bytes_by_machine(owner) <= self.free).all())
 
 
-def shared_out(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
-    """Return a rank for each stratum, [N] int64, by a greedy assignment with local search.
+def assign_strata(loads: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
+    """Return the rank of each stratum, [N] int64, by a greedy assignment with local search.
 
     Each rank first gets one of the smallest strata, so that all speeds are measured. The others follow, largest first,
     each to the rank that would finish it first. Then single strata are exchanged as long as the interval gets shorter.
 
     loads   [N] work of an interval, in any unit; at least as many strata as ranks
-    speeds  [R] of the ranks, in any unit
-    memory  memory to fit into. If the result does not fit, the strata are assigned by size in bytes to ranks with room,
-            and only exchanges that fit are made. If that fails too, the result is the one without `memory`
+    speeds  [R] speed of each rank, in any unit
+    memory  limits of memory. If the result exceeds one, the strata are assigned by size in bytes to ranks with room,
+            with exchanges within the limits only. If that fails too, the result is the one without `memory`
     """
     speed = np.asarray(speeds, np.float64)
     order = np.argsort(-loads, kind="stable")
-    smallest, rest = order[len(order) - len(speed) :], order[: len(order) - len(speed)]
+    smallest, larger = order[len(order) - len(speed) :], order[: len(order) - len(speed)]
     owner = np.zeros(len(loads), np.int64)
     owner[smallest] = np.argsort(-speed, kind="stable")
     load = loads[smallest][np.argsort(owner[smallest])].astype(np.float64)
-    for stratum in rest:
+    for stratum in larger:
         owner[stratum] = rank = int(np.argmin((load + loads[stratum]) / speed))
         load[rank] += loads[stratum]
-    while _exchanged(loads, speed, owner, None):
+    while _exchange(loads, speed, owner, None):
         pass
     if memory is None or memory.holds(owner):
         return owner
     for roomiest in (False, True):
-        fitting = _fitted(loads, speed, memory, roomiest=roomiest)
+        fitting = _assign_within_memory(loads, speed, memory, roomiest=roomiest)
         if fitting is not None:
-            while _exchanged(loads, speed, fitting, memory):
+            while _exchange(loads, speed, fitting, memory):
                 pass
             return fitting
     return owner
 
 
-def _fitted(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bool) -> Ints | None:
-    """Return an assignment that fits in memory, with a stratum on each rank; None if none is found.
+def _assign_within_memory(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bool) -> Ints | None:
+    """Return an assignment within the limits of memory, a stratum on each rank; None if none is found.
 
-    roomiest  choose the machine with the most memory left, instead of the rank that finishes first
+    roomiest  True: prefer the machine with the most memory left; False: prefer the rank that finishes first
     """
     order = np.argsort(-memory.sizes, kind="stable")
-    smallest, rest = order[len(order) - len(speed) :], order[: len(order) - len(speed)]
+    smallest, larger = order[len(order) - len(speed) :], order[: len(order) - len(speed)]
     ranks_on = np.bincount(memory.machine, minlength=len(memory.free))
     owner, free, load = np.zeros(len(loads), np.int64), memory.free.copy(), np.zeros(len(speed))
     owner[smallest] = np.argsort(-(free / np.maximum(ranks_on, 1))[memory.machine], kind="stable")
     for stratum in smallest:
         free[memory.machine[owner[stratum]]] -= memory.sizes[stratum]
         load[owner[stratum]] += loads[stratum]
-    for stratum in rest:
-        left = free[memory.machine]
-        ended = (load + loads[stratum]) / speed
-        ranked = np.lexsort((ended, -left)) if roomiest else np.argsort(ended, kind="stable")
-        rank = next((rank for rank in ranked.tolist() if left[rank] >= memory.sizes[stratum]), None)
+    for stratum in larger:
+        free_of_rank = free[memory.machine]
+        end_times = (load + loads[stratum]) / speed
+        ranked = np.lexsort((end_times, -free_of_rank)) if roomiest else np.argsort(end_times, kind="stable")
+        rank = next((rank for rank in ranked.tolist() if free_of_rank[rank] >= memory.sizes[stratum]), None)
         if rank is None:
             return None
         owner[stratum] = rank
@@ -96,36 +96,36 @@ def _fitted(loads: Ints, speed: Floats, memory: MachineCapacity, *, roomiest: bo
     return owner if memory.holds(owner) else None
 
 
-def _exchanged(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity | None) -> bool:
+def _exchange(loads: Ints, speed: Floats, owner: Ints, memory: MachineCapacity | None) -> bool:
     """Exchange a stratum of the slowest rank with another, in place; False if no exchange is faster.
 
     Of the exchanges that fit in memory, it takes the one after which both ranks finish earliest.
     """
     load = np.bincount(owner, loads, minlength=len(speed))
-    last = int(np.argmax(load / speed))
-    mine, others = np.flatnonzero(owner == last), np.flatnonzero(owner != last)
-    given = (loads[mine, None] - loads[None, others]).astype(np.float64)
+    slowest = int(np.argmax(load / speed))
+    own, others = np.flatnonzero(owner == slowest), np.flatnonzero(owner != slowest)
+    moved_load = (loads[own, None] - loads[None, others]).astype(np.float64)
     taker = owner[others][None]
-    ended = np.maximum((load[last] - given) / speed[last], (load[taker] + given) / speed[taker])
+    ends = np.maximum((load[slowest] - moved_load) / speed[slowest], (load[taker] + moved_load) / speed[taker])
     if memory is not None:
         left = memory.free - memory.bytes_by_machine(owner)
-        here, there = memory.machine[last], memory.machine[taker]
-        more = memory.sizes[mine, None] - memory.sizes[None, others]  # bytes that move to the other machine
-        ended[(here != there) & ((more > left[there]) | (-more > left[here]))] = np.inf
-    if not ended.size or ended.min() >= (1 - _LEAST_STEP) * load[last] / speed[last]:
+        machine, target = memory.machine[slowest], memory.machine[taker]
+        more = memory.sizes[own, None] - memory.sizes[None, others]  # bytes that move to the other machine
+        ends[(machine != target) & ((more > left[target]) | (-more > left[machine]))] = np.inf
+    if not ends.size or ends.min() >= (1 - _LEAST_STEP) * load[slowest] / speed[slowest]:
         return False
-    one, other = np.unravel_index(int(np.argmin(ended)), ended.shape)
-    owner[mine[one]], owner[others[other]] = owner[others[other]], last
+    row, column = np.unravel_index(int(np.argmin(ends)), ends.shape)
+    owner[own[row]], owner[others[column]] = owner[others[column]], slowest
     return True
 
 
-def longest(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
-    """Return the time of an interval, that of the slowest rank."""
+def interval_time(loads: Ints, owner: Ints, speeds: Sequence[float]) -> float:
+    """Return the time that the slowest rank needs for an interval, in units of `loads` over `speeds`."""
     return float((np.bincount(owner, loads, minlength=len(speeds)) / np.asarray(speeds)).max())
 
 
-def moved_by_speed(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
-    """Return owners [N] for measured loads and speeds; unchanged unless the gain is at least `LEAST_GAIN`."""
-    better = shared_out(loads, speeds, memory)
-    gains = longest(loads, owner, speeds) >= LEAST_GAIN * longest(loads, better, speeds)
+def reassign(loads: Ints, owner: Ints, speeds: Sequence[float], memory: MachineCapacity | None = None) -> Ints:
+    """Return the rank of each stratum [N] by measured speeds; unchanged if the gain is below `LEAST_GAIN`."""
+    better = assign_strata(loads, speeds, memory)
+    gains = interval_time(loads, owner, speeds) >= LEAST_GAIN * interval_time(loads, better, speeds)
     return better if gains else owner

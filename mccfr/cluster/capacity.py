@@ -17,7 +17,7 @@ from mccfr.solvers.strata_training import FIRST_STREET, stratum_buckets
 from mccfr.tables.table_layout import TableLayout
 
 _CELL_BYTES = 8
-_COPIES = 3  # of the first street on each rank: its copy, the order and the answer
+_COPIES = 3  # of the first street's tables on each rank: the rank's own copy, the order and the answer
 
 
 def check_cluster(config: Config, machines: int) -> None:
@@ -31,43 +31,46 @@ def check_cluster(config: Config, machines: int) -> None:
     if config.tables.memory_budget is not None:
         raise ValueError("a cluster keeps all strata in memory: leave tables.memory_budget out, or use one machine")
     if not least <= machines <= most:
-        raise ValueError(f"{machines} machines are given, and cluster.machines allows {least} to {most}")
+        raise ValueError(
+            f"{machines} machines are given, and cluster.machines allows {least} to {most}: give another number of "
+            "machines, or change cluster.machines"
+        )
     if ranks > strata:
         raise ValueError(
-            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks}, and run.strata = {strata} gives "
-            "each of them less than a stratum: take fewer machines or workers, or more strata in a new run"
+            f"{machines} machines of {max(1, config.run.workers)} workers are {ranks} training processes, more than "
+            f"run.strata = {strata}: take fewer machines or workers, or start a new run with more strata"
         )
 
 
 def strata_bytes(game: Game, layout: TableLayout) -> npt.NDArray[np.int64]:
     """Return the bytes of each stratum's rows, [N] int64."""
     assert game.strata is not None
-    found = np.zeros(game.strata.count, np.int64)
+    stratum_bytes = np.zeros(game.strata.count, np.int64)
     for spec in layout.specs:
         if FIRST_STREET not in spec.name:
-            found += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
-    return found
+            stratum_bytes += np.diff(stratum_buckets(game, spec.name)) * (spec.nbytes // spec.shape[0])
+    return stratum_bytes
 
 
 def first_street_bytes(layout: TableLayout) -> int:
-    """Return the bytes of the first street in a message."""
+    """Return the bytes of the first street's tables in a message between ranks."""
     kinds = ("regret/", "strategy_sum/")
     shared = [spec for spec in first_specs(layout) if spec.name.startswith(kinds)]
     return sum(int(np.prod(spec.shape)) * _CELL_BYTES for spec in shared)
 
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
-    """Return a machine's memory besides the rows of its strata: bucket tables, processes, first streets."""
+    """Return the bytes that a machine needs besides its strata: bucket tables, processes, first street."""
     return fixed_memory_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
 
 
 def memory_of_machines(
     config: Config, game: Game, layout: TableLayout, locations: Sequence[RankLocation]
 ) -> MachineCapacity:
-    """Return the memory that the machines of some ranks have for strata, after their fixed needs."""
-    machines = dict(sorted((place.machine, place) for place in locations)).values()
-    free = np.array([place.memory_bytes for place in machines]) - fixed_bytes(config, game, layout)
-    return MachineCapacity(strata_bytes(game, layout), np.array([place.machine for place in locations]), free)
+    """Return the memory for strata on each machine: the available bytes minus `fixed_bytes`."""
+    machines = dict(sorted((location.machine, location) for location in locations)).values()
+    free = np.array([location.memory_bytes for location in machines]) - fixed_bytes(config, game, layout)
+    return MachineCapacity(strata_bytes(game, layout), np.array([location.machine for location in locations]), free)
 
 
 def ranks_problem(
@@ -76,14 +79,14 @@ def ranks_problem(
     """Return a sentence on the first machine with too little memory for its strata; None if all fit.
 
     locations  locations of the ranks
-    owner      [N] rank of each stratum, the best placement found
+    owner      [N] rank of each stratum, by the best assignment that was found
     """
     memory, fixed = memory_of_machines(config, game, layout, locations), fixed_bytes(config, game, layout)
-    taken, names = memory.bytes_by_machine(owner), {place.machine: place.host for place in locations}
-    for machine in np.flatnonzero(taken > memory.free).tolist():
+    used, names = memory.bytes_by_machine(owner), {location.machine: location.host for location in locations}
+    for machine in np.flatnonzero(used > memory.free).tolist():
         return (
-            f"{names[machine]} needs {taken[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
-            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}, and no other placement fits all machines: "
+            f"{names[machine]} needs {used[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
+            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}; no other assignment of the strata fits: "
             "take more machines or more strata, or a smaller abstraction"
         )
     return None
@@ -92,11 +95,11 @@ def ranks_problem(
 def coordinator_problem(
     config: Config, game: Game, layout: TableLayout, directory: Path, machines: int | None = None
 ) -> str | None:
-    """Return `mccfr.runs.session.run_plan.space_problem` for a coordinator.
+    """Return a sentence if memory or disk are too small for the coordinator of a run, else None.
 
-    It holds only the first street.
+    The coordinator holds only the tables of the first street.
 
-    machines  number of machines, if known in advance: then raises as `check_cluster`
+    machines  number of machines, if it is known: then raises `ValueError` as `check_cluster`
     """
     if machines is not None:
         check_cluster(config, machines)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mccfr.cluster.assignment import shared_out
+from mccfr.cluster.assignment import assign_strata
 from mccfr.cluster.capacity import check_cluster, first_street_bytes, fixed_bytes, memory_of_machines, ranks_problem
 from mccfr.cluster.messages import RankLocation
 from mccfr.config.run_tables import Config
@@ -19,9 +19,9 @@ from mccfr.solvers.strata_training import interval_iterations
 
 
 def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
-    """Return the iterations and seconds of the last interval before the run's limit, at an assumed speed.
+    """Return the iterations and seconds of the run's last interval, at an assumed speed.
 
-    Both are None if the run has no such limit.
+    Both are None if the run has no limit of nodes or iterations.
     """
     limits, expected = config.run, algorithm_of(config).forecast(game)
     assert game.strata is not None
@@ -38,8 +38,9 @@ def _last_interval(config: Config, game: Game, ranks: int) -> dict[str, Any]:
 def plan_cluster(
     config: Config, base: Path, machines: int, memory_bytes: Sequence[float], network_bits: float
 ) -> dict[str, Any]:
-    """Return the bytes and seconds of a run on several machines; files are relative to `base`.
+    """Return the estimated memory, network traffic and time of a run on several machines.
 
+    base          directory that the configuration's files are relative to
     memory_bytes  memory of each machine. One number is for all machines; none means unlimited
     network_bits  bandwidth in bits per second
 
@@ -48,24 +49,28 @@ def plan_cluster(
     """
     check_cluster(config, machines)
     if len(memory_bytes) not in (0, 1, machines):
-        raise ValueError(f"--memory names {len(memory_bytes)} amounts and --machines {machines}: one for all, or each")
+        raise ValueError(
+            f"--memory gives {len(memory_bytes)} amounts for {machines} machines: give one amount for all machines, or "
+            "one for each"
+        )
     game = configured_game(config, base)
     assert game.strata is not None
     layout, workers = planned_layout(config, game), max(1, config.run.workers)
     first, fixed = first_street_bytes(layout), fixed_bytes(config, game, layout)
-    each = list(memory_bytes) * machines if len(memory_bytes) == 1 else list(memory_bytes) or [inf] * machines
-    names = [f"machine {machine} of {machines}" for machine in range(machines)]
-    places = [
-        RankLocation(machine, names[machine], 0, each[machine]) for machine in range(machines) for _ in range(workers)
+    memories = list(memory_bytes) * machines if len(memory_bytes) == 1 else list(memory_bytes) or [inf] * machines
+    locations = [
+        RankLocation(machine, f"machine {machine} of {machines}", 0, available)
+        for machine, available in enumerate(memories)
+        for _ in range(workers)
     ]
-    memory = memory_of_machines(config, game, layout, places)
-    owner = shared_out(game.strata.shares, [1.0] * len(places), memory)
-    problem = ranks_problem(config, game, layout, places, owner)
+    memory = memory_of_machines(config, game, layout, locations)
+    owner = assign_strata(game.strata.shares, [1.0] * len(locations), memory)
+    problem = ranks_problem(config, game, layout, locations, owner)
     if problem is not None:
         raise ValueError(problem)
     busiest = int(memory.bytes_by_machine(owner).max())
     shares = np.bincount(memory.machine[owner], game.strata.shares)
-    ranks, written = machines * workers, COMMIT_BYTES_PER_SECOND[(config.tables.format, "none")]
+    ranks, write_speed = machines * workers, COMMIT_BYTES_PER_SECOND[(config.tables.format, "none")]
     return {
         "machines": machines,
         "workers_per_machine": workers,
@@ -78,7 +83,7 @@ def plan_cluster(
         "barrier_seconds": 2 * first * ranks * 8 / network_bits,
         **_last_interval(config, game, ranks),
         "checkpoint_bytes": busiest,
-        "checkpoint_seconds": busiest / min(written, network_bits / 8),
+        "checkpoint_seconds": busiest / min(write_speed, network_bits / 8),
         "idle_workers": max(0, ranks - game.strata.count),
         "unevenness": float(shares.max() * machines / shares.sum()),
     }

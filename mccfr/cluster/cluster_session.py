@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mccfr.cluster.assignment import shared_out
+from mccfr.cluster.assignment import assign_strata
 from mccfr.cluster.capacity import check_cluster, memory_of_machines, ranks_problem
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.messages import RankLocation, copy_machines
 from mccfr.cluster.mpi import MpiEngine, World, host_name, serve
-from mccfr.cluster.rank_pool import on_engine, restore_copies
+from mccfr.cluster.rank_pool import cluster_pool_opener, restore_copies
 from mccfr.cluster.trainer import Trainer, new_order
 from mccfr.common.signals import take
 from mccfr.config.plugins import grant, permissions
@@ -42,59 +42,60 @@ def rank_locations(hosts: Sequence[str], workers: int) -> list[RankLocation]:
 
     Ranks on one host are grouped into machines of `workers` ranks, in order.
     """
-    places: list[RankLocation] = []
-    counted: dict[str, int] = {}
+    locations: list[RankLocation] = []
+    ranks_on_host: dict[str, int] = {}
     numbers: dict[tuple[str, int], int] = {}
     for host in hosts:
-        part = counted.get(host, 0) // max(1, workers)
-        counted[host] = counted.get(host, 0) + 1
-        places.append(RankLocation(numbers.setdefault((host, part), len(numbers)), host, 0))
-    return places
+        machine_of_host = ranks_on_host.get(host, 0) // max(1, workers)
+        ranks_on_host[host] = ranks_on_host.get(host, 0) + 1
+        locations.append(RankLocation(numbers.setdefault((host, machine_of_host), len(numbers)), host, 0))
+    return locations
 
 
 def take_part(
     world: World, prepare: Callable[[], tuple[Run, Game]], reporter: Reporter, *, force: bool = False
 ) -> Ended | None:
-    """Do this rank's part of a session; return None on training ranks.
+    """Run this process's part of a session: coordinate on rank 0, train on all others.
 
     prepare  creates or opens the run; called by rank 0 only
     force    do not check memory
 
-    On rank 0, raises as `prepare` and `train`, and `ValueError` if machines do not agree.
+    Returns the outcome on rank 0 and None on training ranks. Raises, on rank 0, as `prepare` and `train_and_export`,
+    and `ValueError` if machines differ in software, run or processor.
     """
     if world.rank:
         _train(world)
         return None
     if world.size < 2:
-        raise ValueError("one rank only coordinates: start at least two ranks")
+        raise ValueError("there is one rank, which coordinates and does not train: start at least two ranks")
     try:
         run, game = prepare()
     except BaseException:
-        _tell_all(world, {"go": False})
+        _send_to_all(world, {"go": False})
         raise
-    with OpenDirectory(run.directory) as held, errors_shown():
-        return run, *_coordinate(world, replace(run, directory=held.path), game, reporter, force=force)
+    with OpenDirectory(run.directory) as opened, errors_shown():
+        return run, *_coordinate(world, replace(run, directory=opened.path), game, reporter, force=force)
 
 
 def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force: bool) -> tuple[Outcome, Path | None]:
-    """Do the part of rank 0 for a run whose directory it holds open; raises as `take_part`."""
+    """Coordinate a session of a run whose directory is held open; raises as `take_part`."""
     try:
-        ranks = _agreed(world, run, game, force=force)
+        ranks = _check_agreement(world, run, game, force=force)
     except BaseException:
-        _tell_all(world, {"go": False})
+        _send_to_all(world, {"go": False})
         raise
     for rank, machine in enumerate(copy_machines(ranks)):
         world.send_text(1 + rank, {"go": True, "keeps_for": machine})
     game = world.share_buckets(game, run.algorithm)
-    found = [world.receive_text(rank) for rank in range(1, world.size)]
+    answers = [world.receive_text(rank) for rank in range(1, world.size)]
     order = new_order(run, game)
     engine = MpiEngine(world, ranks, len(order.owner), len(order.first))
-    lacking = [answer for answer in found if "problem" in answer]
-    _tell_all(world, {"go": not lacking})
-    _refuse(lacking)
+    refusals = [answer for answer in answers if "problem" in answer]
+    _send_to_all(world, {"go": not refusals})
+    _refuse(refusals)
     try:
         restore_copies(run, game, engine, reporter)
-        return train_and_export(run, game, reporter, force=force, pools=on_engine(engine))
+        return train_and_export(run, game, reporter, force=force, pools=cluster_pool_opener(engine))
     except AbandonedError:
         raise
     except BaseException:
@@ -102,78 +103,80 @@ def _coordinate(world: World, run: Run, game: Game, reporter: Reporter, *, force
         raise
 
 
-def _refuse(lacking: Sequence[Mapping[str, Any]]) -> None:
-    """Raise `RuntimeError` for the first answer with a system error, else `ValueError` for the first."""
-    for answer in sorted(lacking, key=lambda answer: not answer["system"]):
+def _refuse(answers: Sequence[Mapping[str, Any]]) -> None:
+    """Raise the first problem that a rank reports: `RuntimeError` for a system error, else `ValueError`."""
+    for answer in sorted(answers, key=lambda answer: not answer["system"]):
         kind = RuntimeError if answer["system"] else ValueError
         raise kind(f"{answer['host']} cannot take part: {answer['problem']}")
 
 
-def _tell_all(world: World, value: Mapping[str, Any]) -> None:
+def _send_to_all(world: World, value: Mapping[str, Any]) -> None:
     for rank in range(1, world.size):
         world.send_text(rank, value)
 
 
-def _agreed(world: World, run: Run, game: Game, *, force: bool) -> list[RankLocation]:
-    """Return the locations of the training ranks after checking that all agree; else raises `ValueError`.
+def _check_agreement(world: World, run: Run, game: Game, *, force: bool) -> list[RankLocation]:
+    """Check that all machines agree in software, run and processor; return the ranks' locations.
 
     force  do not check the memory of the machines
+
+    Raises `ValueError` with the first difference.
     """
     check_cluster(run.config, -(-(world.size - 1) // max(1, run.config.run.workers)))
     token = new_token(run)
-    _tell_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_elsewhere(run)})
+    _send_to_all(world, {"go": True, "run": str(run.directory.resolve()), "token": token, **_startup_facts(run)})
     facts = [facts_of(run), *(world.receive_text(rank) for rank in range(1, world.size))]
     _refuse([fact for fact in facts if "problem" in fact])
     problem = disagreement(facts)
     if problem is not None:
         raise ValueError(problem)
-    places = rank_locations([fact["host"] for fact in facts[1:]], run.config.run.workers)
-    check_cluster(run.config, len({place.machine for place in places}))
+    locations = rank_locations([fact["host"] for fact in facts[1:]], run.config.run.workers)
+    check_cluster(run.config, len({location.machine for location in locations}))
     if not force:
-        places = with_memory(places, [fact["memory_bytes"] for fact in facts[1:]])
-        check_machine_memory(run, game, places)
-    return [place._replace(pid=fact["pid"]) for place, fact in zip(places, facts[1:], strict=True)]
+        locations = with_memory(locations, [fact["memory_bytes"] for fact in facts[1:]])
+        check_machine_memory(run, game, locations)
+    return [location._replace(pid=fact["pid"]) for location, fact in zip(locations, facts[1:], strict=True)]
 
 
 def with_memory(locations: Sequence[RankLocation], memory_bytes: Sequence[int]) -> list[RankLocation]:
-    """Return the places with their machines' memory, given the available bytes of each rank's host.
+    """Return the locations with the memory of their machines filled in.
 
-    A host's memory is divided equally among its machines.
+    memory_bytes  available bytes of each rank's host, divided equally among the host's machines
     """
-    on_host = Counter(host for _, host in {(place.machine, place.host) for place in locations})
-    parts = (available / on_host[place.host] for place, available in zip(locations, memory_bytes, strict=True))
-    return [place._replace(memory_bytes=part) for place, part in zip(locations, parts, strict=True)]
+    on_host = Counter(host for _, host in {(location.machine, location.host) for location in locations})
+    parts = (available / on_host[location.host] for location, available in zip(locations, memory_bytes, strict=True))
+    return [location._replace(memory_bytes=part) for location, part in zip(locations, parts, strict=True)]
 
 
 def check_machine_memory(run: Run, game: Game, locations: Sequence[RankLocation]) -> None:
-    """Raise `ValueError` if no placement of the strata fits in the memory of the machines."""
+    """Raise `ValueError` if no assignment of the strata fits in the memory of the machines."""
     assert game.strata is not None
     memory = memory_of_machines(run.config, game, run.layout(game), locations)
-    owner = shared_out(game.strata.shares, [1.0] * len(locations), memory)
+    owner = assign_strata(game.strata.shares, [1.0] * len(locations), memory)
     problem = ranks_problem(run.config, game, run.layout(game), locations, owner)
     if problem is not None:
         raise ValueError(f"{problem}; or use --force")
 
 
-def _elsewhere(run: Run) -> dict[str, Any]:
-    """Return paths and permissions that ranks need besides the run directory."""
-    path, code = run.abstraction_path, permissions()
-    return {"code": code} if path is None else {"code": code, "abstraction": str(path.resolve())}
+def _startup_facts(run: Run) -> dict[str, Any]:
+    """Return what ranks need besides the run directory: permitted user code, and the abstraction's path."""
+    abstraction, code = run.abstraction_path, permissions()
+    return {"code": code} if abstraction is None else {"code": code, "abstraction": str(abstraction.resolve())}
 
 
 def _train(world: World) -> None:
-    """Do the part of a training rank: check agreement, create tables, carry out orders. Ignores signals."""
+    """Run a training rank: open the run, report its facts, then train until the coordinator ends it."""
     take(signal.SIG_IGN)
-    message = world.receive_text(0)
-    if not message["go"]:
+    invitation = world.receive_text(0)
+    if not invitation["go"]:
         return
     with ExitStack() as stack:
         run = None
         try:
-            directory = shared_directory(Path(message["run"]), message["token"])
+            directory = shared_directory(Path(invitation["run"]), invitation["token"])
             stack.callback(directory.close)
-            grant(message["code"])
-            run = open_run(directory.path, Path(message["abstraction"]) if "abstraction" in message else None)
+            grant(invitation["code"])
+            run = open_run(directory.path, Path(invitation["abstraction"]) if "abstraction" in invitation else None)
             world.send_text(0, {**facts_of(run), "pid": os.getpid(), "memory_bytes": available_memory_bytes()})
         except (ValueError, OSError) as error:
             world.send_text(0, _problem(error))
@@ -181,14 +184,17 @@ def _train(world: World) -> None:
 
 
 def _train_strata(world: World, run: Run | None) -> None:
-    """Carry out the coordinator's orders for a run, if it needs this rank; None: the run was not opened."""
-    message = world.receive_text(0)
-    if not message["go"] or run is None:
+    """Create the rank's tables and carry out the coordinator's orders.
+
+    run  None: this rank could not open it, and only waits for the coordinator's refusal
+    """
+    order = world.receive_text(0)
+    if not order["go"] or run is None:
         return
     game, trainer = run.build_game(), None
     game = world.share_buckets(game, run.algorithm)
     try:
-        trainer = Trainer(run, game, world.rank - 1, message["keeps_for"])
+        trainer = Trainer(run, game, world.rank - 1, order["keeps_for"])
         world.send_text(0, {"host": host_name()})
     except (MemoryError, ValueError, OSError) as error:
         world.send_text(0, _problem(error))
@@ -197,7 +203,7 @@ def _train_strata(world: World, run: Run | None) -> None:
 
 
 def _problem(error: Exception) -> dict[str, Any]:
-    """Return a rank's answer for an error; `system`: True if the operating system could not read a file."""
-    read = isinstance(error, UnreadableError)
-    text = str(error) if read else error_text(error)
-    return {"host": host_name(), "problem": " ".join(shown(text).split()) or type(error).__name__, "system": read}
+    """Return the answer of a rank that cannot take part; `system` is True if a file cannot be read."""
+    unreadable = isinstance(error, UnreadableError)
+    text = str(error) if unreadable else error_text(error)
+    return {"host": host_name(), "problem": " ".join(shown(text).split()) or type(error).__name__, "system": unreadable}

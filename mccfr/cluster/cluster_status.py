@@ -14,9 +14,9 @@ def cluster_status(run: Run) -> dict[str, Any]:
     """Return the newest whole line of the run's `cluster.jsonl`; raises `ValueError` if there is none."""
     for line in lines_backwards(run.path(RECORDS)):
         try:
-            found = json.loads(line.data)
+            record = json.loads(line.data)
         except (ValueError, RecursionError):  # the last line may be incomplete
             continue
-        if isinstance(found, dict) and found.keys() >= _FIELDS:
-            return found
+        if isinstance(record, dict) and record.keys() >= _FIELDS:
+            return record
     raise ValueError(f"{run.directory} has no {RECORDS}: no cluster session of it has ended yet")

@@ -63,17 +63,17 @@ def facts_of(run: Run) -> dict[str, Any]:
 
 
 def disagreement(facts: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a sentence on why machines cannot train together, or None.
+    """Return a sentence on the first difference between machines that must be equal, or None.
 
-    facts  of each machine, as `facts_of`; the coordinator's first
+    facts  results of `facts_of` on each machine, the coordinator's first
     """
     for other in facts[1:]:
         for key, text in _COMPARED.items():
             if other[key] != facts[0][key]:
-                here, there = text.format(facts[0][key]), text.format(other[key])
+                first, second = text.format(facts[0][key]), text.format(other[key])
                 return (
-                    f"{facts[0]['host']} has {here} and {other['host']} has {there}: machines of one run must agree, "
-                    "or its bits would depend on them"
+                    f"{facts[0]['host']} has {first} and {other['host']} has {second}: machines of one run must agree, "
+                    "or its result would depend on them; install the same version on all"
                 )
     return None
 
@@ -87,27 +87,28 @@ def new_token(run: Run) -> str:
 
 
 def shared_directory(directory: Path, token: str, seconds: float = _SEEN_SECONDS) -> OpenDirectory:
-    """Open the run directory into which the coordinator has written `token`; the caller closes it.
+    """Open the run directory after checking that it is the coordinator's; the caller closes it.
 
-    seconds  time to wait until the token is visible
+    token    text that the coordinator has written into its directory (`new_token`)
+    seconds  longest wait until the token is visible here
 
-    Raises `ValueError` if the directory is absent or another one on this machine, and `UnreadableError` if the system
-    cannot read the token during that time.
+    Raises `ValueError` if this machine has no such directory, or one without the token. Raises `UnreadableError` if
+    the system cannot read the token during that time.
     """
     end = time.monotonic() + seconds
     while True:
-        over = time.monotonic() >= end
+        timed_out = time.monotonic() >= end
         with ExitStack() as stack:
             try:
                 with reading(directory / TOKEN), suppress(FileNotFoundError):
-                    held = stack.enter_context(OpenDirectory(directory))
-                    if (held.path / TOKEN).read_text() == token:
+                    opened = stack.enter_context(OpenDirectory(directory))
+                    if (opened.path / TOKEN).read_text() == token:
                         stack.pop_all()
-                        return held
+                        return opened
             except UnreadableError:
-                if over:
+                if timed_out:
                     raise
-        if over:
+        if timed_out:
             raise ValueError(
                 f"{directory} is not the coordinator's directory ({TOKEN} is missing): put the run on a file system "
                 "that all machines share, under the same path"

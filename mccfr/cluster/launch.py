@@ -59,17 +59,17 @@ class Launch(NamedTuple):
 def _launcher(name: str) -> str:
     """Return the path of an MPI program; raises `ValueError` if it is not installed."""
     beside = Path(sys.prefix) / "bin" / name
-    found = str(beside) if beside.is_file() else shutil.which(name)
-    if found is None or find_spec("mpi4py") is None:
+    path = str(beside) if beside.is_file() else shutil.which(name)
+    if path is None or find_spec("mpi4py") is None:
         raise ValueError(NO_MPI)
-    return found
+    return path
 
 
 def local_launch(machines: int, workers: int) -> Launch:
-    """Return the launch of several "machines" as processes of this one.
+    """Return the launch command for machines that are simulated by processes of this machine.
 
     They communicate through shared memory only; no port is opened. Raises `ValueError` if there is too little shared
-    memory. Ranks would otherwise die and leave their files behind.
+    memory, because ranks would otherwise die and leave their files behind.
     """
     ranks = 1 + machines * max(1, workers)
     if (free := free_bytes(_SHARED_MEMORY)) < (needed := ranks * _RANK_BYTES):
@@ -83,10 +83,11 @@ def local_launch(machines: int, workers: int) -> Launch:
 
 
 def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) -> Launch:
-    """Return the launch of machines reached by ssh.
+    """Return the launch command for machines that are reached by ssh.
 
-    The coordinator is on the first machine, which must be this one. Raises `ValueError` for a network interface that is
-    missing or `lo`, and for ports that are taken.
+    hosts  names of the machines; the first is this one, on which the coordinator runs
+
+    Raises `ValueError` for a network interface that is missing or `lo`, and for too few free ports.
     """
     networks = sorted(path.name for path in _NETWORKS.iterdir() if path.name != "lo")
     if settings.network not in networks:
@@ -94,25 +95,25 @@ def hosts_launch(hosts: Sequence[str], workers: int, settings: ClusterConfig) ->
             f"cluster.network = {settings.network!r} reaches no other machine: name the interface that the machines "
             f"share, one of {', '.join(networks)}"
         )
-    each = max(1, workers)
+    workers_each = max(1, workers)
     first, last = 47_000, 47_999  # ports on which machines listen
-    check_ports(first, last, 2 + each)
-    ranks = [f"{hosts[0]}:{1 + each}", *(f"{host}:{each}" for host in hosts[1:])]
+    check_ports(first, last, 2 + workers_each)
+    ranks = [f"{hosts[0]}:{1 + workers_each}", *(f"{host}:{workers_each}" for host in hosts[1:])]
     command = [_launcher("mpiexec.hydra"), "-launcher", "ssh", "-iface", settings.network, "-hosts", ",".join(ranks)]
     environment = {
         "UCX_NET_DEVICES": settings.network,
         "UCX_TCP_PORT_RANGE": f"{first}-{last}",
         "MPIEXEC_PORT_RANGE": f"{first}:{last}",
     }
-    return Launch([*command, "-n", str(1 + len(hosts) * each)], environment, False)
+    return Launch([*command, "-n", str(1 + len(hosts) * workers_each)], environment, False)
 
 
 def check_ports(first: int, last: int, needed: int) -> None:
     """Raise `ValueError` unless at least `needed` ports of a range are free on this machine."""
     free = 0
     for port in range(first, last + 1):
-        with socket.socket() as tried, suppress(OSError):
-            tried.bind(("", port))
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
             free += 1
         if free >= needed:
             return
@@ -122,75 +123,76 @@ def check_ports(first: int, last: int, needed: int) -> None:
     )
 
 
-def answering(hosts: Sequence[str]) -> list[str]:
-    """Return the hosts that ssh reaches without a prompt, and the first one, which is this machine."""
-    answers = ordered(_answers, hosts[1:], threads=_PROBES)
-    return [*hosts[:1], *(host for host, there in zip(hosts[1:], answers, strict=True) if there)]
+def reachable_hosts(hosts: Sequence[str]) -> list[str]:
+    """Return the first host, which is this machine, and the other hosts that ssh reaches without a prompt."""
+    answers = ordered(_is_reachable, hosts[1:], threads=_PROBES)
+    return [*hosts[:1], *(host for host, reached in zip(hosts[1:], answers, strict=True) if reached)]
 
 
-def _answers(host: str) -> bool:
+def _is_reachable(host: str) -> bool:
     command = ["ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={_PROBE_SECONDS // 2}", host, "true"]
     with suppress(OSError, subprocess.TimeoutExpired):
         return subprocess.run(command, timeout=_PROBE_SECONDS, capture_output=True, check=False).returncode == 0
     return False
 
 
-def check_answering(hosts: Sequence[str]) -> None:
+def check_reachable(hosts: Sequence[str]) -> None:
     """Raise `ValueError` if ssh does not reach all hosts."""
-    there = answering(hosts)
-    silent = [host for host in hosts if host not in there]
-    if silent:
+    reached = reachable_hosts(hosts)
+    unreachable = [host for host in hosts if host not in reached]
+    if unreachable:
         raise ValueError(
-            f"{', '.join(silent)} cannot be reached: 'ssh {silent[0]} true' must end without asking for anything"
+            f"{', '.join(unreachable)} cannot be reached: 'ssh {unreachable[0]} true' must work without a prompt, for "
+            "example with a key"
         )
 
 
-def see_through(
+def run_to_end(
     run: Run,
     start: Callable[[int], Launch],
-    left: Callable[[int], int],
+    machines_left: Callable[[int], int],
     arguments: Sequence[str],
     machines: int,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> int:
     """Run a session to its end, restarting it after losses; return its exit status.
 
-    start      returns the launch of a number of machines
-    left       returns the number of machines left after a loss, given the number before
-    arguments  of the command that all ranks execute
-    machines   number of machines to start with
-    tell       receives messages, as sentences
+    start          returns the launch command for a number of machines
+    machines_left  returns the number of machines left after a loss, given the number before
+    arguments      arguments of the command that all ranks execute
+    machines       number of machines to start with
+    report         receives messages, as sentences
 
     Raises `RuntimeError` if ranks are lost repeatedly without a new checkpoint, and if one is lost after the run was
     moved.
     """
-    losses, newest, given, forward = 0, -1, run.directory, _Forward()
-    with OpenDirectory(given) as held, errors_shown(), signals_to(forward.note):
-        run = replace(run, directory=held.path)
+    losses, newest, directory, forward = 0, -1, run.directory, _Forward()
+    with OpenDirectory(directory) as opened, errors_shown(), signals_to(forward.note):
+        run = replace(run, directory=opened.path)
         while True:
-            status = _once(start(machines), arguments, forward)
+            status = _run_job(start(machines), arguments, forward)
             if status is not None:
                 return status
             if forward.signal is not None:
                 raise RuntimeError(f"a rank was lost after signal {forward.signal}: resume {run.directory}")
-            if held.current_path() != given:
+            if opened.current_path() != directory:
                 raise RuntimeError(
                     f"a rank was lost, and the run was moved to {run.directory}: continue with: mccfr cluster resume "
                     f"{run.directory}"
                 )
-            saved = max(list_checkpoints(run.path(CHECKPOINTS)), default=0)
-            losses, newest = (losses + 1, newest) if saved == newest else (1, saved)
+            checkpoint = max(list_checkpoints(run.path(CHECKPOINTS)), default=0)
+            losses, newest = (losses + 1, newest) if checkpoint == newest else (1, checkpoint)
             if losses > _MOST_LOSSES:
                 raise RuntimeError(
-                    f"a rank was lost {losses} times since checkpoint {saved}: the last messages of the ranks are "
+                    f"a rank was lost {losses} times since checkpoint {checkpoint}: the last messages of the ranks are "
                     f"above; continue with: mccfr cluster resume {run.directory}"
                 )
-            machines = left(machines)
-            tell(f"a machine was lost: {machines} go on from checkpoint {saved}")
+            machines = machines_left(machines)
+            report(f"a machine was lost: {machines} machines continue from checkpoint {checkpoint}")
 
 
 class _Forward:
-    """Forwards signals to the coordinator, or stores them until its process id is known.
+    """Forwards signals to the coordinator's process, or stores them until its id is known.
 
     signal  the first signal received
     """
@@ -215,16 +217,16 @@ class _Forward:
                 os.kill(self._pid, self._waiting.pop(0))
 
 
-def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
-    """Run one job; return the exit status of its coordinator, or None if a rank was lost."""
+def _run_job(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | None:
+    """Run the ranks once; return the coordinator's exit status, or None if a rank was lost."""
     root = str(Path(mccfr.__file__).resolve().parent.parent)
     path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
     environment = {**os.environ, "PYTHONPATH": path, **launch.environment}
     with tempfile.TemporaryDirectory(prefix="mccfr-cluster-", ignore_cleanup_errors=True) as folder:
-        ended = Path(folder) / "ended.json"
+        end_file = Path(folder) / "ended.json"
         files = [os.dup(sys.stderr.fileno())] if launch.passes_file else []
-        facts = [str(ended), str(os.getpid()), str(files[0]) if files else "-"]
-        command = [*launch.command, sys.executable, "-P", "-m", RANK_PROGRAM, *facts, *arguments]
+        rank_arguments = [str(end_file), str(os.getpid()), str(files[0]) if files else "-"]
+        command = [*launch.command, sys.executable, "-P", "-m", RANK_PROGRAM, *rank_arguments, *arguments]
         # Ctrl-C of the terminal reaches this process, which forwards it to the coordinator alone.
         with signals_blocked() if launch.passes_file else nullcontext():
             process = subprocess.Popen(
@@ -232,44 +234,44 @@ def _once(launch: Launch, arguments: Sequence[str], forward: _Forward) -> int | 
             )
         for file in files:
             os.close(file)
-        since: float | None = None
+        ended_at: float | None = None
         while process.poll() is None:
-            found = read_end(ended)
-            forward.found(found.get("pid"))
-            since = time.monotonic() if since is None and "status" in found else since
-            if since is not None and launch.passes_file and time.monotonic() - since > _END_SECONDS:
+            notes = read_end(end_file)
+            forward.found(notes.get("pid"))
+            ended_at = time.monotonic() if ended_at is None and "status" in notes else ended_at
+            if ended_at is not None and launch.passes_file and time.monotonic() - ended_at > _END_SECONDS:
                 os.killpg(process.pid, signal.SIGKILL)  # a rank that starts MPI waits for ever for an ended one
             time.sleep(_TICK_SECONDS)
         forward.found(None)
-        _end_ranks(ended)
-        return read_end(ended).get("status")
+        _kill_remaining_ranks(end_file)
+        return read_end(end_file).get("status")
 
 
-def _end_ranks(ended: Path) -> None:
-    """Kill ranks of this machine that outlived a killed launcher, because they still hold the run's lock.
+def _kill_remaining_ranks(end_file: Path) -> None:
+    """Kill the job's ranks on this machine that still run after their launcher and hold the run's lock.
 
-    ended  status file of their job, which is a command-line argument of each rank
+    end_file  status file of the job, which is a command-line argument of each rank
     """
     until = time.monotonic() + _GONE_SECONDS
-    while (pids := _started_with(str(ended))) and time.monotonic() < until:
+    while (pids := _pids_with_argument(str(end_file))) and time.monotonic() < until:
         for pid in pids:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_TICK_SECONDS)
 
 
-def _started_with(argument: str) -> list[int]:
-    """Return the ids of this machine's processes that have a command-line argument."""
-    found = []
+def _pids_with_argument(argument: str) -> list[int]:
+    """Return the ids of this machine's processes that have this command-line argument."""
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             if argument.encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def read_end(path: Path) -> dict[str, int]:
-    """Return the coordinator's notes: `pid`, and `status` at its end; {} if there are none."""
+    """Read the coordinator's status file: `pid`, and at its end `status`; {} if there is none."""
     try:
         return json.loads(path.read_text())
     except (OSError, ValueError):
@@ -277,7 +279,7 @@ def read_end(path: Path) -> dict[str, int]:
 
 
 def write_end(path: Path, **facts: int) -> None:
-    """Write the notes for `read_end` atomically."""
-    beside = path.with_suffix(".new")
-    beside.write_text(json.dumps(facts))
-    beside.rename(path)
+    """Write the coordinator's status file atomically; see `read_end`."""
+    temporary = path.with_suffix(".new")
+    temporary.write_text(json.dumps(facts))
+    temporary.rename(path)

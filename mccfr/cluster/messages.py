@@ -40,12 +40,12 @@ class RankLocation(NamedTuple):
 
 def copy_machines(locations: Sequence[RankLocation]) -> list[int | None]:
     """Return the machine whose second copies each rank keeps; None except for a machine's first rank."""
-    machines = [place.machine for place in locations]
+    machines = [location.machine for location in locations]
     return [machine if machine not in machines[:rank] else None for rank, machine in enumerate(machines)]
 
 
 class Order:
-    """An order to all ranks. N strata, C cells of the first street.
+    """An order from the coordinator to all ranks. N strata, C cells of the first street.
 
     cells     the whole message, int64
     head      [5] COMMAND; EPOCH, unique for each order; NODES and SCALE of the interval (SCALE as float64 bits);

@@ -55,9 +55,9 @@ class World:
         self._unname_memory()
 
     def _unname_memory(self) -> None:
-        """Remove the name of the memory that MPICH's ranks of this host share; all have mapped it.
+        """Unlink the shared-memory file of this host's ranks, once all have mapped it.
 
-        MPICH removes it only at the end, so every killed job would leave megabytes in /dev/shm.
+        MPICH unlinks it only at the end, so every killed job would leave megabytes in /dev/shm.
         """
         host = self.comm.Split_type(self.mpi.COMM_TYPE_SHARED)
         self.wait([host.Ibarrier()])
@@ -82,7 +82,9 @@ class World:
         """Send a small object to a rank as JSON."""
         text = json.dumps(value).encode()
         if len(text) > _TEXT_BYTES:
-            raise ValueError(f"a message of {len(text):,} bytes to rank {rank}: at most {_TEXT_BYTES:,} are allowed")
+            raise ValueError(
+                f"a message to rank {rank} has {len(text):,} bytes, and {_TEXT_BYTES:,} are allowed: use shorter paths"
+            )
         self.wait([self.comm.Isend(np.frombuffer(text.ljust(_TEXT_BYTES), np.uint8), rank, _TEXT)])
 
     def receive_text(self, rank: int) -> dict[str, Any]:
@@ -138,7 +140,7 @@ class MpiEngine:
     """
 
     def __init__(self, world: World, locations: Sequence[RankLocation], strata: int, first_cells: int) -> None:
-        self._world, self.places = world, locations
+        self._world, self.locations = world, locations
         self.sent_bytes = self.received_bytes = 0
         self._answers = [RankAnswer(strata, first_cells) for _ in locations]
         self._quit = Order(strata, first_cells)
@@ -154,47 +156,51 @@ class MpiEngine:
             self._receiving[rank] = self._world.comm.Irecv(answer.cells, 1 + rank, _ANSWER)
 
     def answer(self, rank: int) -> RankAnswer | None:
-        """Return a rank's new answer, once; None until it has arrived. It does not wait."""
-        if not self._sent() or not self._receiving[rank].Test():
-            return None
-        found = self._answers[rank]
-        self.received_bytes += found.cells.nbytes
-        return found
+        """Return a rank's answer to the last order when it has arrived, else None; does not wait.
 
-    def _sent(self) -> bool:
-        """Return whether all ranks have the newest order; tests every request, so that all make progress."""
-        return sum(not request.Test() for request in self._sending) == 0
+        Each answer is returned once.
+        """
+        pending = sum(not request.Test() for request in self._sending)  # tests each, so that all make progress
+        if pending or not self._receiving[rank].Test():
+            return None
+        answer = self._answers[rank]
+        self.received_bytes += answer.cells.nbytes
+        return answer
 
     def write(self, order: Order) -> npt.NDArray[np.int64]:
         """Make all ranks write the rows of their strata; return the versions [N, 5].
 
-        Raises as `Trainer.write`."""
+        Raises as `Trainer.write`.
+        """
         assert order.head[COMMAND] == WRITE
-        answers = self._answers_to(order)
-        found, written = np.zeros_like(order.versions), np.zeros_like(order.versions)
-        for rank in range(len(self.places)):  # of all ranks: the next order must find no pending message
-            self._world.wait([self._world.comm.Irecv(written, 1 + rank, _VERSIONS)])
-            self.received_bytes += written.nbytes
-            found += written
+        answers = self._reports_on(order)
+        versions, own_versions = np.zeros_like(order.versions), np.zeros_like(order.versions)
+        for rank in range(len(self.locations)):  # of all ranks: the next order must find no pending message
+            self._world.wait([self._world.comm.Irecv(own_versions, 1 + rank, _VERSIONS)])
+            self.received_bytes += own_versions.nbytes
+            versions += own_versions
         _raise_first(answers)
-        return found
+        return versions
 
     def obey(self, order: Order) -> list[str]:
-        """Make all ranks carry out another order about files; results and errors as `Trainer.obey`."""
-        answers = self._answers_to(order)
+        """Make all ranks carry out an order about files; return the names of restored files.
+
+        Raises as `Trainer.obey`.
+        """
+        answers = self._reports_on(order)
         _raise_first(answers)
         return [name for answer in answers for name in answer["restored"]]
 
-    def _answers_to(self, order: Order) -> list[dict[str, Any]]:
-        """Send an order about files; return the answers of all ranks."""
+    def _reports_on(self, order: Order) -> list[dict[str, Any]]:
+        """Send an order about files; return the report of each rank."""
         self._tell(order)
         self._world.wait(self._sending)
-        return [self._world.receive_text(1 + rank) for rank in range(len(self.places))]
+        return [self._world.receive_text(1 + rank) for rank in range(len(self.locations))]
 
     def _tell(self, order: Order) -> None:
         self._world.wait(self._sending)
-        self._sending = [self._world.comm.Isend(order.cells, 1 + rank, _ORDER) for rank in range(len(self.places))]
-        self.sent_bytes += order.cells.nbytes * len(self.places)
+        self._sending = [self._world.comm.Isend(order.cells, 1 + rank, _ORDER) for rank in range(len(self.locations))]
+        self.sent_bytes += order.cells.nbytes * len(self.locations)
 
     def close(self) -> None:
         """Make the ranks end; a second call does nothing."""
@@ -222,19 +228,19 @@ def serve(world: World, trainer: Trainer) -> None:
 
 def _handle_files(world: World, trainer: Trainer, command: int) -> None:
     """Carry out an order about files, and report the result to the coordinator."""
-    versions, answer = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
+    versions, report = np.zeros_like(trainer.order.versions), dict[str, Any](restored=[])
     try:
         if command == WRITE:
             versions = trainer.write()
         else:
-            answer["restored"] = trainer.obey()[:_MOST_NAMES]
+            report["restored"] = trainer.obey()[:_MOST_NAMES]
     except OSError as error:
-        answer = {"host": host_name(), "problem": _one_line(error), "errno": error.errno, "file": error.filename}
+        report = {"host": host_name(), "problem": _one_line(error), "errno": error.errno, "file": error.filename}
         if isinstance(error, UnreadableError):
-            answer |= {"problem": f"{error.filename}: {_one_line(error.cause)}", "unreadable": True}
+            report |= {"problem": f"{error.filename}: {_one_line(error.cause)}", "unreadable": True}
     except RuntimeError as error:
-        answer = {"host": host_name(), "problem": str(error)}
-    world.send_text(0, answer)
+        report = {"host": host_name(), "problem": str(error)}
+    world.send_text(0, report)
     if command == WRITE:
         world.wait([world.comm.Isend(versions, 0, _VERSIONS)])
 
@@ -243,16 +249,16 @@ def _one_line(error: OSError) -> str:
     return " ".join((error.strerror or str(error)).split())
 
 
-def _raise_first(answers: Sequence[Mapping[str, Any]]) -> None:
-    """Raise the error of the first rank that reported one, with the class that `Trainer` raised."""
-    for answer in answers:
-        if "problem" not in answer:
+def _raise_first(reports: Sequence[Mapping[str, Any]]) -> None:
+    """Raise the first error in the ranks' reports, with the class that `Trainer` raised."""
+    for report in reports:
+        if "problem" not in report:
             continue
-        text = f"{answer['host']}: {answer['problem']}"
-        if "errno" not in answer:
+        text = f"{report['host']}: {report['problem']}"
+        if "errno" not in report:
             raise RuntimeError(text)
-        if answer["errno"] is None:
+        if report["errno"] is None:
             raise DamagedError(text)
-        if answer.get("unreadable"):
-            raise UnreadableError(OSError(answer["errno"], text))
-        raise OSError(answer["errno"], text, answer["file"])
+        if report.get("unreadable"):
+            raise UnreadableError(OSError(report["errno"], text))
+        raise OSError(report["errno"], text, report["file"])

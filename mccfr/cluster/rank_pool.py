@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cluster import messages
-from mccfr.cluster.assignment import LEAST_SECONDS, moved_by_speed, shared_out
+from mccfr.cluster.assignment import LEAST_SECONDS, assign_strata, reassign
 from mccfr.cluster.capacity import memory_of_machines
 from mccfr.cluster.messages import RankAnswer, version_cells, version_of
 from mccfr.cluster.mpi import MpiEngine
@@ -42,7 +42,7 @@ _NAP_SECONDS = 0.0005
 
 
 class ClusterPool(IntervalPool):
-    """Implements `mccfr.runs.session.worker_pool.Pool` with the ranks of an engine."""
+    """Pool of workers whose workers are training ranks on several machines."""
 
     def __init__(self, run: Run, game: Game, live: LiveTables, engine: MpiEngine) -> None:
         assert game.strata is not None
@@ -51,16 +51,16 @@ class ClusterPool(IntervalPool):
         self.tables = map_tables(run.layout(game), live.regions)
         self._intervals = Intervals(run, game, self.tables)
         self._store = stratum_store(run, game)
-        self._memory = memory_of_machines(run.config, game, run.layout(game), engine.places)
+        self._memory = memory_of_machines(run.config, game, run.layout(game), engine.locations)
         shapes = first_street_shapes(run, game)
         self._order = new_order(run, game)
         self._first = self._order.totals(shapes)
-        ranks = len(engine.places)
+        ranks = len(engine.locations)
         self._waiting: set[int] = set()  # ranks that have not answered the present order
         self._changes = np.zeros(self._intervals.cells, np.int64)
         self._fits, self._saved = True, False  # _saved: a checkpoint contains the strata as they are
         self._busy = np.zeros(ranks)  # training seconds in this session
-        self._since = np.zeros((3, ranks))  # seconds trained, seconds waited and nodes, since the last pause
+        self._since_pause = np.zeros((3, ranks))  # seconds trained, seconds waited and nodes, since the last pause
         self._measured = np.zeros((2, ranks))  # seconds trained, and nodes, since strata were last moved
         self._answered_at = np.zeros(ranks)
         self._barriers, self._moved, self._noted_bytes = 0, 0, (0, 0)
@@ -68,7 +68,7 @@ class ClusterPool(IntervalPool):
         self._ordered_at, self._longest = time.monotonic(), 0.0  # _longest: seconds of an interval
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Resume; the checkpoint names versions of the strata's rows, or contains the rows itself."""
+        """Resume from a checkpoint, which names versions of the strata's rows or contains the rows itself."""
         in_versions = checkpoint is not None and BLOCKS in checkpoint.state
         self._store.go_on(checkpoint if in_versions else None)
         self._order.head[messages.CHECKPOINT] = 0 if checkpoint is None else checkpoint.number
@@ -76,7 +76,7 @@ class ClusterPool(IntervalPool):
             self._order.versions[stratum] = version_cells(version)
 
     def extra_state(self) -> "ClusterPool":
-        """Return this pool, whose ranks write the rows of the strata."""
+        """Return this pool, because its ranks write the part of a checkpoint besides the tables."""
         return self
 
     def begin(self, states: Sequence[WorkerState]) -> None:
@@ -85,10 +85,10 @@ class ClusterPool(IntervalPool):
         nodes = self._intervals.rows[:, control.NODES].copy()
         self._nodes_before = nodes
         # Nodes per iteration differ between strata; before the first interval they are unknown.
-        loads, even = nodes if nodes.all() else self._strata.shares, [1.0] * len(self._engine.places)
-        owner = shared_out(loads, even, self._memory)
+        loads, even = nodes if nodes.all() else self._strata.shares, [1.0] * len(self._engine.locations)
+        owner = assign_strata(loads, even, self._memory)
         # Fall back to the shares, with which the machines were checked for memory.
-        self._move(owner if self._memory.holds(owner) else shared_out(self._strata.shares, even, self._memory))
+        self._move(owner if self._memory.holds(owner) else assign_strata(self._strata.shares, even, self._memory))
 
     def release(self, stop_nodes: int, stop_iterations: int) -> None:
         self._move_by_speed()
@@ -114,14 +114,14 @@ class ClusterPool(IntervalPool):
 
     def _add(self, rank: int, answer: RankAnswer) -> None:
         """Record a rank's results for the present interval."""
-        mine = self._order.owner == rank
-        self._intervals.rows[mine] = answer.rows[mine]
+        is_own = self._order.owner == rank
+        self._intervals.rows[is_own] = answer.rows[is_own]
         self._changes += answer.changes
         self._fits &= not answer.head[messages.OVERFLOW]
         busy = answer.head[messages.BUSY_NANOSECONDS] * 1e-9
         self._busy[rank] += busy
-        self._since[0, rank] += busy
-        self._since[2, rank] += answer.head[messages.TRAINED_NODES]
+        self._since_pause[0, rank] += busy
+        self._since_pause[2, rank] += answer.head[messages.TRAINED_NODES]
         self._answered_at[rank] = now = time.monotonic()
         self._longest = max(self._longest, now - self._ordered_at)
 
@@ -132,11 +132,11 @@ class ClusterPool(IntervalPool):
         """
         intervals = self._intervals
         if intervals.interval is not None:
-            self._since[1] += time.monotonic() - self._answered_at
+            self._since_pause[1] += time.monotonic() - self._answered_at
             intervals.end(self._changes[None], fits=self._fits)
             self._barriers += 1
             if intervals.over():
-                self._note()
+                self._append_record()
         if intervals.over():
             return
         interval = intervals.start()
@@ -145,48 +145,51 @@ class ClusterPool(IntervalPool):
         for name, totals in self._first.items():
             totals[...] = self.tables[name]
         self._changes[:], self._fits, self._saved = 0, True, False
-        self._waiting = set(range(len(self._engine.places)))
-        self._say(messages.RUN)
+        self._waiting = set(range(len(self._engine.locations)))
+        self._prepare_order(messages.RUN)
         self._ordered_at = time.monotonic()
         self._engine.run(self._order)
 
-    def _say(self, command: int) -> None:
-        """Prepare the order: its command, a new epoch, the states of the strata."""
+    def _prepare_order(self, command: int) -> None:
+        """Fill in the order: its command, a new epoch and the states of the strata."""
         self._order.head[messages.COMMAND] = command
         self._order.head[messages.EPOCH] += 1
         self._order.rows[:] = self._intervals.rows
 
     def write(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """Make the ranks write their strata, as `mccfr.runs.session.worker_pool.ExtraState`."""
-        self._say(messages.WRITE)
+        """Make the ranks write their strata; return state and names as `ExtraState.write`."""
+        self._prepare_order(messages.WRITE)
         self._order.versions[:] = self._engine.write(self._order)
-        found = enumerate(map(version_of, self._order.versions))
-        self._store.versions = {stratum: version for stratum, version in found if version is not None}
+        versions = enumerate(map(version_of, self._order.versions))
+        self._store.versions = {stratum: version for stratum, version in versions if version is not None}
         return self._store.state(), self._store.names()
 
     def facts(self) -> dict[str, Any]:
         return {}
 
     def settle(self) -> None:
-        """After a commit, remove unnamed versions and have the checkpoint copied; strata may now be moved."""
+        """Remove versions that no checkpoint names, and make the ranks copy the checkpoint; after a commit.
+
+        Strata may be moved between ranks from now on.
+        """
         self._store.settle()
         self._saved = True
         if self._run.config.cluster.directory is not None:
-            machines = np.array([place.machine for place in self._engine.places])
+            machines = np.array([place.machine for place in self._engine.locations])
             self._order.copy_at[:] = (machines[self._order.owner] + 1) % (machines.max() + 1)
             self._order.head[messages.CHECKPOINT] = max(list_checkpoints(self._run.path(CHECKPOINTS)))
-            self._say(messages.COPY)
+            self._prepare_order(messages.COPY)
             self._engine.obey(self._order)
 
     def _move_by_speed(self) -> None:
-        """Move strata to faster ranks, if a checkpoint contains the strata as they are."""
+        """Move strata to faster ranks, if the newest checkpoint has their present rows."""
         if not self._saved or self._measured[0].min() < LEAST_SECONDS or not self._measured[1].all():
             return
         speeds = (self._measured[1] / self._measured[0]).tolist()
-        nodes = self._intervals.rows[:, control.NODES].copy()
-        loads, self._nodes_before = nodes - self._nodes_before, nodes
+        nodes_now = self._intervals.rows[:, control.NODES].copy()
+        loads, self._nodes_before = nodes_now - self._nodes_before, nodes_now
         self._measured[:] = 0
-        owner = moved_by_speed(loads, self._order.owner, speeds, self._memory)
+        owner = reassign(loads, self._order.owner, speeds, self._memory)
         if not self._memory.holds(owner):
             return
         self._moved = int((owner != self._order.owner).sum())
@@ -194,20 +197,20 @@ class ClusterPool(IntervalPool):
             self._move(owner)
 
     def _move(self, owner: npt.NDArray[np.int64]) -> None:
-        """Give strata to new ranks, which read them from files."""
+        """Assign strata to ranks; a rank that is new to a stratum reads its rows from files."""
         self._order.moved[:] = owner != self._order.owner
         self._order.owner[:] = owner
-        self._say(messages.READ)
+        self._prepare_order(messages.READ)
         self._engine.obey(self._order)
 
-    def _note(self) -> None:
-        """Append a line on the ranks' work since the last pause."""
-        if not self._since[2].all():
+    def _append_record(self) -> None:
+        """Append a line on the ranks' work since the last pause to the run's `cluster.jsonl`."""
+        if not self._since_pause[2].all():
             return  # the speed of some ranks is unknown
-        self._measured += self._since[[0, 2]]
+        self._measured += self._since_pause[[0, 2]]
         engine, noted = self._engine, self._noted_bytes
         self._noted_bytes = (engine.sent_bytes, engine.received_bytes)
-        trained, waited, nodes = self._since
+        trained, waited, nodes = self._since_pause
         record = {
             "nodes_touched": self._intervals.totals()[0],
             "barriers": self._barriers,
@@ -223,12 +226,12 @@ class ClusterPool(IntervalPool):
                     "nodes_per_second": round(float(nodes[rank] / trained[rank])),
                     "waiting_share": round(float(waited[rank] / (trained[rank] + waited[rank])), 4),
                 }
-                for rank, place in enumerate(engine.places)
+                for rank, place in enumerate(engine.locations)
             ],
             "unix_seconds": round(time.time(), 3),
         }
         self._barriers, self._moved = 0, 0
-        self._since[:] = 0
+        self._since_pause[:] = 0
         with contextlib.suppress(OSError):  # of a full disk the checkpoints tell
             self._run.check_lock()
             durable.append_line(self._run.path(RECORDS), json.dumps(record, allow_nan=False))
@@ -237,10 +240,10 @@ class ClusterPool(IntervalPool):
         return float(self._busy.max())
 
     def silent(self) -> list[StalledWorker]:
-        seconds, why = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"
+        seconds, reason = time.monotonic() - self._ordered_at, "its machine has not answered the order of an interval"
         if seconds < SILENT_SECONDS + 2 * self._longest:
             return []
-        return [StalledWorker(rank, seconds, why) for rank in sorted(self._waiting)]
+        return [StalledWorker(rank, seconds, reason) for rank in sorted(self._waiting)]
 
     def kill(self) -> None:
         self._abandoned = True  # ranks that do not answer are not waited for
@@ -265,14 +268,14 @@ def restore_copies(run: Run, game: Game, engine: MpiEngine, reporter: Reporter) 
     order = new_order(run, game)
     order.head[messages.COMMAND] = messages.RESTORE
     with lock(run):
-        for machine in range(1 + max(place.machine for place in engine.places)):
+        for machine in range(1 + max(location.machine for location in engine.locations)):
             order.head[messages.CHECKPOINT] = machine
             for name in engine.obey(order):
-                reporter.message(f"{name} was damaged or gone: restored from its copy on machine {machine}")
+                reporter.message(f"{name} was damaged or missing: restored from its copy on machine {machine}")
 
 
-def on_engine(engine: MpiEngine) -> PoolOpener:
-    """Return a function that opens the pool of a run on an engine whose ranks have opened the run."""
+def cluster_pool_opener(engine: MpiEngine) -> PoolOpener:
+    """Return a function that opens the pool of a run; the engine's ranks must have opened the run."""
 
     @contextlib.contextmanager
     def open_cluster(run: Run, game: Game, *, force: bool = False) -> Iterator[ClusterPool]:

@@ -17,12 +17,12 @@ _LOSS_SECONDS = 3.0  # gforker sends SIGINT when a rank has died, and SIGQUIT, w
 _RANK_NAMES = ("PMI_RANK", "PMIX_RANK")
 
 
-def coordinates() -> bool:
+def is_coordinator() -> bool:
     """Return whether this process is the coordinator, according to the launcher's environment variables."""
     return next((os.environ[name] for name in _RANK_NAMES if name in os.environ), "0") == "0"
 
 
-def heed(
+def set_startup_signals(
     ending: Callable[[int], None] = lambda _: None, status_of: Callable[[int], int] = lambda _: EXIT_RESUMABLE
 ) -> None:
     """Make signals end the coordinator, and with it the job; training ranks ignore them.
@@ -46,5 +46,5 @@ def heed(
         abort_all_ranks(status)
         os._exit(status)
 
-    take(end if coordinates() else signal.SIG_IGN)
+    take(end if is_coordinator() else signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)

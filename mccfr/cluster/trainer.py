@@ -44,16 +44,16 @@ def first_street_shapes(run: Run, game: Game) -> dict[str, tuple[int, ...]]:
 
 
 def new_order(run: Run, game: Game) -> Order:
-    """Return an empty order of the size for a run."""
+    """Return an empty order with the number of strata and cells of a run."""
     assert game.strata is not None
     return Order(game.strata.count, sum(int(np.prod(shape)) for shape in first_street_shapes(run, game).values()))
 
 
 def stratum_store(run: Run, game: Game) -> BlockStore:
     """Return the store of the strata's rows as versions, with a block for each stratum."""
-    later = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
-    parts = Partition(later, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in later})
-    return BlockStore(run.directory, parts, run.identity, format=run.config.tables.format, lock=run.lock)
+    specs = tuple(spec for spec in run.layout(game).specs if FIRST_STREET not in spec.name)
+    partition = Partition(specs, {spec.name: stratum_buckets(game, spec.name).tolist() for spec in specs})
+    return BlockStore(run.directory, partition, run.identity, format=run.config.tables.format, lock=run.lock)
 
 
 class Trainer:
@@ -82,17 +82,17 @@ class Trainer:
         self._machine = keeps_for
 
     def train(self) -> None:
-        """Train the order's interval, and fill in the answer."""
-        order, answer, began = self.order, self.answer, time.monotonic_ns()
-        mine = self.strata()
+        """Train the strata of this rank for the order's interval, and fill in the answer."""
+        order, answer, start = self.order, self.answer, time.monotonic_ns()
+        own_strata = self.strata()
         scale = float(order.head[messages.SCALE].view(np.float64))
         interval = Interval(int(order.head[messages.NODES]), scale)
         answer.cells[:] = 0
-        answer.rows[mine] = order.rows[mine]
-        fits = train_strata(self._worker, answer.rows, mine, interval)
+        answer.rows[own_strata] = order.rows[own_strata]
+        fits = train_strata(self._worker, answer.rows, own_strata, interval)
         answer.head[messages.ANSWERED], answer.head[messages.OVERFLOW] = order.head[messages.EPOCH], not fits
-        answer.head[messages.TRAINED_NODES] = (answer.rows[mine] - order.rows[mine])[:, control.NODES].sum()
-        answer.head[messages.BUSY_NANOSECONDS] = time.monotonic_ns() - began
+        answer.head[messages.TRAINED_NODES] = (answer.rows[own_strata] - order.rows[own_strata])[:, control.NODES].sum()
+        answer.head[messages.BUSY_NANOSECONDS] = time.monotonic_ns() - start
 
     def strata(self) -> list[int]:
         """Return the strata that the order assigns to this rank."""
@@ -103,26 +103,26 @@ class Trainer:
 
         Raises `OSError` if the disk fails or is full, and `RuntimeError` for a cell that is NaN or infinite.
         """
-        store, found = stratum_store(self._run, self._game), np.zeros_like(self.order.versions)
+        store, versions = stratum_store(self._run, self._game), np.zeros_like(self.order.versions)
         for stratum in self.strata():
             try:
                 store.write(stratum, self._cells(store.partition, stratum))
             except NotFiniteError as error:
                 raise RuntimeError(f"stratum {stratum}: {error}: nothing was saved") from error
-            found[stratum] = version_cells(store.versions[stratum])
-        return found
+            versions[stratum] = version_cells(store.versions[stratum])
+        return versions
 
     def read(self) -> None:
         """Read the rows of strata moved to this rank, and free the rows of those moved away.
 
         Raises `OSError` for rows that are damaged or missing.
         """
-        store, order, mine = stratum_store(self._run, self._game), self.order, set(self.strata())
-        for stratum in self._held - mine:
+        store, order, own_strata = stratum_store(self._run, self._game), self.order, set(self.strata())
+        for stratum in self._held - own_strata:
             for table in self._cells(store.partition, stratum).values():
                 give_back(table)
-        self._held &= mine
-        for stratum in sorted(mine):
+        self._held &= own_strata
+        for stratum in sorted(own_strata):
             if not order.moved[stratum]:
                 continue
             cells, version = self._cells(store.partition, stratum), version_of(order.versions[stratum])
@@ -135,18 +135,18 @@ class Trainer:
 
     def obey(self) -> list[str]:
         """Carry out an order about files other than `write`; return the restored names. Raises `OSError`."""
-        command, kept = int(self.order.head[messages.COMMAND]), self._kept_at()
+        command, kept = int(self.order.head[messages.COMMAND]), self._copies_directory()
         if command == messages.READ:
             self.read()
         elif kept is not None and command == messages.COPY:
-            mine = set(np.flatnonzero(self.order.copy_at == self._machine).tolist())
-            copy_checkpoint(self._run.directory, kept, int(self.order.head[messages.CHECKPOINT]), mine)
+            own = set(np.flatnonzero(self.order.copy_at == self._machine).tolist())
+            copy_checkpoint(self._run.directory, kept, int(self.order.head[messages.CHECKPOINT]), own)
         elif kept is not None and command == messages.RESTORE and self.order.head[messages.CHECKPOINT] == self._machine:
             return restore(self._run.directory, kept)
         return []
 
-    def _kept_at(self) -> Path | None:
-        """Return the directory of the copies that this rank keeps; None if it keeps none."""
+    def _copies_directory(self) -> Path | None:
+        """Return the directory of the second copies that this rank keeps; None if it keeps none."""
         directory = self._run.config.cluster.directory
         if directory is None or self._machine is None:
             return None

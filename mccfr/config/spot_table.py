@@ -1,5 +1,6 @@
 """Prepares a spot's `[game]` table for validation: reads range files and unifies position names."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -114,6 +115,43 @@ def locks_of(texts: Sequence[str]) -> dict[str, str]:
             )
         found[line] = "; ".join(filter(None, (found.get(line), what)))
     return found
+
+
+FINE_SIZES = ("25%", "33%", "50%", "66%", "75%", "100%", "125%", "150%", "200%", "allin")
+"""Sizes from which `auto:N` chooses."""
+AUTO = "auto"
+"""Begins sizes that the program chooses: `auto:N`."""
+
+
+def auto_counts(option: str, text: str, streets: int) -> list[int | None]:
+    """Return for each street the N of `auto:N`, or None for sizes that are given.
+
+    text  sizes as for `spot_menu`
+
+    Raises `ValueError`, naming the option, for an N that is no number of sizes of the fine menu.
+    """
+    found = [_auto_count(option, part) for part in text.split("/")]
+    return [found[min(street, len(found) - 1)] for street in range(streets)]
+
+
+def _auto_count(option: str, text: str) -> int | None:
+    if AUTO not in text.lower():
+        return None
+    match, most = re.fullmatch(r"auto:([0-9]{1,3})", text.strip().lower()), len(FINE_SIZES)
+    if match is None or not 1 <= int(match[1]) <= most:
+        raise ValueError(
+            f"{option}: {shown(text.strip())} is not allowed: auto:N stands alone on a street, and N is the number of "
+            f"sizes to choose from {', '.join(FINE_SIZES)}: 1 to {most}, as in auto:2"
+        )
+    return int(match[1])
+
+
+def with_sizes(text: str, sizes: Sequence[str]) -> str:
+    """Return sizes as for `spot_menu` with `sizes`, one text for each street, in place of each auto:N."""
+    parts = text.split("/")
+    parts += parts[-1:] * (len(sizes) - len(parts))
+    last = len(sizes) - 1
+    return "/".join(sizes[min(street, last)] if AUTO in part.lower() else part for street, part in enumerate(parts))
 
 
 def spot_menu(bets: str, raises: str, first_street: int) -> dict[str, Any]:

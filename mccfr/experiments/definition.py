@@ -245,14 +245,14 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
     """
     table = _compare_table(document, source)
     try:
-        rest = _with_absolute_paths({key: value for key, value in document.items() if key != "compare"}, folder)
+        run_document = _with_absolute_paths({key: value for key, value in document.items() if key != "compare"}, folder)
         if table.base is not None:
             path = folder / table.base
             base = _with_absolute_paths(load_document(path), path.parent)
             base.pop("compare", None)
-            if isinstance(solver := rest.get("solver"), Mapping) and "algorithm" in solver:
+            if isinstance(solver := run_document.get("solver"), Mapping) and "algorithm" in solver:
                 override(base, "solver.algorithm", solver["algorithm"], source)
-            rest = merged(base, rest)
+            run_document = merged(base, run_document)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
     if len(set(table.seeds)) != len(table.seeds):
@@ -263,7 +263,7 @@ def experiment_from(document: Mapping[str, Any], folder: Path, source: str) -> E
         _measures(table, source),
         _points(table, source),
         tuple(table.seeds),
-        tuple(_variants(table, rest, folder, source)),
+        tuple(_variants(table, run_document, folder, source)),
     )
 
 
@@ -280,15 +280,15 @@ def _compare_table(document: Mapping[str, Any], source: str) -> _CompareTable:
 
 
 def _measures(table: _CompareTable, source: str) -> tuple[str, ...]:
-    wanted = (table.y,) if isinstance(table.y, str) else tuple(table.y)
-    for name in wanted:
+    names = (table.y,) if isinstance(table.y, str) else tuple(table.y)
+    for name in names:
         if name not in MEASURES:
             raise ValueError(f"{source}: compare.y = {name!r} is not one of: {', '.join(MEASURES)}")
-    return wanted
+    return names
 
 
 def _points(table: _CompareTable, source: str) -> tuple[float, ...]:
-    """Return the points at which runs are measured, ascending."""
+    """Return the points on the x axis at which runs are measured, ascending."""
     if table.at:
         if table.first is not None or table.last is not None:
             raise ValueError(
@@ -327,45 +327,47 @@ def _spaced(table: _CompareTable, source: str) -> list[float]:
 
 
 def _variants(table: _CompareTable, document: Document, folder: Path, source: str) -> list[ExperimentVariant]:
-    made: list[ExperimentVariant] = []
-    for wanted in table.variant or (_VariantTable(name="run"),):
-        where, changed = f"{source}: variant {wanted.name!r}", deepcopy(document)
-        if any(wanted.name == other.name for other in made):
+    variants: list[ExperimentVariant] = []
+    for table_of_variant in table.variant or (_VariantTable(name="run"),):
+        where, variant_document = f"{source}: variant {table_of_variant.name!r}", deepcopy(document)
+        if any(table_of_variant.name == other.name for other in variants):
             raise ValueError(f"{where} is there twice: each variant needs a name of its own")
-        if wanted.of is not None or wanted.average is not None:
-            made.append(_variant_of_average(wanted, made, where))
+        if table_of_variant.of is not None or table_of_variant.average is not None:
+            variants.append(_variant_of_average(table_of_variant, variants, where))
             continue
         try:
-            for text in wanted.set:
+            for text in table_of_variant.set:
                 _check_override(text, "set")
-                override(changed, *parse_override(text), f"set {text}")
-            changed = _with_absolute_paths(changed, folder)
+                override(variant_document, *parse_override(text), f"set {text}")
+            variant_document = _with_absolute_paths(variant_document, folder)
         except ValueError as error:
             raise ValueError(f"{where}: {str(error).removeprefix('--')}") from None
-        directory = directory_name(wanted.name)
-        if not directory or any(directory == other.directory for other in made):
+        directory = directory_name(table_of_variant.name)
+        if not directory or any(directory == other.directory for other in variants):
             raise ValueError(
                 f"{where}: its runs would lie in {directory!r}-SEED: names need letters or digits that tell them apart"
             )
-        made.append(ExperimentVariant(wanted.name, directory, config_from(changed, where)))
-    return made
+        variants.append(ExperimentVariant(table_of_variant.name, directory, config_from(variant_document, where)))
+    return variants
 
 
-def _variant_of_average(wanted: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
+def _variant_of_average(
+    table_of_variant: _VariantTable, others: Sequence[ExperimentVariant], where: str
+) -> ExperimentVariant:
     """Return a variant that measures another average strategy of an earlier variant's runs."""
-    of = next((other for other in others if other.name == wanted.of and other.average is None), None)
-    if of is None or wanted.set:
+    base = next((other for other in others if other.name == table_of_variant.of and other.average is None), None)
+    if base is None or table_of_variant.set:
         known = ", ".join(repr(other.name) for other in others if other.average is None) or "none yet"
         raise ValueError(
-            f"{where}: of = {wanted.of!r} must name a variant before it ({known}), whose runs it has; no set"
+            f"{where}: of = {table_of_variant.of!r} must name a variant before it ({known}), whose runs it has; no set"
         )
-    averages = algorithm_of(of.config).averages.names
-    if wanted.average not in averages:
+    averages = algorithm_of(base.config).averages.names
+    if table_of_variant.average not in averages:
         known = ", ".join(averages) or "one average"
         raise ValueError(
-            f"{where}: average = {wanted.average!r} is none of those that runs of {of.name!r} have: {known}"
+            f"{where}: average = {table_of_variant.average!r} is none of those that runs of {base.name!r} have: {known}"
         )
-    return replace(of, name=wanted.name, average=wanted.average)
+    return replace(base, name=table_of_variant.name, average=table_of_variant.average)
 
 
 def directory_name(name: str) -> str:

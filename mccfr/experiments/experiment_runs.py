@@ -52,7 +52,7 @@ def run_path(out: Path, variant: ExperimentVariant, seed: int) -> Path:
 
 
 def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool = False) -> Experiment:
-    """Check that all variants can be trained and measured; return the experiment with full configurations.
+    """Check that all variants can be trained and measured; return the experiment with all defaults.
 
     Raises `ValueError` or `OSError` for an invalid game, table or measure of a variant, and for too little memory or
     disk. Raises `ValueError` too if a run directory holds another run.
@@ -61,17 +61,17 @@ def check(experiment: Experiment, out: Path, reporter: Reporter, *, force: bool 
     for variant in experiment.variants:
         seed = experiment.seeds[0]
         try:
-            wanted, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
-            start = Start(wanted, Path(), directory, Terms(reporter, force=force))
+            config, directory = experiment.run_config(variant, seed), run_path(out, variant, seed)
+            start = Start(config, Path(), directory, Terms(reporter, force=force))
             rehearse(start)
             game = start.foreseen
         except ValueError as error:
             raise ValueError(f"variant {variant.name!r}: {error}") from None
-        blinded = [name for name in MEASURES if name.endswith("_mbb")]
-        if game.big_blind_chips is None and (found := [name for name in experiment.measures if name in blinded]):
-            others = ", ".join(name for name in MEASURES if name not in blinded)
+        in_mbb = [name for name in MEASURES if name.endswith("_mbb")]
+        if game.big_blind_chips is None and (wrong := [name for name in experiment.measures if name in in_mbb]):
+            others = ", ".join(name for name in MEASURES if name not in in_mbb)
             raise ValueError(
-                f"variant {variant.name!r}: compare.y = {found[0]!r}, and {game.name} has no big blind: "
+                f"variant {variant.name!r}: compare.y = {wrong[0]!r}, and {game.name} has no big blind: "
                 f"choose of {others}"
             )
         checked.append(replace(variant, config=msgspec.structs.replace(variant.config, solver=start.completed.solver)))
@@ -88,7 +88,7 @@ def check_out(out: Path) -> None:
 
 
 def _is_experiment(out: Path) -> bool:
-    """Return whether a directory has only runs in runs/, and an experiment's table.csv or no tables."""
+    """Return whether a directory is an experiment's: only runs in runs/, and its table.csv or no tables."""
     if not (out / RUNS).is_dir() or not all(map(_is_ours, (out / RUNS).iterdir())):
         return False
     return begins_with(_TABLE_HEAD)(out / TABLE) or not any((out / name).exists() for name in FILES)
@@ -114,17 +114,17 @@ def run_experiment(
     """
     check_out(out)
     experiment = check(experiment, out, reporter, force=force)
-    seen: list[tuple[AbstractionConfig | None, AbstractionConfig | None]] = [(None, None)]
+    built: list[tuple[AbstractionConfig | None, AbstractionConfig | None]] = [(None, None)]
     for variant in experiment.variants:
-        wanted = variant.config.abstraction, opponents_buckets(variant.config, Path())
-        if wanted not in seen:
-            seen.append(wanted)
+        abstractions = variant.config.abstraction, opponents_buckets(variant.config, Path())
+        if abstractions not in built:
+            built.append(abstractions)
             find_abstractions(variant.config, Path(), reporter)  # before signals are noted, so that Ctrl-C ends it
     with signals_collected(ignored=inf) as noted:  # between runs, which handle signals themselves
-        return _conduct(experiment, out, reporter, noted, force)
+        return _train_runs(experiment, out, reporter, noted, force)
 
 
-def _conduct(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
+def _train_runs(experiment: Experiment, out: Path, reporter: Reporter, noted: list[int], force: bool) -> int | None:
     todo = experiment.runs
     built: tuple[Any, Game] | None = None
     for number, (seed, variant) in enumerate(todo, 1):
@@ -173,19 +173,19 @@ def measured_points(out: Path) -> dict[str, list[float]]:
 
 
 def _note_points(experiment: Experiment, out: Path, run: rundir.Run) -> None:
-    """Write the points of a run that continues: those already measured, and the experiment's next ones."""
-    known, reached = measured_points(out), _reached(experiment, run)
-    before = [point for point in known.get(run.directory.name, []) if point <= reached]
-    known[run.directory.name] = sorted({*before, *(point for point in experiment.points if point > reached)})
-    durable.replace_file(out / POINTS, json.dumps(known).encode())
+    """Write to points.json at which points a run was measured, and at which further ones it will be."""
+    points_of_runs, reached = measured_points(out), _reached(experiment, run)
+    measured = [point for point in points_of_runs.get(run.directory.name, []) if point <= reached]
+    points_of_runs[run.directory.name] = sorted({*measured, *(point for point in experiment.points if point > reached)})
+    durable.replace_file(out / POINTS, json.dumps(points_of_runs).encode())
 
 
 def _report_passed(experiment: Experiment, out: Path, directory: Path, reporter: Reporter | _Within) -> None:
-    """Report points that the run passed before they were added to the experiment."""
+    """Report points at which a run was not measured, because they were added after it had passed them."""
     passed = sorted({*experiment.points} - {*measured_points(out).get(directory.name, ())})
     if passed:
         points = ", ".join(f"{point:,.10g}" for point in passed)
-        reporter.message(f"the run has passed {points} {experiment.axis} without being measured: no rows for them")
+        reporter.message(f"the run was not measured at {points} {experiment.axis}: the tables have no rows for them")
 
 
 def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
@@ -195,7 +195,7 @@ def _newest_state(run: rundir.Run) -> dict[str, Any] | None:
 
 
 def _reached(experiment: Experiment, run: rundir.Run) -> float:
-    """Return the value on the experiment's axis up to which points are reached; 0 before a checkpoint."""
+    """Return how far a run is on the experiment's x axis, by its newest checkpoint; 0 without one."""
     state = _newest_state(run)
     if state is None:
         return 0.0

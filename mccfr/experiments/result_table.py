@@ -72,13 +72,13 @@ def read_rows(experiment: Experiment, out: Path) -> list[Row]:
 def publish(experiment: Experiment, out: Path) -> list[Curve]:
     """Write table.csv, summary.csv and pairs.csv into `out`; return the curves."""
     rows = read_rows(experiment, out)
-    found = curves(experiment, rows)
+    all_curves = curves(experiment, rows)
     if rows:
         _write(out / TABLE, COLUMNS, [[row.get(column) for column in COLUMNS] for row in rows])
-        _write_summary(found, out / SUMMARY)
+        _write_summary(all_curves, out / SUMMARY)
         if len(experiment.variants) > 1:
             _write(out / PAIRS, PAIR_COLUMNS, pairs(experiment, rows))
-    return found
+    return all_curves
 
 
 def _run_rows(
@@ -91,17 +91,17 @@ def _run_rows(
     rows: dict[float, Row] = {}
     before = {"nodes_touched": 0, "iterations": 0}
     for record in run.read(rundir.EVALUATIONS):
-        found: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _COUNTED}
+        columns: Row = {"variant": variant.name, "seed": seed} | {key: record[key] for key in _COUNTED}
         # Metrics are written every five seconds and at the end of a session; between them time is interpolated.
-        found["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
+        columns["training_seconds"] = round(float(np.interp(record["nodes_touched"], nodes, seconds)), 6)
         if (iterations := record["iterations"] - before["iterations"]) > 0:
             touched = record["nodes_touched"] - before["nodes_touched"]
-            found["nodes_per_iteration"] = touched / iterations
+            columns["nodes_per_iteration"] = touched / iterations
             before = record
-        point = _point_of(experiment.axis, points, found[column])
+        point = _point_of(experiment.axis, points, columns[column])
         if point not in experiment.points:
             continue
-        row = rows.setdefault(point, found | {"point": point})
+        row = rows.setdefault(point, columns | {"point": point})
         if row["nodes_touched"] == record["nodes_touched"]:  # else a later measurement that maps to the same point
             rows[point] = _measured(_of_average(record, variant.average)) | row
     return list(rows.values())
@@ -111,12 +111,12 @@ def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, 
     """Return a record's fields for one average strategy of the run; None: its first average."""
     if average is None or average == record["average"]:
         return record
-    found: Mapping[str, Any] = record["other_averages"][average]
-    return found
+    of_average: Mapping[str, Any] = record["other_averages"][average]
+    return of_average
 
 
 def _measured(record: Mapping[str, Any]) -> Row:
-    """Return the columns of a method's result."""
+    """Return the columns of a table's row that an evaluation record fills."""
     if record["method"] == "exact":
         return {key: record[key] for key in _EXACT}
     cells = record["exploitability_mbb"], record["exploitability_chips"], *record["ci95_chips"]
@@ -134,12 +134,12 @@ def _point_of(axis: str, points: Sequence[float], value: float) -> float | None:
 
 def curves(experiment: Experiment, rows: Sequence[Row]) -> list[Curve]:
     """Return a curve for each measure and variant, in that order; variants without rows have none."""
-    found = [
+    all_curves = [
         _curve(measure, variant.name, rows)
         for measure in _measures(experiment, rows)
         for variant in experiment.variants
     ]
-    return [curve for curve in found if len(curve.point)]
+    return [curve for curve in all_curves if len(curve.point)]
 
 
 def _measures(experiment: Experiment, rows: Sequence[Row]) -> Sequence[str]:
@@ -159,15 +159,15 @@ def pairs(experiment: Experiment, rows: Sequence[Row]) -> list[list[Any]]:
     first, lines = experiment.variants[0].name, []
     for measure in _measures(experiment, rows):
         linear = MEASURES[measure].linear
-        found: dict[tuple[str, float], dict[int, float]] = {}
+        values: dict[tuple[str, float], dict[int, float]] = {}
         for row in rows:
             if (value := _value(row, measure)) is not None and (linear or value > 0):
-                found.setdefault((row["variant"], row["point"]), {})[row["seed"]] = value
-        for (variant, point), mine in found.items():
-            others = found.get((first, point), {})
-            both = sorted(mine.keys() & others.keys())
+                values.setdefault((row["variant"], row["point"]), {})[row["seed"]] = value
+        for (variant, point), own in values.items():
+            others = values.get((first, point), {})
+            both = sorted(own.keys() & others.keys())
             if variant != first and both:
-                apart = [mine[seed] - others[seed] if linear else mine[seed] / others[seed] for seed in both]
+                apart = [own[seed] - others[seed] if linear else own[seed] / others[seed] for seed in both]
                 lines.append([measure, variant, first, point, len(both), *_cells(linear, *_mean(linear, apart))])
     return lines
 
@@ -178,8 +178,8 @@ def _mean(linear: bool, values: Sequence[float]) -> tuple[float, float, float]:
 
 def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | None]:
     """Return (geometric mean or ratio, low, high, mean or difference) for a file; first or last is None."""
-    known, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
-    return [None, low95, high95, known] if linear else [known, low95, high95, None]
+    middle, low95, high95 = (None if math.isnan(n) else float(f"{n:.8g}") for n in (mean, low, high))
+    return [None, low95, high95, middle] if linear else [middle, low95, high95, None]
 
 
 def _value(row: Row, measure: str) -> float | None:

@@ -31,7 +31,7 @@ class Cfr(HistoryGame):
     traits = DRAWS_NOTHING
 
     def iterate(self, t: int) -> None:
-        """Update player 0, then player 1 against the new player 0; or both at once."""
+        """Run iteration t: update the players one after the other, or both at once (simultaneous)."""
         given = self.given
         made = variant(given.variant, updates=given.updates, horizon=given.horizon)
         for players in ((0,), (1,)) if made.alternating else ((0, 1),):

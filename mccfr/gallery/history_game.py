@@ -1,4 +1,4 @@
-"""Base classes of the gallery: histories h in a tree, and infosets I with their rows of the tables."""
+"""Base classes of the gallery's algorithms: histories h, infosets I with their table rows, iterations."""
 
 import time
 from abc import abstractmethod

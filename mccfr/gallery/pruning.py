@@ -78,7 +78,7 @@ class RegretBasedPruning(HistoryGame):
             self.before[I.player][h.node] = self.reach(h, I.player)
 
     def settle(self, I: Infoset, a: int) -> None:
-        """End pruning of an action: replace the assumed value by that of a best response below it."""
+        """End pruning of an action: replace the values assumed since then by those of a best response."""
         I.regret[a] += self.respond(I, a) - I.assumed[a]
         I.pruned[a] = 0
 

@@ -37,14 +37,33 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
     """
     spot = config.file is None
     endgame = spot_endgame(config)[0] if spot else read_endgame(base / str(config.file))
-    half = endgame.pot_chips / 2
+    rules = endgame_rules(config, base, endgame)
+    tree = build_tree(rules)
+    tree = replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges()))
+    cards = endgame_cards(endgame.board, endgame.reach, rules.streets)
+    return Game(
+        "holdem-subgame",
+        tree,
+        suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot and merge_suits else cards,
+        big_blind_chips=rules.minimum_bet,
+        pot_chips=endgame.pot_chips,
+        rake=spot_rake(config),
+    )
+
+
+def endgame_rules(config: HoldemSubgame, base: Path, endgame: Endgame) -> BettingRules:
+    """Return the betting rules of a spot or of its file's endgame, with the bet sizes of its menu.
+
+    Raises `ValueError` for an invalid stack or bet size.
+    """
+    spot, half = config.file is None, endgame.pot_chips / 2
     stack = half + (config.effective_stack or 0) if spot else float(config.stack or FILE_STACK)
     _check_stack(config, base, half, stack)
     big_blind = float(config.big_blind or (SPOT_BIG_BLIND if spot else FILE_BIG_BLIND))
     whole = spot and all(float(chips or 0).is_integer() for chips in (config.pot, config.effective_stack, big_blind))
     streets = _RIVER - endgame.street + 1
     menu = MenuGame(stack, big_blind, endgame.street, streets, whole_chips=whole)
-    rules = BettingRules(
+    return BettingRules(
         (half, half),
         (0,) * streets,
         menu_targets(config.menu, menu),
@@ -54,17 +73,12 @@ def holdem_subgame(config: HoldemSubgame, base: Path, *, merge_suits: bool = Tru
         put_in_before=half,
         **line_edits(config.menu, LineStart(half, half)),
     )
-    tree = build_tree(rules)
-    tree = replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges()))
-    cards = endgame_cards(endgame.board, endgame.reach, streets)
-    return Game(
-        "holdem-subgame",
-        tree,
-        suits_merged(cards, tree.locks.shares.values() if tree.locks else ()) if spot and merge_suits else cards,
-        big_blind_chips=big_blind,
-        pot_chips=endgame.pot_chips,
-        rake=Rake(rake, config.rake_cap or inf) if (rake := share_of(config.rake)) else None,
-    )
+
+
+def spot_rake(config: HoldemSubgame) -> Rake | None:
+    """Return the rake of a spot, None without."""
+    share = share_of(config.rake)
+    return Rake(share, config.rake_cap or inf) if share else None
 
 
 def spot_endgame(config: HoldemSubgame) -> tuple[Endgame, Mapping[str, int]]:

@@ -36,7 +36,7 @@ class TableError(ValueError):
 
 
 class MatchState(NamedTuple):
-    """Contents of a server's line.
+    """A parsed MATCHSTATE line, with which the server tells a player the state of a hand.
 
     position  of the addressed player: 0 is the big blind, 1 the button
     hand      number of the hand
@@ -52,7 +52,7 @@ class MatchState(NamedTuple):
     board: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """Return the line."""
+        """Return the state as a MATCHSTATE line."""
         return f"MATCHSTATE:{self.position}:{self.hand}:{self.betting}:{cards_text(self.holes, self.board)}"
 
 
@@ -71,39 +71,39 @@ class BettingResult(NamedTuple):
 
 
 def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
-    """Return both hands and the board in the protocol's form."""
+    """Return hole cards and boards in the protocol's form: AsKd|QhQc/2c3d4h/5s."""
     return "/".join(["|".join(holes), *board])
 
 
 def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
-    """Parse both hands and the board of each street; `TableError` for invalid or repeated cards."""
-    found = _CARDS.fullmatch(text)
-    if found is None or "//" in text:
+    """Parse hole cards and boards in the protocol's form; `TableError` for invalid or repeated cards."""
+    match = _CARDS.fullmatch(text)
+    if match is None or "//" in text:
         raise TableError(f"the cards {quoted(text)} are not written hand|hand/flop/turn/river")
-    board = tuple(found[3].split("/")[1:])
+    board = tuple(match[3].split("/")[1:])
     if board and len(board[0]) != 6:
         raise TableError(f"the cards {quoted(text)} have a board that does not begin with a flop of three")
-    every = re.findall(_CARD, text)
-    if len(set(every)) != len(every):
+    all_cards = re.findall(_CARD, text)
+    if len(set(all_cards)) != len(all_cards):
         raise TableError(f"the cards {quoted(text)} hold a card twice")
-    return (found[1], found[2]), board
+    return (match[1], match[2]), board
 
 
 def read_state(line: str) -> MatchState:
-    """Parse a server's line; `TableError` if it is invalid."""
-    found = _STATE.fullmatch(line)
-    if found is None:
+    """Parse a MATCHSTATE line; `TableError` if it is invalid."""
+    match = _STATE.fullmatch(line)
+    if match is None:
         raise TableError(f"{quoted(line)} is not MATCHSTATE:position:hand:betting:cards of version 2.0.0")
-    return MatchState(int(found[1]), int(found[2]), found[3], *read_cards(found[4]))
+    return MatchState(int(match[1]), int(match[2]), match[3], *read_cards(match[4]))
 
 
 def follow_line(rules: BettingRules, betting: str) -> BettingResult:
     """Follow a betting line from its start; `TableError` for an illegal action or a misplaced `/`."""
-    found = follow_actions(rules, actions_of(betting))
-    if found.text != betting:
-        text = quoted(found.text)
+    result = follow_actions(rules, actions_of(betting))
+    if result.text != betting:
+        text = quoted(result.text)
         raise TableError(f"the betting {quoted(betting)} should be {text}: streets end elsewhere, or stacks differ")
-    return found
+    return result
 
 
 def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
@@ -127,7 +127,7 @@ def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult
 
 
 def won_chips(game: BettingResult, holes: Sequence[str], board: Sequence[str]) -> float | None:
-    """Return position 0's chips in a finished hand; None if a hand at showdown is unknown."""
+    """Return the chips that position 0 wins in a finished hand; None if a hand at showdown is unknown."""
     last = game.states[-1]
     if game.actions[-1] == "f":
         return fold_value(last)
@@ -168,7 +168,7 @@ def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
 
 
 def game_text(game: HoldemGame) -> str:
-    """Return stacks and blinds as text."""
+    """Return a game's stacks, blinds and antes as text for messages."""
     small, big = map(amount_text, game.blinds)
     ante = f" and antes of {amount_text(game.ante)}" if game.ante else ""
     return f"stacks of {amount_text(game.stack)}, blinds {small}/{big}{ante}"

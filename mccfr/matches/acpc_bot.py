@@ -21,7 +21,7 @@ def play_acpc(
     silence: float = 600.0,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Play a match until the server ends the stream.
+    """Connect to an ACPC server, and play until it ends the stream.
 
     patience  seconds to connect, at first and after a lost connection
     silence   seconds without a message after which the match ends
@@ -32,42 +32,42 @@ def play_acpc(
     Raises `TableError` if no server listens, the server stays silent, closes the connection before the first hand, or
     breaks the protocol. Raises `ConnectionError`, with the number of the hand, if the server is lost within a hand.
     """
-    where, begun = f"{host}:{port}", False
+    address, connected_before = f"{host}:{port}", False
     while True:
         try:
             lines = _connected(host, port, patience, say)
         except TableError as error:
-            if not begun:
+            if not connected_before:
                 raise
             if session.between_hands:
                 return  # the match was over, and the server has stopped
             raise _lost(session, str(error)) from None
-        say(f"connected to {where}")
-        heard = False
+        say(f"connected to {address}")
+        got_state = False
         try:
             lines.write(VERSION, silence)
             while (line := lines.read(silence)) is not None:
                 answer = session.answer(line)
-                heard = heard or line.startswith(b"MATCHSTATE")
+                got_state = got_state or line.startswith(b"MATCHSTATE")
                 if answer is not None:
                     lines.write(answer, silence)
-            cut = None if session.between_hands else "the server closed the connection"
+            cause = None if session.between_hands else "the server closed the connection"
         except TimeoutError:
-            raise _lost(session, f"{where} has sent nothing for {silence:g} s: the match ends") from None
+            raise _lost(session, f"{address} has sent nothing for {silence:g} s: the match ends") from None
         except TableError as error:
-            raise TableError(f"{where}: {error}") from None
+            raise TableError(f"{address}: {error}") from None
         except OSError as error:
-            cut = error.strerror or str(error)
+            cause = error.strerror or str(error)
         finally:
             lines.close()
-        if cut is None and (heard or begun):
+        if cause is None and (got_state or connected_before):
             return
-        if not heard:
-            raise _lost(session, _silent(where, cut))
-        at = "" if session.between_hands else f" in the middle of hand {session.hand}"
-        say(f"the connection to {where} was lost{at} ({cut}): trying again")
+        if not got_state:
+            raise _lost(session, _silent(address, cause))
+        place = "" if session.between_hands else f" in the middle of hand {session.hand}"
+        say(f"the connection to {address} was lost{place} ({cause}): trying again")
         session.reconnected()
-        begun = True
+        connected_before = True
 
 
 def _lost(session: AcpcSession, text: str) -> Exception:
@@ -77,18 +77,18 @@ def _lost(session: AcpcSession, text: str) -> Exception:
     return ConnectionError(f"{text}; hand {session.hand} was not finished")
 
 
-def _silent(where: str, cut: str | None) -> str:
-    """Return the message for a connection that ended without a match line; `cut`: the cause, if known."""
-    if cut is None:
+def _silent(address: str, cause: str | None) -> str:
+    """Return the message for a connection that ended without a match line; `cause`: the cause, if known."""
+    if cause is None:
         return (
-            f"{where} closed the connection before the first hand: it may need another version of the protocol than "
+            f"{address} closed the connection before the first hand: it may need another version of the protocol than "
             f"{VERSION.partition(':')[2]}"
         )
-    return f"{where} closes every connection: {cut}"
+    return f"{address} closes every connection: {cause}"
 
 
 def _connected(host: str, port: int, patience: float, say: Callable[[str], None]) -> Lines:
-    """Return a connection, retried within `patience` seconds; reports the first failure."""
+    """Connect to a server, with further attempts for `patience` seconds; report the first failure."""
     until, tries = time.monotonic() + patience, 0
     while True:
         try:
@@ -96,11 +96,13 @@ def _connected(host: str, port: int, patience: float, say: Callable[[str], None]
         except OSError as error:
             wait = _WAITS[min(tries, len(_WAITS) - 1)]
             tries += 1
-            why = error.strerror or str(error)
+            reason = error.strerror or str(error)
             if time.monotonic() + wait > until or isinstance(error, socket.gaierror):
-                raise TableError(f"no server answers at {host}:{port}: {why}") from None
+                raise TableError(f"no server answers at {host}:{port}: {reason}") from None
             if tries == 1:
                 left = until - time.monotonic()
-                last = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
-                say(f"no server answers at {host}:{port} ({why}): trying until {last}, for {left:.0f} s (--patience)")
+                deadline = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+                say(
+                    f"no server answers at {host}:{port} ({reason}): trying until {deadline}, {left:.0f} s (--patience)"
+                )
             time.sleep(wait)

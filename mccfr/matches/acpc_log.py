@@ -33,7 +33,7 @@ _UNKNOWN = "????"
 
 
 class LoggedHand(NamedTuple):
-    """A finished hand.
+    """A finished hand as a line of a match log.
 
     number   of the hand
     betting  in the protocol's form
@@ -64,11 +64,11 @@ class LoggedHand(NamedTuple):
 
 def read_hand(line: str) -> LoggedHand:
     """Parse a hand's line; `TableError` if it is invalid."""
-    found = _LINE.fullmatch(line)
-    if found is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise TableError(f"{quoted(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
-    chips = None if "?" in (found[4], found[5]) else (float(found[4]), float(found[5]))
-    return LoggedHand(int(found[1]), found[2], *read_cards(found[3]), chips, (found[6], found[7]))
+    chips = None if "?" in (match[4], match[5]) else (float(match[4]), float(match[5]))
+    return LoggedHand(int(match[1]), match[2], *read_cards(match[3]), chips, (match[6], match[7]))
 
 
 Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
@@ -76,7 +76,7 @@ Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
 
 
 def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
-    """Return a validator for a bot's log, whose deals and number of hands are unknown.
+    """Return the validator of a bot's log, for which deals and number of hands are not known in advance.
 
     It checks that numbers ascend, that betting is legal and finished, and that chips match the shown cards.
     """
@@ -97,8 +97,8 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
             raise TableError(f"{quoted(line)} is not as it is written here")
         if len(hand.board) < hand.betting.rstrip("/").count("/"):
             raise TableError(f"the board of {quoted(line)} is too short for its betting")
-        whole = game.actions[-1] == "f" or len("".join(hand.board)) == 10
-        won = won_chips(game, hand.holes, hand.board) if whole else None
+        is_known = game.actions[-1] == "f" or len("".join(hand.board)) == 10
+        won = won_chips(game, hand.holes, hand.board) if is_known else None
         if hand.chips is not None:
             most = abs(game.states[-1].to_call)
             if hand.chips[0] != -hand.chips[1] or hand.chips[0] not in ((-most, 0.0, most) if won is None else (won,)):
@@ -110,7 +110,7 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
 
 
 class MatchLog:
-    """The log of a match, opened to be continued.
+    """A match log that is open for appending hands; its earlier hands have been validated.
 
     `add` syncs each hand to disk before it returns. A line truncated by a kill is removed before the next one is
     written.
@@ -157,8 +157,8 @@ class MatchLog:
                 self._read(line.decode())
             except ValueError as error:
                 raise TableError(f"{self.path}, line {number}: {error}: restore the log, or remove it") from None
-        left = torn.rstrip(b"\0")
-        if not any(left.startswith(word) or word.startswith(left) for word in _TORN):
+        rest = torn.rstrip(b"\0")
+        if not any(rest.startswith(word) or word.startswith(rest) for word in _TORN):
             text = f"line {len(lines) + 1}: {quoted(torn.decode(errors='replace'))} is no line of a log"
             raise TableError(f"{self.path}, {text}: restore it, or remove it")
         durable.fsync_file(self.path, self._file)  # the process that created it may have been killed before syncing
@@ -182,7 +182,7 @@ class MatchLog:
             self.hands.pop()
             raise
 
-    def begin_anew(self) -> None:
+    def mark_restart(self) -> None:
         """Mark that hand numbers restart here."""
         self._write(_ANOTHER)
 
@@ -206,12 +206,12 @@ class MatchLog:
 def _difference(line: str, description: Mapping[str, Any]) -> str:
     """Return how the first line of a log differs from the requested match, as text."""
     try:
-        found = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
+        log = json.loads(line.removeprefix(_HEAD)) if line.startswith(_HEAD) else None
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        log = None
+    if not isinstance(log, dict):
         return "is no log of a match that was begun here"
     key = next(
-        (key for key in {**found, **description} if found.get(key) != json.loads(json.dumps(description.get(key)))), ""
+        (key for key in {**log, **description} if log.get(key) != json.loads(json.dumps(description.get(key)))), ""
     )
-    return f"is of another match: {key} is {found.get(key)!r} there and {description.get(key)!r} here"
+    return f"is of another match: {key} is {log.get(key)!r} there and {description.get(key)!r} here"

@@ -44,7 +44,7 @@ class AcpcSession:
     def __init__(
         self, player: Player, rules: BettingRules, finished: Callable[[FinishedHand], None] = lambda _: None
     ) -> None:
-        """Take the player and the match's rules; `finished` is called with each finished hand."""
+        """Take the player, the rules of the match, and a function that receives each finished hand."""
         self._player, self._rules, self._finished = player, rules, finished
         self._state: MatchState | None = None
         self._over, self._fresh = True, True
@@ -65,7 +65,7 @@ class AcpcSession:
         self._fresh = True
 
     def answer(self, data: bytes) -> str | None:
-        """Return the answer to a line, or None if none is needed."""
+        """Return the line to send back to a server's line; None if the player need not act."""
         line = decode_line(data)
         if line is None:
             return None
@@ -87,16 +87,16 @@ class AcpcSession:
         return self._answered[1]
 
     def _follow(self, state: MatchState, game: BettingResult) -> None:
-        """Pass new events to the player."""
+        """Tell the player the events that a state adds: a new hand, actions and board cards."""
         last, self._state = self._state, state
-        fresh, self._fresh = self._fresh, False
+        reconnected, self._fresh = self._fresh, False
         same = last is not None and state.hand == last.hand
         own = state.position, state.holes[state.position]
-        if last is not None and not fresh and state.hand < last.hand:
+        if last is not None and not reconnected and state.hand < last.hand:
             raise TableError(f"hand {state.hand} comes after hand {last.hand}")
-        if same and last is not None and not fresh and own != (last.position, last.holes[last.position]):
+        if same and last is not None and not reconnected and own != (last.position, last.holes[last.position]):
             raise TableError(f"hand {state.hand} is dealt again, with other cards or in another seat")
-        if not same or (fresh and not continues_line(self._player, game)):
+        if not same or (reconnected and not continues_line(self._player, game)):
             self._player.deal(*own, state.hand)
             self._over = False
         catch_up(self._player, game, state.board, f"hand {state.hand}")
@@ -115,7 +115,7 @@ def continues_line(player: Player, game: BettingResult) -> bool:
 
 
 def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: str) -> None:
-    """Pass a player all events since its last update: actions, and each street's board before its actions.
+    """Tell a player all actions and boards of a hand that it has not yet seen, in order.
 
     board  cards of each dealt street
     where  prefix of messages
@@ -129,14 +129,14 @@ def catch_up(player: Player, game: BettingResult, board: Sequence[str], where: s
         )
     try:
         for action in game.actions[len(actions_of(player.line)) :]:
-            _lay(player, board)
+            _show_board(player, board)
             player.see(action)
-        _lay(player, board)
+        _show_board(player, board)
     except ValueError as error:
         raise TableError(f"{where}: {error}") from None
 
 
-def _lay(player: Player, board: Sequence[str]) -> None:
-    """Pass the board of the current street to the player; the full board once betting is over."""
+def _show_board(player: Player, board: Sequence[str]) -> None:
+    """Tell the player the board of its current street; once betting is over, the whole board."""
     street = player.state.street if not isinstance(player.state, int) else len(board)
     player.board("".join(board[:street]))

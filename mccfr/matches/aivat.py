@@ -84,7 +84,7 @@ class Heuristic(ABC):
 
 
 class Aivat:
-    """Computes the corrected chips of hands, one after the other."""
+    """Computes AIVAT's luck-adjusted chips of hands, one after the other."""
 
     def __init__(self, dealing: IndexedCards, betting: Betting, heuristic: Heuristic) -> None:
         """Take a game's cards, its real betting and the heuristic."""
@@ -93,7 +93,7 @@ class Aivat:
     def terms(
         self, deal: Deal, played: PlayedHand, ranges: Sequence[ObservedRange | AnyHand | None]
     ) -> dict[str, float]:
-        """Return the terms whose sum is player 0's corrected chips.
+        """Return the terms of a hand, whose sum is player 0's luck-adjusted chips.
 
         ranges  of known players, freshly created, or `AnyHand` if the player ignores its cards; None for unknown
                 players
@@ -120,7 +120,7 @@ class _Hand:
         self.live = np.ones(dealing.hand_count, bool)
 
     def walked(self, betting: Betting, played: PlayedHand) -> dict[str, float]:
-        """Replay the hand and return all terms."""
+        """Replay the hand, and return its terms by name."""
         spot = HandState((), -1, None, betting.start()[0])
         spot = self._deal_hands(spot)
         for state, action in zip(played.states, played.actions, strict=True):
@@ -148,7 +148,7 @@ class _Hand:
         return float(weights[hero] @ values) / opponent_reach
 
     def _hero(self) -> int:
-        """Return the player whose hands index the values: a known player if there is one."""
+        """Return the player whose hands are the axis of values: a known player if there is one, else 1."""
         return 0 if self.ranges[0] is not None else 1
 
     def _one_hand(self, hand: int) -> Weights:

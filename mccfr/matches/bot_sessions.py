@@ -24,7 +24,6 @@ from mccfr.matches.dealer import (
     MatchDealer,
     MatchPlan,
     Score,
-    duplicate_half,
     replay_of,
     score,
     score_of,
@@ -53,7 +52,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ServerPlayer:
-    """A hold'em player for tables of other programs.
+    """A player of no-limit hold'em that can play at servers and dealers.
 
     game     its stacks and blinds
     rules    the same game in the protocol's form
@@ -67,12 +66,12 @@ class ServerPlayer:
     another: Callable[[int], Player] | None = None
 
     def players(self, count: int) -> list[Player]:
-        """Return `count` players, this one first, with equal seeds, so equal random choices in each hand."""
+        """Return this player and `count - 1` others with its seed, which make the same choices in a hand."""
         assert self.another is not None
         return [self.player, *(self.another(self.player.seed) for _ in range(count - 1))]
 
 
-def guest(
+def server_player(
     name: str,
     manner: PlayManner = AS_WRITTEN,
     seed: int = 0,
@@ -80,7 +79,7 @@ def guest(
     *,
     say: Say = lambda _: None,
 ) -> ServerPlayer:
-    """Return a policy, run or program as a player of no-limit hold'em, with compiled kernels.
+    """Open a policy, run or program as a player of no-limit hold'em, and compile its kernels.
 
     game  the game of the table; None: the policy's, or for a program stacks of 20,000 and blinds 50/100
     say   told that kernels are compiled, which takes up to a minute
@@ -88,33 +87,33 @@ def guest(
     Raises `ValueError` if the policy is for another game, and as `open_player`.
     """
     opened = open_player(name, manner)
-    spec, own = opened.contender.spec, holdem_of(opened.table)
+    spec, own_game = opened.contender.spec, holdem_of(opened.table)
     if spec.game is None:
         game = game or HoldemGame()
         betting: Betting = _betting(game)
-    elif own is None:
+    elif own_game is None:
         raise ValueError(f"{name} plays {spec.game.name}: servers and dealers play whole no-limit hold'em")
     else:
         betting = real_betting(spec.game)
-        if game is not None and _stakes(game) != _stakes(own):
-            raise ValueError(f"{name} is for {game_text(own)}, and the table has {game_text(game)}")
-        game = own
+        if game is not None and _stakes(game) != _stakes(own_game):
+            raise ValueError(f"{name} is for {game_text(own_game)}, and the table has {game_text(game)}")
+        game = own_game
 
     def another(seed: int) -> Player:
         return spec.player(betting, seed=seed)
 
-    found = ServerPlayer(name, another(seed), game, acpc_rules(game, name), another)
-    _prepare(found.player, say)
-    return found
+    created = ServerPlayer(name, another(seed), game, acpc_rules(game, name), another)
+    _prepare(created.player, say)
+    return created
 
 
 def _prepare(player: Player, say: Say) -> None:
     """Compile a player's kernels, with one message if anything is compiled."""
-    told = list[bool]()
+    reported = list[bool]()
 
     def compiling(seconds: int | None) -> None:
-        if seconds is not None and not told:
-            told.append(True)
+        if seconds is not None and not reported:
+            reported.append(True)
             say(f"{COMPILING}: up to a minute, before the first hand")
 
     with told_of_compiling(compiling):
@@ -126,25 +125,25 @@ def _stakes(game: HoldemGame) -> tuple[float, ...]:
 
 
 def _betting(game: HoldemGame) -> Translation:
-    """Return the betting of a game for programs, which use no tree: the smallest possible tree."""
+    """Return the betting of a game for programs, with the smallest possible tree, which they ignore."""
     rules = acpc_rules(game, "the table")
     menu = Menu(first=("allin",), later=(), max_bets=1)
     return Translation(build_tree(holdem_rules(game.stack, game.blinds, 0, menu)), rules)
 
 
 class _HandRecorder:
-    """Finished hands of a bot, and their log if requested."""
+    """Records a bot's finished hands, and writes them to a file if one is given."""
 
     def __init__(self, player: ServerPlayer, log: Path | None, opponent: str) -> None:
         self._names, self._game, self._path = (player.name, opponent), player.game, log
         self.hands, self.won = list[LoggedHand](), list[float]()
-        what = {"bot": player.name, "against": opponent, "stack": player.game.stack, "blinds": list(player.game.blinds)}
+        head = {"bot": player.name, "against": opponent, "stack": player.game.stack, "blinds": list(player.game.blinds)}
         self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
         self._log = None
         if log is not None and log.name.endswith((PHHS, STARS)):
             check_output(log, is_hands)
         elif log is not None:
-            self._log = MatchLog(log, what, bot_replay(player.rules, self._written))
+            self._log = MatchLog(log, head, bot_replay(player.rules, self._written))
 
     def add(self, hand: FinishedHand) -> None:
         """Record a hand; raises `RuntimeError` if it cannot be written."""
@@ -164,19 +163,19 @@ class _HandRecorder:
         if self._log is None:
             return
         if self._log.hands and hand.number <= self._log.hands[-1].number:
-            self._log.begin_anew()
+            self._log.mark_restart()
         self._log.add(hand)
 
     @contextmanager
     def writing_hands(self) -> Iterator[None]:
-        """Write the hands however the block ends; raises `StoppedError` at a signal."""
+        """Write the file when the `with` block ends, also after an error; raises `StoppedError` at a signal."""
         with closed_after(self.close):
             try:
                 with signals_collected(ignored=0):
                     yield
             except SignalInterrupt as stop:
-                there = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
-                raise StoppedError(stop.number, f"{len(self.hands):,} hands; {there}") from None
+                advice = "they are not kept without --log FILE" if self._path is None else f"they are in {self._path}"
+                raise StoppedError(stop.number, f"{len(self.hands):,} hands; {advice}") from None
 
     def close(self) -> None:
         """Close the log, or write the hands of a `.phhs` or PokerStars file."""
@@ -186,15 +185,14 @@ class _HandRecorder:
             write_hands(self._path, [hand.hand() for hand in self.hands], self._game)
 
     def record(self) -> dict[str, Any]:
-        """Return the result for `--json`."""
-        half = duplicate_half(self.hands) if len(self.won) == len(self.hands) else None
-        return _record(self._names, score_of(self.won, half), self._game)
+        """Return the result of all hands so far, as the record of `--json`."""
+        return _record(self._names, score_of(self.won), self._game)
 
 
 def _record(names: tuple[str, str], score: Score, game: HoldemGame) -> dict[str, Any]:
-    """Return the result of the first of two players for `--json`."""
-    told = {"a": names[0], "b": names[1], "hands": score.hands, "pairs": score.pairs, "chips": score.chips[0]}
-    return told | figure_fields(score.mean, score.ci95, game.blinds[1])
+    """Return the result of a match for the first player, as the record of `--json`."""
+    fields = {"a": names[0], "b": names[1], "hands": score.hands, "pairs": score.pairs, "chips": score.chips[0]}
+    return fields | figure_fields(score.mean, score.ci95, game.blinds[1])
 
 
 def record_text(record: dict[str, Any]) -> str:
@@ -272,28 +270,28 @@ def run_gtowizard(
     check_game(player.game, player.name)
     post = http_post(url, silence, {"X-API-Key": read_key(key_file, say)})
     server, players = WizardServer(post, FirstMessages(say)), player.players(AT_ONCE)
-    recorder, scores, unseen = _HandRecorder(player, log, "gtowizard"), list[float | None](), 0
+    recorder, scores, unknown_count = _HandRecorder(player, log, "gtowizard"), list[float | None](), 0
     with recorder.writing_hands():
-        if before := finish_open(players[0], player.rules, server):
-            say(f"{before:,} hands that were in progress are played to their end, and not counted")
-        for one in play_wizard_hands(players, player.rules, server, hands):
-            if isinstance(one, UnknownResultError):
-                say(f"{one}, and is not counted")
-                unseen += 1
+        if open_count := finish_open(players[0], player.rules, server):
+            say(f"{open_count:,} hands that were in progress are played to their end, and not counted")
+        for result in play_wizard_hands(players, player.rules, server, hands):
+            if isinstance(result, UnknownResultError):
+                say(f"{result}, and is not counted")
+                unknown_count += 1
                 continue
-            recorder.add(one.hand._replace(number=len(recorder.hands)))
-            scores.append(one.aivat)
+            recorder.add(result.hand._replace(number=len(recorder.hands)))
+            scores.append(result.aivat)
             progress(len(recorder.hands))
-        if unseen:
+        if unknown_count:
             finish_open(players[0], player.rules, server)
-    return recorder.record() | _aivat_fields(scores, player.game) | {"unseen": unseen}
+    return recorder.record() | _aivat_fields(scores, player.game) | {"unseen": unknown_count}
 
 
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
-    """Return the mean of the server's AIVAT values; None unless every hand has one."""
+    """Return the fields of the mean of the server's AIVAT values; None unless every hand has one."""
     known = [each for each in scores if each is not None]
-    found = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
-    return figure_fields(found.mean, found.ci95, game.blinds[1], "aivat_")
+    result = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
+    return figure_fields(result.mean, result.ci95, game.blinds[1], "aivat_")
 
 
 def run_person(
@@ -323,44 +321,44 @@ def run_person(
         check_output(log, is_hands)
     if isinstance(spec, ResolvingSpec) and config is not None:
         tell(f"From the {spec.settings.street} on the policy re-solves its hands: an action may take some seconds.")
-    found = list(play_person(spec, spec.game, hands, seed, ask, tell))
-    if not found:
+    played = list(play_person(spec, spec.game, hands, seed, ask, tell))
+    if not played:
         tell("\nNo hand was played to its end.")
         return
-    won, money = sum(hand.won for hand in found), money_of(spec.game)
+    won, money = sum(hand.won for hand in played), money_of(spec.game)
     sign = "+" if won > 0 else "-" if won < 0 else ""
-    tell(f"\nYou played {len(found)} hand{'s' * (len(found) != 1)}: {sign}{money.text(abs(won))} (seed {seed})")
-    for number, hand in enumerate(found, 1):
+    tell(f"\nYou played {len(played)} hand{'s' * (len(played) != 1)}: {sign}{money.text(abs(won))} (seed {seed})")
+    for number, hand in enumerate(played, 1):
         tell(history(spec.game, number, hand))
     if log is not None and config is not None:
-        names = [("you", "policy") if hand.position == 0 else ("policy", "you") for hand in found]
-        written = [Hand(hand.line, hand.hands, hand.board, who) for hand, who in zip(found, names, strict=True)]
-        write_hands(log, written, config)
+        names = [("you", "policy") if hand.position == 0 else ("policy", "you") for hand in played]
+        records = [Hand(hand.line, hand.hands, hand.board, pair) for hand, pair in zip(played, names, strict=True)]
+        write_hands(log, records, config)
 
 
 @contextmanager
 def _seats(
     plan: MatchPlan, local_players: Sequence[ServerPlayer], host: str, ports: Sequence[int], wait: float, say: Say
 ) -> Iterator[list[DealerSeat]]:
-    """Yield the seats of a match: guests first, then the players that connect."""
-    found: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in local_players]
+    """Yield the seats of a match: first the local players, then those that connect to the ports."""
+    local: list[DealerSeat] = [LocalSeat(AcpcSession(each.player, each.rules)) for each in local_players]
     names = plan.names[len(local_players) :]
-    doors, remote = list[DealerPort](), list[RemoteSeat]()
+    ports_used, remote = list[DealerPort](), list[RemoteSeat]()
     try:
         for port in ports[: len(names)]:
-            doors.append(DealerPort(listening(host, port), say))
-        beside: list[list[RemoteSeat]] = [[] for _ in doors]
-        for which, name in enumerate(names):
-            at = min(which, len(doors) - 1)
-            remote.append(RemoteSeat(doors[at], beside[at], name, say))
-        for door, seats in zip(doors, beside, strict=True):
+            ports_used.append(DealerPort(listening(host, port), say))
+        seats_of_port: list[list[RemoteSeat]] = [[] for _ in ports_used]
+        for number, name in enumerate(names):
+            place = min(number, len(ports_used) - 1)
+            remote.append(RemoteSeat(ports_used[place], seats_of_port[place], name, say))
+        for door, seats in zip(ports_used, seats_of_port, strict=True):
             say(f"waiting for {' and '.join(seat.name for seat in seats)} at {door.where}")
         seat_all(remote, wait)
-        yield [*found, *remote]
+        yield [*local, *remote]
     finally:
         for seat in remote:
             seat.close()
-        for door in doors:
+        for door in ports_used:
             door.close()
 
 
@@ -390,8 +388,8 @@ def run_dealer(
     """
     if phhs is not None:
         check_output(phhs, is_hands)
-    book = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
-    hands = list[LoggedHand]() if book is None else book.hands
+    match_log = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
+    hands = list[LoggedHand]() if match_log is None else match_log.hands
     try:
         if len(hands) < plan.hands:
             if hands:
@@ -400,20 +398,20 @@ def run_dealer(
                 dealer = MatchDealer(plan, seats, clock, warn)
                 for number in range(len(hands), plan.hands):
                     played = dealer.play(number)
-                    if book is None:
+                    if match_log is None:
                         hands.append(played)
                     else:
                         with signals_deferred():  # a counted hand must be in the log
-                            book.add(played)
-        found = score(plan, hands)
-        if book is not None:
-            book.close_with(score_text(plan, found))
+                            match_log.add(played)
+        final = score(plan, hands)
+        if match_log is not None:
+            match_log.close_with(score_text(plan, final))
     except SignalInterrupt as stop:
-        again = "give --log FILE to go on later" if log is None else f"the same command goes on from {log}"
-        raise StoppedError(stop.number, f"{len(hands):,} of {plan.hands:,} hands; {again}") from None
+        advice = "give --log FILE to go on later" if log is None else f"the same command goes on from {log}"
+        raise StoppedError(stop.number, f"{len(hands):,} of {plan.hands:,} hands; {advice}") from None
     finally:
-        if book is not None:
-            book.close()
+        if match_log is not None:
+            match_log.close()
     if phhs is not None:
         write_hands(phhs, [hand.hand() for hand in hands], plan.game)
-    return found, _record(plan.names, found, plan.game)
+    return final, _record(plan.names, final, plan.game)

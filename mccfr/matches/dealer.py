@@ -41,7 +41,7 @@ _RAISE = re.compile("r[0-9]{1,15}")
 
 @dataclass(frozen=True)
 class MatchPlan:
-    """Definition of a match; equal plans give equal deals.
+    """Settings of a match, which determine its deals.
 
     duplicate  the second half repeats the first half's deals with seats exchanged; `hands` is then even
     names      of the players
@@ -76,13 +76,13 @@ class MatchPlan:
         return HoldemGame(stack=self.stack, blinds=self.blinds)
 
     def seating(self, number: int) -> tuple[int, int]:
-        """Return (deal number, first player's position) of a hand; players change seats after every hand."""
+        """Return (number of the deal, position of the first player) of a hand; seats change every hand."""
         half = self.hands // 2
         again = self.duplicate and number >= half
         return (number - half, (number - half + 1) % 2) if again else (number, number % 2)
 
     def fields(self) -> Mapping[str, Any]:
-        """Return the fields for the first line of a log."""
+        """Return the settings as fields of a log's first line."""
         return {**asdict(self), "blinds": list(self.blinds), "names": list(self.names)}
 
 
@@ -105,7 +105,7 @@ class DealerSeat(Protocol):
         """Send a state to the player, even if it is not its turn."""
 
     def ask(self, line: str, seconds: float) -> str:
-        """Return the player's message for the last state sent, resent if needed; raises `TimeoutError`."""
+        """Wait for the player's next message and return it; raises `TimeoutError` after `seconds`."""
 
 
 class LocalSeat:
@@ -150,7 +150,7 @@ class MatchDealer:
         clock: Clock = Clock(),
         warned: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Take the plan and both players' seats; `warned` is called with messages about invalid input."""
+        """Take the match plan, the seats, the time limits, and a function for messages about invalid input."""
         self._plan, self._seats, self._clock, self._warned = plan, seats, clock, FirstMessages(warned)
         self._rules = acpc_rules(plan.game, "dealer")
         self._dealing = _dealing()
@@ -182,29 +182,29 @@ class MatchDealer:
             if not isinstance(game.state, BettingState):
                 return _logged_hand(self._plan, self._dealing, number, game)
             actor = game.state.player
-            said = self._answer_of(players[actor], lines[actor], number)
-            actions.append(self._legal(game, said, f"{self._plan.names[players[actor]]}, hand {number}"))
+            answer = self._answer_of(players[actor], lines[actor], number)
+            actions.append(self._legal(game, answer, f"{self._plan.names[players[actor]]}, hand {number}"))
 
     def _answer_of(self, player: int, line: str, number: int) -> str:
-        """Return a player's action text for a state, within the time limits."""
-        seat, name, began = self._seats[player], self._plan.names[player], time.monotonic()
+        """Return the action that a player answers to a state, as text; `TableError` after the time limit."""
+        seat, name, start = self._seats[player], self._plan.names[player], time.monotonic()
         bank = self._clock.per_hand * self._plan.hands - self._used[player]
         limit = min(self._clock.response, bank)
         while True:
             try:
-                answer = seat.ask(line, max(limit - (time.monotonic() - began), 0.0))
+                answer = seat.ask(line, max(limit - (time.monotonic() - start), 0.0))
             except TimeoutError:
-                all_of_it = "" if limit == self._clock.response else ", all that is left of its time for the match"
+                qualifier = "" if limit == self._clock.response else ", all that is left of its time for the match"
                 raise TableError(
-                    f"{name} has not answered for {limit:g} s{all_of_it}, in hand {number}: the match stops"
+                    f"{name} has not answered for {limit:g} s{qualifier}, in hand {number}: the match stops"
                 ) from None
             if answer.startswith(f"{line}:"):
-                self._used[player] += time.monotonic() - began
+                self._used[player] += time.monotonic() - start
                 return answer[len(line) + 1 :]
             self._warned(f"{name}, hand {number}: {quoted(answer)} is not an answer to {line!r}, and is ignored")
 
     def _legal(self, game: BettingResult, answer: str, who: str) -> str:
-        """Return the legal action nearest to the text."""
+        """Return a player's action, or if it is illegal the nearest legal one, with a warning."""
         assert isinstance(game.state, BettingState)
         bounds = raise_bounds(self._rules, game.state)
         if sum(mark in "cr" for mark in game.text.rpartition("/")[2]) >= MOST_ACTIONS:
@@ -221,7 +221,7 @@ class MatchDealer:
 
 
 def replay_of(plan: MatchPlan) -> Replay:
-    """Return a validator for a match's log.
+    """Return the validator of the log of a match, for which all deals are known.
 
     It checks that hands are in order, dealt from the seed and legal, and that their results are right.
     """
@@ -234,12 +234,12 @@ def replay_of(plan: MatchPlan) -> Replay:
             if number < plan.hands or line != expected:
                 raise TableError(f"{quoted(line)} is not the score of {number:,} hands out of {plan.hands:,}")
             return None
-        found = read_hand(line)
-        if found.number != number:
-            raise TableError(f"hand {found.number} stands in the place of hand {number}")
-        game = follow_line(rules, found.betting)
+        logged = read_hand(line)
+        if logged.number != number:
+            raise TableError(f"hand {logged.number} stands in the place of hand {number}")
+        game = follow_line(rules, logged.betting)
         if isinstance(game.state, BettingState):
-            raise TableError(f"the betting {quoted(found.betting)} is not over")
+            raise TableError(f"the betting {quoted(logged.betting)} is not over")
         hand = _logged_hand(plan, dealing, number, game)
         if hand.text() != line:
             raise TableError(f"{quoted(line)} is not what the deal and the betting come to, {quoted(hand.text())}")
@@ -266,7 +266,7 @@ def _logged_hand(plan: MatchPlan, dealing: WholeDeck, number: int, game: Betting
 
 def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:
     """Return the score after the hands of a log."""
-    return score_of([_of_first(plan, hand) for hand in hands], plan.hands // 2 if plan.duplicate else None)
+    return score_of([_won_by_first(plan, hand) for hand in hands], plan.hands // 2 if plan.duplicate else None)
 
 
 def score_of(won: Sequence[float], half: int | None = None) -> Score:
@@ -282,24 +282,7 @@ def score_of(won: Sequence[float], half: int | None = None) -> Score:
     return Score(len(won), (total, -total), mean, interval, None if half is None else len(units))
 
 
-def duplicate_half(hands: Sequence[LoggedHand]) -> int | None:
-    """Return half the number of hands if the second half repeats the first with seats exchanged, or None.
-
-    Compares the known cards and the players' names of each pair of hands.
-    """
-    half = len(hands) // 2
-    pairs = list(zip(hands[:half], hands[half:], strict=False))
-    known = [
-        (one, other)
-        for first, again in pairs
-        for one, other in zip((*first.holes, *first.board), (*again.holes, *again.board), strict=False)
-        if one and other
-    ]
-    exchanged = all(first.names == again.names[::-1] for first, again in pairs)
-    return half if known and len(hands) == 2 * half and exchanged and all(a == b for a, b in known) else None
-
-
-def _of_first(plan: MatchPlan, hand: LoggedHand) -> float:
+def _won_by_first(plan: MatchPlan, hand: LoggedHand) -> float:
     """Return the chips that the first player won in a hand."""
     if hand.chips is None:
         raise TableError(f"hand {hand.number} of the log does not say what was won")
@@ -318,7 +301,7 @@ def _visible_hands(holes: Sequence[str], position: int | None) -> tuple[str, str
 
 
 def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:
-    """Return the cards of each street up to `street`."""
+    """Return the board cards dealt on each of the first `street` streets after the first."""
     whole = dealing.board_text(3, deal.boards[3])
     stops = [0, 6, 8, 10]
     return tuple(whole[stops[each] : stops[each + 1]] for each in range(street))

@@ -77,7 +77,7 @@ class DealerPort:
         self.where = f"{address}:{port}"
 
     def wait(self, seconds: float, wanted: Wanted) -> tuple[PendingClient, str]:
-        """Return the first wanted client and its line, and release the client.
+        """Wait for a client that `wanted` accepts; return it with its line, and stop serving it here.
 
         wanted  called with (client, line) for clients after the handshake; first with "" when it completes
 
@@ -85,14 +85,14 @@ class DealerPort:
         """
         until = time.monotonic() + seconds
         while (now := time.monotonic()) < until:
-            soonest = min((visitor.until for visitor in self._visitors), default=until)
-            for visitor in self._readable(max(min(soonest, until) - now, 0.0)):
-                text = self._line_of(visitor)
-                if text is not None and wanted(visitor, text):
-                    self._remove(visitor)
-                    return visitor, text
-            for visitor in [each for each in self._visitors if each.until <= time.monotonic()]:
-                self.hang_up(visitor, f"has not sent {VERSION} within {self._greeting:g} s")
+            soonest = min((client.until for client in self._visitors), default=until)
+            for client in self._readable(max(min(soonest, until) - now, 0.0)):
+                text = self._line_of(client)
+                if text is not None and wanted(client, text):
+                    self._remove(client)
+                    return client, text
+            for client in [each for each in self._visitors if each.until <= time.monotonic()]:
+                self.hang_up(client, f"has not sent {VERSION} within {self._greeting:g} s")
         raise TimeoutError("no client has connected in time")
 
     def visitors(self) -> list[PendingClient]:
@@ -115,13 +115,13 @@ class DealerPort:
         self._listener.close()
 
     def _readable(self, seconds: float) -> list[PendingClient]:
-        """Return the clients that have sent data, waiting up to `seconds`."""
+        """Wait up to `seconds` for data, and return the clients that have sent some."""
         waiting = any(visitor.lines.waiting for visitor in self._visitors)
         keys = {key.fd for key, _ in self._selector.select(0 if waiting else seconds)}
-        found = [each for each in self._visitors if each.lines.waiting or each.lines.fileno() in keys]
+        clients = [each for each in self._visitors if each.lines.waiting or each.lines.fileno() in keys]
         if self._listener.fileno() in keys:
             self._accept()
-        return found
+        return clients
 
     def _accept(self) -> None:
         """Accept all pending connections."""

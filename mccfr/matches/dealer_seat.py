@@ -19,21 +19,21 @@ class RemoteSeat:
     """
 
     def __init__(self, port: DealerPort, seats: "list[RemoteSeat]", name: str, say: Callable[[str], None]) -> None:
-        """Join the list `seats` of the port; `say` is called when the player connects or leaves."""
-        self.door, self.name, self._seats, self._say = port, name, seats, FirstMessages(say)
+        """Create the seat and append it to `seats`, all seats of its port; `say` receives messages."""
+        self.port, self.name, self._seats, self._say = port, name, seats, FirstMessages(say)
         self._lines: Lines | None = None
         self._address = ""
         seats.append(self)
 
     @property
-    def here(self) -> bool:
-        """A player with a live connection has this seat."""
+    def is_connected(self) -> bool:
+        """True while a player is connected to this seat."""
         return self._lines is not None and not self._lines.cut
 
     def sit(self, visitor: PendingClient) -> None:
         """Give this seat to a connected client."""
         if self._lines is not None:
-            self._gone()
+            self._disconnect()
         self._lines, self._address = visitor.lines, visitor.address
         self._say(f"{self.name} has connected from {visitor.address}:{visitor.port}")
 
@@ -43,18 +43,18 @@ class RemoteSeat:
             try:
                 self._lines.write(line, _SEND_SECONDS)
             except OSError:
-                self._gone()
+                self._disconnect()
 
     def ask(self, line: str, seconds: float) -> str:
-        """Return the player's message, waiting for reconnection if needed.
+        """Wait for the player's next message, also over a new connection, and return it.
 
         Raises `TableError` for an invalid line, and if reconnecting players cannot be told apart.
         """
         until = time.monotonic() + seconds
-        came = self.door.visitors()
-        if came and all(seat.here for seat in self._seats):
-            for visitor in came:
-                self.door.hang_up(visitor, "finds no free seat")
+        clients = self.port.visitors()
+        if clients and all(seat.is_connected for seat in self._seats):
+            for visitor in clients:
+                self.port.hang_up(visitor, "finds no free seat")
         while self._lines is not None:
             try:
                 data = self._lines.read(until - time.monotonic())
@@ -66,44 +66,44 @@ class RemoteSeat:
             except OSError:
                 data = text = None
             if data is None:
-                self._gone()
+                self._disconnect()
             elif text is not None:
                 return text
-        return self._back(line, until - time.monotonic())
+        return self._wait_for_return(line, until - time.monotonic())
 
-    def _back(self, line: str, seconds: float) -> str:
-        """Wait until the player reconnects, and return its answer."""
+    def _wait_for_return(self, line: str, seconds: float) -> str:
+        """Wait until the player has reconnected and answered the state `line`; return the answer."""
 
         def wanted(visitor: PendingClient, text: str) -> bool:
             if text:
                 return text.startswith(f"{line}:")
             if visitor.address != self._address:
-                self.door.hang_up(visitor, f"is not {self.name}, whose address is {self._address}")
+                self.port.hang_up(visitor, f"is not {self.name}, whose address is {self._address}")
                 return False
-            self._alone()
+            self._check_unambiguous()
             try:
                 visitor.lines.write(line, _SEND_SECONDS)
             except OSError:
-                self.door.hang_up(visitor, "has disconnected")
+                self.port.hang_up(visitor, "has disconnected")
             return False
 
-        visitor, text = self.door.wait(seconds, wanted)
+        visitor, text = self.port.wait(seconds, wanted)
         self.sit(visitor)
-        for other in self.door.visitors():
+        for other in self.port.visitors():
             if other.greeted:
-                self.door.hang_up(other, "finds no free seat")
+                self.port.hang_up(other, "finds no free seat")
         return text
 
-    def _alone(self) -> None:
-        """Raise `TableError` if the new connection could belong to another disconnected player."""
+    def _check_unambiguous(self) -> None:
+        """Raise `TableError` if a new connection may be that of another player who is disconnected."""
         for other in self._seats:
-            if other is not self and other._address == self._address and not other.here:
+            if other is not self and other._address == self._address and not other.is_connected:
                 raise TableError(
                     f"{self.name} and {other.name}, both from {self._address}, have disconnected, and a client from "
                     "there may be either: give each player a port of its own (--port twice)"
                 )
 
-    def _gone(self) -> None:
+    def _disconnect(self) -> None:
         self.close()
         self._say(f"{self.name} has disconnected: it may connect again")
 
@@ -120,9 +120,9 @@ def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
     Raises `TableError` if a player does not connect in time.
     """
     until = time.monotonic() + seconds
-    while free := [seat for seat in seats if not seat.here]:
+    while free := [seat for seat in seats if not seat.is_connected]:
         try:
-            visitor, _ = free[0].door.wait(until - time.monotonic(), lambda *_: True)
+            visitor, _ = free[0].port.wait(until - time.monotonic(), lambda *_: True)
         except TimeoutError:
             raise TableError(f"{free[0].name} has not connected within {seconds:g} s: there is no match") from None
-        next(seat for seat in seats if seat.door is free[0].door and not seat.here).sit(visitor)
+        next(seat for seat in seats if seat.port is free[0].port and not seat.is_connected).sit(visitor)

@@ -38,10 +38,10 @@ _KEPT_LINES = 4096
 
 
 class EquityHeuristic(Heuristic):
-    """Equity heuristic for one side's policy; see the module."""
+    """AIVAT heuristic that values a history by fold chips plus showdown chips times equity."""
 
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
-        """Compute the node values once from the tree and strategy of `side`."""
+        """Take a policy, whose node values are computed once, and the number of run-outs drawn for equity."""
         self._dealing, self._most = dealing, run_outs
         self._game = side.game
         self._betting: Betting = real_betting(side.game)
@@ -66,26 +66,26 @@ class EquityHeuristic(Heuristic):
         self._last: tuple[tuple[int, Board, int], Weights, Weights] | None = None
 
     def values(self, spot: HandState, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H] values; equity may be an estimate from drawn boards."""
+        """Return [H] values as `Heuristic.values`; before the last street equity may come from drawn boards."""
         fixed, showdown = self._of_line(spot.actions) if spot.settled is None else spot.settled
         # The same range array is passed for all actions of a decision.
         if self._opponent_reach is None or self._opponent_reach[0] is not opponent_weights:
             self._opponent_reach = opponent_weights, self._dealing.disjoint_weight(opponent_weights)
-        found = fixed * self._opponent_reach[1]
-        return found + showdown * self._equity(spot.street, spot.board, hero, opponent_weights) if showdown else found
+        folds = fixed * self._opponent_reach[1]
+        return folds + showdown * self._equity(spot.street, spot.board, hero, opponent_weights) if showdown else folds
 
     def foreseen(self, spot: HandState, hero: int, opponent_weights: Weights, dealing: IndexedCards) -> Weights:
-        """Return `values` before the board, because the mean of equity does not change."""
+        """Return the values before the board is dealt, which equal the mean over all boards."""
         return self.values(spot, hero, opponent_weights)
 
     def _equity(self, street: int, board: Board, hero: int, opponent_weights: Weights) -> Weights:
-        """Return [H] for hands of `hero`: player 0's showdown results, weighted by `opponent_weights`."""
+        """Return [H] for each hand of `hero` the sum over opposing hands of weight times showdown result."""
         key = street, board, hero
         if self._last is None or self._last[0] != key or self._last[1] is not opponent_weights:
-            held = np.flatnonzero(opponent_weights)
-            cards = self._dealing.hand_cards[held[0]].tolist() if len(held) == 1 else []
-            taken = tuple(card for card in cards if card >= 0)
-            won = win_minus_lose(self._dealing, self._run_outs(street, board, taken), opponent_weights)
+            possible = np.flatnonzero(opponent_weights)
+            cards = self._dealing.hand_cards[possible[0]].tolist() if len(possible) == 1 else []
+            own_cards = tuple(card for card in cards if card >= 0)
+            won = win_minus_lose(self._dealing, self._run_outs(street, board, own_cards), opponent_weights)
             self._last = key, opponent_weights, won if hero == 0 else -won
         return self._last[2]
 
@@ -104,14 +104,14 @@ class EquityHeuristic(Heuristic):
             readings = self._betting.follow(readings, state, action)  # type: ignore[arg-type]
             state = after
         assert not isinstance(state, int)
-        found = np.zeros(2)
+        line_values = np.zeros(2)
         for node, probability, _ in readings:
             if not self._betting.decides(LineReading(node, 1.0)):  # only a call is left
-                found += probability * np.array([0.0, state.to_call])
+                line_values += probability * np.array([0.0, state.to_call])
             else:
                 scale = 1.0 if self._level is None else state.to_call / self._level[node]
-                found += probability * scale * self._values[node]
-        return float(found[0]), float(found[1])
+                line_values += probability * scale * self._values[node]
+        return float(line_values[0]), float(line_values[1])
 
 
 def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
@@ -120,11 +120,11 @@ def mean_values(game: Game, strategy: Strategy) -> npt.NDArray[np.float64]:
     Each player plays the mean over buckets, weighted by row weight.
     """
     arrays, shares = game.tree.arrays, mean_play(game, strategy)
-    found = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
+    node_values = np.stack([np.asarray(arrays.fixed, np.float64), np.asarray(arrays.showdown, np.float64)], axis=1)
     for node in np.flatnonzero(arrays.kind == DECISION)[::-1].tolist():  # children come after their parents
         first, count, slot = int(arrays.first[node]), int(arrays.count[node]), int(arrays.slot[node])
-        found[node] = shares[int(arrays.block[node])][slot : slot + count] @ found[first : first + count]
-    return found
+        node_values[node] = shares[int(arrays.block[node])][slot : slot + count] @ node_values[first : first + count]
+    return node_values
 
 
 def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
@@ -132,7 +132,7 @@ def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
 
     Rows without any weight are uniform.
     """
-    found = []
+    blocks = []
     for block, rows in enumerate(strategy.blocks):
         starts, weight = row_starts(game, block), rows.weight
         sums, counts = np.zeros(int(starts[-1])), np.diff(starts)
@@ -141,8 +141,8 @@ def mean_play(game: Game, strategy: Strategy) -> list[npt.NDArray[np.float64]]:
             sums += cells if weight is None else cells * np.repeat(weight[bucket], counts)
         total = _row_sums(sums, starts)
         mean = sums / np.repeat(np.where(total > 0, total, 1), counts)
-        found.append(np.where(np.repeat(total > 0, counts), mean, np.repeat(1 / np.maximum(counts, 1), counts)))
-    return found
+        blocks.append(np.where(np.repeat(total > 0, counts), mean, np.repeat(1 / np.maximum(counts, 1), counts)))
+    return blocks
 
 
 def _row_sums(cells: npt.NDArray[np.float64], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

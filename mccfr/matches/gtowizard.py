@@ -38,7 +38,7 @@ _MOVE = re.compile(r"[kcf_]|b[0-9]{1,15}(\.0{1,9})?")
 
 
 class WizardHand(NamedTuple):
-    """A hand as sent by the server.
+    """The state of a hand as the server sends it.
 
     number  the server's
     moves   number of actions so far
@@ -63,7 +63,7 @@ class UnknownResultError(TableError):
 
 
 class WizardServer:
-    """Requests to the server, with retries."""
+    """Sends requests to the server, and repeats them after errors that may pass."""
 
     def __init__(
         self, post: Post, say: Callable[[str], None] = lambda _: None, wait: Callable[[float], object] = time.sleep
@@ -82,15 +82,15 @@ class WizardServer:
         """
         body = {"action": action[0], "amount": int(action[1:]) if action[1:] else None}
 
-        def act(tried: int) -> Any:
-            if tried:
-                found = next((one for one in self._open() if _number(one) == hand.number), None)
-                if found is None:
+        def act(attempt: int) -> Any:
+            if attempt:
+                current = next((one for one in self._open() if _number(one) == hand.number), None)
+                if current is None:
                     raise UnknownResultError(
                         f"hand {hand.number} of the server has ended while the connection was lost"
                     )
-                if read_wizard_hand(found).moves > hand.moves:
-                    return found
+                if read_wizard_hand(current).moves > hand.moves:
+                    return current
             return self._post(f"hands/{hand.number}/act", body)
 
         after = read_wizard_hand(self._request(act))
@@ -103,16 +103,16 @@ class WizardServer:
         return [read_wizard_hand(one) for one in self._request(lambda _: self._open())]
 
     def _open(self) -> list[Any]:
-        found = self._post(f"hands/in-progress?game_name={GAME_NAME.replace(' ', '%20')}", None)
-        if not isinstance(found, list):
+        hands = self._post(f"hands/in-progress?game_name={GAME_NAME.replace(' ', '%20')}", None)
+        if not isinstance(hands, list):
             raise TableError("the server's answer to /hands/in-progress is no list of hands")
-        return found
+        return hands
 
     def _request(self, request: Callable[[int], Any], again: Sequence[int] = _BUSY) -> Any:
-        """Return a request's result, with retries; `request` gets the number of earlier attempts."""
-        for tried in range(_TRIES):
+        """Call `request` with the number of earlier attempts until it succeeds; return its result."""
+        for attempt in range(_TRIES):
             try:
-                return request(tried)
+                return request(attempt)
             except DisconnectedError as error:
                 last: NoAnswerError = error
             except StatusError as error:
@@ -123,10 +123,10 @@ class WizardServer:
                 if error.status not in again:
                     raise
                 last = error
-            if tried == 0:
+            if attempt == 0:
                 self._say(f"{last}: trying again")
-            if tried + 1 < _TRIES:
-                self._wait(min(_FIRST_WAIT * 2**tried, _LONGEST_WAIT) * self._random.uniform(0.5, 1.0))
+            if attempt + 1 < _TRIES:
+                self._wait(min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * self._random.uniform(0.5, 1.0))
         raise NoAnswerError(f"{last}, {_TRIES} times: give it up until later") from None
 
 
@@ -149,17 +149,17 @@ def _play_hand(
     served = ServerHand(player, rules, number)
     while True:
         with thinking:
-            found = served.answer(hand.seen)
-        if isinstance(found, FinishedHand):
-            return ScoredHand(found, hand.aivat)
+            action = served.answer(hand.seen)
+        if isinstance(action, FinishedHand):
+            return ScoredHand(action, hand.aivat)
         try:
-            hand = server.act(hand, found)
+            hand = server.act(hand, action)
         except UnknownResultError:
-            if found != "f":
+            if action != "f":
                 raise
-            lost = served.folded(hand.seen)  # without these hands the score would be biased upwards
-            assert lost.won is not None
-            return ScoredHand(lost, lost.won * (1 - 2 * lost.position))
+            folded = served.folded(hand.seen)  # without these hands the score would be biased upwards
+            assert folded.won is not None
+            return ScoredHand(folded, folded.won * (1 - 2 * folded.position))
         except NoAnswerError as error:
             raise ConnectionError(f"{error}; hand {hand.number} of the server was not finished") from None
 
@@ -178,25 +178,25 @@ def finish_open(player: Player, rules: BettingRules, server: WizardServer) -> in
 def play_wizard_hands(
     players: Sequence[Player], rules: BettingRules, server: WizardServer, count: int
 ) -> Iterator[ScoredHand | UnknownResultError]:
-    """Yield hands 0 .. count-1 as they end, one at a time per player; the error for one that ended unseen.
+    """Play `count` hands, one at a time for each player, and yield each as it ends.
 
     Only one player chooses an action at a time, while others wait for the server. Raises as `_play_hand`.
     """
-    found: SimpleQueue[ScoredHand | BaseException] = SimpleQueue()
-    left, taking, thinking, over = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
+    results: SimpleQueue[ScoredHand | BaseException] = SimpleQueue()
+    numbers, number_lock, thinking, stopping = iter(range(count)), threading.Lock(), threading.Lock(), threading.Event()
 
     def play(player: Player) -> None:
-        while not over.is_set():
-            with taking:
-                number = next(left, None)
+        while not stopping.is_set():
+            with number_lock:
+                number = next(numbers, None)
             if number is None:
                 return
             try:
-                found.put(_play_hand(player, rules, server, server.new_hand(), number, thinking))
+                results.put(_play_hand(player, rules, server, server.new_hand(), number, thinking))
             except UnknownResultError as error:
-                found.put(error)
+                results.put(error)
             except BaseException as error:  # raised again in the caller's thread
-                found.put(error)
+                results.put(error)
                 return
 
     threads = [threading.Thread(target=play, args=(player,), daemon=True) for player in players]
@@ -204,12 +204,12 @@ def play_wizard_hands(
         thread.start()
     try:
         for _ in range(count):
-            one = found.get()
-            if isinstance(one, BaseException) and not isinstance(one, UnknownResultError):
-                raise one
-            yield one
+            result = results.get()
+            if isinstance(result, BaseException) and not isinstance(result, UnknownResultError):
+                raise result
+            yield result
     finally:
-        over.set()
+        stopping.set()
     for thread in threads:
         thread.join()
 

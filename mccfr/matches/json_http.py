@@ -48,34 +48,34 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
         host, port = parts.hostname, parts.port
     except ValueError:
         raise ValueError(f"url = {quoted(url)}: its port is no number from 0 to 65535") from None
-    if secret and parts.scheme == "http" and not _here(host):
+    if secret and parts.scheme == "http" and not _is_loopback(host):
         raise ValueError(f"url = {quoted(url)}: a key would be readable on its way: an address with https is needed")
     base = parts.path.rstrip("/")
     headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": f"mccfr/{__version__}"}
 
-    def post(where: str, body: Mapping[str, Any] | None) -> Any:
+    def post(path: str, body: Mapping[str, Any] | None) -> Any:
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         connection = kind(host, port, timeout=seconds)
         method, sent = ("GET", None) if body is None else ("POST", json.dumps(body))
         try:
-            connection.request(method, f"{base}/{where}", sent, headers | dict(secret or {}))
+            connection.request(method, f"{base}/{path}", sent, headers | dict(secret or {}))
             response = connection.getresponse()
             status, data = response.status, response.read(MOST_BYTES + 1)
         except TimeoutError:
-            raise NoAnswerError(f"{url} has not answered /{where} within {seconds:g} s") from None
+            raise NoAnswerError(f"{url} has not answered /{path} within {seconds:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            why = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise DisconnectedError(
-                f"{url} cannot be had for /{where}: {why if why.isprintable() else repr(why)}"
+                f"{url} cannot be reached for /{path}: {reason if reason.isprintable() else repr(reason)}"
             ) from None
         finally:
             connection.close()
-        return read_body(f"{url}/{where}", status, data)
+        return read_body(f"{url}/{path}", status, data)
 
     return post
 
 
-def _here(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     """Return whether a host is this machine."""
     try:
         return ip_address(host).is_loopback
@@ -83,14 +83,14 @@ def _here(host: str) -> bool:
         return host == "localhost"
 
 
-def read_body(where: str, status: int, data: bytes) -> Any:
-    """Return the JSON of a response, None if invalid; `StatusError` for a status other than 200 and 201."""
+def read_body(address: str, status: int, data: bytes) -> Any:
+    """Return the JSON of a response's body, None if it is invalid; `StatusError` for an error status."""
     try:
-        found = json.loads(data) if len(data) <= MOST_BYTES else None
+        content = json.loads(data) if len(data) <= MOST_BYTES else None
     except (ValueError, RecursionError):
-        found = None
+        content = None
     if status not in (http.client.OK, http.client.CREATED):
-        said = (found.get("error_msg") or found.get("detail")) if isinstance(found, dict) else None
-        text = f"{where} answers with HTTP status {status}" + (f": {quoted(str(said))}" if said else "")
+        reason = (content.get("error_msg") or content.get("detail")) if isinstance(content, dict) else None
+        text = f"{address} answers with HTTP status {status}" + (f": {quoted(str(reason))}" if reason else "")
         raise StatusError(text, status)
-    return found
+    return content

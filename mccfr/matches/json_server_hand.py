@@ -23,7 +23,7 @@ _TOKEN = re.compile(r"b[0-9]{1,15}|[kcf/]")
 
 
 class ServerHandState(NamedTuple):
-    """A hand as sent by a server.
+    """The state of a hand as a server sends it.
 
     position  of the player: 0 is the big blind, 1 the button
     hand      the player's cards
@@ -42,7 +42,7 @@ class ServerHandState(NamedTuple):
 
 
 class ServerHand:
-    """A player's hand at a server."""
+    """One hand of a player at a server, from the first state to the result."""
 
     def __init__(self, player: Player, rules: BettingRules, number: int) -> None:
         """Take the player and the rules; `number` seeds the player's draws."""
@@ -78,18 +78,18 @@ class ServerHand:
         return _server_action(game.state, self._player.choose())
 
     def folded(self, server_state: ServerHandState) -> FinishedHand:
-        """Return the last hand as ended by the player's fold, for a fold whose response was lost."""
+        """Return the hand as ended by the player's fold, if the server's response to the fold was lost."""
         betting = server_state.betting + "f"
         won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
         assert won is not None
-        found = self.answer(server_state._replace(betting=betting, won=won * (1 - 2 * server_state.position)))
-        assert isinstance(found, FinishedHand)
-        return found
+        finished = self.answer(server_state._replace(betting=betting, won=won * (1 - 2 * server_state.position)))
+        assert isinstance(finished, FinishedHand)
+        return finished
 
     def _checked_chips(
         self, server_state: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
     ) -> float:
-        """Return position 0's chips from the server, validated against cards and betting."""
+        """Check the winnings that the server states against cards and betting; return position 0's chips."""
         won, where = server_state.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
@@ -110,10 +110,10 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
     if not isinstance(text, str) or len(text) > MOST_BYTES or "".join(_TOKEN.findall(text)) != text:
         raise TableError(f"{where}: the action {quoted(str(text))} is not written with k, c, f, bN and /")
     state: BettingState | int = rules.start()
-    actions, written = list[str](), ""
+    actions, followed = list[str](), ""
     for token in _TOKEN.findall(text):
         if token == "/":
-            written += token
+            followed += token
             continue
         if not isinstance(state, BettingState) or (token in "kc" and (token == "c") != state.facing):
             raise TableError(f"{where}: {token} cannot be in the action {quoted(text)}")
@@ -124,9 +124,9 @@ def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
         except ValueError as error:
             raise TableError(f"{where}: the action {quoted(text)}: {error}") from None
         actions.append(action)
-        written += action
+        followed += action
     game = follow_actions(rules, actions)
-    if written.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(written):
+    if followed.rstrip("/") != game.text.rstrip("/") or not (game.text + "///").startswith(followed):
         raise TableError(f"{where}: the streets of the action {quoted(text)} do not end where they should")
     return game
 
@@ -146,7 +146,7 @@ def check_game(game: HoldemGame, player_name: str) -> None:
 
 def card_list(cards: Any, counts: Sequence[int], where: str) -> list[str]:
     """Return a server's list of cards; `TableError` with the prefix `where` for another number or form."""
-    fine = isinstance(cards, list) and len(cards) in counts
-    if not fine or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in cards):
+    is_list = isinstance(cards, list) and len(cards) in counts
+    if not is_list or not all(isinstance(card, str) and re.fullmatch("[2-9TJQKA][cdhs]", card) for card in cards):
         raise TableError(f"{where} is {quoted(repr(cards))}, and not {' or '.join(map(str, counts))} cards")
     return list(cards)

@@ -36,16 +36,15 @@ from mccfr.policy.strategy_profile import Profile
 
 LEAST_PAIRS = 100
 """Least number of pairs; with fewer a 95 % interval would cover the mean less often."""
-_PLAYERS = 3
+_PLAYERS = 3  # worker number of the random stream of players' seeds; deals and run-outs have 1 and 2
 _SEEDS = 2**64
-"""Worker, so to say, whose stream names what players draw; 1 and 2 are the deals and the run-outs."""
 _ALL_IN_BOARDS = 1_000
 _FIGURES = ("chips", "allin", "aivat")
 
 
 @dataclass(frozen=True)
 class Contender:
-    """A player of a match.
+    """A player that takes part in a match.
 
     name  as given by the user
     spec  creates the player
@@ -103,14 +102,14 @@ class MatchFigures:
 
 
 class Match(SampledEvaluation):
-    """Samples of a match: pairs of hands, with the first contender's three figures per hand."""
+    """Sampled evaluation of a match; a sample is a pair of hands, one deal played in both seats."""
 
     fields, least, option, step = len(_FIGURES), LEAST_PAIRS, "pairs", "pair of hands"
 
     def __init__(
         self, contenders: Sequence[Contender], seed: int = 0, heuristic: Callable[..., Heuristic] = EquityHeuristic
     ) -> None:
-        """Take two contenders, at least one of them a policy, whose game is played.
+        """Take two contenders; the game is that of a policy, so at least one of them must be a policy.
 
         heuristic  called with (side, dealing) of the first policy before any hand
 
@@ -129,17 +128,17 @@ class Match(SampledEvaluation):
         self._aivat = Aivat(self.dealing, self.betting, self._heuristic)
 
     def identity(self) -> dict[str, Any]:
-        """Return what determines the hands: names and fingerprints of the contenders, and the seed."""
+        """Return the fields that determine the hands: names and fingerprints of the contenders, and the seed."""
         return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
         """Play one pair of hands and return its [3] figures."""
-        found = np.zeros(len(_FIGURES))
+        figures = np.zeros(len(_FIGURES))
         for seat in range(2):
             deal, played = self.hand(sample, seat)
             sign = 1 - 2 * seat  # seat 0: the first contender is player 0
-            found += np.array(self._figures(deal, played, seat, 2 * sample + seat)) * sign / 2
-        return found
+            figures += np.array(self._figures(deal, played, seat, 2 * sample + seat)) * sign / 2
+        return figures
 
     def hand(self, sample: int, seat: int) -> tuple[Deal, PlayedHand]:
         """Play one hand of a pair, with the first contender at position `seat`."""
@@ -171,7 +170,7 @@ class Match(SampledEvaluation):
 
 
 def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
-    """Return the range tracker of a player with a known strategy; None for other players."""
+    """Return an object that tracks the range of a player with a known strategy; else None."""
     if isinstance(player, Seat):
         return ResolvedRange(player, position) if isinstance(player, ResolvingSeat) else ObservedRange(player, position)
     return AnyHand() if isinstance(player, Program) and player.blind else None
@@ -204,6 +203,6 @@ def match(
     pairs = -(-hands // 2)
     if pairs < LEAST_PAIRS:
         raise ValueError(f"hands = {hands}: at least {2 * LEAST_PAIRS} are needed, for an interval that holds")
-    found = run_samples(Match(contenders, seed), pairs, effort)
-    chips, all_in, aivat = (Figure(*ratio95(column, np.ones(len(found)))) for column in found.T)
-    return MatchFigures(chips, all_in, aivat, 2 * len(found), found)
+    pairs_played = run_samples(Match(contenders, seed), pairs, effort)
+    chips, all_in, aivat = (Figure(*ratio95(column, np.ones(len(pairs_played)))) for column in pairs_played.T)
+    return MatchFigures(chips, all_in, aivat, 2 * len(pairs_played), pairs_played)

@@ -39,11 +39,11 @@ def play_match(
     Raises `ValueError` for an unknown name, two programs, different games, or too few hands.
     """
     with naming_phases(reporter or Silent()) as phases:
-        found = []
+        players = []
         for name, manner in zip(names, manners, strict=True):
             phases.phase(f"reading {name}")
-            found.append(open_player(name, manner))
-        return play_opened(found, hands, seed, effort=effort, log=log, reporter=phases)
+            players.append(open_player(name, manner))
+        return play_opened(players, hands, seed, effort=effort, log=log, reporter=phases)
 
 
 def play_opened(
@@ -55,7 +55,7 @@ def play_opened(
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
-    """Play a match of opened players; as `play_match`."""
+    """Play a match of players that are already open; arguments and result as for `play_match`."""
     with naming_phases(reporter or Silent()) as phases:
         contenders = [opened.contender for opened in players]
         table = next((opened.table for opened in players if opened.table is not None), None)
@@ -78,20 +78,14 @@ def play_opened(
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
 
 
-def _figure_of(record: Mapping[str, Any], key: str) -> tuple[str, float, tuple[float, float]]:
-    """Return (unit, mean, interval) of a figure; chips if there is no big blind, else mbb/g."""
-    unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
-    low, high = record[f"{key}ci95_{unit}"]
-    return name, record[f"{key}mean_{unit}"], (low, high)
-
-
 def match_text(record: Mapping[str, Any]) -> str:
     """Return a match as text for people: players, number of hands, and the three figures."""
-    found = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
+    lines = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
     for title, key in zip(("chips", "all-ins by their mean", "AIVAT"), _FIGURES.values(), strict=True):
-        unit, mean, (low, high) = _figure_of(record, key)
-        found.append(f"{title:22} {mean:+.5g} {unit} (95 %: {low:+.5g} to {high:+.5g})")
-    return "\n".join(found)
+        unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
+        mean, (low, high) = record[f"{key}mean_{unit}"], record[f"{key}ci95_{unit}"]
+        lines.append(f"{title:22} {mean:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})")
+    return "\n".join(lines)
 
 
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
@@ -105,11 +99,11 @@ def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
 
 def _played_hands(table: Match, pairs: int) -> list[Hand]:
     """Return all hands of a match by replaying them; each is determined by its number."""
-    found, names = [], table_names(table.names)
+    hands, names = [], table_names(table.names)
     for number in range(2 * pairs):
         deal, played = table.hand(number // 2, number % 2)
         texts = [table.dealing.hand_text(hand) for hand in deal.hands]
         last = table.dealing.streets - 1
         board = table.dealing.board_text(last, deal.boards[last])
-        found.append(Hand(played.line, (texts[0], texts[1]), board, names if number % 2 == 0 else names[::-1]))
-    return found
+        hands.append(Hand(played.line, (texts[0], texts[1]), board, names if number % 2 == 0 else names[::-1]))
+    return hands

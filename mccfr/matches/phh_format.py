@@ -56,8 +56,8 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
             raise ValueError(f"line {hand.line!r}: the betting is over before its end")
         who, street = f"p{state.player + 1}", state.street
         if action[0] == "r":
-            said = float(action[1:]) - state.put_in_before
-            actions.append(f"{who} cbr {int(said) if said == int(said) else said}")
+            amount = float(action[1:]) - state.put_in_before
+            actions.append(f"{who} cbr {int(amount) if amount == int(amount) else amount}")
         else:
             actions.append(f"{who} {'f' if action == 'f' else 'cc'}")
         state = apply_action(rules, state, action, f"line {hand.line!r}")

@@ -22,7 +22,7 @@ from mccfr.tables.purification import check_threshold
 
 @dataclass(frozen=True)
 class PlayManner:
-    """Manner of playing a policy: purified, thresholded, or with re-solving (`mccfr.play.resolving`)."""
+    """Changes to how a policy plays: purified, with a threshold, or re-solved (`mccfr.play.resolving`)."""
 
     purify: bool = False
     threshold: float = 0.0
@@ -65,28 +65,30 @@ def open_player(
 
     Raises `ValueError` for an unknown name, or a manner for a program; also as `Policy.open` and `open_run`.
     """
-    plain, given, settings = name.partition(_RESOLVE)
-    path = Path(plain)
-    if given:
+    base_name, resolves, settings = name.partition(_RESOLVE)
+    path = Path(base_name)
+    if resolves:
         manner = replace(manner, resolve=settings_of(settings))
     if is_policy(path):
         policy = Policy.open(path)
         side = Profile(policy.game, policy.strategy())
         return OpenedPlayer(Contender(name, manner.spec(policy), side), policy.meta["game"])
     if is_run(path):
-        found = open_target(Reference(path))
+        target = open_target(Reference(path))
         table = to_document(open_run(path).config)["game"]
-        source = Profile(found.game, found.strategy)
-        return OpenedPlayer(Contender(name, manner.spec(source), Profile(found.game, found.strategy)), table)
-    program = find_program(plain, search_directories)
+        source = Profile(target.game, target.strategy)
+        return OpenedPlayer(Contender(name, manner.spec(source), Profile(target.game, target.strategy)), table)
+    program = find_program(base_name, search_directories)
     if not programs:
-        what = "neither a policy nor a run" if program is None else "a program, which names no game"
-        raise ValueError(f"{plain} is {what}: give the directory of a policy or a run")
+        kind = "neither a policy nor a run" if program is None else "a program, which names no game"
+        raise ValueError(f"{base_name} is {kind}: give the directory of a policy or a run")
     if program is None:
-        raise ValueError(f"{plain} is neither a policy, nor a run, nor one of the programs {known_programs(plain)}")
+        raise ValueError(
+            f"{base_name} is neither a policy, nor a run, nor one of the programs {known_programs(base_name)}"
+        )
     if manner != AS_WRITTEN:
         raise ValueError(
-            f"{plain} is a program, which plays as it does: purify, threshold and resolve are for policies and runs"
+            f"{base_name} is a program, which plays as it does: purify, threshold and resolve are for policies and runs"
         )
     return OpenedPlayer(Contender(name, ProgramSpec(program)), None)
 

@@ -72,8 +72,8 @@ class MinimumRaise(Program):
         """Return a raise of the fixed size, or a call after the street's limit."""
         last = self.line.removesuffix("/").rpartition("/")[2] if not self.line.endswith("/") else ""
         raised = last.count("r") + last.count("b")
-        found = self.raises((self.share,)) if raised < self.most or not self.may_call else []
-        return (found or ["c"])[0]
+        bets = self.raises((self.share,)) if raised < self.most or not self.may_call else []
+        return (bets or ["c"])[0]
 
 
 class OddSize(MinimumRaise):
@@ -101,7 +101,7 @@ class ProgramSpec(PlayerSpec):
 
     @property
     def game(self) -> None:
-        """None: a program plays any game."""
+        """None, because a program plays any game."""
 
     def player(self, betting: Betting, *, seed: int = 0) -> Player:
         """Return a new player; `UserCodeError` if a user's class fails."""
@@ -123,14 +123,14 @@ def find_program(name: str, search_directories: Sequence[Path] = ()) -> type[Pro
     if name in PROGRAMS:
         return PROGRAMS[name]
     if plugins.is_reference(name):
-        found = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
+        program = plugins.load(plugins.PROGRAMS, name, "program", search_directories)
     else:
-        found = plugins.find(plugins.PROGRAMS, name)
-    if found is None:
+        program = plugins.find(plugins.PROGRAMS, name)
+    if program is None:
         return None
-    if not (isinstance(found, type) and issubclass(found, Program)):
+    if not (isinstance(program, type) and issubclass(program, Program)):
         raise ValueError(f"program {name!r} is not derived from mccfr.play.Program")
-    return found
+    return program
 
 
 def known_programs(name: str) -> str:

@@ -86,9 +86,9 @@ def round_robin_text(record: Mapping[str, Any]) -> str:
     players, names = record["players"], [player["name"] for player in record["players"]]
     unit = "chips" if players[0]["mean_mbb"] is None else "mbb"
     cells = {}
-    for found in record["matches"]:
-        (low, high), mean = found[f"aivat_ci95_{unit}"], found[f"aivat_mean_{unit}"]
-        for pair, sign in (((found["a"], found["b"]), 1), ((found["b"], found["a"]), -1)):
+    for played in record["matches"]:
+        (low, high), mean = played[f"aivat_ci95_{unit}"], played[f"aivat_mean_{unit}"]
+        for pair, sign in (((played["a"], played["b"]), 1), ((played["b"], played["a"]), -1)):
             cells[pair] = f"{sign * mean:+.4g} ± {(high - low) / 2:.3g}"
     head = ["", "mbb/g" if unit == "mbb" else "chips", "95 %", *(f"from {k}" for k in range(1, len(names) + 1))]
     lines = [head]

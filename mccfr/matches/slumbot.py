@@ -33,23 +33,23 @@ class SlumbotSession:
 
         Raises `TableError` if the server fails or sends an invalid hand, `ConnectionError` if it is lost within one.
         """
-        where, served = f"hand {number}", ServerHand(self._player, self._rules, number)
+        where, server_hand = f"hand {number}", ServerHand(self._player, self._rules, number)
         answer = self._request("new_hand", {})
         position = answer.get("client_pos")
         hand = "".join(card_list(answer.get("hole_cards"), (2,), f"{where}, hole_cards"))
         if position not in (0, 1) or isinstance(position, bool):
             raise TableError(f"{where}: client_pos is {quoted(repr(position))}, neither 0 nor 1")
         while True:
-            shows, other = answer.get("bot_hole_cards"), ""
-            if shows and answer.get("winnings") is not None:
-                other = "".join(card_list(shows, (2,), f"{where}, bot_hole_cards"))
+            opponent_cards, other = answer.get("bot_hole_cards"), ""
+            if opponent_cards and answer.get("winnings") is not None:
+                other = "".join(card_list(opponent_cards, (2,), f"{where}, bot_hole_cards"))
             board = card_list(answer.get("board", []), (0, 3, 4, 5), f"{where}, board")
             seen = ServerHandState(position, hand, other, answer.get("action"), board, answer.get("winnings"))
-            found = served.answer(seen)
-            if isinstance(found, FinishedHand):
-                return found
+            action = server_hand.answer(seen)
+            if isinstance(action, FinishedHand):
+                return action
             try:
-                answer = self._request("act", {"incr": found})
+                answer = self._request("act", {"incr": action})
             except NoAnswerError as error:
                 raise ConnectionError(f"{error}; {where} was not finished") from None
 

@@ -42,12 +42,12 @@ class Lines:
 
     @property
     def waiting(self) -> bool:
-        """A complete line has been received and not yet read."""
+        """True if a complete line was received and not yet read."""
         return bool(self._whole)
 
     @property
     def cut(self) -> bool:
-        """The peer has closed the connection; lines received before may still be read."""
+        """True if the peer has closed the connection; lines received before may still be read."""
         poll = select.poll()
         poll.register(self._connection, select.POLLRDHUP)
         return bool(poll.poll(0))

@@ -116,17 +116,17 @@ class Person(Program):
         state = self.state
         assert not isinstance(state, int)
         to_call = state.to_call - state.put_in[self.position]
-        found = ["[f]old"] * self.may_fold
+        choices = ["[f]old"] * self.may_fold
         if self.may_call:
-            found.append(f"[c]all {self._money.text(to_call)}" if self.may_fold else "[c]heck")
+            choices.append(f"[c]all {self._money.text(to_call)}" if self.may_fold else "[c]heck")
         bets = self.raises()
         if bets and isinstance(state, BettingState):
             low, high = (self._money.text(float(each[1:]) - state.put_in_before) for each in bets)
             verb = "[r]aise to" if state.bets or state.street == 0 else "[b]et"
-            found.append(f"{verb} {low} .. {high}" if low != high else f"[a]ll-in for {high}")
+            choices.append(f"{verb} {low} .. {high}" if low != high else f"[a]ll-in for {high}")
         elif bets:
-            found.append("[r]aise" if self.may_fold else "bet with [r]")
-        return ", ".join([*found, "? helps"])
+            choices.append("[r]aise" if self.may_fold else "bet with [r]")
+        return ", ".join([*choices, "? helps"])
 
     def _problem(self, action: str) -> str:
         """Return why an action is illegal; "" if it is legal."""
@@ -215,25 +215,25 @@ def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, t
             played = play_hand(players, betting, dealing, deal, number)
         except LeaveError:
             return
-        found = _ended(game, dealing, deal, played, position)
-        tell(_ending(game, found, played))
-        yield found
+        finished = _result_of(game, dealing, deal, played, position)
+        tell(_result_text(game, finished, played))
+        yield finished
 
 
-def _ended(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
+def _result_of(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
     """Return the result of a hand."""
     last, result = dealing.streets - 1, 0.0
     street = last if played.showdown else played.states[-1].street
     if played.showdown:
-        drawn = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
-        result = float(drawn[0])
+        results = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
+        result = float(results[0])
     won = game.won_chips(played.fixed, played.showdown, result)[position]
     first, second = (dealing.hand_text(hand) for hand in deal.hands)
     board = dealing.board_text(street, deal.boards[street])
     return PersonHand(position, won, bool(played.showdown) and result == 0, played.line, (first, second), board)
 
 
-def _ending(game: Game, hand: PersonHand, played: PlayedHand) -> str:
+def _result_text(game: Game, hand: PersonHand, played: PlayedHand) -> str:
     """Return the end of a hand in words."""
     money, shown = money_of(game), ""
     if played.showdown:

@@ -15,7 +15,7 @@ from mccfr.cards.card_index import Board
 from mccfr.games.line_lookup import LineReading
 from mccfr.play.policy_seat import Seat
 
-_Place = tuple[int, int]
+_Translation = tuple[int, int]
 """Node and `closed` of a reading."""
 
 
@@ -27,7 +27,7 @@ class AnyHand:
 
 
 class ObservedRange:
-    """A seat's range as known to its opponent and to observers.
+    """The range of a seat that follows from its actions, as an opponent who knows its policy computes it.
 
     reach  {(node, closed): [H]} probability of the seat's actions so far and of a translation, by hand
     """
@@ -37,15 +37,15 @@ class ObservedRange:
         self._seat, self._position = seat, position
         self._betting = seat.betting
         _, readings = self._betting.start()
-        self.reach: dict[_Place, npt.NDArray[np.float64]] = {
+        self.reach: dict[_Translation, npt.NDArray[np.float64]] = {
             (reading.node, reading.closed): np.full(seat.dealing.hand_count, reading.probability)
             for reading in readings
         }
         self._buckets: tuple[tuple[int, Board | list[Board]], npt.NDArray[np.int32]] | None = None
-        self._after: dict[str, dict[_Place, npt.NDArray[np.float64]]] = {}
+        self._after: dict[str, dict[_Translation, npt.NDArray[np.float64]]] = {}
 
     def choices(self, state: Any, board: Board | list[Board]) -> Mapping[str, npt.NDArray[np.float64]]:
-        """Return {action: [H]} probability of the actions so far followed by each possible action.
+        """Return {action: [H]}: the probability, by hand, of all actions so far and then this action.
 
         state  with the seat to act
         board  of `state.street`; or a list of boards, whose hands are concatenated in `reach` and in the result
@@ -61,29 +61,29 @@ class ObservedRange:
                 action = self._betting.real_action(node, number, state)
                 self._add(action, self._betting.done(reading, number, action), reach * rows[:, number])
         return {
-            action: np.sum(list(found.values()), axis=0)
-            for action, found in self._after.items()
-            if any(reach.any() for reach in found.values())
+            action: np.sum(list(of_translations.values()), axis=0)
+            for action, of_translations in self._after.items()
+            if any(reach.any() for reach in of_translations.values())
         }
 
     def _add(self, action: str, reading: LineReading, reach: npt.NDArray[np.float64]) -> None:
-        found = self._after.setdefault(action, {})
-        place = reading.node, reading.closed
-        found[place] = found[place] + reach if place in found else reach
+        of_action = self._after.setdefault(action, {})
+        translation = reading.node, reading.closed
+        of_action[translation] = of_action[translation] + reach if translation in of_action else reach
 
     def chose(self, action: str) -> None:
         """Record that the seat has taken one of the last `choices`."""
-        self.reach = {place: reach for place, reach in self._after[action].items() if reach.any()}
+        self.reach = {translation: reach for translation, reach in self._after[action].items() if reach.any()}
 
     def having_chosen(self, actions: Iterable[str]) -> "ObservedRange":
-        """Return a copy in which one of some of the last `choices` has been taken."""
-        found = copy(self)
-        found._after = {"": {}}
+        """Return a copy of the range after the seat has taken any one of `actions`, of the last `choices`."""
+        later = copy(self)
+        later._after = {"": {}}
         for action in actions:
             for (node, closed), reach in self._after.get(action, {}).items():
-                found._add("", LineReading(node, 1.0, closed), reach)
-        found.chose("")
-        return found
+                later._add("", LineReading(node, 1.0, closed), reach)
+        later.chose("")
+        return later
 
     def see(self, state: Any, action: str) -> None:
         """Record an action of the opponent, over all its translations."""

@@ -75,16 +75,18 @@ class RangesOfLine:
         else:
             actions = [tree.label[node] for node in tree.path(readings[0].node)[1:]]
         boards = self._boards(state.street, board)
-        here: Any = self.betting.start()[0]
-        places = {(0, NOWHERE): WeightedReading(1.0, self.dealing.reach.astype(np.float64))}
+        state_here: Any = self.betting.start()[0]
+        translations = {(0, NOWHERE): WeightedReading(1.0, self.dealing.reach.astype(np.float64))}
         done, acted = "", list[tuple[str, State, str]]()
         for action in actions:
-            acted.append((done, here, action))
-            places = self._moved(places, here, action, None if boards is None else boards[here.street])
-            after: Any = self.betting.apply(here, action)
-            done += action + "/" * (after.street != here.street)
-            here = after
-        return FollowedLine(done, here, boards, places, acted)
+            acted.append((done, state_here, action))
+            translations = self._after_action(
+                translations, state_here, action, None if boards is None else boards[state_here.street]
+            )
+            after: Any = self.betting.apply(state_here, action)
+            done += action + "/" * (after.street != state_here.street)
+            state_here = after
+        return FollowedLine(done, state_here, boards, translations, acted)
 
     def reach(self, followed: FollowedLine) -> Weights:
         """Return [2, H] each player's reach by hand, relative to the largest weight before the game.
@@ -92,9 +94,9 @@ class RangesOfLine:
         It is 0 for hands that share a card with the board.
         """
         assert followed.boards is not None
-        total: Weights = np.sum([place.weight for place in followed.places.values()], axis=0)
-        top = np.maximum(self.dealing.reach.max(axis=1, keepdims=True), 1e-300)
-        return np.asarray(total / top * self.dealing.live(followed.state.street, followed.boards[-1]))
+        total: Weights = np.sum([translation.weight for translation in followed.places.values()], axis=0)
+        largest = np.maximum(self.dealing.reach.max(axis=1, keepdims=True), 1e-300)
+        return np.asarray(total / largest * self.dealing.live(followed.state.street, followed.boards[-1]))
 
     def lacking(self, street: int, text: str) -> int:
         """Return the number of cards missing from a board of an earlier street; 0 if it is not such a board."""
@@ -107,31 +109,31 @@ class RangesOfLine:
             return cards.cards_on(street) - cards.cards_on(earlier)
         return 0 if text else cards.cards_on(street)
 
-    def _moved(
-        self, places: Mapping[tuple[int, int], WeightedReading], state: Any, action: str, board: Board | None
+    def _after_action(
+        self, translations: Mapping[tuple[int, int], WeightedReading], state: Any, action: str, board: Board | None
     ) -> dict[tuple[int, int], WeightedReading]:
-        """Return the translations after an action, with the actor's range updated by the strategy.
+        """Apply an action to all translations, and update the acting player's range by the strategy.
 
         board  of the state's street; None: ranges stay unchanged
         """
-        found: dict[tuple[int, int], WeightedReading] = {}
+        moved: dict[tuple[int, int], WeightedReading] = {}
         buckets = None if board is None else self.dealing.bucket_row(state.street, state.player, board)
-        for (node, closed), place in places.items():
+        for (node, closed), translation in translations.items():
             reading = LineReading(node, 1.0, closed)
             decides = self.betting.decides(reading) and buckets is not None
             rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
             for outcome in self.betting.outcomes(reading, state, action):
-                weight = place.weight * outcome.probability
+                weight = translation.weight * outcome.probability
                 if rows is not None:
                     weight[state.player] *= rows[:, mapped_action(self._game.tree, node, action, outcome)]
-                key, probability = (outcome.node, outcome.closed), place.probability * outcome.probability
-                if key in found:
-                    probability, weight = probability + found[key].probability, weight + found[key].weight
-                found[key] = WeightedReading(probability, weight)
-        return found
+                key, probability = (outcome.node, outcome.closed), translation.probability * outcome.probability
+                if key in moved:
+                    probability, weight = probability + moved[key].probability, weight + moved[key].weight
+                moved[key] = WeightedReading(probability, weight)
+        return moved
 
     def _boards(self, street: int, text: str) -> list[Board] | None:
-        """Return the boards of every street up to `street`; None if `text` is an earlier street's board."""
+        """Return the board of each street up to `street`; None if cards are missing in `text`."""
         try:
             last = self.dealing.read_board(street, text)
         except ValueError:

@@ -79,7 +79,7 @@ class Player(ABC):
     def board(self, cards: str) -> None:
         """Set the whole current board, such as "Qs7h2d"; `ValueError` if it does not extend the last one."""
         if not cards.startswith(self.cards):
-            raise ValueError(f"the board {cards!r} does not begin with {self.cards!r}, which lies already")
+            raise ValueError(f"the board {cards!r} does not begin with the cards already dealt, {self.cards!r}")
         self.cards = cards
 
     @property
@@ -162,7 +162,7 @@ class PlayerSpec(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Return text that determines the play, besides the game's strategy and the seed."""
+        """Return a text of all settings that affect play, except the strategy and the seed."""
 
 
 class Program(Player):
@@ -197,12 +197,12 @@ class Program(Player):
 
     @property
     def may_fold(self) -> bool:
-        """The player faces a bet, so that folding is legal."""
+        """True if the player faces a bet, so that folding is legal."""
         return not isinstance(self.state, int) and self.state.facing
 
     @property
     def may_call(self) -> bool:
-        """A check or call is legal."""
+        """True if a check or call is legal."""
         state, rules = self.state, self._rules
         if isinstance(state, int):
             return False

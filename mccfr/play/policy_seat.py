@@ -145,15 +145,15 @@ class Seat(Player):
     def _seen(self, state: State, action: str) -> None:
         self.reading = self._drawn(self.betting.outcomes(self.reading, state, action))  # type: ignore[arg-type]
 
-    def _drawn(self, found: list[LineReading]) -> LineReading:
-        if len(found) == 1:
-            return found[0]
+    def _drawn(self, readings: list[LineReading]) -> LineReading:
+        if len(readings) == 1:
+            return readings[0]
         draw = self.random.random()
-        for reading in found[:-1]:
+        for reading in readings[:-1]:
             draw -= reading.probability
             if draw < 0:
                 return reading
-        return found[-1]
+        return readings[-1]
 
     def _chosen(self, state: Any, random: Random) -> str:
         node = self.reading.node
@@ -193,7 +193,7 @@ class Seat(Player):
 
     @cached_property
     def dealing(self) -> IndexedCards:
-        """Hands and boards, numbered as in `range_strategy`."""
+        """The game's hands and boards; its hand numbers are the rows of `range_strategy`."""
         return self.policy.game.cards.at_table()
 
     def _as_played(self, node: int, rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

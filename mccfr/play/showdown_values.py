@@ -15,7 +15,7 @@ _LEAST_MET = 1e-9  # of the other's range: smaller weights are rounding errors o
 
 
 class RunOuts(NamedTuple):
-    """K full boards after a board.
+    """Hand strengths on K full boards that continue a board.
 
     strength  [K, H] int32   showdown rank of every hand, -1 if it shares a card with the board
     order     [K, H] uint16  hands by strength, ascending
@@ -28,7 +28,7 @@ class RunOuts(NamedTuple):
 
     @classmethod
     def of(cls, strength: npt.NDArray[np.integer], factor: float = 1.0) -> "RunOuts":
-        """Build it from strengths [K, H]."""
+        """Create run-outs from strengths [K, H] of the hands on each full board."""
         order = np.argsort(strength, axis=1, kind="stable")
         return cls(strength.astype(np.int32), order.astype(np.uint16), factor)
 
@@ -47,7 +47,7 @@ def all_run_outs(cards: IndexedCards, street: int, board: Board) -> RunOuts:
 
 
 def win_minus_lose(cards: IndexedCards, run_outs: RunOuts, weight: Floats) -> Floats:
-    """Return [H] the weight [H] that each hand beats minus loses to at showdown, mean over run-outs.
+    """Return [H] for each hand the opposing weight that it beats minus the weight that beats it.
 
     Each pair of hands counts with its probability of being possible on a drawn board.
     """
@@ -61,8 +61,8 @@ def opponent_weight(cards: IndexedCards, weights: Floats) -> Floats:
 
     weights  [H] weights of the opposing hands; results below rounding errors become 0
     """
-    found = cards.disjoint_weight(weights)
-    return np.where(found > _LEAST_MET * weights.sum(), found, 0.0)
+    weight = cards.disjoint_weight(weights)
+    return np.where(weight > _LEAST_MET * weights.sum(), weight, 0.0)
 
 
 def per_weight(values: Floats, weight: Floats) -> Floats:

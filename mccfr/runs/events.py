@@ -17,13 +17,13 @@ class Totals:
 
 @dataclass(frozen=True)
 class Events:
-    """Limits, checkpoints and evaluations of a run that are given in nodes or iterations."""
+    """Schedule of a run: limits, checkpoints and evaluations at counts of nodes or iterations."""
 
     settings: RunSettings
     points: EvaluationConfig
 
     def next_stop(self, totals: Totals) -> Totals:
-        """Return the next counts at which the workers must pause."""
+        """Return the next counts of nodes and of iterations at which the workers must pause."""
         nodes = [self.settings.nodes, *self.points.at_nodes]
         if every := self.settings.checkpoint_nodes:
             nodes.append((totals.nodes // every + 1) * every)
@@ -41,13 +41,13 @@ class Events:
         )
 
     def evaluation_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Return whether an evaluation point is above `seen` (None: the start, so 0 counts) and up to `now`."""
+        """Return whether an evaluation point lies in (seen, now]; `seen` None: from 0 on, 0 included."""
         low = seen or Totals(-1, -1)
         return any(low.nodes < point <= now.nodes for point in self.points.at_nodes) or any(
             low.iterations < point <= now.iterations for point in self.points.at_iterations
         )
 
     def checkpoint_between(self, seen: Totals | None, now: Totals) -> bool:
-        """Return whether a multiple of `checkpoint_nodes` is above `seen` and up to `now`."""
+        """Return whether a multiple of `checkpoint_nodes` lies in (seen, now]; `seen` None: above 0."""
         every = self.settings.checkpoint_nodes
         return every is not None and (seen or Totals()).nodes // every < now.nodes // every

@@ -13,7 +13,7 @@ _SURE_SECONDS = 2.0  # working time on a stage before an estimate of the time le
 
 
 class _Naming:
-    """Forwards to a reporter: each phase once, and compilation as a phase of its own.
+    """Reporter that forwards to another: each phase once, and compilation as a phase of its own.
 
     note  receives every phase as one line
     """
@@ -23,7 +23,7 @@ class _Naming:
         self.progress, self.evaluation = reporter.progress, reporter.evaluation
 
     def message(self, text: str) -> None:
-        """Forward a message, with real paths in place of paths through held directories."""
+        """Forward a message; paths through open descriptors are replaced by the real paths."""
         self._reporter.message(shown(text))
 
     def phase(self, text: str, share: float | None = None) -> None:
@@ -35,7 +35,7 @@ class _Naming:
             self._reporter.phase(text, share)
 
     def compilation(self, seconds: int | None) -> None:
-        """Report compilation, or at its end (None) the interrupted phase."""
+        """Report compilation with its estimated seconds; at its end (None) the interrupted phase again."""
         text = self._phase if seconds is None else compiling_text(seconds)
         self._note(text)
         self._reporter.phase(text)
@@ -68,7 +68,7 @@ def naming_steps(reporter: Reporter, check: Callable[[], None] = lambda: None) -
 
 
 class _Stages:
-    """Reports the stages of a build and their parts, as an `abstraction.build.Progress`.
+    """Reports the stages of an abstraction's build and their parts (`abstraction.build.Progress`).
 
     The estimate of the time left starts at the first share above 0 and excludes compilation. It is given after
     `_SURE_SECONDS` of work.
@@ -99,6 +99,6 @@ class _Stages:
 
 @contextmanager
 def naming_stages(reporter: Reporter) -> Iterator[Callable[[str, float], None]]:
-    """Yield a function to report a build: name of a stage or part of one, and its share done."""
+    """Yield a function that reports a build's progress: name of a stage or part, and the share done."""
     with naming_phases(reporter) as phases:
         yield _Stages(phases)

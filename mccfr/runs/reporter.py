@@ -11,7 +11,7 @@ COMPILING = "compiling kernels, once per version of the program"
 
 @dataclass(frozen=True)
 class SessionProgress:
-    """Progress of a run; rates are over the training time of this session."""
+    """Progress of a run; speeds are over the training time of this session."""
 
     nodes: int
     iterations: int
@@ -27,10 +27,10 @@ class Reporter(Protocol):
     """Receives the messages of a session."""
 
     def message(self, text: str) -> None:
-        """Report one sentence that is worth keeping."""
+        """Report one sentence that stays visible, such as a warning."""
 
     def phase(self, text: str, share: float | None = None) -> None:
-        """Report the work that begins now, in a few words; any thread may call it.
+        """Report the work that begins now, such as "training"; any thread may call it.
 
         share  share of it that is done, if known ("evaluating board 120 of 1,000")
         """
@@ -39,7 +39,7 @@ class Reporter(Protocol):
         """Report counters; called several times a second."""
 
     def evaluation(self, record: Mapping[str, Any]) -> None:
-        """Report a line of evaluations.jsonl."""
+        """Report a finished evaluation, a line of evaluations.jsonl."""
 
 
 class Silent:
@@ -59,7 +59,7 @@ class Silent:
 
 
 def compiling_text(seconds: int) -> str:
-    """Return the phase in which kernels are compiled, with the estimated time."""
+    """Return the text of the phase in which kernels are compiled, with the estimated seconds."""
     return f"{COMPILING}: about {seconds} s"
 
 
@@ -68,6 +68,6 @@ def duration_text(seconds: float) -> str:
     whole = round(seconds)
     for size, unit, smaller, small_unit in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:
-            rest = whole % size // smaller
-            return f"{whole // size} {unit}" + (f" {rest} {small_unit}" if rest else "")
+            remainder = whole % size // smaller
+            return f"{whole // size} {unit}" + (f" {remainder} {small_unit}" if remainder else "")
     return f"{seconds:.3g} s"

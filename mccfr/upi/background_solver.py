@@ -62,8 +62,8 @@ class Measured:
 
 def measure(game: Game, strategy: Strategy, threads: int) -> Measured:
     """Return the exact EVs of a strategy on a spot, and those of best responses."""
-    found = values(game, strategy, threads=threads) + game.pot_chips / 2
-    ev, best = found[:, FOLLOW].tolist(), found[:, RESPOND].tolist()
+    both = values(game, strategy, threads=threads) + game.pot_chips / 2
+    ev, best = both[:, FOLLOW].tolist(), both[:, RESPOND].tolist()
     return Measured((ev[0], ev[1]), (best[0], best[1]))
 
 
@@ -74,7 +74,7 @@ class SpotProblem:
     """
 
     def __init__(self, document: Mapping[str, Any], threads: int) -> None:
-        """Raises `ValueError` for keys of `document` that are not allowed."""
+        """Build the tree and algorithm of a spot; `ValueError` for keys of `document` that are not allowed."""
         self.document, self.threads = dict(document), threads
         config = config_from(spot_document(document, 1.0, threads), "the tree")
         assert isinstance(config.game, HoldemSubgame)
@@ -120,7 +120,7 @@ class SpotEngine:
         self._solver = self.spot.algorithm.solver(self.spot.tree.game, self.tables, share)
 
     def hold(self, locked: Iterable[LockedRows]) -> None:
-        """Lock the given rows and unlock all others, from now on and in the average strategy so far."""
+        """Lock these rows and unlock all others, in further training and in the average strategy so far."""
         tree, shares = self.spot.tree, dict[int, Floats]()
         for node, buckets, rows in locked:
             block, slot = int(tree.tree.arrays.block[node]), int(tree.tree.arrays.slot[node])
@@ -204,11 +204,11 @@ class SpotWork:
         first, began = engine.iterations, time.monotonic()
         last = MOST_ITERATIONS if goal.steps is None else first + goal.steps
         while True:
-            measured = max(_FIRST_MEASURED, engine.iterations + engine.iterations // _MEASURED_EVERY)
-            reason = self._until(min(measured, last), began)
-            found = measure(engine.spot.tree.game, engine.strategy(), engine.spot.threads)
-            self.say(f"SOLVER:\n{found.text(engine.seconds)}")
-            if found.exploitable <= goal.chips and goal.steps is None:
+            next_measurement = max(_FIRST_MEASURED, engine.iterations + engine.iterations // _MEASURED_EVERY)
+            reason = self._until(min(next_measurement, last), began)
+            result = measure(engine.spot.tree.game, engine.strategy(), engine.spot.threads)
+            self.say(f"SOLVER:\n{result.text(engine.seconds)}")
+            if result.exploitable <= goal.chips and goal.steps is None:
                 return "required accuracy reached"
             if reason is not None:
                 return reason

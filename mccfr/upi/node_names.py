@@ -53,26 +53,26 @@ class SpotTree:
         self.cards, self.tree, self.half = game.cards.listed(), game.tree, game.pot_chips / 2
 
     def find(self, name: str) -> Node:
-        """Return the node of a name.
+        """Return the node with a name of the protocol, such as r:0:c:b94:c:7c.
 
         Raises `ValueError`, which lists the existing children, for an unknown name.
         """
         parts = name.strip().split(":")
         if parts[:2] != ROOT.split(":"):
             raise ValueError(f"node {shown(name)} does not begin with {ROOT}")
-        found = Node(ROOT, 0)
+        node = Node(ROOT, 0)
         for part in parts[2:]:
-            found = self._step(found, part, name)
-        return found
+            node = self._step(node, part, name)
+        return node
 
     def _step(self, at: Node, part: str, name: str) -> Node:
-        following = self.children(at)
-        wanted = f"{at.name}:{part}"
-        for child in following:
-            if child.name == wanted:
+        children = self.children(at)
+        child_name = f"{at.name}:{part}"
+        for child in children:
+            if child.name == child_name:
                 return child
-        there = ", ".join(child.name.rpartition(":")[2] for child in following) or "nothing: the hand is over"
-        raise ValueError(f"node {shown(name)}: {part!r} does not follow {at.name}, where there is {there}")
+        names = ", ".join(child.name.rpartition(":")[2] for child in children) or "nothing: the hand is over"
+        raise ValueError(f"node {shown(name)}: {part!r} does not follow {at.name}, where there is {names}")
 
     def children(self, at: Node) -> list[Node]:
         """Return the children of a node: one for each action, or for each card that can be dealt."""
@@ -127,7 +127,7 @@ class SpotTree:
         return " ".join(card_text(int(card)) for card in self.cards.board_cards[street][board])
 
     def text(self, at: Node, name: str | None = None) -> str:
-        """Return a node in six lines: name, kind, board, chips and pot, children, flags."""
+        """Return the protocol's six lines on a node: name, kind, board, chips and pot, children, flags."""
         assert self.tree.put_in is not None
         chips = [amount_text(put_in - self.half) for put_in in self.tree.put_in[at.node].tolist()]
         pot = " ".join([*chips, amount_text(2 * self.half)])
@@ -136,7 +136,7 @@ class SpotTree:
 
     def lines(self) -> list[str]:
         """Return the names of all nodes, without cards."""
-        found = [ROOT]
+        names = [ROOT]
         for node in range(1, len(self.tree.parent)):
-            found.append(f"{found[self.tree.parent[node]]}:{self.action(node)}")
-        return ["r", *found]
+            names.append(f"{names[self.tree.parent[node]]}:{self.action(node)}")
+        return ["r", *names]

@@ -40,10 +40,10 @@ class _Forced(Behaviour):
         self.game, self._source, self._node, self._action = source.game, source, node, action
 
     def rows(self, node: int, buckets: npt.NDArray[np.integer]) -> tuple[Floats, Floats]:
-        found, weight = self._source.rows(node, buckets)
+        rows, weight = self._source.rows(node, buckets)
         if node == self._node:
-            found[:] = np.arange(found.shape[1]) == self._action
-        return found, weight
+            rows[:] = np.arange(rows.shape[1]) == self._action
+        return rows, weight
 
 
 class SpotValues:
@@ -61,12 +61,12 @@ class SpotValues:
 
     def reach(self, at: Node) -> Floats:
         """Return both players' weights of their hands at a node, [2, H]."""
-        found = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
+        reach = self._cards.reach * self._cards.live(self._tree.street(at), at.board)
         for step in at.steps:
             street, player = divmod(int(self._tree.tree.arrays.block[step.decision]), 2)
             buckets = self._cards.bucket_row(street, player, step.board)
-            found[player] *= self._source.rows(step.decision, buckets)[0][:, step.action]
-        return np.asarray(found)
+            reach[player] *= self._source.rows(step.decision, buckets)[0][:, step.action]
+        return np.asarray(reach)
 
     def weight(self, at: Node) -> Floats:
         """Return the weight of each hand times that of all opponent hands it can meet, [2, H]."""
@@ -74,9 +74,9 @@ class SpotValues:
         return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
-        """Return each hand's EV in chips from a node on, pot included.
+        """Return the EV of each hand at a node in chips, pot included.
 
-        Chips put in since the spot began are subtracted.
+        Chips that the player has put in since the spot began are subtracted.
         """
         node, board, source = at.node, at.board, self._source
         if self._tree.decides(at) is None:  # computed at the decision before it, with this action forced
@@ -86,31 +86,31 @@ class SpotValues:
         live = self._cards.live(self._tree.street(at), at.board)
         below, value = Below(source, self._cards, node), np.full_like(reach, np.nan)
         for player in range(2):
-            asked = reach.copy()
-            asked[player] = self._cards.reach[player] * live
-            others = np.where(asked[player] > 0, opponent_weight(self._cards, reach[1 - player]), 0.0)
-            if not (asked.any(axis=1).all() and others.any()):
+            ranges = reach.copy()
+            ranges[player] = self._cards.reach[player] * live
+            opposing = np.where(ranges[player] > 0, opponent_weight(self._cards, reach[1 - player]), 0.0)
+            if not (ranges.any(axis=1).all() and opposing.any()):
                 continue
-            won = below.values(below.listed(board, asked), (player,))[0][player]
-            value[player] = per_weight(won, others) + self._tree.half
+            won = below.values(below.listed(board, ranges), (player,))[0][player]
+            value[player] = per_weight(won, opposing) + self._tree.half
         return HandNumbers(value, self.weight(at))
 
     def equity(self, at: Node) -> HandNumbers:
         """Return each hand's share of the pot at a showdown without further bets."""
         reach, value = self.reach(at), np.full((2, self._cards.hand_count), np.nan)
-        found = self._run_outs(self._tree.street(at), at.board)
+        run_outs = self._run_outs(self._tree.street(at), at.board)
         for player in range(2):
             other = reach[1 - player]
-            others = np.where(self._cards.reach[player] > 0, opponent_weight(self._cards, other), 0.0)
-            value[player] = equity(self._cards, found, other, others)
+            opposing = np.where(self._cards.reach[player] > 0, opponent_weight(self._cards, other), 0.0)
+            value[player] = equity(self._cards, run_outs, other, opposing)
         return HandNumbers(value, self.weight(at))
 
     def frequency(self, at: Node) -> float:
         """Return the probability that a node is reached, over all deals of the spot."""
-        dealt = 1.0
+        probability = 1.0
         for street in range(self._tree.street(at)):
-            dealt /= CARD_COUNT - _HELD - self._cards.cards_on(street)
-        return float(self.weight(at)[0].sum() / self.weight(Node(ROOT, 0))[0].sum() * dealt)
+            probability /= CARD_COUNT - _HELD - self._cards.cards_on(street)
+        return float(self.weight(at)[0].sum() / self.weight(Node(ROOT, 0))[0].sum() * probability)
 
 
 def mean(numbers: HandNumbers, player: int) -> float:

@@ -28,10 +28,10 @@ class Conversation:
         if name == "set_end_string":
             self._end = text.strip()
         try:
-            said = self._done(name, text)
+            answer = self._done(name, text)
         except (ValueError, RuntimeError, MemoryError, OSError) as error:
-            said = f"ERROR: {' '.join(error_text(error).split()) or 'memory is full'}"
-        self._write(f"{name} ok!" if said is None else said, self._end)
+            answer = f"ERROR: {' '.join(error_text(error).split()) or 'memory is full'}"
+        self._write(f"{name} ok!" if answer is None else answer, self._end)
         self._session.begin()
         return True
 
@@ -41,11 +41,9 @@ class Conversation:
         if name in ("load_script", "load_script_silent"):
             return self._script(text)
         if name not in COMMANDS:
-            raise ValueError(
-                f"{shown(name[:_LONGEST_NAME])} is no command here; those there are: {', '.join(COMMANDS)}"
-            )
+            raise ValueError(f"{shown(name[:_LONGEST_NAME])} is not a command; the commands are: {', '.join(COMMANDS)}")
         if self._session.solving and name not in WHILE_SOLVING:
-            raise ValueError(f"{name}: the solver is at work; stop it, or wait_for_solver")
+            raise ValueError(f"{name}: the solver is running; send stop or wait_for_solver first")
         return COMMANDS[name](self._session, text)
 
     def _script(self, text: str) -> str | None:

@@ -16,13 +16,13 @@ Amounts = tuple[float, ...]
 def read_amounts(text: str) -> Amounts:
     """Return the amounts of a line; `ValueError` unless they are numbers that do not decrease."""
     try:
-        found = tuple(float(each) for each in text.split())
+        amounts = tuple(float(each) for each in text.split())
     except ValueError:
-        raise ValueError(f"the line {shown(text)} has something other than amounts: write it as 0 26 26 230") from None
-    for before, after in zip((0.0, *found), found, strict=False):
+        raise ValueError(f"the line {shown(text)} is not a list of amounts: write it as 0 26 26 230") from None
+    for before, after in zip((0.0, *amounts), amounts, strict=False):
         if not before <= after < float("inf"):
-            raise ValueError(f"the line {shown(text)} falls to {after:g}: amounts count all that a player has put in")
-    return found
+            raise ValueError(f"the line {shown(text)} falls to {after:g}: give the total that each player has put in")
+    return amounts
 
 
 def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
@@ -30,15 +30,15 @@ def bets(lines: Iterable[Amounts], half_pot: float) -> list[str]:
 
     Amounts are those that `[game.menu]` has: chips put in on the street.
     """
-    found = dict[str, None]()
+    betting_lines = dict[str, None]()
     for amounts in lines:
         line, level = "", 0.0
         for amount in amounts:
             line += "c" if amount == level else f"r{amount_text(half_pot + amount)}"
             if amount > level:
-                found[line] = None
+                betting_lines[line] = None
             level = amount
-    return [street_line(line, LineStart(half_pot, half_pot)) for line in found]
+    return [street_line(line, LineStart(half_pot, half_pot)) for line in betting_lines]
 
 
 def begins_with(amounts: Amounts, first: Sequence[float]) -> bool:

@@ -39,7 +39,7 @@ class UpiSession:
     """The settings and the tree of one client."""
 
     def __init__(self, say: Say) -> None:
-        """`say` writes lines that are not answers, such as the progress of a solve."""
+        """Begin without a tree; `say` writes lines that are not answers, such as the progress of a solve."""
         self._say = say
         self._ranges: list[str | None] = [None, None]
         self._board, self._pot, self._stack = "", 0.0, 0.0
@@ -60,11 +60,11 @@ class UpiSession:
 
     def set_range(self, text: str) -> None:
         """Set the range of OOP or IP: `OOP AA,KK:0.5`, or 1,326 numbers."""
-        position, _, given = text.partition(" ")
+        position, _, range_text = text.partition(" ")
         player = _position(position)
-        if not read_range(given).any():
-            raise ValueError(f"the range of {position} holds no hand: give one")
-        self._ranges[player] = given
+        if not read_range(range_text).any():
+            raise ValueError(f"the range of {position} has no hand: give at least one")
+        self._ranges[player] = range_text
 
     def set_board(self, text: str) -> None:
         """Set the board: `QsJh2h`, with or without spaces."""
@@ -83,18 +83,18 @@ class UpiSession:
 
     def set_rake(self, text: str) -> None:
         """Set the rake as a share of every pot and its maximum in chips; 0 0 is no rake."""
-        wanted = "set_rake takes a share below 1 and the most chips: 0.05 30, or 0 0"
-        rake, cap = _numbers(text, 2, wanted)
+        expected = "set_rake takes a share below 1 and the most chips: 0.05 30, or 0 0"
+        rake, cap = _numbers(text, 2, expected)
         if rake >= 1 or bool(rake) != bool(cap):
-            raise ValueError(wanted)
+            raise ValueError(expected)
         self._rake, self._rake_cap = rake, cap
 
     def set_threads(self, text: str) -> None:
         """Set the number of threads; 0 is one for each processor."""
-        wanted = "set_threads takes a whole number up to 1024, 0 for one a processor"
-        (count,) = _numbers(text, 1, wanted)
+        expected = "set_threads takes a whole number up to 1024, 0 for one a processor"
+        (count,) = _numbers(text, 1, expected)
         if count > 1024 or count % 1:
-            raise ValueError(wanted)
+            raise ValueError(expected)
         self._threads = int(count) or available_threads()
 
     def set_accuracy(self, text: str) -> None:
@@ -135,9 +135,9 @@ class UpiSession:
     # --- the tree ---
 
     def _game(self) -> dict[str, Any]:
-        missing = [name for name, given in zip(POSITIONS, self._ranges, strict=True) if given is None]
-        if missing:
-            raise ValueError(f"there is no range of {missing[0]}: set_range {missing[0]} comes first")
+        lacking = [name for name, given in zip(POSITIONS, self._ranges, strict=True) if given is None]
+        if lacking:
+            raise ValueError(f"there is no range of {lacking[0]}: set_range {lacking[0]} comes first")
         if not self._board or not self._pot or not self._stack:
             raise ValueError("a tree needs set_board, set_pot and set_eff_stack before it")
         ranges = dict(zip(("oop", "ip"), self._ranges, strict=True))
@@ -157,7 +157,7 @@ class UpiSession:
         """Build the tree from the settings."""
         self.free_tree("")
         spot = SpotProblem(self._game(), self._threads)
-        self._take(spot.tree, SpotEngine(spot))
+        self._set_tree(spot.tree, SpotEngine(spot))
 
     def free_tree(self, _: str) -> None:
         """Remove the tree."""
@@ -169,29 +169,29 @@ class UpiSession:
         nodes = len(spot.tree.tree.parent)
         return f"estimated tree size: {spot.layout.nbytes / 2**20:.0f} MB\n{nodes} nodes without cards"
 
-    def _take(self, tree: SpotTree, engine: SpotEngine | None, played: Strategy | None = None) -> None:
+    def _set_tree(self, tree: SpotTree, engine: SpotEngine | None, played: Strategy | None = None) -> None:
         self._tree, self._engine, self._played, self._values = tree, engine, played, None
         self._locked, self._locks_changed = {}, False
 
     def dump_tree(self, text: str) -> None:
         """Write the tree and all its tables to a file; text behind the file name has no effect."""
-        self._hold()
+        self._apply_locks()
         write_tree(_path(text), self._solver(), list(self._locked))
 
     def load_tree(self, text: str) -> None:
         """Read a file of dump_tree, or the strategy of a run or policy, which cannot be trained further."""
         path = _path(text)
         if path.is_dir():
-            config, found = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
+            config, target = read_unchanged(path, lambda: (game_config(path), open_target(Reference(path))))
             if not isinstance(config, HoldemSubgame):
                 raise ValueError(f"{path} is of another game: give the run or policy of a spot")
-            tree = SpotTree(found.game, starting_stack(config) - found.game.pot_chips / 2)
+            tree = SpotTree(target.game, starting_stack(config) - target.game.pot_chips / 2)
             self.free_tree("")
-            self._take(tree, None, found.strategy)
+            self._set_tree(tree, None, target.strategy)
             return
-        spot, kept, iterations, locked = read_tree(path, self._threads)
+        spot, tables, iterations, locked = read_tree(path, self._threads)
         self.free_tree("")
-        self._take(spot.tree, SpotEngine(spot, kept, iterations))
+        self._set_tree(spot.tree, SpotEngine(spot, tables, iterations))
         for name in locked:
             self.lock_node(name)
 
@@ -211,7 +211,7 @@ class UpiSession:
             if steps and count % 1:
                 raise ValueError(f"go: {number} is no whole number of steps")
             goal = Goal(goal.chips, int(count) if steps else None, None if steps else count)
-        self._hold()
+        self._apply_locks()
         self._played = self._values = None
         self._work = SpotWork(engine, goal, self._say)
 
@@ -245,7 +245,7 @@ class UpiSession:
     def _solver(self) -> SpotEngine:
         self._built()
         if self._engine is None:
-            raise ValueError("the tree is of a run or policy, and has a strategy alone: build_tree makes one to solve")
+            raise ValueError("this tree of a run or policy cannot be solved further: create one with build_tree")
         return self._engine
 
     def _strategy(self) -> Strategy:
@@ -314,16 +314,16 @@ class UpiSession:
         position, _, name = text.strip().partition(" ")
         player = _position(position)
         if not name:
-            given = self._ranges[player]
-            if given is None:
+            typed = self._ranges[player]
+            if typed is None:
                 raise ValueError(f"there is no range of {position}: set_range {position} comes first")
-            return _row(read_range(given))
+            return _row(read_range(typed))
         return _row(self._spot_values().reach(self._node(name))[player])
 
     def _decision(self, text: str) -> Node:
         at = self._node(text)
         if self._built().decides(at) is None:
-            raise ValueError(f"nobody acts at {at.name}: name a decision")
+            raise ValueError(f"no player acts at {at.name}: give the name of a decision")
         return at
 
     def show_strategy(self, text: str) -> str:
@@ -335,16 +335,16 @@ class UpiSession:
         name, _, numbers = text.strip().partition(" ")
         at, tree = self._decision(name), self._built()
         actions = int(tree.tree.arrays.count[at.node])
-        wanted = f"set_strategy takes {actions * COMBO_COUNT} numbers at {name}, {COMBO_COUNT} for each child"
-        given = np.array(_numbers(numbers, actions * COMBO_COUNT, wanted)).reshape(actions, COMBO_COUNT)
+        expected = f"set_strategy takes {actions * COMBO_COUNT} numbers at {name}, {COMBO_COUNT} for each child"
+        rows = np.array(_numbers(numbers, actions * COMBO_COUNT, expected)).reshape(actions, COMBO_COUNT)
         block = int(tree.tree.arrays.block[at.node])
         buckets = tree.cards.bucket_row(block // 2, block % 2, at.board)
         live = buckets >= 0
-        total = given[:, live].sum(axis=0)
+        total = rows[:, live].sum(axis=0)
         if np.any(np.abs(total - 1) > _SUM_ERROR):
             hand = combo_text(int(np.flatnonzero(live)[np.argmax(np.abs(total - 1))]))
-            raise ValueError(f"set_strategy: what {hand} plays at {name} adds up to another number than 1")
-        self._set(at, buckets[live], (given[:, live] / total).T)
+            raise ValueError(f"set_strategy: the probabilities of {hand} at {name} do not add up to 1")
+        self._set(at, buckets[live], (rows[:, live] / total).T)
 
     def _set(self, at: Node, buckets: npt.NDArray[np.integer], rows: Floats) -> None:
         tree, played = self._built(), self._strategy()
@@ -371,8 +371,8 @@ class UpiSession:
         if self._locked.pop(self._decision(text).name, None) is not None:
             self._locks_changed = True
 
-    def _hold(self) -> None:
-        """Pass changed locks to the solver."""
+    def _apply_locks(self) -> None:
+        """Pass the locks to the solver, if they have changed."""
         if self._locks_changed:
             self._solver().hold(self._locked.values())
             self._locks_changed, self._values = False, None
@@ -390,8 +390,8 @@ class UpiSession:
     def calc_eq_node(self, text: str) -> str:
         """Return equities and matchup weights at a node, `OOP r:0`, and the range's equity."""
         player, name = self._of_player(text, "calc_eq_node")
-        found = self._spot_values().equity(self._node(name))
-        return f"{_two(found, player)}\n{_number(mean(found, player))}"
+        equities = self._spot_values().equity(self._node(name))
+        return f"{_two(equities, player)}\n{_number(mean(equities, player))}"
 
     def calc_eq(self, text: str) -> str:
         """Return equities and matchup weights of `OOP` or `IP` at the root."""
@@ -414,7 +414,7 @@ class UpiSession:
     def calc_results(self, _: str) -> str:
         """Return the EVs of both players, those of best responses, and the exploitability."""
         if self._engine is not None:
-            self._hold()
+            self._apply_locks()
         tree, seconds = self._built(), self._engine.seconds if self._engine else 0.0
         return measure(tree.game, self._strategy(), self._threads).text(seconds)
 
@@ -432,19 +432,19 @@ def _path(text: str) -> Path:
         return Path(text[1:].partition('"')[0])
     name = text.partition(" ")[0]
     if not name:
-        raise ValueError("there is no file: name one")
+        raise ValueError("the file name is missing: write it behind the command")
     return Path(name)
 
 
-def _numbers(text: str, count: int, wanted: str) -> list[float]:
+def _numbers(text: str, count: int, message: str) -> list[float]:
     """Return `count` finite numbers of at least 0."""
     try:
-        found = [float(each) for each in text.split()]
+        numbers = [float(each) for each in text.split()]
     except ValueError:
-        found = []
-    if len(found) != count or not all(0 <= each < float("inf") for each in found):
-        raise ValueError(wanted)
-    return found
+        numbers = []
+    if len(numbers) != count or not all(0 <= each < float("inf") for each in numbers):
+        raise ValueError(message)
+    return numbers
 
 
 def _number(value: float) -> str:

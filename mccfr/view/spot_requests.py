@@ -18,7 +18,7 @@ import numpy as np
 from abstraction.cards import combo_masks, combo_table, combo_text, parse_cards
 from abstraction.range_notation import class_names, read_range
 from mccfr.cards.grid import make_grid
-from mccfr.config.spot_table import locks_of
+from mccfr.config.spot_table import STREETS, auto_counts, locks_of, with_sizes
 from mccfr.config.value_limits import share_of, shown
 from mccfr.games.menu import parse_size
 from mccfr.view.range_text import range_text
@@ -179,7 +179,9 @@ def spot_request(fields: Mapping[str, str]) -> dict[str, Any]:
     number = {name: _number(name, given[name]) if given[name] else None for name in _NUMBERS}
     number["rake"] = _share("rake", given["rake"]) if given["rake"] else None
     for name in ("bets", "raises", "donk"):
-        for size in re.split("[,/]", given[name]):
+        if name != "donk":
+            auto_counts(name, given[name], len(STREETS))
+        for size in re.split("[,/]", given[name] if name == "donk" else with_sizes(given[name], ("",))):
             if size.strip():
                 parse_size(size, name)
     locks = [text for text in given["locks"].splitlines() if text.strip()]

@@ -37,18 +37,18 @@ class FoundHand(NamedTuple):
 
 @reading()
 def hand_files(path: Path) -> list[Path]:
-    """Return the file, or all files in a directory tree sorted by name; `FileNotFoundError` if none.
+    """Return a file, or all files below a directory sorted by name; `FileNotFoundError` if there are none.
 
     Raises `UnreadableError` if the system cannot list a directory.
     """
-    every = [path]
+    candidates = [path]
     if path.is_dir():
-        files = (Path(folder, name) for folder, _, names in walk(path) for name in names)
-        every = sorted(each for each in files if not each.name.startswith("."))
-    found = [each for each in every if each.is_file()]
-    if not found:
+        below = (Path(folder, name) for folder, _, names in walk(path) for name in names)
+        candidates = sorted(each for each in below if not each.name.startswith("."))
+    files = [each for each in candidates if each.is_file()]
+    if not files:
         raise FileNotFoundError(f"{path}: there is no file of hands: give a file, or a directory with such files")
-    return found
+    return files
 
 
 def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
@@ -58,23 +58,23 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
     Raises `OSError` if the file cannot be opened.
     """
     lines = _lines(path)
-    form, first = None, ""
+    file_format, first = None, ""
     for _, line in _lines(path):
         if line.strip() and not line.startswith(_COMMENTS):
             first = line
-            form = next((each for each in FORMATS if each.begins(line)), None)
+            file_format = next((each for each in FORMATS if each.begins(line)), None)
             break
-    if form is None:
+    if file_format is None:
         names = ", ".join(each.name for each in FORMATS)
         yield FoundHand(str(path), None, f"{quoted(first)} begins none of the forms that are read: {names}")
         return
-    for number, piece in form.pieces(lines):
-        named = _HAND_NUMBER.search(piece[:200])
-        where = f"{path}, line {number}" + ("" if named is None else f", hand {next(filter(None, named.groups()))}")
+    for number, piece in file_format.pieces(lines):
+        match = _HAND_NUMBER.search(piece[:200])
+        where = f"{path}, line {number}" + ("" if match is None else f", hand {next(filter(None, match.groups()))}")
         try:
             if len(piece) > MOST_PIECE_BYTES:
-                raise ValueError(f"a hand of more than {MOST_PIECE_BYTES:,} characters: no hand is so long")
-            yield FoundHand(where, form.read(piece, game))
+                raise ValueError(f"its text has more than {MOST_PIECE_BYTES:,} characters, so it is not a hand")
+            yield FoundHand(where, file_format.read(piece, game))
         except (ValueError, RecursionError) as error:
             text = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
             yield FoundHand(where, None, " ".join(text.split()))

@@ -45,7 +45,7 @@ class Posted(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The end of a hand by the file; None if the file does not tell. `collected` is by position."""
+    """Pot, rake and chips collected (by position) as the file states them; None if it does not."""
 
     pot: Decimal | None = None
     rake: Decimal | None = None
@@ -53,7 +53,7 @@ class Result(NamedTuple):
 
 
 class HandRecord(NamedTuple):
-    """A hand by its file, in the file's own units. Pairs are by position, the big blind's first.
+    """A hand as its file states it, in the file's own units. Pairs are by position, big blind first.
 
     moves   (position, kind, amount). Kinds: "f" fold, "c" check or call, "to" bet or raise to an amount on the street,
             "add" put in an amount more
@@ -110,7 +110,7 @@ class CheckedHand(NamedTuple):
 
 
 class HandFormat(NamedTuple):
-    """A hand format.
+    """Functions that recognise, split and parse files of one hand format.
 
     name    for messages
     begins  returns whether a file's first line that is no comment may be of this format
@@ -190,13 +190,13 @@ def _unit(record: HandRecord) -> int:
 
 
 def _stakes(record: HandRecord, unit: int) -> Stakes:
-    """Return the stakes of a record; `TableError` if they leave no decision or cannot be."""
+    """Return the stakes of a record; `TableError` if they are impossible or leave no decision."""
     posted = record.posted
     small, big = (float(blind * unit) for blind in posted.blinds)
     ante = float(sum(posted.dead) * unit / 2)
     behind = [float((stack - dead) * unit) for stack, dead in zip(posted.stacks, posted.dead, strict=True)]
     if not 0 < small <= big or min(posted.stacks) <= 0:
-        raise TableError("blinds and stacks of the hand cannot be: blinds are above 0, the small one first")
+        raise TableError("blinds or stacks are impossible: give amounts above 0, and the small blind first")
     first = big if posted.straddle else small
     if min(behind) <= first:
         raise TableError("antes and blinds put a player all-in before anybody acts: there is no decision to review")
@@ -210,49 +210,49 @@ def _stakes(record: HandRecord, unit: int) -> Stakes:
 
 
 def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
-    """Return the betting in chips over the whole hand.
+    """Return the actions of a record as `c`, `f` and `rN`, N chips over the whole hand.
 
     A raise beyond the other player's stack is one to that stack. A raise of a player who is put all-in by it for less
     than a call, or against an all-in, is a call.
     """
     state: BettingState | int = rules.start()
-    found = list[str]()
+    actions = list[str]()
     for position, kind, amount in record.moves:
         if isinstance(state, int):
-            raise TableError(f"the betting goes on after its end, {quoted(''.join(found))}")
+            raise TableError(f"the betting goes on after its end, {quoted(''.join(actions))}")
         if position != state.player:
             raise TableError(
-                f"after the betting {quoted(''.join(found))} it is not the turn of {record.names[position]}"
+                f"after the betting {quoted(''.join(actions))} it is not the turn of {record.names[position]}"
             )
         action = kind
         if kind not in ("f", "c"):
             before = state.put_in_before if kind == "to" else state.put_in[state.player]
             target = min(before + float(amount * unit), rules.stack)
-            calls = target <= state.to_call or raise_bounds(rules, state) is None
-            action = "c" if calls else f"r{amount_text(target)}"
-        state = apply_action(rules, state, action, f"after the betting {quoted(''.join(found))}")
-        found.append(action)
-    return found
+            is_call = target <= state.to_call or raise_bounds(rules, state) is None
+            action = "c" if is_call else f"r{amount_text(target)}"
+        state = apply_action(rules, state, action, f"after the betting {quoted(''.join(actions))}")
+        actions.append(action)
+    return actions
 
 
 def _check_pot(record: HandRecord, played: BettingResult, unit: int) -> float:
-    """Return the pot by the rules, in the file's units.
+    """Compare the file's pot, rake and winnings with the rules; return the pot in the file's units.
 
     Files count an uncalled bet in or not, and a pot before or after the rake. Raises `TableError` for other figures.
     """
-    told, last = record.result, played.states[-1]
-    collected = float(sum(told.collected or ()))
+    stated, last = record.result, played.states[-1]
+    collected = float(sum(stated.collected or ()))
     folds = played.actions[-1] == "f"
     pot = 2 * (min(last.put_in) if folds else last.to_call) / unit
-    pots, rake = (pot, sum(last.put_in) / unit) if folds else (pot,), float(told.rake or 0)
+    pots, rake = (pot, sum(last.put_in) / unit) if folds else (pot,), float(stated.rake or 0)
 
     def differs(chips: float) -> bool:
         return all(abs(chips - each) > _SAME * float(record.posted.blinds[1]) for each in pots)
 
     ours = f"the pot by betting and blinds is {pot:.10g}"
-    if told.pot is not None and differs(float(told.pot)) and differs(float(told.pot) + rake):
-        raise TableError(f"the pot is {told.pot} in the file, and {ours}")
-    if differs(collected + rake) and (told.rake is not None or not _LEAST_LEFT * pot < collected < max(pots)):
+    if stated.pot is not None and differs(float(stated.pot)) and differs(float(stated.pot) + rake):
+        raise TableError(f"the pot is {stated.pot} in the file, and {ours}")
+    if differs(collected + rake) and (stated.rake is not None or not _LEAST_LEFT * pot < collected < max(pots)):
         raise TableError(f"{collected:.10g} and a rake of {rake:.10g} were taken from the pot in the file, and {ours}")
     return pot
 
@@ -267,28 +267,28 @@ def finished_hand(
     names: Sequence[str] = (),
     won: float | None = None,
 ) -> LoggedHand:
-    """Return a validated hand: legal and finished by the rules, with valid cards and board.
+    """Check that a hand is legal, finished and has valid cards; return it as a logged hand.
 
     holes  by position, "" if not shown
     won    by position 0 as in the file, or None
 
     Raises `TableError`.
     """
-    found = follow_actions(rules, actions)
-    if not actions or isinstance(found.state, BettingState):
-        raise TableError(f"the hand is cut off: it is not over after the betting {quoted(found.text)}")
-    last = found.states[-1].street
-    needed = _STREETS[last] if found.actions[-1] == "f" else _STREETS[-1]
-    if len(board) != 2 * needed and not (found.actions[-1] == "f" and len(board) > 2 * needed):
-        raise TableError(f"the board {quoted(board)} is not that of the betting {quoted(found.text)}")
+    played = follow_actions(rules, actions)
+    if not actions or isinstance(played.state, BettingState):
+        raise TableError(f"the hand is cut off: it is not over after the betting {quoted(played.text)}")
+    last = played.states[-1].street
+    needed = _STREETS[last] if played.actions[-1] == "f" else _STREETS[-1]
+    if len(board) != 2 * needed and not (played.actions[-1] == "f" and len(board) > 2 * needed):
+        raise TableError(f"the board {quoted(board)} is not that of the betting {quoted(played.text)}")
     board = board[: 2 * needed]  # match files may have the full board even after a fold
-    dealt = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
-    streets = tuple(cards for cards in dealt if cards)
+    cards_of_streets = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
+    streets = tuple(cards for cards in cards_of_streets if cards)
     read_cards(cards_text(holes, streets))
-    chips = won_chips(found, holes, streets)
+    chips = won_chips(played, holes, streets)
     if won is not None and chips is not None and abs(won - chips) > _SAME * rules.minimum_bet:
         raise TableError(f"{won:g} chips were won by the big blind there, and by cards and betting {chips:g}")
     chips = won if chips is None else chips
     one, other = (*names, *ROLES[len(names) :]) if len(names) in (0, 2) else ROLES
-    both = None if chips is None else (chips, -chips)
-    return LoggedHand(number, found.text, holes, streets, both, (one, other))
+    chips_by_position = None if chips is None else (chips, -chips)
+    return LoggedHand(number, played.text, holes, streets, chips_by_position, (one, other))

@@ -62,10 +62,10 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
     moves, holes, board = _moves(hand.get("actions"))
     names, number = hand.get("players", []), hand.get("hand", 0)
     won = _numbers(hand, "winnings") if "winnings" in hand else []
-    known = isinstance(names, list) and len(names) == _PAIR and all(isinstance(name, str) for name in names)
-    found = checked_hand(
+    has_names = isinstance(names, list) and len(names) == _PAIR and all(isinstance(name, str) for name in names)
+    checked = checked_hand(
         HandRecord(
-            (names[0], names[1]) if known else ROLES,
+            (names[0], names[1]) if has_names else ROLES,
             Posted(
                 (stacks[0], stacks[1]),
                 (min(small, big), big),
@@ -81,18 +81,18 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
             Result(collected=(won[0], won[1]) if len(won) == _PAIR and any(won) else None),
         )
     )
-    _check_stacks(hand, stacks, found)
-    return found
+    _check_stacks(hand, stacks, checked)
+    return checked
 
 
 def _numbers(hand: dict[str, Any], key: str) -> list[Decimal]:
-    found = hand.get(key)
-    if not isinstance(found, list) or not found:
+    values = hand.get(key)
+    if not isinstance(values, list) or not values:
         raise TableError(f"{key} is missing: a list of numbers is needed")
-    kinds = all(isinstance(one, int | Decimal) and not isinstance(one, bool) for one in found)
-    numbers = [Decimal(one) for one in found] if kinds else []
-    if not kinds or not all(one.is_finite() and 0 <= one <= MOST for one in numbers):
-        raise TableError(f"{key} is {quoted(str(found))}: numbers from 0 to 10^12 are needed")
+    are_numbers = all(isinstance(value, int | Decimal) and not isinstance(value, bool) for value in values)
+    numbers = [Decimal(value) for value in values] if are_numbers else []
+    if not are_numbers or not all(value.is_finite() and 0 <= value <= MOST for value in numbers):
+        raise TableError(f"{key} is {quoted(str(values))}: numbers from 0 to 10^12 are needed")
     return numbers
 
 
@@ -104,7 +104,7 @@ def _moves(actions: Any) -> tuple[list[tuple[int, str, Decimal]], tuple[str, str
     for text in actions:
         move = _MOVE.fullmatch(text.partition("#")[0].strip())
         if move is None:
-            raise TableError(f"{quoted(text)} is none of the actions of hold'em")
+            raise TableError(f"{quoted(text)} is not an action of hold'em in PHH")
         who = int(move["to"] or move["who"] or 1) - 1
         if who not in (0, 1):
             raise TableError(f"{quoted(text)} is of another than two players")

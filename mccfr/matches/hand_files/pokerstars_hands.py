@@ -31,20 +31,20 @@ def hand_text(hand: Hand, game: HoldemGame, when: datetime, hero: str) -> str:
     names, played = checked.names, follow_actions(real_rules(game), actions_of(hand.line))
     number = int.from_bytes(hashlib.sha256(f"{when}{checked.text()}".encode()).digest()[:5], "big")
     small, big = map(_dollars, game.blinds)
-    found = [
+    lines = [
         f"PokerStars Hand #{number}: Hold'em No Limit ({small}/{big} USD) - {when:%Y/%m/%d %H:%M:%S} ET"
         f"{TABLE} Seat #1 is the button"
     ]
-    found += [f"Seat {2 - each}: {names[each]} ({_dollars(game.stack)} in chips)" for each in (1, 0)]
-    found += [f"{names[each]}: posts the ante {_dollars(game.ante)}" for each in (1, 0) if game.ante]
-    found += [f"{names[1]}: posts small blind {small}", f"{names[0]}: posts big blind {big}", "*** HOLE CARDS ***"]
-    found += [f"Dealt to {hero} [{_cards(checked.holes[each])}]" for each in (0, 1) if names[each] == hero]
+    lines += [f"Seat {2 - each}: {names[each]} ({_dollars(game.stack)} in chips)" for each in (1, 0)]
+    lines += [f"{names[each]}: posts the ante {_dollars(game.ante)}" for each in (1, 0) if game.ante]
+    lines += [f"{names[1]}: posts small blind {small}", f"{names[0]}: posts big blind {big}", "*** HOLE CARDS ***"]
+    lines += [f"Dealt to {hero} [{_cards(checked.holes[each])}]" for each in (0, 1) if names[each] == hero]
     street = 0
     for state, action in zip(played.states, played.actions, strict=True):
-        found += _street_lines(checked, street, state.street)
+        lines += _street_lines(checked, street, state.street)
         street = state.street
-        found.append(f"{names[state.player]}: {_action_text(state, action, game)}")
-    return "\n".join([*found, *_ending_lines(checked, game, street)]) + "\n\n\n"
+        lines.append(f"{names[state.player]}: {_action_text(state, action, game)}")
+    return "\n".join([*lines, *_ending_lines(checked, game, street)]) + "\n\n\n"
 
 
 def _dollars(chips: float) -> str:
@@ -57,11 +57,11 @@ def _cards(text: str) -> str:
 
 def _street_lines(hand: LoggedHand, street: int, after: int) -> list[str]:
     """Return the lines of the streets dealt from `street` to `after`."""
-    found = []
+    lines = []
     for each in range(street, after):
         before = _cards("".join(hand.board[:each]))
-        found.append(f"*** {_STREETS[each].upper()} *** {f'[{before}] ' * bool(before)}[{_cards(hand.board[each])}]")
-    return found
+        lines.append(f"*** {_STREETS[each].upper()} *** {f'[{before}] ' * bool(before)}[{_cards(hand.board[each])}]")
+    return lines
 
 
 def _action_text(state: BettingState, action: str, game: HoldemGame) -> str:
@@ -84,35 +84,35 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
     last, names = played.states[-1], hand.names
     folds = played.actions[-1] == "f"
     put_in = [min(last.put_in)] * 2 if folds else [last.to_call] * 2
-    found, told, pot = list[str](), ["", ""], sum(put_in)
+    lines, outcomes, pot = list[str](), ["", ""], sum(put_in)
     if folds:
         loser = last.player
-        found = [
+        lines = [
             f"Uncalled bet ({_dollars(max(last.put_in) - min(last.put_in))}) returned to {names[1 - loser]}",
             f"{names[1 - loser]} collected {_dollars(pot)} from pot",
             f"{names[1 - loser]}: doesn't show hand",
         ]
         where = "before Flop" if not street else f"on the {_STREETS[street - 1]}"
-        told[loser], told[1 - loser] = f"folded {where}", f"collected ({_dollars(pot)})"
+        outcomes[loser], outcomes[1 - loser] = f"folded {where}", f"collected ({_dollars(pot)})"
     else:
-        found = [*_street_lines(hand, street, 3), "*** SHOW DOWN ***"]
+        lines = [*_street_lines(hand, street, 3), "*** SHOW DOWN ***"]
         won = won_chips(played, hand.holes, hand.board)
         for each in (0, 1):
             sign = 0.0 if won is None else won * (1 - 2 * each)
             cards = hand.holes[each]
             share = pot if sign > 0 else pot / 2 if won == 0 else 0.0
-            found.append(f"{names[each]}: shows [{_cards(cards)}]" if cards else f"{names[each]}: mucks hand")
-            told[each] = f"showed [{_cards(cards)}]" if cards else "mucked"
-            told[each] += f" and won ({_dollars(share)})" if share else " and lost" * bool(cards)
-            found += [f"{names[each]} collected {_dollars(share)} from pot"] * bool(share)
+            lines.append(f"{names[each]}: shows [{_cards(cards)}]" if cards else f"{names[each]}: mucks hand")
+            outcomes[each] = f"showed [{_cards(cards)}]" if cards else "mucked"
+            outcomes[each] += f" and won ({_dollars(share)})" if share else " and lost" * bool(cards)
+            lines += [f"{names[each]} collected {_dollars(share)} from pot"] * bool(share)
     board = f"Board [{_cards(''.join(hand.board))}]"
     roles = (" (big blind)", " (button) (small blind)")
     return [
-        *found,
+        *lines,
         "*** SUMMARY ***",
         f"Total pot {_dollars(pot)} | Rake $0",
         *([board] if hand.board else []),
-        *(f"Seat {2 - each}: {names[each]}{roles[each]} {told[each]}" for each in (1, 0)),
+        *(f"Seat {2 - each}: {names[each]}{roles[each]} {outcomes[each]}" for each in (1, 0)),
     ]
 
 

@@ -60,12 +60,12 @@ def chips_of(text: str) -> Decimal:
     follow it and one to three precede it, other than a single 0. So "1,234" is above a thousand and "0.125" below one.
     """
     plain = re.sub(r"[^\d.,]", "", text)
-    mark = max(plain.rfind("."), plain.rfind(","))
-    whole, rest = (plain, "") if mark < 0 else (plain[:mark], plain[mark + 1 :])
-    twice = mark >= 0 and plain[mark] in whole
-    if twice or (re.fullmatch(r"\d{1,3}", whole) and whole != "0" and re.fullmatch(r"\d{3}", rest)):
-        whole, rest = plain, ""
-    return Decimal(f"{re.sub('[.,]', '', whole) or '0'}.{rest or '0'}")
+    separator = max(plain.rfind("."), plain.rfind(","))
+    whole, decimals = (plain, "") if separator < 0 else (plain[:separator], plain[separator + 1 :])
+    twice = separator >= 0 and plain[separator] in whole
+    if twice or (re.fullmatch(r"\d{1,3}", whole) and whole != "0" and re.fullmatch(r"\d{3}", decimals)):
+        whole, decimals = plain, ""
+    return Decimal(f"{re.sub('[.,]', '', whole) or '0'}.{decimals or '0'}")
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
@@ -94,7 +94,7 @@ def begins(line: str) -> bool:
 
 @dataclass
 class _Lines:
-    """Facts from the lines of a hand, by player's name.
+    """Facts that the lines of a hand state, by player's name.
 
     moves  (name, kind, amount) as in `HandRecord`; live and dead are posted amounts
     """
@@ -109,25 +109,25 @@ class _Lines:
     board: str = ""
 
     def post(self, name: str, text: str, big: Decimal | None) -> None:
-        """Note a posted blind or ante: a sum of both blinds has a dead small one."""
-        said, amounts = text.lower(), [chips_of(found) for found in _AMOUNT.findall(text)]
+        """Record a posted blind or ante; of a sum of both blinds, the small one is dead money."""
+        lowered, amounts = text.lower(), [chips_of(found) for found in _AMOUNT.findall(text)]
         if not amounts:
             return
-        both = len(amounts) > 1 or re.search(r"small (?:&|and|\+) big|big blind \+ dead", said)
-        if "straddle" in said:
+        both = len(amounts) > 1 or re.search(r"small (?:&|and|\+) big|big blind \+ dead", lowered)
+        if "straddle" in lowered:
             self.straddle[name] = amounts[0]
         elif both and big is not None:
             self.live[name], self.dead[name] = big, self.dead[name] + sum(amounts) - big
-        elif "dead" in said or "out of position" in said:
+        elif "dead" in lowered or "out of position" in lowered:
             self.dead[name] += amounts[0]
-        elif "blind" in said or "all-in" in said:
+        elif "blind" in lowered or "all-in" in lowered:
             self.live[name] = amounts[0]
-            self.small = name if "small" in said else self.small
+            self.small = name if "small" in lowered else self.small
         else:
             self.dead[name] += amounts[0]
 
     def act(self, name: str, verb: str, text: str) -> None:
-        """Note an action; a raise says to what amount, or else how much was put in."""
+        """Record an action: a bet with its amount on the street ("to"), or the chips put in ("add")."""
         amounts, target = _AMOUNT.findall(text), _TO.search(text)
         if verb in ("fold", "check", "call"):
             self.moves.append((name, "f" if verb == "fold" else "c", _ZERO))
@@ -144,16 +144,16 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
     seats, stacks = _seats(lines)
     head = " ".join(lines[: next((n for n, line in enumerate(lines) if _SEAT.match(line)), 1)])
     _check_game(head)
-    given = _blinds(lines)
-    told = _facts(lines, list(seats.values()), None if given is None else given[1])
-    playing = [name for name in seats.values() if name in told.live or any(name == move[0] for move in told.moves)]
+    blinds = _blinds(lines)
+    facts = _facts(lines, list(seats.values()), None if blinds is None else blinds[1])
+    playing = [name for name in seats.values() if name in facts.live or any(name == move[0] for move in facts.moves)]
     playing = list(seats.values()) if len(seats) == _PAIR else playing
     if len(playing) != _PAIR:
         raise TableError(f"a hand of {len(playing)} players: hands of two are reviewed")
-    names = _by_position(lines, seats, playing, told)
-    if given is None:
-        given = [told.live.get(name, _ZERO) for name in (names[BUTTON], names[BIG_BLIND])]
-    if names[BIG_BLIND] in told.straddle:
+    names = _by_position(lines, seats, playing, facts)
+    if blinds is None:
+        blinds = [facts.live.get(name, _ZERO) for name in (names[BUTTON], names[BIG_BLIND])]
+    if names[BIG_BLIND] in facts.straddle:
         raise TableError("the big blind has straddled: a straddle of the button is reviewed")
     number, money = _NUMBER.search(head), next(filter(None, map(_MONEY.match, lines)), None)
     sign = "" if money is None else money[1] or money[2]
@@ -161,22 +161,22 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
     pot, rakes = next(filter(None, map(_POT.search, lines)), None), [each for line in lines for each in _rakes(line)]
     posted = Posted(
         (stacks[names[0]], stacks[names[1]]),
-        (given[0], given[1]),
-        (told.dead[names[0]], told.dead[names[1]]),
-        told.straddle.get(names[BUTTON], _ZERO),
+        (blinds[0], blinds[1]),
+        (facts.dead[names[0]], facts.dead[names[1]]),
+        facts.straddle.get(names[BUTTON], _ZERO),
     )
     result = Result(
         None if pot is None else chips_of(pot[1]),
         sum(rakes, _ZERO) if rakes else None,
-        (told.won[names[0]], told.won[names[1]]) if told.won else None,
+        (facts.won[names[0]], facts.won[names[1]]) if facts.won else None,
     )
     return checked_hand(
         HandRecord(
             (names[0], names[1]),
             posted,
-            [(names.index(name), kind, amount) for name, kind, amount in told.moves],
-            (told.holes.get(names[0], ""), told.holes.get(names[1], "")),
-            told.board,
+            [(names.index(name), kind, amount) for name, kind, amount in facts.moves],
+            (facts.holes.get(names[0], ""), facts.holes.get(names[1], "")),
+            facts.board,
             int(number[1]) if number else 0,
             "" if tournament else sign,
             tournament,
@@ -191,9 +191,9 @@ def _seats(lines: Sequence[str]) -> tuple[dict[str, str], dict[str, Decimal]]:
     Summaries repeat the seats, so the first line of each counts.
     """
     seats, stacks = dict[str, str](), dict[str, Decimal]()
-    for found in map(_SEAT.match, lines):
-        if found and found[1] not in seats:
-            seats[found[1]], stacks[found[2]] = found[2], chips_of(found[3])
+    for match in map(_SEAT.match, lines):
+        if match and match[1] not in seats:
+            seats[match[1]], stacks[match[2]] = match[2], chips_of(match[3])
     return seats, stacks
 
 
@@ -202,9 +202,9 @@ def _blinds(lines: Sequence[str]) -> list[Decimal] | None:
     for line in lines:
         if re.match(r"\*\*\* (?:HOLE|PRE-FLOP)|\*\* Dealing", line):
             return None
-        found = None if line.startswith(("Seat ", "Total ")) else _STAKES.search(_DATE.sub("", line))
-        if found:
-            return [chips_of(each) for each in found.groups() if each][-2:]
+        match = None if line.startswith(("Seat ", "Total ")) else _STAKES.search(_DATE.sub("", line))
+        if match:
+            return [chips_of(each) for each in match.groups() if each][-2:]
     return None
 
 
@@ -219,33 +219,33 @@ def _check_game(head: str) -> None:
 
 def _facts(lines: Sequence[str], names: Sequence[str], big: Decimal | None) -> _Lines:
     """Return the facts about the players `names`; `big` is the big blind, if the heading has it."""
-    found, dealt, longest = _Lines(), False, sorted(names, key=len, reverse=True)
+    facts, dealt, longest = _Lines(), False, sorted(names, key=len, reverse=True)
     for line in lines:
         if _TWICE.search(line):
             raise TableError("the hand was run twice: one board is reviewed")
         if street := _STREET.match(line):
             cards = street[1].replace(",", " ").replace("10", "T").split()
-            found.board += "".join(cards)
+            facts.board += "".join(cards)
         dealt = dealt or re.match(r"\*\*\* (?:HOLE|PRE-FLOP)|\*\* Dealing down", line) is not None
         if hole := _DEALT.match(line):
-            found.holes[hole[1]] = _pair(hole[2], hole[3])
+            facts.holes[hole[1]] = _pair(hole[2], hole[3])
         summary = line.startswith("Seat ")
         name = next((each for each in longest if _speaks(line, each) or (summary and f": {each} " in line)), None)
         if name is None:
             continue
-        said = line if summary else line[len(name) :].lstrip(" :")
-        if shown := _SHOWN.search(said):
-            found.holes.setdefault(name, _pair(shown[1], shown[2]))
+        statement = line if summary else line[len(name) :].lstrip(" :")
+        if shown := _SHOWN.search(statement):
+            facts.holes.setdefault(name, _pair(shown[1], shown[2]))
         if summary:
             continue
-        act, won = _ACT.match(said), _WON.match(said)
+        act, won = _ACT.match(statement), _WON.match(statement)
         if won:
-            found.won[name] += chips_of(won[1])
-        elif (_POST.match(said) or act) and not dealt:
-            found.post(name, said, big)
+            facts.won[name] += chips_of(won[1])
+        elif (_POST.match(statement) or act) and not dealt:
+            facts.post(name, statement, big)
         elif act:
-            found.act(name, act[1].lower(), said)
-    return found
+            facts.act(name, act[1].lower(), statement)
+    return facts
 
 
 def _speaks(line: str, name: str) -> bool:
@@ -262,8 +262,8 @@ def _rakes(line: str) -> list[Decimal]:
 
 def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[str], facts: _Lines) -> list[str]:
     """Return the big blind's and the button's name: the button posts the small blind, or sits at its seat."""
-    found = next(filter(None, map(_BUTTON.search, lines)), None)
-    button = facts.small or ("" if found is None else seats.get(found[1] or found[2], ""))
+    match = next(filter(None, map(_BUTTON.search, lines)), None)
+    button = facts.small or ("" if match is None else seats.get(match[1] or match[2], ""))
     if button not in playing:
         raise TableError("neither player has posted the small blind or sits at the button's seat")
     return sorted(playing, key=lambda name: name == button)

@@ -57,7 +57,7 @@ class DecisionCosts:
         self._class = preflop_classes()
 
     def costs(self, node: int, board: Board, hand: int, other: Floats) -> ActionCosts | None:
-        """Return the losses of the player to act at a decision; None if no opposing hand is possible.
+        """Return the EV loss of each action at a decision; None if no opposing hand is possible.
 
         board  cards of the decision's street
         hand   index of the player's hand
@@ -74,11 +74,11 @@ class DecisionCosts:
                 return None
             ev = action[:, hand] / faced
             return ActionCosts(ev.max() - ev, None, len(cards.board_cards[-1]))
-        found = self._on_flop(below, board, hand, reach) if board else self._before_flop(below, node, other, hand)
-        return _crossed(*found)
+        sampled = self._on_flop(below, board, hand, reach) if board else self._before_flop(below, node, other, hand)
+        return _cross_validated(*sampled)
 
     def _on_flop(self, below: Below, board: Board, hand: int, reach: Floats) -> tuple[Floats, Floats]:
-        """Return ([n, A] chips times opposing weight, [n] opposing weight) of drawn boards."""
+        """Return for n drawn boards ([n, A] chips times opposing weight, [n] opposing weight) of each action."""
         held = self._dealing.hand_cards[hand].tolist()
         won, weights = [], []
         for number in range(self._boards):
@@ -88,7 +88,7 @@ class DecisionCosts:
         return np.array(won), np.array(weights)
 
     def _before_flop(self, below: Below, node: int, other: Floats, hand: int) -> tuple[Floats, Floats]:
-        """Return the same for a hand's preflop class; all classes of a line are computed together and cached."""
+        """Return the results of `_on_flop` for a preflop decision; computed for all hand classes and cached."""
         key = node, other.tobytes()
         if not self._kept:
             self._walk_lines()
@@ -130,7 +130,7 @@ class DecisionCosts:
         return (*board, *rng.choice(left, 5 - len(board), replace=False).tolist())
 
 
-def _crossed(won: Floats, weights: Floats) -> ActionCosts | None:
+def _cross_validated(won: Floats, weights: Floats) -> ActionCosts | None:
     """Return losses from boards [n, A] and weights [n], by cross-validation on two halves.
 
     Each half is scored against the action that is best on the other half. Returns None if a half has no weight.
@@ -140,5 +140,5 @@ def _crossed(won: Floats, weights: Floats) -> ActionCosts | None:
         return None
     best = np.where(half, won[~half].sum(axis=0).argmax(), won[half].sum(axis=0).argmax())
     lost = won[np.arange(len(won)), best][:, None] - won
-    found = [ratio95(each, weights) for each in lost.T]
-    return ActionCosts(np.array([one for one, _ in found]), np.array([ends for _, ends in found]), len(won))
+    intervals = [ratio95(each, weights) for each in lost.T]
+    return ActionCosts(np.array([one for one, _ in intervals]), np.array([ends for _, ends in intervals]), len(won))

@@ -28,6 +28,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
 from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.trees.betting_lines import line_text
+from mccfr.trees.street_amounts import street_action, street_line, tree_start
 
 Floats = npt.NDArray[np.float64]
 POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more")
@@ -45,8 +46,8 @@ class ReviewedDecision(NamedTuple):
 
     player, position   name of the player, and 0 for the big blind, 1 for the button
     street             0 before the flop
-    line, hand, board  known to the player at that time; the line in chips of the hand
-    action             taken
+    line, hand, board  known to the player at that time; the line in the hand's chips put in on the street
+    action             taken, in the same chips
     """
 
     player: str
@@ -148,7 +149,7 @@ class Reviewer:
 
 
 class _HandReview:
-    """The review of one hand."""
+    """Reviews one hand: maps it into the tree, then judges each decision."""
 
     def __init__(self, by: Reviewer, hand: LoggedHand, stakes: Stakes) -> None:
         self._by, self._hand, self._stakes = by, hand, stakes
@@ -165,7 +166,7 @@ class _HandReview:
         self._reach = self._dealing.reach.astype(np.float64)
 
     def reviewed(self, number: int) -> ReviewedHand:
-        """Return the result; see `Reviewer.review`."""
+        """Judge all decisions and return the review; `number` as in `Reviewer.review`."""
         game, hand, solved_from = self._game, self._hand, self._solved_from()
         verdicts = list[Verdict | None]()
         for street in range(len(self._boards)):
@@ -176,13 +177,14 @@ class _HandReview:
                 verdicts += self._solved(here)
             else:
                 verdicts += [self._in_tree(each) for each in here]
-        decisions, line = list[ReviewedDecision](), ""
+        decisions, line, start = list[ReviewedDecision](), "", self._stakes.rules.line_start
         for state, action, verdict in zip(game.states, game.actions, verdicts, strict=True):
             line += "/" * (state.street - line.count("/"))
             if verdict is not None:
                 who = state.player
-                known = line, hand.holes[who], self._texts[state.street]
-                decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, action, verdict))
+                known = street_line(line, start), hand.holes[who], self._texts[state.street]
+                taken = street_action(line, action, start)
+                decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, taken, verdict))
             line += action
         raises = sum(
             action[0] == "r" for state, action in zip(game.states, game.actions, strict=True) if not state.street
@@ -196,17 +198,17 @@ class _HandReview:
         )
 
     def _mapped(self) -> list[_Step]:
-        """Return the actions mapped into the tree, each to its likeliest translation.
+        """Return each action with its likeliest translation into the policy's tree.
 
         If that is of another kind, such as a raise for a limp that the tree lacks, the line leaves the tree.
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
-        reading, exact, found = LineReading(0, 1.0), _same_stakes(rules, self._by.betting.rules), list[_Step]()
+        reading, exact, steps = LineReading(0, 1.0), _same_stakes(rules, self._by.betting.rules), list[_Step]()
         if rules.first_player[0] != BUTTON:
             reading = self._straddled(rules)
         for state, action in zip(self._game.states, self._game.actions, strict=True):
             decides, column = betting.decides(reading), None
-            at, after = reading, reading
+            before, after = reading, reading
             if decides and int(tree.arrays.block[reading.node]) == 2 * state.street + state.player:
                 labels = [tree.label[child] for child in tree.children(reading.node)]
                 if action != "f" or action in labels:
@@ -218,16 +220,16 @@ class _HandReview:
             elif not decides:
                 after = betting.outcomes(reading, state, action)[0]
             exact = exact and column is not None
-            found.append(_Step(at, column, exact))
+            steps.append(_Step(before, column, exact))
             reading = after._replace(probability=1.0)
-        return found
+        return steps
 
     def _straddled(self, rules: BettingRules) -> LineReading:
         """Return the likeliest translation of the button's straddle, a raise made without seeing the cards."""
         put_in = rules.put_in[1 - BUTTON]
         state = rules.start()._replace(put_in=(put_in, put_in), player=BUTTON)
-        found = self._betting.outcomes(LineReading(0, 1.0), state, f"r{amount_text(rules.put_in[BUTTON])}")
-        return max(found, key=lambda one: one.probability)._replace(probability=1.0)
+        readings = self._betting.outcomes(LineReading(0, 1.0), state, f"r{amount_text(rules.put_in[BUTTON])}")
+        return max(readings, key=lambda one: one.probability)._replace(probability=1.0)
 
     def _solved_from(self) -> int:
         """Return the first street that is solved again."""
@@ -244,11 +246,11 @@ class _HandReview:
         board, held = self._boards[state.street], self._held[state.player]
         buckets = self._dealing.bucket_row(state.street, state.player, board)
         rows = self._source.rows(step.reading.node, buckets)[0]
-        found = None if held is None else self._verdict(place, held, rows[held])
+        verdict = None if held is None else self._verdict(place, held, rows[held])
         reach = self._reach[state.player] * rows[:, step.column]
         if self._game.actions[place] != "f" and reach.any():
             self._reach[state.player] = reach
-        return found
+        return verdict
 
     def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
         """Return the verdict on a decision of the tree; `row` has the policy's probabilities of the real hand."""
@@ -257,31 +259,31 @@ class _HandReview:
         assert column is not None
         live = self._dealing.live(state.street, self._boards[state.street])
         other = np.where(live, self._reach[1 - state.player], 0.0)
-        found = self._by.costs.costs(
+        costs = self._by.costs.costs(
             node, self._boards[state.street], held, other if other.any() else live.astype(np.float64)
         )
-        if found is None:
+        if costs is None:
             return None
         scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
-        label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
+        label, line, start = tree.label[tree.children(node)[column]], line_text(tree, node), tree_start(tree)
         real = self._betting.real_actions(step.reading, state)
         # Against an all-in, the tree's raises are calls too.
         same = [each for each in range(len(real)) if each == column or real[each] == action]
-        column, best = min(same, key=lambda each: float(found.cost[each])), int(found.cost.argmin())
-        ends = None if found.ci95 is None else scale * found.ci95[column]
+        column, best = min(same, key=lambda each: float(costs.cost[each])), int(costs.cost.argmin())
+        ends = None if costs.ci95 is None else scale * costs.ci95[column]
         return Verdict(
             IN_TREE if step.exact else MAPPED,
-            "" if step.exact else f"{label} after {line!r}",
+            "" if step.exact else f"{street_action(line, label, start)} after {street_line(line, start)!r}",
             line,
             float(row[same].sum()),
             self._words(state, action),
             self._words(state, action if best in same else real[best]),
-            float(scale * found.cost[column]),
+            float(scale * costs.cost[column]),
             None if ends is None else (float(ends[0]), float(ends[1])),
         )
 
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
-        """Return the verdicts on a street's decisions by solving it again; then take over the ranges."""
+        """Solve a street again; return the verdicts on its decisions, and continue with the solution's ranges."""
         states = [self._game.states[place] for place in places]
         actions = [self._game.actions[place] for place in places]
         board = self._boards[states[0].street]
@@ -302,15 +304,15 @@ class _HandReview:
         held, labels = self._held[state.player], solved.actions[number]
         if held is None or np.isnan(solved.values[number][:, held]).any():
             return None
-        worth, column = solved.values[number][:, held], labels.index(action)
+        evs, column = solved.values[number][:, held], labels.index(action)
         return Verdict(
             SOLVED,
             "",
             "" if step.column is None else line_text(self._source.game.tree, step.reading.node),
             float(solved.played[number][column, held]),
             self._words(state, action),
-            self._words(state, labels[int(worth.argmax())]),
-            float(worth.max() - worth[column]),
+            self._words(state, labels[int(evs.argmax())]),
+            float(evs.max() - evs[column]),
             None,
         )
 
@@ -321,14 +323,14 @@ class _HandReview:
         rules, big = self._stakes.rules, self._stakes.big_blind
         target = state.to_call if action == "c" else float(action[1:])
         if action == "c":
-            found = f"call {(target - state.put_in[state.player]) / big:.4g} BB" if state.facing else "check"
+            words = f"call {(target - state.put_in[state.player]) / big:.4g} BB" if state.facing else "check"
         else:
             verb = "raise to" if state.to_call > state.put_in_before else "bet"
-            found = f"{verb} {(target - state.put_in_before) / big:.4g} BB"
-        return found + ", all-in" * (target >= rules.stack and found != "check")
+            words = f"{verb} {(target - state.put_in_before) / big:.4g} BB"
+        return words + ", all-in" * (target >= rules.stack and words != "check")
 
     def _without_luck(self, number: int) -> float | None:
-        """Return AIVAT's chips of position 0 with unknown strategies; None unless all cards are known."""
+        """Return position 0's chips adjusted for the luck of the deal by AIVAT; None unless cards are known."""
         game, heuristic = self._game, self._by.heuristic
         fixed, showdown = self._betting.settled(game.states[-1], game.actions[-1])
         first, second = self._held

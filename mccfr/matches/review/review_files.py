@@ -73,7 +73,7 @@ def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
     names = [policy]
     if path.is_dir() and not (is_policy(path) or is_run(path)):
         names = [str(each) for each in sorted(path.iterdir()) if is_policy(each) or is_run(each)] or names
-    found = list[_Judge]()
+    judges = list[_Judge]()
     for name in names:
         opened = open_player(name, programs=False)
         side, game = opened.contender.side, holdem_of(opened.table)
@@ -81,12 +81,12 @@ def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
         if game is None:
             raise ValueError(f"{name} plays {side.game.name}: hands of whole no-limit hold'em are reviewed")
         source: Behaviour = opened.contender.spec.policy  # type: ignore[attr-defined]
-        found.append(_Judge(name, game, side, source, boards, resolve))
-    found.sort(key=lambda judge: judge.depth)
-    for one, other in pairwise(found):
+        judges.append(_Judge(name, game, side, source, boards, resolve))
+    judges.sort(key=lambda judge: judge.depth)
+    for one, other in pairwise(judges):
         if one.depth == other.depth:
             raise ValueError(f"{one.name} and {other.name} both have stacks of {one.depth:g} big blinds: keep one")
-    return found
+    return judges
 
 
 def _nearest(judges: Sequence[_Judge], depth: float) -> list[_Judge]:
@@ -94,9 +94,9 @@ def _nearest(judges: Sequence[_Judge], depth: float) -> list[_Judge]:
 
     If the depth is between two policies', the nearest on the other side follows.
     """
-    found = sorted(judges, key=lambda judge: abs(log(judge.depth / depth)))
-    beyond = [judge for judge in found if (judge.depth - depth) * (found[0].depth - depth) < 0]
-    return [found[0], *beyond[:1]]
+    ranked = sorted(judges, key=lambda judge: abs(log(judge.depth / depth)))
+    beyond = [judge for judge in ranked if (judge.depth - depth) * (ranked[0].depth - depth) < 0]
+    return [ranked[0], *beyond[:1]]
 
 
 def _distance(stakes: Stakes, judge: _Judge) -> str:
@@ -112,8 +112,8 @@ def _distance(stakes: Stakes, judge: _Judge) -> str:
         )
     )
     pairs.append(("antes and dead blinds", 2 * rules.put_in_before / big, 2 * judge.game.ante / judge.game.blinds[1]))
-    told = [f"{what} {ours:.4g} for {theirs:.4g}" for what, ours, theirs in pairs if abs(ours - theirs) > _SAME]
-    return ", ".join(told)
+    differences = [f"{name} {ours:.4g} for {theirs:.4g}" for name, ours, theirs in pairs if abs(ours - theirs) > _SAME]
+    return ", ".join(differences)
 
 
 def review_hands(
@@ -145,28 +145,28 @@ def review_hands(
         phases.phase(f"reading {policy}")
         judges = _judges(policy, boards, resolve)
         phases.phase("reading the hands")
-        found, refused = _hands(paths, judges[-1].game, phases)
-        prints = {judge.name: judge.side.fingerprint() if keep is not None else "" for judge in judges}
-        what = {"policies": prints, "resolve": resolve, "boards": boards}
+        hands, refused = _hands(paths, judges[-1].game, phases)
+        fingerprints = {judge.name: judge.side.fingerprint() if keep is not None else "" for judge in judges}
+        what = {"policies": fingerprints, "resolve": resolve, "boards": boards}
         began, before = working_seconds(), 0
-        with closing(_Kept(keep, what, found)) as kept:
-            kept.read(len(found))
+        with closing(_Kept(keep, what, hands)) as kept:
+            kept.read(len(hands))
             before = len(kept.known)
-            left = [number for number in range(len(found)) if number not in kept.known]
+            numbers = [number for number in range(len(hands)) if number not in kept.known]
 
             def play(number: int) -> dict[str, Any]:
-                hand = found[number].hand
+                hand = hands[number].hand
                 assert hand is not None
                 near = _nearest(judges, hand.stakes.depth)
-                return _record(found[number].where, hand, near, [each.reviewer.review(hand, number) for each in near])
+                return _record(hands[number].where, hand, near, [each.reviewer.review(hand, number) for each in near])
 
             with naming_steps(phases):
-                play_left(play, left, len(found), workers, kept, kept.add, "hand")
-            records = [kept.known[number] for number in range(len(found))]
+                play_left(play, numbers, len(hands), workers, kept, kept.add, "hand")
+            records = [kept.known[number] for number in range(len(hands))]
         seconds = working_seconds() - began
-    record: dict[str, Any] = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(found)}
+    record: dict[str, Any] = {"policy": policy, "resolve": resolve, "boards": boards, "hands": len(hands)}
     record |= {"refused": sum(refused.values()), "reasons": dict(refused.most_common(_TOLD))}
-    rate = (len(found) - before) / seconds if seconds > 0 and len(found) > before else None
+    rate = (len(hands) - before) / seconds if seconds > 0 and len(hands) > before else None
     return record | _summed(records, top) | {"seconds": round(seconds, 3), "hands_per_second": rate}
 
 
@@ -179,12 +179,12 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
         "unknown": sum(record["unknown"] for record in records),
         "tournament_hands": sum(record["tournament"] for record in records),
         "players": _players(records),
-        "worst": [{**_beside(record), **row} for row, record in worst],
+        "worst": [{**_hand_fields(record), **row} for row, record in worst],
     }
 
 
-def _beside(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a hand's record says of each of its decisions."""
+def _hand_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a hand's record that are repeated for each of its decisions."""
     return {key: record[key] for key in ("where", "policy", "distance", "currency", "tournament")}
 
 
@@ -196,20 +196,20 @@ def shown_cost(row: Mapping[str, Any]) -> float:
 
 def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
     """Return the hands that can be reviewed, and counts of the others by reason; reports the first few."""
-    refused, found, told = Counter[str](), list[FoundHand](), FirstMessages(phases.message, _TOLD)
+    refused, hands, report = Counter[str](), list[FoundHand](), FirstMessages(phases.message, _TOLD)
     for path in [each for given in paths for each in hand_files(given)]:
-        for one in read_hands(path, game):
-            if one.hand is None:
-                refused[one.why] += 1
-                told(f"{one.where}: {one.why}")
+        for found in read_hands(path, game):
+            if found.hand is None:
+                refused[found.why] += 1
+                report(f"{found.where}: {found.why}")
             else:
-                found.append(one)
-    if not found:
+                hands.append(found)
+    if not hands:
         count = sum(refused.values())
         raise ValueError(f"none of {count:,} hands can be reviewed: give files of no-limit hold'em hands of two")
     if refused:
-        phases.message(f"{sum(refused.values()):,} hands are passed over, {len(found):,} are reviewed")
-    return found, refused
+        phases.message(f"{sum(refused.values()):,} hands are passed over, {len(hands):,} are reviewed")
+    return hands, refused
 
 
 def _record(
@@ -261,33 +261,35 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
 
 def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the cost of each player's decisions and the winnings, in mbb per hand and in each currency."""
-    found = dict[str, Any]()
+    players = dict[str, Any]()
     hands: dict[str, list[tuple[Mapping[str, Any], int]]] = defaultdict(list)
     for record in records:
         for position, name in enumerate(record["names"]):
             hands[name].append((record, position))
-    for name, own in hands.items():
-        each = [[row for row in record["decisions"] if row["position"] == ROLES[position]] for record, position in own]
-        rows = [row for some in each for row in some]
+    for name, hands_of in hands.items():
+        decisions = [
+            [row for row in record["decisions"] if row["position"] == ROLES[position]] for record, position in hands_of
+        ]
+        rows = [row for rows_of in decisions for row in rows_of]
         money = Counter[str]()
-        for (record, _), some in zip(own, each, strict=True):
-            if some:
+        for (record, _), rows_of in zip(hands_of, decisions, strict=True):
+            if rows_of:
                 money["tournament chips" if record["tournament"] else record["currency"] or "chips"] += sum(
-                    row["cost"] for row in some
+                    row["cost"] for row in rows_of
                 )
-        found[name] = {
-            "hands": len(own),
+        players[name] = {
+            "hands": len(hands_of),
             "decisions": len(rows),
             "cost": dict(money),
-            **_mean("cost", [sum(row["cost_bb"] for row in some) for some in each]),
-            **_mean("won", [_signed(record["won_bb"], position) for record, position in own]),
-            **_mean("aivat", [_signed(record["aivat_bb"], position) for record, position in own]),
+            **_mean("cost", [sum(row["cost_bb"] for row in rows_of) for rows_of in decisions]),
+            **_mean("won", [_signed(record["won_bb"], position) for record, position in hands_of]),
+            **_mean("aivat", [_signed(record["aivat_bb"], position) for record, position in hands_of]),
             "by": {
-                key: _parts(rows, key, order, 1000 / len(own))
+                key: _parts(rows, key, order, 1000 / len(hands_of))
                 for key, order in (("street", STREETS), ("position", ROLES), ("pot", POTS))
             },
         }
-    return found
+    return players
 
 
 def _signed(won: float | None, position: int) -> float | None:
@@ -318,8 +320,8 @@ def _parts(rows: Iterable[Mapping[str, Any]], key: str, order: Sequence[str], sc
 class _Kept(SampleFile):
     """Reviewed hands by number, and their optional file with one JSON object per line."""
 
-    def __init__(self, path: Path | None, what: Mapping[str, Any], found: Sequence[FoundHand]) -> None:
-        texts = [f"{one.hand.hand.text()} {one.hand.stakes.text()}" for one in found if one.hand]
+    def __init__(self, path: Path | None, what: Mapping[str, Any], hands: Sequence[FoundHand]) -> None:
+        texts = [f"{hand.hand.hand.text()} {hand.hand.stakes.text()}" for hand in hands if hand.hand]
         digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()
         super().__init__(path, _HEAD.encode(), {**what, "hands": digest}, "another review")
         self.known = dict[int, dict[str, Any]]()
@@ -416,27 +418,27 @@ def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], st
 
 def review_text(record: Mapping[str, Any]) -> str:
     """Return a review as text for people: cost of each player's decisions by kind, and the costliest."""
-    found = [
+    lines = [
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"
     ]
     if record["tournament_hands"]:
-        found.append(f"{record['tournament_hands']:,} hands are of tournaments: {NO_ICM}")
+        lines.append(f"{record['tournament_hands']:,} hands are of tournaments: {NO_ICM}")
     for name, own in record["players"].items():
-        found.append(f"\n{name}, {own['hands']:,} hands, {own['decisions']:,} decisions, mbb a hand")
+        lines.append(f"\n{name}, {own['hands']:,} hands, {own['decisions']:,} decisions, mbb a hand")
         for title, key in (("decisions cost", "cost"), ("won", "won"), ("won by AIVAT", "aivat")):
             if own[f"{key}_mbb"] is not None and (own["decisions"] or key != "cost"):
                 ends = own[f"{key}_ci95_mbb"]
                 text = "" if ends is None else f" (95 %: {ends[0]:+.5g} to {ends[1]:+.5g})"
-                found.append(f"  {title:16} {own[f'{key}_mbb']:+10.5g}{text}")
+                lines.append(f"  {title:16} {own[f'{key}_mbb']:+10.5g}{text}")
         for currency, cost in own["cost"].items():
-            found.append(f"  {'cost in ' + currency:16} {cost:10.5g}")
+            lines.append(f"  {'cost in ' + currency:16} {cost:10.5g}")
         for kinds in own["by"].values():
             for kind, part in kinds.items():
-                found.append(f"  {kind:16} {part['cost_mbb']:10.5g}  {part['decisions']:,} decisions")
+                lines.append(f"  {kind:16} {part['cost_mbb']:10.5g}  {part['decisions']:,} decisions")
     if record["worst"]:
-        found.append("\ncost in big blinds, in the hand's currency; hand, board, what was done and what wins most")
-    return "\n".join([*found, *map(_worst_text, record["worst"])])
+        lines.append("\ncost in big blinds, in the hand's currency; hand, board, what was done and what wins most")
+    return "\n".join([*lines, *map(_worst_text, record["worst"])])
 
 
 def _worst_text(row: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """Re-solving at the table: subgames, gadget games, whole re-solved strategies, and players."""
 
-from mccfr.play.resolving.all_spots import Whole, resolve_street, resolve_streets
+from mccfr.play.resolving.all_spots import ResolvedStrategy, resolve_street, resolve_streets
 from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat, ResolvingSpec
 from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.resolving_table import STREETS, PublicState, Resolver, Settings
@@ -13,12 +13,12 @@ __all__ = [
     "PublicState",
     "Resolved",
     "ResolvedRange",
+    "ResolvedStrategy",
     "Resolver",
     "ResolvingSeat",
     "ResolvingSpec",
     "Settings",
     "Spot",
-    "Whole",
     "resolve",
     "resolve_street",
     "resolve_streets",

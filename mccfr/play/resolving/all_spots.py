@@ -7,7 +7,7 @@ player's reach. The sum over roots bounds the total (Burch, Johanson & Bowling 2
 each root).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import inf
@@ -28,8 +28,8 @@ _ALIKE = 1e-6
 
 
 @dataclass(frozen=True)
-class Whole:
-    """A strategy with re-solved spots.
+class ResolvedStrategy:
+    """A whole strategy in which spots were re-solved, with bounds of what that may cost.
 
     strategy      of the whole game
     bound_chips   [2] by re-solved player: bound of the opponent's gain over the strategy before, in chips per hand,
@@ -49,8 +49,10 @@ class Whole:
 def roots(game: Game, street: int) -> list[int]:
     """Return the decisions of a betting tree that begin a street; for street 0 the root."""
     arrays, parent = game.tree.arrays, game.tree.parent
-    here = np.flatnonzero((arrays.kind == DECISION) & (arrays.block // 2 == street))
-    return [node for node in here.tolist() if parent[node] == NO_PARENT or arrays.block[parent[node]] // 2 != street]
+    on_street = np.flatnonzero((arrays.kind == DECISION) & (arrays.block // 2 == street))
+    return [
+        node for node in on_street.tolist() if parent[node] == NO_PARENT or arrays.block[parent[node]] // 2 != street
+    ]
 
 
 def resolve_street(
@@ -64,11 +66,11 @@ def resolve_street(
     reach: bool = False,
     merged: bool = False,
     dtype: str = "float64",
-) -> Whole:
+) -> ResolvedStrategy:
     """Re-solve all spots of a street, each against the given strategy.
 
     players  whose strategies are replaced
-    reach    raise alternatives by the opponent's earlier mistakes (`gifts`)
+    reach    raise alternatives by the opponent's earlier mistakes (`reach_margins`)
     merged   keep shared buckets on later streets and sample boards (`Spot`); values, gaps and bounds are still those
              of real hands
 
@@ -81,10 +83,10 @@ def resolve_street(
     cards, public = game.cards.listed(), public_tree(game)
     start = sum(len(boards) for boards in cards.board_cards[:street])
     chance = float(np.prod(public.boards.weight[: street + 1])) / public.joint_weight
-    made = _Written(game, strategy)
+    writer = _StrategyWriter(game, strategy)
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for node, board in product(roots(game, street), range(len(cards.board_cards[street]))):
-        if not (times := float(public.copies.times[start + board])):
+        if not (copies := float(public.copies.times[start + board])):
             continue  # isomorphic to another board
         spot = Spot(game, node, board, merged=merged)
         ranges, before = spot.ranges(strategy), spot.tables(strategy)
@@ -92,16 +94,16 @@ def resolve_street(
         for player in [each for each in players if (ranges[each] > 0).any()]:
             allowed = spot.best_response(1 - player, ranges[player], before).value
             if reach:
-                allowed = allowed + gifts(spot, cards.path(street, board).__getitem__, player, strategy)
-            known = before if merged else None  # initial regrets help only with shared buckets
-            found = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, initial=known)
-            made.write(spot, player, found.tables, alike)
-            dealt = spot.weights[1 - player]
-            comes = float(dealt @ spot.dealing.disjoint_weight(ranges[player]))
-            excess[player] += chance * times * float(dealt @ np.maximum(found.values - allowed, 0))
-            bound[player] += inf if method == "unsafe" else chance * times * comes * found.gap_chips
-            gap, spots = max(gap, found.gap_chips), spots + 1
-    return Whole(Strategy(made.tables, strategy.weight), bound, excess, gap, spots)
+                allowed = allowed + reach_margins(spot, cards.path(street, board).__getitem__, player, strategy)
+            initial = before if merged else None  # initial regrets help only with shared buckets
+            solution = resolve(spot, player, ranges, allowed, method, effort, dtype=dtype, alike=alike, initial=initial)
+            writer.write(spot, player, solution.tables, alike)
+            deal = spot.weights[1 - player]
+            reached = float(deal @ spot.dealing.disjoint_weight(ranges[player]))
+            excess[player] += chance * copies * float(deal @ np.maximum(solution.values - allowed, 0))
+            bound[player] += inf if method == "unsafe" else chance * copies * reached * solution.gap_chips
+            gap, spots = max(gap, solution.gap_chips), spots + 1
+    return ResolvedStrategy(Strategy(writer.tables, strategy.weight), bound, excess, gap, spots)
 
 
 def resolve_streets(
@@ -110,21 +112,23 @@ def resolve_streets(
     streets: Sequence[int],
     method: str = METHODS[0],
     effort: Effort = Effort(),  # noqa: B008  (frozen)
-) -> Whole:
+) -> ResolvedStrategy:
     """Re-solve the spots of several streets in order, each against the last result (nested).
 
     Bounds and excesses are sums over streets; see `resolve_street`.
     """
     bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
     for street in streets:
-        found = resolve_street(game, strategy, street, method, effort)
-        strategy, gap, spots = found.strategy, max(gap, found.gap_chips), spots + found.spots
-        bound, excess = bound + found.bound_chips, excess + found.excess_chips
-    return Whole(strategy, bound, excess, gap, spots)
+        result = resolve_street(game, strategy, street, method, effort)
+        strategy, gap, spots = result.strategy, max(gap, result.gap_chips), spots + result.spots
+        bound, excess = bound + result.bound_chips, excess + result.excess_chips
+    return ResolvedStrategy(strategy, bound, excess, gap, spots)
 
 
-def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy) -> npt.NDArray[np.float64]:
-    """Return [H] the counterfactual amounts that may be added to the opponent's alternatives at a spot.
+def reach_margins(
+    spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy
+) -> npt.NDArray[np.float64]:
+    """Return [H] the reach margins of a spot: counterfactual values to add to the opponent's alternatives.
 
     player    whose strategy is re-solved
     board_of  returns the earlier board of a street, in the form that `Spot` takes
@@ -137,29 +141,23 @@ def gifts(spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Str
     a mean of the values after them.
     """
     arrays, path = spot.origin.tree.arrays, spot.origin.tree.path(spot.node)
-    here = spot.ranges(strategy)[player]
-    weight_here, given = spot.dealing.disjoint_weight(here), np.zeros(len(here))
+    own_range = spot.ranges(strategy)[player]
+    weight_now, margins = spot.dealing.disjoint_weight(own_range), np.zeros(len(own_range))
     for above, node in pairwise(path):
         if int(arrays.player[above]) == player:
             continue
-        before = Spot(spot.origin, above, board_of(int(arrays.block[above]) // 2))
-        ours = before.ranges(strategy)[player]
-        found = before.best_response(1 - player, ours, before.tables(strategy))
-        weight_before = before.dealing.disjoint_weight(ours)
+        earlier = Spot(spot.origin, above, board_of(int(arrays.block[above]) // 2))
+        earlier_range = earlier.ranges(strategy)[player]
+        response = earlier.best_response(1 - player, earlier_range, earlier.tables(strategy))
+        weight_before = earlier.dealing.disjoint_weight(earlier_range)
         # A gift in chips per hand is the same at all later nodes, while counterfactual values shrink with the range.
-        chips = found.value - found.action[node - int(arrays.first[above])]
-        given += np.divide(chips * weight_here, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
-    return given
+        chips = response.value - response.action[node - int(arrays.first[above])]
+        margins += np.divide(chips * weight_now, weight_before, out=np.zeros_like(chips), where=weight_before > 0)
+    return margins
 
 
-def _blocks(spot: Spot, player: int) -> Iterator[tuple[int, int]]:
-    """Yield (block of the subgame, block of the game) of a player."""
-    for block in range(player, 2 * spot.game.tree.streets, 2):
-        yield block, block + 2 * spot.street
-
-
-class _Written:
-    """The tables of the whole game, with a record of the rows written.
+class _StrategyWriter:
+    """Writes solutions of spots into tables of the whole game, and checks that spots agree on shared rows.
 
     tables  B × [buckets, slots]
     """
@@ -174,7 +172,8 @@ class _Written:
         Raises `ValueError` if another spot wrote a different strategy to a row.
         """
         inside, outside = spot.game.tree.arrays, spot.origin.tree.arrays
-        for block, whole in _blocks(spot, player):
+        for block in range(player, 2 * spot.game.tree.streets, 2):
+            whole = block + 2 * spot.street  # the same block of the whole game
             here, table = buckets[block], self.tables[whole]
             for node in np.flatnonzero(inside.block == block).tolist():
                 origin, count = int(spot.nodes[node]), int(inside.count[node])

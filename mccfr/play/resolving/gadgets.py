@@ -14,7 +14,7 @@ gadgets, each a game before the subgame:
 
 Margins are in chips per hand; all other values are counterfactual, chips times the weight of the player's hands.
 Reach subgame solving (Brown & Sandholm 2017, section 4) raises the alternatives by the opponent's earlier mistakes
-(`gifts`).
+(`reach_margins`).
 
 A safe gadget's game has many equilibria, since any play that keeps a hand out of the subgame is optimal against it.
 Better ones also play well against those hands, as a sequential equilibrium does (Kubicek, Lisy & Sandholm 2026). The
@@ -131,7 +131,7 @@ class Resolving(Gadget):
         _discount(self._leave, step)
 
     def best(self, values: Floats) -> float:
-        """Return the value if each hand takes the better of both."""
+        """Return the value if each hand takes the larger of its subgame value and its alternative."""
         return float(self._dealt @ np.maximum(values, self._alternatives))
 
     def average(self) -> tuple[Floats, float]:

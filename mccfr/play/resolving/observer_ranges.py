@@ -40,16 +40,16 @@ class AssumedRange(ObservedRange):
                 reading, rows = LineReading(node, 1.0, closed), None
                 if heeds_hands and self._betting.decides(reading):
                     rows = self._seat.played(node, self._buckets_on(node, board))
-                for found in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
-                    share = 1.0 if rows is None else rows[:, mapped_action(tree, node, action, found)]
-                    self._add(action, found, reach * found.probability * share)
+                for outcome in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
+                    share = 1.0 if rows is None else rows[:, mapped_action(tree, node, action, outcome)]
+                    self._add(action, outcome, reach * outcome.probability * share)
             self.chose(action)
             if self.reach:
                 return
 
 
 class HandObserver:
-    """A hand up to some decision, as seen by an observer.
+    """Tracks both players' ranges in a hand, as an observer who knows one player's policy.
 
     ours, theirs  ranges of the player whose strategy is known, and of the opponent if it played the same policy
     """
@@ -74,15 +74,15 @@ class HandObserver:
 
     def ranges(self) -> Floats:
         """Return [2, H] weights of both positions' hands; all hands for an opponent with an empty range."""
-        found = np.zeros((2, self._seat.dealing.hand_count))
-        for position, seen in ((self.position, self.ours), (1 - self.position, self.theirs)):
-            found[position] = sum(seen.reach.values(), np.zeros(found.shape[1]))
-        if not found[1 - self.position].any():
-            found[1 - self.position] = 1
-        return found
+        ranges = np.zeros((2, self._seat.dealing.hand_count))
+        for position, tracked in ((self.position, self.ours), (1 - self.position, self.theirs)):
+            ranges[position] = sum(tracked.reach.values(), np.zeros(ranges.shape[1]))
+        if not ranges[1 - self.position].any():
+            ranges[1 - self.position] = 1
+        return ranges
 
     def buckets_in(self, spot: Spot, state: BettingState) -> Tables:
-        """Return the policy's continuation in a spot with shared buckets on later streets.
+        """Return the policy's strategy as tables of a subgame whose later streets have shared buckets.
 
         spot   merged, of a subgame that begins at a state
         state  of the real betting there
@@ -92,76 +92,79 @@ class HandObserver:
         """
         tree, betting = spot.game.tree, self._seat.betting
         buckets = [spot.own_buckets(block) for block in range(2 * tree.streets)]
-        found: Tables = [table.T.copy() for table in uniform_strategy(spot.game).probability]
-        place = max(self.ours.reach, key=lambda place: float(self.ours.reach[place].sum()))
-        todo: list[tuple[int, Any, LineReading]] = [(0, state, LineReading(place[0], 1.0, place[1]))]
+        tables: Tables = [table.T.copy() for table in uniform_strategy(spot.game).probability]
+        likeliest = max(self.ours.reach, key=lambda likeliest: float(self.ours.reach[likeliest].sum()))
+        todo: list[tuple[int, Any, LineReading]] = [(0, state, LineReading(likeliest[0], 1.0, likeliest[1]))]
         while todo:
-            node, here, reading = todo.pop()
+            node, state_here, reading = todo.pop()
             block, children = int(tree.arrays.block[node]), tree.children(node)
             slot = int(tree.arrays.slot[node])
-            found[block][slot : slot + len(children)] = self._rows_of(
-                reading, here, buckets[block], [tree.label[child] for child in children]
+            tables[block][slot : slot + len(children)] = self._rows_of(
+                reading, state_here, buckets[block], [tree.label[child] for child in children]
             )
             for child in children:
                 if tree.arrays.kind[child] == DECISION:
                     after = max(
-                        betting.outcomes(reading, here, tree.label[child]), key=lambda outcome: outcome.probability
+                        betting.outcomes(reading, state_here, tree.label[child]),
+                        key=lambda outcome: outcome.probability,
                     )
-                    todo.append((child, betting.apply(here, tree.label[child]), after))
-        return found
+                    todo.append((child, betting.apply(state_here, tree.label[child]), after))
+        return tables
 
     def _rows_of(
         self, reading: LineReading, state: Any, buckets: npt.NDArray[np.int32], labels: Sequence[str]
     ) -> npt.NDArray[np.float64]:
-        """Return [A, buckets] probabilities at a translation, by the subgame's actions `labels`."""
-        betting, found = self._seat.betting, np.zeros((len(labels), len(buckets)))
+        """Return [A, buckets] the policy's probabilities of the subgame's actions `labels` at a translation."""
+        betting, rows = self._seat.betting, np.zeros((len(labels), len(buckets)))
         if not betting.decides(reading):
-            found[labels.index("c")] = 1
-            return found
+            rows[labels.index("c")] = 1
+            return rows
         for number, played in enumerate(self._seat.played(reading.node, buckets).T):
-            found[nearest_action(labels, betting.real_action(reading.node, number, state))] += played
-        return found
+            rows[nearest_action(labels, betting.real_action(reading.node, number, state))] += played
+        return rows
 
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """Return the policy's continuation in a subgame (`endgame`) that begins at a state.
+        """Return the policy's strategy as tables of a subgame (`endgame`) that begins at a state.
 
         Probabilities of a hand are means over its translations. An action outside the subgame becomes its nearest
         amount. Hands of weight 0 play uniformly.
         """
         cards, tree = game.cards.listed(), game.tree
-        found: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
+        tables: Tables = [table.T.copy() for table in uniform_strategy(game).probability]
         todo: list[tuple[int, Any, ObservedRange, npt.NDArray[np.intp]]] = [(0, state, self.ours, np.zeros(1, np.intp))]
         while todo:  # each entry covers all boards of a street
-            node, here, seen, boards = todo.pop()
-            street, children = here.street - state.street, tree.children(node)
-            if here.player == self.position:
-                choices = seen.choices(here, [tuple(board) for board in cards.board_cards[street][boards].tolist()])
+            node, state_here, tracked, boards = todo.pop()
+            street, children = state_here.street - state.street, tree.children(node)
+            if state_here.player == self.position:
+                choices = tracked.choices(
+                    state_here, [tuple(board) for board in cards.board_cards[street][boards].tolist()]
+                )
                 labels = [tree.label[child] for child in children]
                 nearest = {action: nearest_action(labels, action) for action in choices}
                 rows = _rows(choices, nearest, len(children))
                 bucket, slot = cards.bucket[street][self.position, boards].ravel(), int(tree.arrays.slot[node])
                 live = bucket != NO_BUCKET
-                found[2 * street + self.position][slot : slot + len(children), bucket[live]] = rows[:, live]
+                tables[2 * street + self.position][slot : slot + len(children), bucket[live]] = rows[:, live]
             for number, child in enumerate(children):
                 if tree.arrays.kind[child] != DECISION:
                     continue
-                if here.player == self.position:
+                if state_here.player == self.position:
                     ours = tree.label[child][0]  # a raise that became a call, for lack of raises, is not continued
-                    later = seen.having_chosen(
+                    later = tracked.having_chosen(
                         action for action in choices if nearest[action] == number and action[0] == ours
                     )
                     if not later.reach:
                         continue  # the player never gets there
                 else:
-                    later = copy(seen)
-                    later.see(here, tree.label[child])
-                after: Any = self._seat.betting.apply(here, tree.label[child])
-                lying = boards
-                if after.street != here.street:  # subgames have at most two streets, the first with one board
-                    lying, later = np.flatnonzero(cards.board_parent[street + 1] >= 0), copy(later)
-                    later.reach = {place: np.tile(reach, len(lying)) for place, reach in later.reach.items()}
-                todo.append((child, after, later, lying))
-        return found
+                    later = copy(tracked)
+                    later.see(state_here, tree.label[child])
+                after: Any = self._seat.betting.apply(state_here, tree.label[child])
+                boards_after = boards
+                if after.street != state_here.street:  # subgames have at most two streets, the first with one board
+                    boards_after, later = np.flatnonzero(cards.board_parent[street + 1] >= 0), copy(later)
+                    later.reach = {place: np.tile(reach, len(boards_after)) for place, reach in later.reach.items()}
+                todo.append((child, after, later, boards_after))
+        return tables
 
 
 def _rows(choices: Mapping[str, Floats], number: Mapping[str, int], count: int) -> Floats:

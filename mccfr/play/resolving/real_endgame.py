@@ -38,7 +38,7 @@ def endgame(
     cards: Cards | None = None,
     real_bets: Mapping[BettingState, Set[float]] = MappingProxyType({}),
 ) -> Game:
-    """Return the subgame from a state of real betting; its street is the first, all hands have weight 1.
+    """Return the rest of a hand as a game: it begins at a state of the real betting, on that street.
 
     rules  of the whole game: stacks, minimum bets, first players
     board  all cards of the state's street, in order of dealing
@@ -54,15 +54,15 @@ def endgame(
     if streets <= _LISTED:
         dealt = endgame_cards(board, reach, streets)
     elif cards is not None:
-        known = cards.after(first, board).from_street(first)
-        dealt = replace(known, reach=known.reach * reach)
+        game_cards = cards.after(first, board).from_street(first)
+        dealt = replace(game_cards, reach=game_cards.reach * reach)
     else:
         raise ValueError(f"{streets} streets follow: an endgame of more than {_LISTED} needs the whole game's buckets")
     targets = menu_targets(menu, MenuGame(rules.stack, rules.minimum_bet, first, streets, whole_chips=whole))
-    kept = BettingRules(
+    rules_left = BettingRules(
         state.put_in,
         rules.first_player[first:],
-        lambda here: sorted({*targets(here), *real_bets.get(here, ())}),
+        lambda state_here: sorted({*targets(state_here), *real_bets.get(state_here, ())}),
         stack=rules.stack,
         minimum_bet=rules.minimum_bet,
         board_cards=rules.board_cards[first:],
@@ -70,7 +70,7 @@ def endgame(
     )
     return Game(
         "holdem-subgame",
-        build_tree(kept, state._replace(street=0)),
+        build_tree(rules_left, state._replace(street=0)),
         dealt,
         big_blind_chips=rules.minimum_bet,
         pot_chips=sum(state.put_in),

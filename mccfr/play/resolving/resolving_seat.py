@@ -94,9 +94,9 @@ class ResolvingSeat(Seat):
     def _chosen(self, state: Any, random: Random) -> str:
         if state.street < self.resolver.street:
             return super()._chosen(state, random)
-        here = self.public_state()
+        public_state = self.public_state()
         hand = combo_index(*parse_cards(self.hand))
-        return here.actions[self._sampled(here.played()[:, hand], random)]
+        return public_state.actions[self._sampled(public_state.played()[:, hand], random)]
 
     def public_state(self) -> PublicState:
         """Return the hand's public state; `ValueError` before the chosen street or if no player acts."""
@@ -124,13 +124,15 @@ class ResolvedRange(ObservedRange):
         if state.street < self._resolver.street:
             return super().choices(state, board)
         boards = self._dealing.path(state.street, board)
-        here = self._resolver.at(
+        public_state = self._resolver.at(
             self._position, [(each, action, boards[each.street]) for each, action in self._line], state, board
         )
-        place, reach = next(iter(self.reach)), np.sum(list(self.reach.values()), axis=0)
-        found = {action: reach * row for action, row in zip(here.actions, here.played(), strict=True)}
-        self._after = {action: {place: row} for action, row in found.items()}
-        return {action: row for action, row in found.items() if row.any()}
+        translation, reach = next(iter(self.reach)), np.sum(list(self.reach.values()), axis=0)
+        by_action = {
+            action: reach * row for action, row in zip(public_state.actions, public_state.played(), strict=True)
+        }
+        self._after = {action: {translation: row} for action, row in by_action.items()}
+        return {action: row for action, row in by_action.items() if row.any()}
 
     def chose(self, action: str) -> None:
         """Record the seat's action."""

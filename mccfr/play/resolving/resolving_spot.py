@@ -35,7 +35,7 @@ _ALL = 1_000_000  # more than the boards of any spot
 
 
 class RootValues(NamedTuple):
-    """Counterfactual values of a player's hands at a root, at the other player's reach.
+    """Counterfactual values of a player's hands at the root of a subgame, for the other player's range.
 
     value   [H]     chips times the weight of opposing hands
     action  [A, H]  the same after each action of the root; for the other player's actions, each one's share of `value`
@@ -46,7 +46,7 @@ class RootValues(NamedTuple):
 
 
 class Spot:
-    """A decision of a game with cards, on a board; see the module. H hands, B blocks, S streets.
+    """The subgame that begins at a decision on a board. H hands, B blocks, S streets.
 
     node    the decision, in the game's tree
     nodes   [n] nodes of the game's tree for each node of the subgame
@@ -73,14 +73,14 @@ class Spot:
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
         self.origin, self.nodes, self.merged = game, nodes_below(tree, node), merged
         self.known = game.cards.after(self.street, board)
-        cards = _rest(self.known, self.street, merged=merged)
+        cards = _cards_from(self.known, self.street, merged=merged)
         self.game = replace(game, tree=subtree(tree, node), cards=cards, real_rules=None)
 
     # --- hands and ranges ---
 
     @cached_property
     def dealing(self) -> IndexedCards:
-        """Hands, numbered as in ranges."""
+        """The subgame's hands and boards; hand numbers are the indices of ranges."""
         return self.game.cards.at_table()
 
     @cached_property
@@ -95,26 +95,26 @@ class Spot:
 
     def ranges(self, strategy: Strategy) -> Floats:
         """Return [2, H] weights of both players' hands at the root: the deal's times each player's reach."""
-        arrays, found = self.origin.tree.arrays, self.weights.copy()
+        arrays, ranges = self.origin.tree.arrays, self.weights.copy()
         path = self.origin.tree.path(self.node)
         for above, node in pairwise(path):
             street, player = divmod(int(arrays.block[above]), 2)
             chosen = node - int(arrays.first[above])
-            found[player] *= hand_rows(self.origin, strategy, above, self.known.bucket[street][player, 0])[:, chosen]
-        return found
+            ranges[player] *= hand_rows(self.origin, strategy, above, self.known.bucket[street][player, 0])[:, chosen]
+        return ranges
 
     # --- strategies ---
 
     def own_buckets(self, block: int) -> npt.NDArray[np.int32]:
-        """Return [buckets] for each infoset of a subgame's block its bucket in the whole game."""
+        """Return [buckets] the bucket in the whole game of each bucket of a subgame's block."""
         street, player = divmod(block, 2)
-        mine = self.game.cards.listed().bucket[street][player] != NO_BUCKET
-        known = self.known.bucket[self.street + street][player][mine]
-        return _occurring(known) if self.merged and street else known
+        is_possible = self.game.cards.listed().bucket[street][player] != NO_BUCKET
+        shared = self.known.bucket[self.street + street][player][is_possible]
+        return _occurring(shared) if self.merged and street else shared
 
     def tables(self, strategy: Strategy) -> Tables:
         """Return a strategy of the whole game as tables of the subgame."""
-        tree, found = self.game.tree, Tables()
+        tree, tables = self.game.tree, Tables()
         for block in range(2 * tree.streets):
             buckets = self.own_buckets(block)
             table = np.zeros((int(tree.row_slots[block]), len(buckets)))
@@ -124,8 +124,8 @@ class Spot:
                     hand_rows(self.origin, strategy, int(self.nodes[node]), buckets),
                 )
                 table[slot : slot + rows.shape[1]] = rows.T
-            found.append(table)
-        return found
+            tables.append(table)
+        return tables
 
     # --- values ---
 
@@ -142,11 +142,11 @@ class Spot:
         return self._root_values(RESPOND, player, other, tables)
 
     def followed(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the values if both players follow the strategy; arguments as in `best_response`."""
+        """Return the values of a player if both players follow the strategy; arguments as `best_response`."""
         return self._root_values(FOLLOW, player, other, tables)
 
     def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the walk's values at the root.
+        """Walk the subgame and return a player's values at the root.
 
         Merged spots are walked in float32, with errors of about a millionth of the pot.
         """
@@ -160,8 +160,8 @@ class Spot:
         first, stop = tree.ranges.first[player, :2]
         hands = tree.ranges.hand[first:stop]
         action = np.zeros((int(tree.trees.actions[0]), values.shape[1]))
-        place = int(walk.root.member_first[0]) + int(tree.trees.child[0])
-        action[:, hands] = walk.root.value[how, place : place + len(action), : len(hands)]
+        column = int(walk.root.member_first[0]) + int(tree.trees.child[0])
+        action[:, hands] = walk.root.value[how, column : column + len(action), : len(hands)]
         return RootValues(values[how].astype(np.float64), action)
 
     @cached_property
@@ -185,14 +185,14 @@ def _occurring(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     return np.flatnonzero(np.bincount(numbers)).astype(np.int32)
 
 
-def _rest(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
-    """Return the cards from a street on, every hand on every board a bucket of its own.
+def _cards_from(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
+    """Return the cards of a subgame from a street on, with a separate bucket for each hand and board.
 
     merged  on later streets hands keep their shared buckets, renumbered from 0
     """
-    rest, masks = known.from_street(street), known.hand_masks()
-    bucket = [lossless_buckets(masks, known.reach, here) for here in rest.board_cards]
-    for own, shared in zip(bucket[1:], rest.bucket[1:], strict=True) if merged else ():
+    cards, masks = known.from_street(street), known.hand_masks()
+    bucket = [lossless_buckets(masks, known.reach, boards) for boards in cards.board_cards]
+    for own, shared in zip(bucket[1:], cards.bucket[1:], strict=True) if merged else ():
         for player in range(2):
             live = own[player] != NO_BUCKET
             occurring = _occurring(shared[player][live])
@@ -200,4 +200,4 @@ def _rest(known: ListedCards, street: int, *, merged: bool) -> ListedCards:
             number[occurring] = np.arange(len(occurring))
             own[player][live] = number[shared[player][live]]
     buckets = np.array([numbers.max(axis=(1, 2)) + 1 for numbers in bucket], np.int64)
-    return replace(rest, bucket=bucket, buckets=buckets)
+    return replace(cards, bucket=bucket, buckets=buckets)

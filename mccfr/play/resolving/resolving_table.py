@@ -74,8 +74,7 @@ class Settings:
 
     street     the first that is re-solved, one of `STREETS`
     method     one of `METHODS`; on the flop "maxmargin" becomes the first one
-    effort     for each spot; None: `EFFORT` of its street. With `seconds` the strategy is no function of the public
-               state any more
+    effort     for each spot; None: `EFFORT` of its street
     menu       bets of subgames on the river
     turn_menu  bets of subgames from the flop or the turn on, including later streets
     workers    threads that share the rivers of a turn; results do not depend on them
@@ -113,7 +112,7 @@ def settings_of(text: str) -> Settings:
 
 
 class Resolver:
-    """Public states of a policy's hands from the re-solved street on, cached."""
+    """Re-solves hands of a policy from a street on, and caches the public states that it has solved."""
 
     def __init__(self, seat: Seat, settings: Settings = SETTINGS) -> None:
         """Take the seat with the policy, which plays before that street.
@@ -131,23 +130,23 @@ class Resolver:
         self._kept: OrderedDict[Any, PublicState] = OrderedDict()
 
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
-        """Return the public state after all actions, on a re-solved street.
+        """Return the public state after a line of actions that ends on a re-solved street.
 
         position  of the re-solving player
         board     of the state's street
         """
         before = [each for each in line if each[0].street < self.street]
         later = line[len(before) :]
-        first, lies = (later[0][0], later[0][2]) if later else (state, board)
-        here = self.begin(position, before, first, lies)
+        first, first_board = (later[0][0], later[0][2]) if later else (state, board)
+        public_state = self.begin(position, before, first, first_board)
         for number, (_, action, _) in enumerate(later):
-            found = here.after(action, later[number + 1][2] if number + 1 < len(later) else board)
-            assert isinstance(found, PublicState)
-            here = found
-        return here
+            following = public_state.after(action, later[number + 1][2] if number + 1 < len(later) else board)
+            assert isinstance(following, PublicState)
+            public_state = following
+        return public_state
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
-        """Return the public state at the start of the re-solved street.
+        """Return the public state at the start of the first re-solved street.
 
         position  of the re-solving player
         line      all earlier actions
@@ -156,24 +155,24 @@ class Resolver:
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        watcher = HandObserver(self.seat, position, line)
-        ranges = watcher.ranges()
+        observer = HandObserver(self.seat, position, line)
+        ranges = observer.ranges()
         method = self.settings.method
         spot = self.spot(position, state, board, ranges, method)
         ranges = ranges * spot.weights
-        found: PublicState
+        public_state: PublicState
         if not ranges[position].any():  # the line has probability 0 for the player: any strategy will do
-            found = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
+            public_state = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
         else:
             alternatives, before = None, None
             if method != "unsafe":
-                before = watcher.buckets_in(spot, state) if spot.merged else watcher.policy_in(spot.game, state)
+                before = observer.buckets_in(spot, state) if spot.merged else observer.policy_in(spot.game, state)
                 alternatives = spot.best_response(1 - position, ranges[position], before).value
-            found = self.solved(position, spot, ranges, alternatives, state, method, before)
-        self._kept[key] = found
+            public_state = self.solved(position, spot, ranges, alternatives, state, method, before)
+        self._kept[key] = public_state
         if len(self._kept) > _KEPT[self.settings.street]:
             self._kept.popitem(last=False)
-        return found
+        return public_state
 
     def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
         """Return the subgame's spot from a state of the betting, on its street's board.
@@ -188,11 +187,8 @@ class Resolver:
         live &= (combo_masks() & np.uint64(card_mask(board))) == 0
         live[~live.any(axis=1)] = True
         game = endgame(self.rules, state, board, menu, live, self.seat.policy.game.cards)
-        return Spot(game, 0, 0, merged=self.on_flop(state))
-
-    def on_flop(self, state: BettingState) -> bool:
-        """Return whether the state is on the flop, where too many boards follow for lossless buckets."""
-        return sum(self.rules.board_cards[: state.street + 1]) == _BOARD_CARDS["flop"]
+        # After a flop, too many boards follow for lossless buckets.
+        return Spot(game, 0, 0, merged=len(board) == _BOARD_CARDS["flop"])
 
     def solved(
         self,
@@ -210,9 +206,9 @@ class Resolver:
         before        that strategy for initial regrets, if known
         """
         settings = self.settings
-        cold = spot.merged and before is None
-        effort = settings.effort or (COLD_FLOP if cold else EFFORT[STREETS[spot.game.tree.streets - 1]])
-        found = resolve(
+        without_initial = spot.merged and before is None
+        effort = settings.effort or (COLD_FLOP if without_initial else EFFORT[STREETS[spot.game.tree.streets - 1]])
+        solution = resolve(
             spot,
             position,
             ranges,
@@ -228,16 +224,16 @@ class Resolver:
             self,
             position,
             spot,
-            Strategy.stored(spot.game, [BlockRows(table.T.astype(np.float64)) for table in found.tables]),
+            Strategy.stored(spot.game, [BlockRows(table.T.astype(np.float64)) for table in solution.tables]),
             ranges,
             0,
             state,
-            found,
+            solution,
         )
 
 
 class PublicState:
-    """A decision of a re-solved hand; hands are combinations.
+    """A public state of a hand on a re-solved street, with the solution in force. Hands are combinations.
 
     position  of the re-solving player
     state     the real betting
@@ -327,7 +323,7 @@ class PublicState:
         return spot.best_response(1 - self.position, self.ranges[self.position], tables)
 
     def responses_after(self, action: str, board: Board) -> RootValues:
-        """Return the same on the next street's board after an action ended the street, before re-solving it."""
+        """Return `responses` on the next street's board, after an action that ends the street."""
         before, ranges = self._next_street(self.actions.index(action), self.ranges_after(action), tuple(board))
         return before.best_response(1 - self.position, ranges[self.position], before.tables(self._strategy))
 
@@ -354,16 +350,16 @@ class PublicState:
         if action not in self.actions:
             own = self.state.player == self.position  # chosen by another program at this seat, or before a restart
             nearest = self.actions[nearest_action(self.actions, action)]
-            return self._answered(state, self.ranges_after(nearest) if own else self.ranges)
+            return self._resolve_after_bet(state, self.ranges_after(nearest) if own else self.ranges)
         number, ranges = self.actions.index(action), self.ranges_after(action)
         if new_board:
             before, ranges = self._next_street(number, ranges, new_board)
-            return self._again(before, ranges, state, new_board)
+            return self._resolve_street(before, ranges, state, new_board)
         node = int(self._game.tree.arrays.first[self._node]) + number
         return PublicState(self._resolver, self.position, self._spot, self._strategy, ranges, node, state, self.found)
 
     def _next_street(self, number: int, ranges: Floats, board: Board) -> tuple[Spot, Floats]:
-        """Return the next street's spot by the solution in force, and both ranges there.
+        """Return the next street's spot in the solution in force, and both players' ranges there.
 
         number  of the action that ends this street
         """
@@ -373,7 +369,7 @@ class PublicState:
         before = Spot(self._game, node, boards.index(list(board)))
         return before, ranges * before.weights
 
-    def _again(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
+    def _resolve_street(self, before: Spot, ranges: Floats, state: BettingState, board: Board) -> "PublicState":
         """Re-solve at the start of a street; alternatives are best-response values to the solution in force."""
         method, value = self._resolver.settings.method, None
         if method != "unsafe":
@@ -381,7 +377,7 @@ class PublicState:
         spot = self._resolver.spot(self.position, state, board, ranges, method)
         return self._resolver.solved(self.position, spot, ranges, value, state, method)
 
-    def _answered(self, state: BettingState, ranges: Floats) -> "PublicState":
+    def _resolve_after_bet(self, state: BettingState, ranges: Floats) -> "PublicState":
         """Re-solve after a bet outside the subgame; the alternatives are the values before it."""
         board, method = self._game.cards.listed().board_cards[0][0].tolist(), self._resolver.settings.method
         method = NESTED if method == "unsafe" else method

@@ -14,7 +14,6 @@ Chips are those of the whole hand. Counterfactual values are linear in the playe
 scaled to sum 1, so that precision does not depend on the probability of reaching the spot.
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -39,11 +38,11 @@ METHODS = ("resolving", "maxmargin", "unsafe")
 """Names of the gadgets in commands; the first is the default."""
 BOARDS = 8
 """Sampled full boards of one iteration."""
-BEGUN, BEGUN_SAMPLED = 2.0, 1.0
+INITIAL_REGRETS, INITIAL_REGRETS_SAMPLED = 2.0, 1.0
 """Initial regrets in pots, in proportion to the strategy in force: on all boards, and on sampled boards.
 
 Few iterations then keep that strategy's good actions (docs/measured/resolving.md)."""
-MOST_GIVEN = 0.005
+MOST_EXCESS = 0.005
 """Limit of `excess_chips` in pots on sampled boards; above it the strategy in force is kept."""
 _SAMPLED = PRESETS["dcfr"]  # discounting of gadgets on sampled boards
 _CHECKED = 1.4  # factor between the iterations at which precision is checked
@@ -56,13 +55,11 @@ class Effort:
 
     iterations       largest number
     precision_chips  gap of the gadget's game in chips per hand that reaches it; 0: no check
-    seconds          wall time after which no further iteration begins; results then depend on the machine
     stopped          called after each iteration; True stops
     """
 
     iterations: int = 1_000
     precision_chips: float = 0.0
-    seconds: float | None = None
     stopped: Callable[[], bool] = field(default=bool, repr=False, compare=False)
 
 
@@ -86,13 +83,13 @@ class Resolved:
     @cached_property
     def gap_chips(self) -> float:
         """NashConv of the gadget's game in chips per hand: both players' best-response gains together."""
-        side, (other, beside) = self._side, self._gadget.average()
-        mine = side.spot.best_response(side.player, other, self.tables).value
-        return self._gadget.best(self._best) + float(side.ours @ mine) - beside
+        side, (opponent_range, outside) = self._side, self._gadget.average()
+        own_values = side.spot.best_response(side.player, opponent_range, self.tables).value
+        return self._gadget.best(self._best) + float(side.ours @ own_values) - outside
 
     @property
     def alternatives(self) -> Floats | None:
-        """[H] the opponent's counterfactual values before, as given to `resolve`."""
+        """[H] the opponent's counterfactual values without the solution, as given to `resolve`."""
         side = self._side
         return None if side.alternatives is None else side.alternatives * side.scale
 
@@ -115,7 +112,7 @@ class Resolved:
 
 @dataclass(frozen=True)
 class _Side:
-    """The player for whom a spot is solved.
+    """The player for whom a spot is solved, with both ranges normalised.
 
     ours          [H] the player's range divided by its sum `scale`
     any_hand      [H] weights of the opponent's deal, for one hand in total
@@ -151,7 +148,7 @@ def resolve(
                   the safe methods do not rely on the opponent's
     alternatives  [H] counterfactual values of the opponent's hands at the player's range; not needed for "unsafe"
     initial       the strategy in force as `Resolved.tables`, for initial regrets. On sampled boards it is kept if
-                  the solution's excess is above `MOST_GIVEN` pots
+                  the solution's excess is above `MOST_EXCESS` pots
     workers       threads that share the boards of the next street; results do not depend on them
     seed          of sampled boards; `variant`, `dtype` and `workers` are ignored there
     alike         by block [buckets]: infosets with equal numbers get one strategy, their mean weighted by reach;
@@ -168,27 +165,27 @@ def resolve(
     scale = float(ranges[player].sum())
     if not scale > 0:
         raise ValueError(f"player {player} has no hand that comes to node {spot.node}: nothing is to be solved")
-    ours, dealt = ranges[player] / scale, spot.weights[1 - player]
-    opponent_weight = np.where(dealt > 0, spot.dealing.disjoint_weight(ours), 0)
-    other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else dealt
-    believed, any_hand = other / (other @ opponent_weight), dealt / (dealt @ opponent_weight)
-    mistaken = (believed + any_hand) / 2
+    ours, deal = ranges[player] / scale, spot.weights[1 - player]
+    opponent_weight = np.where(deal > 0, spot.dealing.disjoint_weight(ours), 0)
+    other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else deal
+    assumed, any_hand = other / (other @ opponent_weight), deal / (deal @ opponent_weight)
+    mistakes = (assumed + any_hand) / 2
     side = _Side(spot, player, ours, scale, any_hand, None if alternatives is None else alternatives / scale)
     gadget: Gadget
     if side.alternatives is None or method == "unsafe":
-        gadget = Unsafe(believed)
+        gadget = Unsafe(assumed)
     elif method == "resolving":
-        gadget = Resolving(any_hand, side.alternatives, mistaken)
+        gadget = Resolving(any_hand, side.alternatives, mistakes)
     else:
-        gadget = Maxmargin(dealt, side.alternatives, opponent_weight, mistaken)
+        gadget = Maxmargin(deal, side.alternatives, opponent_weight, mistakes)
     if spot.merged:
-        return _Responded(side, gadget, alike, seed, initial).run(effort)
+        return _SampledBoards(side, gadget, alike, seed, initial).run(effort)
     cfr = VectorCfr(spot.game, variant, dtype, workers, public=spot.public)
     return _FullWidth(side, gadget, alike, cfr, initial).run(effort)
 
 
 class _Solver(ABC):
-    """CFR behind a gadget. The gadget's game has total weight 1, so gaps are in chips."""
+    """Base class: CFR with a gadget before the spot. Total weight is 1, so gaps are in chips per hand."""
 
     _cfr: Any  # `VectorCfr` or `RespondedSampling`
 
@@ -207,24 +204,23 @@ class _Solver(ABC):
 
     def run(self, effort: Effort) -> Resolved:
         """Iterate until the effort's limits, and return the result."""
-        began, following = time.perf_counter(), _FIRST_CHECK
+        following = _FIRST_CHECK
         while self._iteration < effort.iterations:
             self._iterate()
             self._iteration += 1
-            late = effort.seconds is not None and time.perf_counter() - began >= effort.seconds
-            if late or effort.stopped():
+            if effort.stopped():
                 break
             if effort.precision_chips and self._iteration >= following:
-                if (found := self._found()).gap_chips <= effort.precision_chips:
+                if (found := self._result()).gap_chips <= effort.precision_chips:
                     return found
                 following = int(self._iteration * _CHECKED)
-        return self._found()
+        return self._result()
 
     def _at_root(self, other: Floats) -> list[Floats]:
-        """Return both players' ranges, by player."""
+        """Return the ranges of players 0 and 1, given the opponent's range `other`."""
         return [self._side.ours, other] if self._side.player == 0 else [other, self._side.ours]
 
-    def _found(self) -> Resolved:
+    def _result(self) -> Resolved:
         """Return the result of the iterations so far."""
         game, tables = self._side.spot.game, []
         for block, slots in enumerate(game.tree.row_slots.tolist()):
@@ -232,8 +228,8 @@ class _Solver(ABC):
             if sums is None:
                 sums = np.zeros((slots, int(game.buckets[block])))
             elif self._alike is not None:
-                sums = _together(sums, self._alike[block])
-            tables.append(_shares(sums, row_starts(game, block)))
+                sums = _merged_columns(sums, self._alike[block])
+            tables.append(_normalised(sums, row_starts(game, block)))
         return Resolved(self._side, self._gadget, tables, self._iteration)
 
 
@@ -250,7 +246,9 @@ class _FullWidth(_Solver):
     ) -> None:
         super().__init__(side, gadget, alike)
         self._cfr = cfr
-        pots = BEGUN * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # of one board, by street
+        pots = (
+            INITIAL_REGRETS * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)
+        )  # of one board, by street
         for block, table in enumerate(initial or ()):
             if (name := table_name("regret", block)) in self._tables:
                 self._tables[name][:] = pots[block // 2] * table
@@ -264,7 +262,7 @@ class _FullWidth(_Solver):
         cfr.iteration += 1
 
 
-class _Responded(_Solver):
+class _SampledBoards(_Solver):
     """Solver with sampled boards in every iteration, on which the opponent plays best responses."""
 
     def __init__(
@@ -285,14 +283,14 @@ class _Responded(_Solver):
                 continue
             buckets = game.cards.listed().bucket[block // 2][side.player]
             held = np.bincount(buckets[buckets != NO_BUCKET]) / len(buckets)  # mean hands per bucket and board
-            self._tables[name][:] = BEGUN_SAMPLED * game.pot_chips * held * table
+            self._tables[name][:] = INITIAL_REGRETS_SAMPLED * game.pot_chips * held * table
 
     def run(self, effort: Effort) -> Resolved:
         """Iterate as `_Solver.run`; keep the strategy in force if the solution gives away too much."""
-        found, side = super().run(effort), self._side
-        if self._begun is None or not found.excess_chips > MOST_GIVEN * side.spot.game.pot_chips:
-            return found
-        return Resolved(side, self._gadget, self._begun, found.iterations)
+        result, side = super().run(effort), self._side
+        if self._begun is None or not result.excess_chips > MOST_EXCESS * side.spot.game.pot_chips:
+            return result
+        return Resolved(side, self._gadget, self._begun, result.iterations)
 
     def _iterate(self) -> None:
         gadget, values = self._gadget, np.zeros(len(self._side.ours))
@@ -302,18 +300,18 @@ class _Responded(_Solver):
         gadget.update(values * (self._factor / BOARDS), _SAMPLED.step(self._iteration + 1))
 
 
-def _together(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
-    """Return [slots, buckets] with each column replaced by the sum of the columns of its number."""
+def _merged_columns(sums: npt.NDArray[np.floating], alike: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
+    """Return sums [slots, buckets] in which columns with equal numbers in `alike` are added together."""
     _, number = np.unique(alike, return_inverse=True)
     return np.stack([np.bincount(number, row)[number] for row in sums]).astype(sums.dtype)
 
 
-def _shares(sums: npt.NDArray[np.floating], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
+def _normalised(sums: npt.NDArray[np.floating], starts: npt.NDArray[np.int64]) -> npt.NDArray[np.floating]:
     """Return [slots, buckets] rows normalised to sum 1; rows without weight are uniform."""
-    found, counts = sums.copy(), np.diff(starts)
+    shares, counts = sums.copy(), np.diff(starts)
     for start, count in zip(starts.tolist(), counts.tolist(), strict=False):
-        row = found[start : start + count]
+        row = shares[start : start + count]
         total = row.sum(axis=0)
         np.divide(row, total, out=row, where=total > 0)
         row[:, total == 0] = 1 / count
-    return found
+    return shares

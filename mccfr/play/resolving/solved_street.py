@@ -32,7 +32,7 @@ _MERGED_STREETS = 3
 
 
 class SolvedStreet:
-    """The decisions of one street, in order.
+    """Solution of one street of a real hand, with its decisions in order.
 
     actions  of each decision, as in `mccfr.trees.betting_lines`
     played   [A, 1326] of each decision: probabilities of the solution
@@ -82,13 +82,13 @@ class SolvedStreet:
 
 
 def _solution(spot: Spot, ranges: Floats) -> Tables:
-    """Return both players' strategies, in equilibrium from these ranges."""
+    """Solve a spot from two ranges, and return both players' strategies."""
     effort = FLOP if spot.merged else EFFORT[STREETS[spot.game.tree.streets - 1]]
-    found = [
+    tables = [
         resolve(spot, player, ranges, None, "unsafe", effort, variant=VARIANT, dtype="float32").tables
         for player in ((0, 1) if spot.merged else (0,))
     ]
-    return [found[block % 2 if spot.merged else 0][block].astype(np.float64) for block in range(len(found[0]))]
+    return [tables[block % 2 if spot.merged else 0][block].astype(np.float64) for block in range(len(tables[0]))]
 
 
 def _values(spot: Spot, tables: Tables, ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
@@ -96,9 +96,9 @@ def _values(spot: Spot, tables: Tables, ranges: Floats, nodes: Sequence[int]) ->
     dtype = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
     walk = Walk(spot.walk_tree._replace(reach=ranges.astype(dtype)), [table.astype(dtype) for table in tables])
-    found = [walk.hand_values(game, player, nodes).actions for player in range(2)]
+    values = [walk.hand_values(game, player, nodes).actions for player in range(2)]
     actor = spot.game.tree.arrays.player
-    return [found[int(actor[node])][place].astype(np.float64) for place, node in enumerate(nodes)]
+    return [values[int(actor[node])][position].astype(np.float64) for position, node in enumerate(nodes)]
 
 
 def _rows(spot: Spot, tables: Tables, node: int) -> Floats:

@@ -20,7 +20,7 @@ from storage.manifest import content_hash
 
 
 class IdentityFields(msgspec.Struct, frozen=True):
-    """Typed fields of `identity_document` in a run's manifest."""
+    """Fields of a run's identity as stored in its manifest, with their types."""
 
     game: dict[str, Any]
     solver: dict[str, Any]
@@ -31,7 +31,7 @@ class IdentityFields(msgspec.Struct, frozen=True):
 
 
 def _finite(value: Any) -> Any:
-    """Return a value with infinite numbers as text, because JSON has no infinity."""
+    """Return a copy of a value in which infinite numbers are text, because JSON has no infinity."""
     if isinstance(value, Mapping):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -40,11 +40,12 @@ def _finite(value: Any) -> Any:
 
 
 def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the identity of a run: game (with hashes of its files), solver, table formats, strata.
+    """Return the identity of a configuration's run: game, solver, table formats, strata, hashes of files.
 
     Only values that differ from their defaults are included, so that new keys leave the identity of older runs
     unchanged.
 
+    base     directory that the configuration's files are relative to
     buckets  hashes of the abstraction's streets, if already known
     """
     document, game = _finite(changed_keys(config)), game_document(config, base)
@@ -72,8 +73,8 @@ def identity_document(config: Config, base: Path, buckets: Mapping[str, str] | N
 
 def game_document(config: Config, base: Path) -> dict[str, Any]:
     """Return the identity of a game: values that differ from their defaults, and hashes of its files."""
-    given = _finite(changed_keys(config))["game"]
-    game = {key: value for key, value in given.items() if key not in config.game.file_keys}
+    changed = _finite(changed_keys(config))["game"]
+    game = {key: value for key, value in changed.items() if key not in config.game.file_keys}
     game["files_sha256"] = [_sha256(path) for path in game_files(config.game, base).values()]
     return game
 
@@ -84,29 +85,29 @@ def _sha256(path: Path) -> str:
 
 
 def trained_code(config: Config) -> list[plugins.Source]:
-    """Return the sources of a user-defined game, algorithm and variant."""
-    found = plugins.sources(to_document(config))
-    return [source for (table, _), source in found.items() if table != "evaluation"]
+    """Return the user-defined modules that determine training: of the game, the algorithm and the variant."""
+    sources = plugins.sources(to_document(config))
+    return [source for (table, _), source in sources.items() if table != "evaluation"]
 
 
 def check_same_run(directory: Path, manifest: Mapping[str, Any], config: Config, base: Path) -> None:
-    """Raise `ValueError` with the differing keys unless `config` describes the run of this manifest."""
-    found, wanted = manifest["identity_document"], identity_document(config, base)
-    if wanted == found:
+    """Raise `ValueError`, naming the keys that differ, unless a configuration has the identity of a run."""
+    own, other = manifest["identity_document"], identity_document(config, base)
+    if other == own:
         return
-    if found["game"]["name"] != wanted["game"]["name"]:
-        wanted, found = ({"game": {"name": document["game"]["name"]}} for document in (wanted, found))
+    if own["game"]["name"] != other["game"]["name"]:
+        other, own = ({"game": {"name": document["game"]["name"]}} for document in (other, own))
     differences = [
-        f"{table}.{key} = {_shown(config, found, table, key)} there and {_shown(config, wanted, table, key)} here"
-        for table in sorted({*found, *wanted})
-        for key in sorted({*found.get(table, {}), *wanted.get(table, {})})
-        if found.get(table, {}).get(key) != wanted.get(table, {}).get(key)
+        f"{table}.{key} = {_shown(config, own, table, key)} there and {_shown(config, other, table, key)} here"
+        for table in sorted({*own, *other})
+        for key in sorted({*own.get(table, {}), *other.get(table, {})})
+        if own.get(table, {}).get(key) != other.get(table, {}).get(key)
     ]
     raise ValueError(f"{directory} holds another run: {'; '.join(differences)}; choose another directory with --run")
 
 
 def _shown(config: Config, document: Mapping[str, Any], table: str, key: str) -> str:
-    """Return an identity's value as text for messages; absent keys have their table's default."""
+    """Return the value of a key in an identity as text; for a key that it lacks, the default."""
     if key in document.get(table, {}):
         return repr(document[table][key])
     fields = msgspec.structs.fields(getattr(config, table)) if hasattr(config, table) else ()

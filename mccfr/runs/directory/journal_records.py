@@ -57,7 +57,7 @@ class _Trends(msgspec.Struct):
 
 
 class _Journal(msgspec.Struct):
-    """A checkpoint and the hash of its manifest, or an event; `started` has the number of workers."""
+    """A line of journal.jsonl: a checkpoint with its manifest's hash, or an event such as "started"."""
 
     unix_seconds: float
     checkpoint: _Count | None = None
@@ -84,7 +84,7 @@ JOURNALS = tuple(_SOUND)
 
 
 def _parse(name: str, data: bytes) -> dict[str, Any]:
-    """Return the record of a line; raises `ValueError` with one clause if it is damaged."""
+    """Return the record of a journal's line; raises `ValueError` with the reason if it is damaged."""
     try:
         record = msgspec.json.decode(data)
     except (ValueError, RecursionError) as error:
@@ -123,17 +123,17 @@ def _sound(name: str, line: Line) -> dict[str, Any] | None:
 
 def problems(path: Path) -> list[str]:
     """Return a sentence for every damaged line of a journal."""
-    found = []
+    sentences = []
     for number, line in enumerate(lines(path), 1):
         try:
             _parse(path.name, line.data)
         except ValueError as error:
-            found.append(f"{path.name}, line {number}: {error}")
-    return found
+            sentences.append(f"{path.name}, line {number}: {error}")
+    return sentences
 
 
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
-    """Remove lines beyond `most_nodes` and set damaged ones aside, durably.
+    """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file, durably.
 
     Returns sentences on the damaged lines. Reads from the end up to a line that stays, and at least 1 MiB. Earlier
     damage is harmless; `problems` finds it.
@@ -162,16 +162,16 @@ def restore(path: Path, most_nodes: float = inf) -> list[str]:
 
 
 def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
-    """Append damaged lines to the file beside the journal; return sentences that name the first few."""
+    """Append damaged lines to NAME.damaged beside the journal; return sentences on the first few."""
     if not damaged:
         return []
-    beside = path.with_name(path.name + DAMAGED)
-    durable.append_lines(beside, [line.data for line, _ in damaged])
+    target = path.with_name(path.name + DAMAGED)
+    durable.append_lines(target, [line.data for line, _ in damaged])
     numbers = line_numbers(path, [line.start for line, _ in damaged[:_NAMED]])
     sentences = [
-        f"{path.name}, line {number}: {why}; moved to {beside.name}"
-        for number, (_, why) in zip(numbers, damaged, strict=False)
+        f"{path.name}, line {number}: {reason}; moved to {target.name}"
+        for number, (_, reason) in zip(numbers, damaged, strict=False)
     ]
     if len(damaged) > _NAMED:
-        sentences.append(f"{path.name}: {len(damaged) - _NAMED:,} more damaged lines were moved to {beside.name}")
+        sentences.append(f"{path.name}: {len(damaged) - _NAMED:,} more damaged lines were moved to {target.name}")
     return sentences

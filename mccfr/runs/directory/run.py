@@ -54,7 +54,7 @@ _ID_BYTES = 16
 
 
 class _ManifestFields(msgspec.Struct, frozen=True):
-    """Typed fields of a run's manifest."""
+    """Fields of a run's manifest that are read, with their types."""
 
     identity: str
     identity_document: IdentityFields
@@ -81,12 +81,12 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Identity that the run's checkpoints must have: hash of the identity document, and game name."""
+        """Identity that each checkpoint of the run must state: hash of the run's identity, and game name."""
         return checkpoint_identity(self.manifest)
 
     @property
     def run_id(self) -> str:
-        """Random id that distinguishes runs of one configuration; copies of the directory share it."""
+        """Random id that tells apart runs of one configuration; copies of a directory have the same id."""
         return str(self.manifest["run_id"])
 
     @property
@@ -104,7 +104,7 @@ class Run:
 
     @property
     def is_opaque(self) -> bool:
-        """True if its game or solver is user code that was not imported (`open_run(opaque=True)`)."""
+        """True if the game or solver is user code that was not imported (`open_run(opaque=True)`)."""
         return isinstance(self.config.game, OpaqueGame) or isinstance(self.config.solver, OpaqueSolver)
 
     @property
@@ -140,19 +140,19 @@ class Run:
 
 
 def checkpoint_identity(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the identity of a run's checkpoints, given the run's manifest."""
+    """Return the identity that the checkpoints of a run must state, from the run's manifest."""
     return {"run_identity": manifest["identity"], "game": manifest["identity_document"]["game"]["name"]}
 
 
 def _without_nothing(value: Any) -> Any:
-    """Return a value without None entries: TOML has no null, and the default of such keys is None."""
+    """Return a copy of a value without entries that are None, because TOML has no null."""
     if isinstance(value, Mapping):
         return {key: _without_nothing(item) for key, item in value.items() if item is not None}
     return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def create_run(config: Config, base: Path, directory: Path, layout: TableLayout) -> Run:
-    """Create a run directory for `config`, whose files are relative to `base`.
+    """Create and open a run directory for a configuration, whose files are relative to `base`.
 
     The directory is written under a temporary name and renamed, so it is complete or absent. Raises `FileExistsError`
     if `directory` exists and is not empty, and `BlockingIOError` if another process is creating it.
@@ -162,8 +162,8 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
-    making = _temporary_run(temporary, directory)
-    with durable.making_dirs(directory.parent), making, durable.naming(directory):
+    lock_of_temporary = _temporary_run(temporary, directory)
+    with durable.making_dirs(directory.parent), lock_of_temporary, durable.naming(directory):
         _write_run(temporary, config, base, layout)
         if directory.exists():
             directory.rmdir()
@@ -173,13 +173,13 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
 
 
 def _is_created_by_another_process(directory: Path) -> BlockingIOError:
-    text = f"{directory} is being made by another process: wait for it, stop it, or use another directory with --run"
+    text = f"{directory} is being created by another process: wait for it, stop it, or use another directory with --run"
     return BlockingIOError(errno.EWOULDBLOCK, text)
 
 
 @contextmanager
 def _temporary_run(temporary: Path, directory: Path) -> Iterator[None]:
-    """Create the temporary directory and hold its run lock for the block; it contains only the lock.
+    """Create an empty directory under the temporary name, and hold its run lock for the `with` block.
 
     Raises `BlockingIOError` if another process holds the lock, or has created or renamed the directory.
     """
@@ -188,14 +188,14 @@ def _temporary_run(temporary: Path, directory: Path) -> Iterator[None]:
             temporary.unlink()
         with suppress(FileExistsError):
             durable.make_dir(temporary)
-    held = RunLock(temporary / LOCK)
+    run_lock = RunLock(temporary / LOCK)
     try:
         with durable.naming(directory):
-            held.acquire()
+            run_lock.acquire()
     except (BlockingIOError, FileNotFoundError):
         raise _is_created_by_another_process(directory) from None
     try:
-        if not held.is_in_place():
+        if not run_lock.is_in_place():
             raise _is_created_by_another_process(directory)
         if is_run(directory):
             durable.discard(temporary)
@@ -207,11 +207,11 @@ def _temporary_run(temporary: Path, directory: Path) -> Iterator[None]:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
     finally:
-        held.release()
+        run_lock.release()
 
 
 def _remove_all_but(name: str, directory: Path) -> None:
-    """Remove everything except `name`, left by a process that died."""
+    """Remove all files of a directory that a dead process has left, except the file `name`."""
     for entry in directory.iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry)
@@ -254,7 +254,7 @@ def _write_run(temporary: Path, config: Config, base: Path, layout: TableLayout)
 
 
 def is_run(directory: Path) -> bool:
-    """Return whether a directory holds a run (a checkpoint has a manifest too, but no config)."""
+    """Return whether a directory holds a run: it has a manifest and a configuration."""
     with reading():
         return (directory / MANIFEST).is_file() and (directory / CONFIG).is_file()
 
@@ -273,7 +273,10 @@ def read_run_manifest(directory: Path) -> dict[str, Any]:
 
 @reading()
 def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
-    """Open a run to read only its own files: as `open_run`, even without its abstraction (`lacks`)."""
+    """Open a run for reading only, even if its card abstraction is missing (`Run.lacks` then says so).
+
+    Raises as `open_run`, except for a missing abstraction without the argument `abstraction`.
+    """
     try:
         return open_run(directory, abstraction, opaque=True)
     except AbstractionError as error:
@@ -285,7 +288,7 @@ def open_to_look(directory: Path, abstraction: Path | None = None) -> Run:
 
 
 class AbstractionError(ValueError):
-    """The card abstraction of a run is missing or another one."""
+    """Raised if the card abstraction of a run is missing, damaged or not the one it was trained on."""
 
 
 @reading()
@@ -303,55 +306,53 @@ def open_run(directory: Path, abstraction: Path | None = None, *, opaque: bool =
         raise ValueError(f"{directory} is not a run directory (it has no {MANIFEST}); give one that `mccfr solve` made")
     _refuse_links(directory)
     manifest = read_run_manifest(directory)
-    document, source_of_it = load_document(directory / CONFIG), str(directory / CONFIG)
+    document, source = load_document(directory / CONFIG), str(directory / CONFIG)
     if opaque and plugins.user_code_names(document):
-        config = config_from(document, source_of_it, opaque=True)
+        config = config_from(document, source, opaque=True)
         config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
         return Run(directory, config, manifest)
-    config = config_from(
-        document, source_of_it, artefact_code=plugins.NamedCode(directory, manifest.get("code_sha256", {}))
-    )
+    config = config_from(document, source, artefact_code=plugins.NamedCode(directory, manifest.get("code_sha256", {})))
     config = _with_abstraction(directory, config, manifest["identity_document"].get("abstraction"), abstraction)
     known = manifest["identity_document"]
     if (other := opponents_buckets(config, directory)) is not None and not is_abstraction(Path(other.path)):
-        raise AbstractionError(f"{other.path} is not an abstraction: the opponents of {directory} use it: put it there")
-    found = identity_document(config, directory, known.get("abstraction"))
-    for source in trained_code(config):
-        if known.get("code", {}).get(source.name) != found["code"][source.name]:
+        raise AbstractionError(f"{other.path} (abstraction of the opponents of {directory}) is missing: put it there")
+    identity = identity_document(config, directory, known.get("abstraction"))
+    for module in trained_code(config):
+        if known.get("code", {}).get(module.name) != identity["code"][module.name]:
             raise ValueError(
-                f"{source.file} has changed since {directory} was created: restore it (a copy of it is in "
+                f"{module.file} has changed since {directory} was created: restore it (a copy of it is in "
                 f"{directory / INPUTS}), or start a new run"
             )
-    if found != known:
+    if identity != known:
         raise ValueError(
-            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(found)[:12]} is not the run's "
+            f"{directory / CONFIG} or {INPUTS}/ was changed: identity {content_hash(identity)[:12]} is not the run's "
             f"{manifest['identity'][:12]}; restore it, or start a new run"
         )
     return Run(directory, config, manifest)
 
 
-def _with_abstraction(directory: Path, config: Config, hashes: Any, given: Path | None) -> Config:
-    """Return the configuration with the abstraction's path; its streets must have the run's `hashes`.
+def _with_abstraction(directory: Path, config: Config, hashes: Any, moved_to: Path | None) -> Config:
+    """Return the configuration with the path of the run's card abstraction, after comparing its hashes.
 
     Raises `ValueError` if the abstraction is missing or another one; the message has both hashes.
     """
     if config.abstraction is None:
-        if given is not None:
+        if moved_to is not None:
             raise ValueError(f"{directory} is played without a card abstraction: leave --abstraction out")
         return config
-    path = directory / config.abstraction.path if given is None else given.resolve()
+    path = directory / config.abstraction.path if moved_to is None else moved_to.resolve()
     if not is_abstraction(path):
         raise AbstractionError(
             f"{path} is not an abstraction: {directory} was trained on {content_hash(hashes)[:12]}; name its "
             "directory with --abstraction, or put it there"
         )
     try:
-        found = Abstraction(path).content_hashes()
+        content = Abstraction(path).content_hashes()
     except ValueError as error:
         raise AbstractionError(str(error)) from error
-    if found != hashes:
+    if content != hashes:
         raise AbstractionError(
-            f"{path} is the abstraction {content_hash(found)[:12]}, and {directory} was trained on "
+            f"{path} is the abstraction {content_hash(content)[:12]}, and {directory} was trained on "
             f"{content_hash(hashes)[:12]}: give that one"
         )
     return msgspec.structs.replace(config, abstraction=AbstractionConfig(path=str(path)))
@@ -364,38 +365,38 @@ def _refuse_links(directory: Path) -> None:
     for entry in sorted(entries):
         if entry.is_symlink() and entry.name != LIVE:
             raise ValueError(
-                f"{entry} is a symbolic link, as nothing of a run but {LIVE} may be: put what it leads to in its place"
+                f"{entry} is a symbolic link, and a run may contain none except {LIVE}: replace it by its target"
             )
 
 
 @contextmanager
 def lock(run: Run) -> Iterator[Run]:
-    """Lock a run and yield it for writing; its `directory` stays valid if it is moved.
+    """Lock a run for the `with` block, and yield it with a directory path that stays valid if it is moved.
 
     Errors that leave the block name the run's real path. Raises `BlockingIOError` while another process works on the
     run, and `ValueError` if another run has replaced it since it was opened.
     """
-    with RunLock(run.path(LOCK)) as held, errors_shown():
-        directory = held.directory.path
+    with RunLock(run.path(LOCK)) as run_lock, errors_shown():
+        directory = run_lock.directory.path
         if read_run_manifest(directory)["content_hash"] != run.manifest["content_hash"]:
             raise ValueError(f"{directory} now holds another run: run the command again")
-        yield replace(run, directory=directory, lock=held)
+        yield replace(run, directory=directory, lock=run_lock)
 
 
 @reading()
 def is_locked(run: Run) -> bool:
-    """Return whether a process works on the run; read-only."""
+    """Return whether a process holds the run's lock; changes nothing."""
     return lock_is_held(run.path(LOCK))
 
 
 @reading()
 def worker_of(run: Run) -> Holder | None:
-    """Return the process that works on the run, or None."""
+    """Return the process that holds the run's lock, or None."""
     return holder_of(run.path(LOCK)) if is_locked(run) else None
 
 
 def phase_of(run: Run) -> str | None:
-    """Return what the process working on the run is doing, as text; only valid while `is_locked`."""
+    """Return the present phase of the session that holds the run's lock, such as "training"; else None."""
     return noted(run.path(LOCK))
 
 

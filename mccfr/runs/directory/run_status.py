@@ -38,27 +38,27 @@ _RECENT_LINES = 2000  # most lines of metrics read for it: 600 seconds with long
 
 
 def named(table: GameConfig | SolverConfig) -> str:
-    """Return the name that chooses a `[game]` or `[solver]` table."""
+    """Return the `name` of a `[game]` table, or the `algorithm` of a `[solver]` table."""
     return str(getattr(table, "named", table.__struct_config__.tag))
 
 
 def runs_on(abstraction: Path, folder: Path = Path("runs")) -> list[Path]:
-    """Return the runs in a folder, and in its experiments, that use an abstraction for any player."""
-    found = []
+    """Return the run directories below a folder, experiments included, that use a card abstraction."""
+    runs = []
     for file in sorted({*folder.glob("*/config.toml"), *folder.glob("*/runs/*/config.toml")}):
         try:
             document = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             continue  # unreadable configurations are reported by other commands
-        named = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
-        places = [(file.parent / name).resolve() for name in named if isinstance(name, str)]
-        if abstraction.resolve() in places and is_run(file.parent):
-            found.append(file.parent)
-    return found
+        references = [document.get("abstraction", {}).get("path"), *document.get("solver", {}).values()]
+        paths = [(file.parent / name).resolve() for name in references if isinstance(name, str)]
+        if abstraction.resolve() in paths and is_run(file.parent):
+            runs.append(file.parent)
+    return runs
 
 
 def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float | None:
-    """Return nodes per second of training time over the last metrics that span at least `seconds`.
+    """Return the speed in nodes per second of training, over the newest metrics that span `seconds`.
 
     If the metrics span less, all of them count.
 
@@ -70,27 +70,27 @@ def recent_speed(metrics: Sequence[Mapping[str, Any]], seconds: float) -> float 
     before = next(
         (m for m in reversed(metrics[:-1]) if last["training_seconds"] - m["training_seconds"] >= seconds), metrics[0]
     )
-    spent = last["training_seconds"] - before["training_seconds"]
-    return (last["nodes_touched"] - before["nodes_touched"]) / spent if spent > 0 else None
+    seconds_spent = last["training_seconds"] - before["training_seconds"]
+    return (last["nodes_touched"] - before["nodes_touched"]) / seconds_spent if seconds_spent > 0 else None
 
 
 def _recent(metrics: Iterator[Mapping[str, Any]], seconds: float, since: float) -> list[Mapping[str, Any]]:
-    """Return the metrics that `recent_speed` needs, in order, given metrics with the last first.
+    """Return the newest metrics of this session that `recent_speed` needs, oldest first.
 
     since  time at which the session began, in seconds since 1970; metrics of earlier sessions are left out
     """
-    found: list[Mapping[str, Any]] = []
+    recent: list[Mapping[str, Any]] = []
     for record in islice(metrics, _RECENT_LINES):
         if record["unix_seconds"] < since:
             break
-        found.append(record)
-        if found[0]["training_seconds"] - record["training_seconds"] >= seconds:
+        recent.append(record)
+        if recent[0]["training_seconds"] - record["training_seconds"] >= seconds:
             break
-    return found[::-1]
+    return recent[::-1]
 
 
 def _session(journal: Iterator[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Mapping[str, Any] | None]:
-    """Return the last session's end and start from a journal given last first; None if absent.
+    """Return (end, start) of the last session from the journal's lines; None for an event that is missing.
 
     A session that failed before its start is recorded after the end of the one before.
     """
@@ -150,7 +150,7 @@ def run_status(run: Run) -> dict[str, Any]:
 
 
 def _live_dir(run: Run) -> str | None:
-    """Return the path of its live tables; None if they were removed."""
+    """Return the path of the run's live tables; None if they were removed."""
     try:
         return str(run.path(LIVE).readlink())
     except OSError:
@@ -158,20 +158,20 @@ def _live_dir(run: Run) -> str | None:
 
 
 def _tables_bytes(run: Run) -> int | None:
-    """Return the size of its tables in bytes; None without its user code or abstraction."""
+    """Return the size of the run's tables in bytes; None if user code or abstraction are not available."""
     return None if run.is_opaque or run.lacks else sum(spec.nbytes for spec in run.layout(run.build_game()).specs)
 
 
 def _bounds(run: Run) -> list[dict[str, Any]]:
-    """Return the newest record (`now`) of each method that bounds exploitability, and the one `before` it.
+    """Return the two newest evaluations (`now`, `before`) of each method that measures exploitability.
 
     Exact figures come first. Reads only the last `_RECENT_EVALUATIONS` lines.
     """
-    found: dict[str, list[dict[str, Any]]] = {}
+    by_method: dict[str, list[dict[str, Any]]] = {}
     for line in islice(run.backwards(EVALUATIONS), _RECENT_EVALUATIONS):
         if line.get("exploitability_chips") is not None:
-            found.setdefault(line["method"], []).append(line)
-    newest = [{"now": lines[0], "before": lines[1] if len(lines) > 1 else None} for lines in found.values()]
+            by_method.setdefault(line["method"], []).append(line)
+    newest = [{"now": lines[0], "before": lines[1] if len(lines) > 1 else None} for lines in by_method.values()]
     return sorted(newest, key=lambda pair: pair["now"]["bound"] != "exact")
 
 
@@ -208,9 +208,9 @@ def stop_run(run: Run, say: Callable[[str], None]) -> None:
     if worker is None:
         raise ValueError(f"{run.directory} is {run_status(run)['state']}: no process works on it")
     if not worker.is_here:
-        there = worker.machine or "a machine that it does not name"
+        machine = worker.machine or "a machine that it does not name"
         raise ValueError(
-            f"{run.directory} is in use by process {worker.process} of {there}: stop it there, with kill "
+            f"{run.directory} is in use by process {worker.process} of {machine}: stop it there, with kill "
             f"{worker.process}"
         )
     say(f"asked process {worker.process} to write a checkpoint and end")

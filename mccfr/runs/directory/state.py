@@ -29,7 +29,7 @@ class BlockScheduleFields(msgspec.Struct, frozen=True):
 
 
 class StateFields(msgspec.Struct, frozen=True):
-    """`state.json` of a run's checkpoint."""
+    """Fields of `state.json`, the part of a run's checkpoint besides the tables."""
 
     nodes_touched: _Count
     iterations: _Count
@@ -43,7 +43,7 @@ class StateFields(msgspec.Struct, frozen=True):
 
 
 def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
-    """Return an open checkpoint after checking that it belongs to the run; every reader calls this.
+    """Check that an open checkpoint belongs to a run, and return it; every reader calls this.
 
     Raises `ValueError` if it belongs to another run, or its state is invalid.
     """
@@ -54,7 +54,7 @@ def check_belongs_to_run(run: Run, checkpoint: Checkpoint) -> Checkpoint:
 
 
 def open_run_checkpoint(run: Run, number: int) -> Checkpoint:
-    """Open a checkpoint of a run with its blocks; for the session that holds the run's lock.
+    """Open a checkpoint of a run, including blocks in other directories; the caller holds the run's lock.
 
     Raises as `storage.block_tables.open_with_blocks` and `check_belongs_to_run`.
     """
@@ -62,14 +62,14 @@ def open_run_checkpoint(run: Run, number: int) -> Checkpoint:
 
 
 def state_problem(state: dict[str, Any]) -> str | None:
-    """Return a sentence on an error in the state of a run's checkpoint; None if it is valid."""
+    """Return a sentence on the first invalid field of a checkpoint's state; None if all are valid."""
     try:
-        found = msgspec.convert(state, StateFields)
+        fields = msgspec.convert(state, StateFields)
     except msgspec.ValidationError as error:
         return f"state.json is not that of a run: {str(error).replace('`', '')}"
-    if found.training_seconds < 0 or found.iterations_weight < 0:
+    if fields.training_seconds < 0 or fields.iterations_weight < 0:
         return "state.json states a time or a weight below 0"
-    for number, worker in enumerate(found.workers):
+    for number, worker in enumerate(fields.workers):
         if len(worker.rng) not in (0, _RNG_WORDS) or any(word >= 2**64 for word in worker.rng):
             return f"state.json: the random words of worker {number} are not {_RNG_WORDS} of 64 bits"
         if worker.iterations >= 2**63 or worker.nodes >= 2**63:

@@ -1,9 +1,10 @@
 """Measures a run's progress on checkpoints: rows never reached, and lost updates.
 
-*Lost updates.* Workers add to one table without locks, so an addition may overwrite another. Call a decision first if
-its player has not acted before. External sampling visits it once per iteration, when the opponent traverses, and adds
-the iteration's weight to its strategy sums. Over all buckets, its sums must equal the total weight of the iterations;
-the difference is lost. Stochastic rounding of float32 sums is included in the error.
+*Lost updates.* Workers add to one table without locks, so an addition may overwrite another and be lost. They are
+counted at the first decisions, those whose player has not acted before. External sampling visits each once per
+iteration, when the opponent traverses, and adds the iteration's weight to the strategy sums. Over all buckets, a first
+decision's sums should therefore equal the total weight of the iterations. The missing part was lost. The stated error
+includes the stochastic rounding of float32 sums.
 
 Nothing is reported if sums are discounted (`dcfr`) or actions are skipped (pruning).
 """
@@ -76,7 +77,7 @@ def block_totals(game: Game, block: int, sums: npt.NDArray[Any]) -> BlockTotals:
 def lost_updates(
     game: Game, first: Sequence[int], totals: Mapping[int, BlockTotals], iterations_weight: float
 ) -> dict[str, float] | None:
-    """Return the share of updates lost at first decisions; None if no sums of them are kept.
+    """Return the share of updates lost at players' first decisions; None without strategy sums of them.
 
     first              decisions whose player has not acted before
     totals             by block
@@ -85,19 +86,19 @@ def lost_updates(
     first_decisions        share lost; no sampling error
     first_decisions_error  upper bound of its standard error, by rounding; 0 for float64 sums
     """
-    arrays, found, variance, weight = game.tree.arrays, 0.0, 0.0, 0.0
+    arrays, total, variance, weight = game.tree.arrays, 0.0, 0.0, 0.0
     for node in first:
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
         if block in totals:
-            here = slice(slot, slot + int(arrays.count[node]))
-            found += float(totals[block].cells[here].sum())
-            variance += float(totals[block].variance[here].sum())
+            slots = slice(slot, slot + int(arrays.count[node]))
+            total += float(totals[block].cells[slots].sum())
+            variance += float(totals[block].variance[slots].sum())
             weight += iterations_weight
-    return {"first_decisions": 1 - found / weight, "first_decisions_error": sqrt(variance) / weight} if weight else None
+    return {"first_decisions": 1 - total / weight, "first_decisions_error": sqrt(variance) / weight} if weight else None
 
 
 class Trends:
-    """Measures the checkpoints of a session."""
+    """Measures rows never reached and lost updates on the tables of a session's checkpoints."""
 
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
@@ -106,7 +107,7 @@ class Trends:
         self._first = [node for node in game.tree.decisions.tolist() if taken[node] < 0] if counts else []
 
     def measure(self, tables: TableSet, iterations_weight: float) -> dict[str, Any]:
-        """Return the trend fields of one line of trends.jsonl.
+        """Return the measured fields of a line of trends.jsonl.
 
         tables             all of them
         iterations_weight  total weight of the iterations
@@ -125,7 +126,7 @@ class Trends:
 
 
 def _never_reached(totals: Mapping[int, BlockTotals], street: int) -> float | None:
-    """Return the share of a street's rows without any strategy sum; None if the street has no sums."""
-    here = [totals[block] for block in (2 * street, 2 * street + 1) if block in totals]
-    rows = sum(total.rows for total in here)
-    return sum(total.never_reached for total in here) / rows if rows else None
+    """Return the share of a street's rows whose strategy sums are all 0; None without strategy sums."""
+    own = [totals[block] for block in (2 * street, 2 * street + 1) if block in totals]
+    rows = sum(total.rows for total in own)
+    return sum(total.never_reached for total in own) / rows if rows else None

@@ -54,7 +54,7 @@ def problems_of(path: Path, reporter: Reporter | None = None, abstraction: Path 
 
 
 def _identity_around(path: Path) -> dict[str, Any] | None:
-    """Return the identity of the run that contains a checkpoint; None if no run does.
+    """Return the identity of the run in whose directory a checkpoint lies; None if it lies in no run.
 
     Raises `OSError` and `ValueError` as `read_run_manifest`.
     """
@@ -67,7 +67,7 @@ def _identity_around(path: Path) -> dict[str, Any] | None:
 def _problems_of_checkpoint(
     path: Path, reporter: Reporter, checked_versions: dict[str, list[str]], identity: dict[str, Any] | None
 ) -> list[str]:
-    """Check a checkpoint, the blocks that it names, and its state if a run wrote it.
+    """Check a checkpoint, the blocks that it names, and its state; return a sentence for each problem.
 
     checked_versions  as for `block_problems`
     identity          identity of its run; None: any run, or an abstraction, whose stages are checkpoints too
@@ -75,11 +75,11 @@ def _problems_of_checkpoint(
     problems = checkpoints.verify(path)
     if problems:
         return problems
-    found = checkpoints.open_checkpoint(path)
-    problem = None if identity is None else identity_problem(found, identity)
-    if problem is None and "run_identity" in found.identity:
-        problem = state_problem(found.state)
-    return [f"{path.name}: {problem}"] if problem else block_problems(found, checked_versions)
+    checkpoint = checkpoints.open_checkpoint(path)
+    problem = None if identity is None else identity_problem(checkpoint, identity)
+    if problem is None and "run_identity" in checkpoint.identity:
+        problem = state_problem(checkpoint.state)
+    return [f"{path.name}: {problem}"] if problem else block_problems(checkpoint, checked_versions)
 
 
 def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -> list[str]:
@@ -90,28 +90,28 @@ def _problems_of_run(path: Path, reporter: Reporter, abstraction: Path | None) -
             raise
         return [str(error)]
     if run.is_opaque:
-        reporter.message(f"{path} names code of a user's, which is not run here: its config.toml was not compared")
+        reporter.message(f"{path} names a user's code, which verify does not run: its config.toml was not compared")
     problems, blocks = list[str](), dict[str, list[str]]()  # several checkpoints may name the same blocks
     opponents = opponents_buckets(run.config, run.directory)
-    for used in (run.abstraction_path, None if opponents is None else Path(opponents.path)):
-        if used is not None:
-            reporter.phase(f"reading the abstraction {used}")
-            problems += [f"{used}: {problem}" for problem in verify_abstraction(used)]
-    noted = {record["checkpoint"]: record["manifest"] for record in run.read(JOURNAL) if "manifest" in record}
+    for abstraction_path in (run.abstraction_path, None if opponents is None else Path(opponents.path)):
+        if abstraction_path is not None:
+            reporter.phase(f"reading the abstraction {abstraction_path}")
+            problems += [f"{abstraction_path}: {problem}" for problem in verify_abstraction(abstraction_path)]
+    recorded = {record["checkpoint"]: record["manifest"] for record in run.read(JOURNAL) if "manifest" in record}
     numbers = checkpoints.list_checkpoints(run.path(CHECKPOINTS))
     for lock in lock_each(run.path(CHECKPOINTS)):
         directory, number = lock.path, int(lock.path.name)
-        place = sum(other < number for other in numbers)
-        reporter.phase(f"reading checkpoint {number}, {place + 1} of {len(numbers)}", place / len(numbers))
+        position = sum(other < number for other in numbers)
+        reporter.phase(f"reading checkpoint {number}, {position + 1} of {len(numbers)}", position / len(numbers))
         try:
-            found = _problems_of_checkpoint(directory, reporter, blocks, run.identity)
-            if not found and noted.get(number, "") not in ("", checkpoints.open_checkpoint(directory).content_hash):
-                found = [f"{directory.name}: it is another checkpoint than the one that {JOURNAL} notes"]
+            own = _problems_of_checkpoint(directory, reporter, blocks, run.identity)
+            if not own and recorded.get(number, "") not in ("", checkpoints.open_checkpoint(directory).content_hash):
+                own = [f"{directory.name}: it is another checkpoint than the one that {JOURNAL} notes"]
         except (OSError, ValueError):
             if lock.is_in_place():
                 raise
         else:
-            problems += found if lock.is_in_place() else []  # a removed checkpoint no longer belongs to the run
+            problems += own if lock.is_in_place() else []  # a removed checkpoint no longer belongs to the run
     for name in journal_records.JOURNALS:
         problems += journal_records.problems(run.path(name))
     return problems

@@ -48,7 +48,9 @@ IN_MEMORY_BYTES = 64 << 20
 
 
 def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name: str | None = None) -> Strategy:
-    """Return an average strategy of a run's checkpoint (`name` None: its algorithm's first).
+    """Return an average strategy of a run's checkpoint.
+
+    name  name of the average, for algorithms with several; None: the first one
 
     Large tables of strategy sums are read into a temporary file, and a row is normalised on access.
 
@@ -64,17 +66,17 @@ def checkpoint_average(game: Game, config: Config, checkpoint: Checkpoint, name:
 
 
 def checkpoint_networks(game: Game, config: Config, checkpoint: Checkpoint, average: str | None = None) -> Networks:
-    """Return the networks of an average strategy (None: the first) of a run's checkpoint.
+    """Return the networks of an average strategy of a run's checkpoint; `average` None: the first one.
 
     Raises `ValueError` if the run has no networks.
     """
     averages, iterations = algorithm_of(config).averages, checkpoint.state["iterations"]
-    found: Networks = averages.networks(game, TableSet(_Tables(checkpoint), checkpoint.specs), iterations, average)
-    return found
+    networks: Networks = averages.networks(game, TableSet(_Tables(checkpoint), checkpoint.specs), iterations, average)
+    return networks
 
 
 def sums_average(game: Game, tables: TableSet) -> Strategy:
-    """Return the average strategy of tables, normalising a row on access.
+    """Return the average strategy of tables with strategy sums; a row is normalised when it is read.
 
     All streets must have sums. The tables must not change while the strategy is used. Raises `ValueError` for invalid
     sums.
@@ -99,34 +101,34 @@ def sums_average(game: Game, tables: TableSet) -> Strategy:
 
 
 def _narrow(tables: TableSet, count: int) -> list[tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]] | None:
-    """Return `Strategy.narrow` of tables; None unless all sums are int16 with scales, slot-first."""
-    found = []
+    """Return cells and scales of each block for `Strategy.narrow`; None unless sums are int16, slot-first."""
+    tables_of_blocks = []
     for block in range(count):
         cells, scales = tables.rows("strategy_sum", block), tables.rows("strategy_sum_scale", block)
         if cells is None:
             cells, scales = np.zeros((0, 0), np.int16), np.zeros((0, 0), np.uint8)
         if scales is None or cells.dtype != np.int16 or not cells.T.flags.c_contiguous:
             return None
-        found.append((cells.T, scales.T))
-    return found
+        tables_of_blocks.append((cells.T, scales.T))
+    return tables_of_blocks
 
 
 def _sums_outside(game: Game, tables: TableSet, block: int) -> npt.NDArray[Any] | None:
-    """Return `TableSet.numbers` of a block's sums; large 16-bit tables are expanded in a temporary file."""
+    """Return a block's strategy sums as numbers; large 16-bit tables are expanded in a temporary file."""
     cells, starts = tables.rows("strategy_sum", block), row_starts(game, block)
     scales = tables.rows("strategy_sum_scale", block)
     if cells is None or number_dtype(cells.dtype) == cells.dtype or 4 * cells.size <= IN_MEMORY_BYTES:
         return tables.numbers("strategy_sum", block, starts)
     slots_first, step = cells.T.flags.c_contiguous, max(1, IN_MEMORY_BYTES // (4 * cells.shape[1]))
-    found = spilled(cells.T.shape, np.float32).T if slots_first else spilled(cells.shape, np.float32)
+    expanded = spilled(cells.T.shape, np.float32).T if slots_first else spilled(cells.shape, np.float32)
     for at in range(0, len(cells), step):
-        here = slice(at, at + step)
-        found[here] = numbers(cells[here], None if scales is None else scales[here], starts)
-    return found
+        rows = slice(at, at + step)
+        expanded[rows] = numbers(cells[rows], None if scales is None else scales[rows], starts)
+    return expanded
 
 
 def _read_outside(checkpoint: Checkpoint, spec: ArraySpec) -> npt.NDArray[Any]:
-    """Read a table of a checkpoint; a large one is in a temporary file instead of memory."""
+    """Read a table of a checkpoint, into memory if it is small and into a temporary file if it is large."""
     if spec.nbytes <= IN_MEMORY_BYTES:
         return checkpoint.read(spec.name)
     table = spilled(spec.shape, spec.numpy_dtype)

@@ -22,7 +22,7 @@ from storage.damage import DamagedError
 
 
 def check_evaluation(config: Config, game: Game) -> None:
-    """Raise `ValueError` for methods of `[evaluation]` that do not suit, and keys without effect."""
+    """Raise `ValueError` for methods of `[evaluation]` that do not suit the game, and keys without effect."""
     points = config.evaluation
     if points.measures:
         methods = [check_method(game, name) for name in points.chosen]
@@ -42,18 +42,18 @@ def check_evaluation(config: Config, game: Game) -> None:
 
 
 def options_of(method: Method, points: EvaluationConfig) -> dict[str, Any]:
-    """Return a method's options that `[evaluation]` gives."""
+    """Return the values of `[evaluation]` for a method's options, by option."""
     return {name: getattr(points, name) for name, each in declared(method.options).items() if each.option.key}
 
 
 def unused_keys(points: EvaluationConfig, game: Game) -> list[str]:
-    """Return the keys of `[evaluation]` that were given but that none of its methods uses."""
+    """Return the keys of `[evaluation]` that differ from their defaults and that no method uses."""
     methods = [method for name in points.chosen if not (method := method_for(game, name)).at_once(game)]
-    taken, usual = {option for method in methods for option in declared(method.options)}, EvaluationConfig()
+    used, defaults = {option for method in methods for option in declared(method.options)}, EvaluationConfig()
     return [
         each.name
         for option, each in options_of_all().items()
-        if each.option.key and option not in taken and getattr(usual, option) is None is not getattr(points, option)
+        if each.option.key and option not in used and getattr(defaults, option) is None is not getattr(points, option)
     ]
 
 
@@ -98,18 +98,18 @@ class Evaluator:
         return records
 
     def measure_average(self, strategy: Strategy) -> dict[str, dict[str, Any]]:
-        """Return {method: record} of another average of the run, for methods without an opponent."""
+        """Evaluate another average strategy of the run; return {method: record}, without head-to-head."""
         return {method.name: self._measured(method, strategy) for method in self._methods if not method.meets}
 
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)
-        side, seen = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        profile, samples = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
         options = self._options(method)
         if not method.meets:
-            return measure(method.name, side, **options)
+            return measure(method.name, profile, **options)
         if method.pairs:
-            options["note"] = seen.append
+            options["note"] = samples.append
         name, against = "uniform", uniform_strategy(self._game)
         if self._opponent is not None:
             if self._against is None:
@@ -117,13 +117,13 @@ class Evaluator:
                     self._game, self._config, open_run_checkpoint(self._run, self._opponent)
                 )
             name, against = f"checkpoint {self._opponent}", self._against
-        record = measure(method.name, side, Profile(self._game, against), name, **options)
-        return self._with_gain(method, side, record, seen[0]) if seen else record
+        record = measure(method.name, profile, Profile(self._game, against), name, **options)
+        return self._with_gain(method, profile, record, samples[0]) if samples else record
 
     def _with_gain(
         self, method: Method, side: Profile, record: dict[str, Any], samples: npt.NDArray[np.float64]
     ) -> dict[str, Any]:
-        """Return a record with the gain since this session's last evaluation, if that used the same samples.
+        """Add the gain since this session's last evaluation to a record, if both used the same samples.
 
         Two strategies measured on the same boards against the same opponent have the same luck. Their difference is
         therefore known much more precisely than either value. A sample depends only on its number, so evaluations of
@@ -134,13 +134,13 @@ class Evaluator:
         last, before = self._before
         # A record gets its nodes when the session writes it; one that was not written has none.
         if "nodes_touched" in last and all(last[name] == record[name] for name in ("against", "seed")):
-            both = min(len(samples), len(before))
-            record |= method.gained(side, samples[:both], before[:both]) | {"gain_from_nodes": last["nodes_touched"]}
+            count = min(len(samples), len(before))
+            record |= method.gained(side, samples[:count], before[:count]) | {"gain_from_nodes": last["nodes_touched"]}
         self._before = record, samples
         return record
 
     def _options(self, method: Method) -> dict[str, Any]:
-        """Return a method's configured options; the time budget is divided among the methods that sample."""
+        """Return a method's options by `[evaluation]`; sampling methods share the time budget equally."""
         options = options_of(method, self._points)
         timed = [each for each in self._methods if "budget_seconds" in declared(each.options)]
         sampling = [each for each in timed if not each.at_once(self._game)]

@@ -24,7 +24,7 @@ def find_checkpoint(run: Run, number: int | None) -> Checkpoint:
             raise ValueError(
                 f"{run.directory} has no checkpoint yet: wait for its first one, or stop the run, which writes one"
             )
-        raise ValueError(f"{run.directory} has no checkpoint {number}; it has {', '.join(map(str, numbers))}")
+        raise ValueError(f"{run.directory} has no checkpoint {number}: give one of {', '.join(map(str, numbers))}")
     return check_belongs_to_run(run, checkpoint)
 
 
@@ -45,34 +45,34 @@ def read_checkpoint(run: Run, number: int | None, read: Callable[[Checkpoint], F
 
 def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
     """Return the newest exploitability record of each method, for each checkpoint that still exists."""
-    kept = list_checkpoints(run.path(CHECKPOINTS))
-    found: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in kept}
+    numbers = list_checkpoints(run.path(CHECKPOINTS))
+    records: dict[int, dict[str, Mapping[str, Any]]] = {number: {} for number in numbers}
     for line in run.read(EVALUATIONS):
-        if line["checkpoint"] in found and line.get("exploitability_chips") is not None:
-            found[line["checkpoint"]][line["method"]] = line
-    return {number: records for number, records in found.items() if records}
+        if line["checkpoint"] in records and line.get("exploitability_chips") is not None:
+            records[line["checkpoint"]][line["method"]] = line
+    return {number: records for number, records in records.items() if records}
 
 
 def best_checkpoint(run: Run, method: str) -> int:
-    """Return the number of the existing checkpoint that a method found least exploitable.
+    """Return the number of the existing checkpoint with the lowest exploitability by a method.
 
     The figure is the newest exploitability, or lower bound of it, of each checkpoint. Another strategy's gain against
     it head-to-head is a lower bound too, and the larger one counts. Without it, a weak responder could favour an
     untrained checkpoint. Raises `ValueError` if no checkpoint was measured by the method.
     """
-    there = measured_checkpoints(run).items()
-    found = {number: records[method]["exploitability_chips"] for number, records in there if method in records}
-    lost: dict[str, float] = {}
+    measured = measured_checkpoints(run).items()
+    figures = {number: records[method]["exploitability_chips"] for number, records in measured if method in records}
+    gains: dict[str, float] = {}
     for line in run.read(EVALUATIONS):
         if line.get("against") is not None:
-            lost[line["against"]] = max(lost.get(line["against"], 0.0), line["value_chips"])
-    if not found:
+            gains[line["against"]] = max(gains.get(line["against"], 0.0), line["value_chips"])
+    if not figures:
         raise ValueError(
             f"{run.directory} has no checkpoint that is still there and whose exploitability was measured by {method}: "
             "name it in [evaluation] and keep the checkpoints of its points with keep = true"
         )
-    bound = {number: max(value, lost.get(f"checkpoint {number}", value)) for number, value in found.items()}
-    return min(bound, key=lambda number: (bound[number], -number))
+    bounds = {number: max(value, gains.get(f"checkpoint {number}", value)) for number, value in figures.items()}
+    return min(bounds, key=lambda number: (bounds[number], -number))
 
 
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:

@@ -29,7 +29,7 @@ Table = list[dict[str, Any]]
 
 
 class PageWriter(NamedTuple):
-    """Writer of all tables as one page.
+    """Functions that write all tables as one HTML page.
 
     ours   returns whether a file is an earlier page
     write  takes path, title, report and tables
@@ -51,8 +51,8 @@ def textures(cards: npt.NDArray[np.int8]) -> dict[str, npt.NDArray[np.str_]]:
 
 def tables_of(report: FlopReport) -> dict[str, Table]:
     """Return the rows of the tables `flops`, `textures` and `classes`; docs/files.md lists their fields."""
-    every = np.arange(len(report.flops.cards))
-    total = report.weight(every)
+    all_flops = np.arange(len(report.flops.cards))
+    total = report.weight(all_flops)
     texture = textures(report.flops.cards)
     flops = [
         {
@@ -61,10 +61,10 @@ def tables_of(report: FlopReport) -> dict[str, Table]:
             **{name: str(kinds[flop]) for name, kinds in texture.items()},
             **_row(report, np.array([flop]), total),
         }
-        for flop in every.tolist()
+        for flop in all_flops.tolist()
         if total[flop] > 0
     ]
-    groups = [("all", "all", every)]
+    groups = [("all", "all", all_flops)]
     for name, kinds in texture.items():
         groups += [(name, str(kind), np.flatnonzero(kinds == kind)) for kind in sorted(set(kinds.tolist()), key=_order)]
     kinds_of = [
@@ -133,7 +133,7 @@ def report_flops(
     effort: Effort,
     page: PageWriter | None = None,
 ) -> ReportedFlops:
-    """Report a line of a policy or run, or a spot, over flops, and write the tables.
+    """Compute the report of a line or a spot over flops, and write its tables.
 
     target          a policy or run, or a spot's run or configuration, which is solved on each flop
     out             .csv or .parquet: path of the flops, beside .textures and .classes; .html with a `page`: everything
@@ -144,40 +144,40 @@ def report_flops(
     Raises `ValueError` for another suffix and for options without effect, `FileExistsError` if a path is taken, and as
     `flop_report`.
     """
-    write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
-    if write is None and not (page and out.suffix == ".html"):
-        raise ValueError(f"{out} ends in none of .csv, .parquet and .html, which a report of flops is written as")
-    others = ("textures", "classes") if write else ()
-    places = {"flops": out} | {name: out.with_suffix(f".{name}{out.suffix}") for name in others}
+    writer = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
+    if writer is None and not (page and out.suffix == ".html"):
+        raise ValueError(f"{out} is no name for a report of flops: it must end in .csv, .parquet or .html")
+    others = ("textures", "classes") if writer else ()
+    paths = {"flops": out} | {name: out.with_suffix(f".{name}{out.suffix}") for name in others}
     heads = {"flops": b"flop,", "textures": b"by,", "classes": b"position,class,"}
-    ours = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in places}
-    for name, place in places.items():
-        check_output(place, ours[name] if write or page is None else page.ours)
+    may_replace = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in paths}
+    for name, path in paths.items():
+        check_output(path, may_replace[name] if writer or page is None else page.ours)
     spot, chosen = typed_spot(target.path), some_flops(flops)
     if spot is None:
         _refuse_given("a policy's line, of which nothing is solved", to=to)
-        found = _of_line(target, line, chosen, (run_outs, seed), effort)
-        tables, left_out, unreached = tables_of(found), [], []
+        report = _of_line(target, line, chosen, (run_outs, seed), effort)
+        tables, left_out, unreached = tables_of(report), [], []
     else:
         if line:
             raise ValueError(f"line {line!r}: a spot is reported where it begins, so give the empty line")
-        given = {"run_outs": run_outs, "seed": seed, "checkpoint": target.number, "abstraction": target.abstraction}
-        _refuse_given("a spot, which is solved on each flop", **given)
+        options = {"run_outs": run_outs, "seed": seed, "checkpoint": target.number, "abstraction": target.abstraction}
+        _refuse_given("a spot, which is solved on each flop", **options)
         possible = has_hands(spot, chosen)
         left_out = [_flop_text(cards) for cards in chosen.cards[~possible]]
         if not possible.any():
             raise ValueError(f"{target.path}: none of the {flops} flops leaves both ranges a hand: give wider ranges")
         within = _WITHIN if to is None else to
-        found, reached = solved_flops(spot, Flops(chosen.cards[possible], chosen.weight[possible]), within, effort)
-        tables = tables_of(found)
+        report, reached = solved_flops(spot, Flops(chosen.cards[possible], chosen.weight[possible]), within, effort)
+        tables = tables_of(report)
         for row, share in zip(tables["flops"], reached.tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)
-        unreached = [_flop_text(cards) for cards in found.flops.cards[reached > within]]
-    if page is not None and write is None:
-        page.write(out, target.path.resolve().name, found, tables)
-    for name, rows in tables.items() if write else ():
-        write(places[name], rows, ours[name])  # type: ignore[misc]
-    return ReportedFlops(found, left_out, unreached)
+        unreached = [_flop_text(cards) for cards in report.flops.cards[reached > within]]
+    if page is not None and writer is None:
+        page.write(out, target.path.resolve().name, report, tables)
+    for name, rows in tables.items() if writer else ():
+        writer(paths[name], rows, may_replace[name])  # type: ignore[misc]
+    return ReportedFlops(report, left_out, unreached)
 
 
 def _of_line(
@@ -187,19 +187,21 @@ def _of_line(
     sampling: tuple[int | None, int | None],
     effort: Effort,
 ) -> FlopReport:
-    """Report a line of a policy or run.
+    """Return the report of a betting line of a policy or run.
 
     sampling  run-outs per flop, and seed
     """
     opened = open_target(target)
-    run_outs, seed = (usual if given is None else given for given, usual in zip(sampling, (_RUN_OUTS, 0), strict=True))
+    run_outs, seed = (
+        default if value is None else value for value, default in zip(sampling, (_RUN_OUTS, 0), strict=True)
+    )
     return flop_report(Profile(opened.game, opened.strategy), line, flops, run_outs, seed, effort)
 
 
 def _refuse_given(what: str, **options: object) -> None:
-    """Raise `ValueError` for an option that is given (not None) but has no effect on the report."""
-    for name, given in options.items():
-        if given is not None:
+    """Raise `ValueError` for an option that is not None; it has no effect on this kind of report."""
+    for name, value in options.items():
+        if value is not None:
             raise ValueError(f"--{name.replace('_', '-')} has no effect on the report of {what}: leave it out")
 
 

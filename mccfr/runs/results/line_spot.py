@@ -29,13 +29,13 @@ TYPED = ("oop", "ip", "pot", "stack")
 def requested_spot(
     board: str | None, typed: Mapping[str, Any], policy: Path | None, line: str | None
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the `[game]` keys of a spot, typed or from a policy's line; for the latter also its menu.
+    """Return the `[game]` keys of a spot from typed values or a policy's line, and the policy's bet menu.
 
     typed  values of TYPED, each None if absent
 
     Raises `ValueError` if both or neither are given, and as `line_spot`.
     """
-    given = [name for name in TYPED if typed[name] is not None]
+    typed_names = [name for name in TYPED if typed[name] is not None]
     if policy is None and line is None:
         missing = [name for name in ("board", *TYPED) if (board if name == "board" else typed[name]) is None]
         if missing:
@@ -46,13 +46,16 @@ def requested_spot(
         return {"board": board, "ranges": ranges, "pot": typed["pot"], "effective_stack": typed["stack"]}, None
     if policy is None or line is None or board is None:
         raise ValueError("policy, line and board go together: they say which spot of the policy is meant")
-    if given:
-        raise ValueError(f"{given[0]} is given beside policy, whose line says it: leave it out")
+    if typed_names:
+        raise ValueError(f"{typed_names[0]} is given beside policy, whose line says it: leave it out")
     return line_spot(policy, line, board)
 
 
 def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return `spot_behind` of a policy, run or networks; raises `ValueError` except for no-limit hold'em."""
+    """Return the spot after a line of a policy, run or networks, as `spot_behind`.
+
+    Raises `ValueError` for another game than no-limit hold'em, and as `spot_behind`.
+    """
     config, source = read_unchanged(policy, lambda: (game_config(policy), open_source(Reference(policy))))
     if not isinstance(config, HoldemGame | HoldemSubgame):
         raise ValueError(f"{policy} is of another game: give a policy of holdem or holdem-subgame")
@@ -62,7 +65,7 @@ def line_spot(policy: Path, line: str, board: str) -> tuple[dict[str, Any], dict
 def spot_behind(
     source: Behaviour, config: HoldemGame | HoldemSubgame, line: str, board: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return board, ranges, pot and stacks after a line, as `[game]` keys, and the later bet menu.
+    """Return the spot after a line: board, ranges, pot and stacks as `[game]` keys, and the bet menu.
 
     config  game of the strategy
     line    betting line up to the start of a street: "b300c/"
@@ -73,37 +76,37 @@ def spot_behind(
     and if no hand reaches the spot.
     """
     ranges, start = RangesOfLine(source), line_start(source.game)
-    found = ranges.follow(typed_line(source.game, line), board)
-    if found.boards is None or not source.game.cards.cards_on(found.state.street):
+    followed = ranges.follow(typed_line(source.game, line), board)
+    if followed.boards is None or not source.game.cards.cards_on(followed.state.street):
         raise ValueError(
             f"line {line!r}, board {board!r}: a spot begins on a flop, turn or river, with its board: give a line that "
             "ends there, as b300c/, and all of its cards"
         )
-    if found.line and not found.line.endswith("/"):
-        before = street_line(found.line[: found.line.rfind("/") + 1], start)
+    if followed.line and not followed.line.endswith("/"):
+        before = street_line(followed.line[: followed.line.rfind("/") + 1], start)
         raise ValueError(
             f"line {line!r} ends within a street: a spot begins at the start of a street, as after {before!r}"
         )
-    board = ranges.dealing.board_text(found.state.street, found.boards[-1])
-    reach = ranges.reach(found)
+    board = ranges.dealing.board_text(followed.state.street, followed.boards[-1])
+    reach = ranges.reach(followed)
     for name, weights in zip(("oop", "ip"), reach, strict=True):
         if not weights.any():
             raise ValueError(f"line {line!r} on {board}: {name} never plays it: choose another line")
-    put_in = found.state.put_in[0]
+    invested = followed.state.put_in[0]
     game = {
         "board": board,
         "ranges": {"oop": reach[0].tolist(), "ip": reach[1].tolist()},
-        "pot": 2 * put_in,
-        "effective_stack": starting_stack(config) - put_in,
+        "pot": 2 * invested,
+        "effective_stack": starting_stack(config) - invested,
         "big_blind": source.game.big_blind_chips,
     }
     if (rake := source.game.rake) is not None:
         game |= {"rake": share_text(rake.share)} | ({"rake_cap": rake.cap} if isfinite(rake.cap) else {})
-    return game, _menu_behind(config, street_line(found.line, start), len(plain_text(board)) // 2 - 2)
+    return game, _menu_behind(config, street_line(followed.line, start), len(plain_text(board)) // 2 - 2)
 
 
 def game_config(path: Path) -> GameConfig:
-    """Return the `[game]` table of what `open_source` opens; of a user-defined game only the name.
+    """Return the `[game]` table of a run, policy or networks; of a user-defined game only the name.
 
     Raises as `open_source`.
     """
@@ -128,12 +131,12 @@ def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
 
 
 def _menu_behind(config: HoldemGame | HoldemSubgame, line: str, first: int) -> dict[str, Any]:
-    """Return the menu from street `first` on; the prefix of added and removed lines is cut off."""
+    """Return the bet menu from street `first` on; added and removed lines begin after `line`."""
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")
     for key in ("add", "remove"):
-        whole = [each.replace("/", "") for each in menu[key]]
-        menu[key] = [each[len(start) :] for each in whole if each.startswith(start) and len(each) > len(start)]
+        lines = [added.replace("/", "") for added in menu[key]]
+        menu[key] = [added[len(start) :] for added in lines if added.startswith(start) and len(added) > len(start)]
     if first == len(STREETS) - 1:
         menu.pop("donk", None)  # nobody bets before a river on which the spot begins
     for table in (street := menu.get(STREETS[first], {}), street.get("button"), street.get("big_blind")):

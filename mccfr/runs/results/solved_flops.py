@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def typed_spot(path: Path) -> dict[str, Any] | None:
-    """Return `[game]` of a spot's run or configuration, without name and board; None if it is no spot.
+    """Return the `[game]` keys of a spot's run or configuration, without name and board; else None.
 
     Raises `ValueError` for a spot that begins after the flop, because it has no bet sizes for the flop.
     """
@@ -51,33 +51,33 @@ def typed_spot(path: Path) -> dict[str, Any] | None:
 
 
 def has_hands(spot: Mapping[str, Any], flops: Flops) -> npt.NDArray[np.bool_]:
-    """Return for each flop [F] bool: whether both ranges have hands that do not block each other."""
+    """Return [F] bool: True for flops on which both ranges have hands that share no card."""
     masks, possible = combo_masks(), np.zeros(len(flops.cards), bool)
-    held = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
+    ranges = [read_range(spot["ranges"][name]) > 0 for name in ("oop", "ip")]
     for number, cards in enumerate(flops.cards.tolist()):
         free = (masks & np.uint64(card_mask(cards))) == 0
-        first, second = (masks[free & own] for own in held)
+        first, second = (masks[free & own] for own in ranges)
         blocked = len(second) <= _MOST_BLOCKED and bool(((first[:, None] & second[None, :]) != 0).all())
         possible[number] = len(first) > 0 and not blocked
     return possible
 
 
 class SolvedFlops(SampledEvaluation):
-    """Samples of a spot, one per flop: class sums as in `LineOnFlops`, and the exploitability reached.
+    """Sampled evaluation that solves a spot on flops; a sample is one flop.
 
-    The exploitability is a share of the pot.
+    Its fields are the class sums of the flop (`LineOnFlops`) and the exploitability reached, as a share of the pot.
     """
 
     least, option, step = 1, "flops", "flop"
 
     def __init__(self, spot: Mapping[str, Any], flops: Flops, to: float) -> None:
-        """Prepare a spot as returned by `typed_spot`; raises as its keys do, on the first flop."""
+        """Take a spot from `typed_spot`, its flops, and the share of the pot at which solving stops."""
         self._spot, self._flops, self._to = spot, flops, to
         self.what = {"method": "solved flops", "spot": dict(spot), "to": to, "flops": flops.cards.tolist()}
-        made = self._game(0)[1]
+        game = self._game(0)[1]
         self.pot, self.actions = (
-            made.pot_chips,
-            [street_action("", made.tree.label[child], tree_start(made.tree)) for child in made.tree.children(0)],
+            game.pot_chips,
+            [street_action("", game.tree.label[child], tree_start(game.tree)) for child in game.tree.children(0)],
         )
         self.fields = CLASSES * (2 * _PLAYER_COLUMNS + len(self.actions)) + 1
 
@@ -88,7 +88,7 @@ class SolvedFlops(SampledEvaluation):
         return config, holdem_subgame(config.game, Path())
 
     def play(self, sample: int) -> Floats:
-        """Solve the spot on one flop."""
+        """Solve the spot on one flop; return class sums as in `LineOnFlops`, then the exploitability."""
         config, game = self._game(sample)
         algorithm = algorithm_of(config)
         tables = private_tables(algorithm.layout(game))
@@ -102,9 +102,9 @@ class SolvedFlops(SampledEvaluation):
             if reached <= self._to:
                 break
         dealing = game.cards.at_table()
-        reach, place = dealing.reach.astype(np.float64), (0, 0, 0, dealing.read_board(0, ""))
+        reach, position = dealing.reach.astype(np.float64), (0, 0, 0, dealing.read_board(0, ""))
         values = np.stack([reach * value, pair_weights(dealing, reach)])
-        return np.append(class_sums(Profile(game, strategy), dealing, place, reach, values).ravel(), reached)
+        return np.append(class_sums(Profile(game, strategy), dealing, position, reach, values).ravel(), reached)
 
 
 def solved_flops(
@@ -113,7 +113,7 @@ def solved_flops(
     to: float,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
 ) -> tuple[FlopReport, Floats]:
-    """Return a report of a spot on flops, and the exploitability reached on each, as a share of the pot.
+    """Solve a spot on flops; return the report, and [F] the exploitability reached as a share of the pot.
 
     flops  flops on which both ranges have hands (`has_hands`)
     to     exploitability to reach, as a share of the pot
@@ -121,6 +121,8 @@ def solved_flops(
     Raises as `run_samples`.
     """
     samples = SolvedFlops(spot, flops, to)
-    found = run_samples(samples, len(flops.cards), effort)
-    classes, half = found[:, :-1].reshape(len(found), CLASSES, -1), samples.pot / 2
-    return FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(found), 0, 3))), found[:, -1]
+    values = run_samples(samples, len(flops.cards), effort)
+    classes, half = values[:, :-1].reshape(len(values), CLASSES, -1), samples.pot / 2
+    return FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(values), 0, 3))), values[
+        :, -1
+    ]

@@ -26,55 +26,57 @@ Floats = npt.NDArray[np.float64]
 
 
 def spot_answer(run: Run, threads: int) -> dict[str, Any]:
-    """Return the results of the newest checkpoint of a spot's run; docs/files.md lists the fields.
+    """Return the answer of `mccfr spot --json` for the newest checkpoint; docs/files.md lists the fields.
 
     A hand's weight is its range weight times the weight of the opponent's hands that it does not block. EVs include the
     pot.
     """
-    found = open_target(Reference(run.directory))
-    game, profile = found.game, Profile(found.game, found.strategy)
+    target = open_target(Reference(run.directory))
+    game, profile = target.game, Profile(target.game, target.strategy)
     dealing, half = game.cards.at_table(), game.pot_chips / 2
     after = int(game.tree.arrays.first[0]) + _labels(game, 0).index("c")
     nodes = [node for node in (0, after) if game.tree.arrays.kind[node] == DECISION]
-    value, action, gains = hand_values(game, found.strategy, threads, nodes)
+    value, action, gains = hand_values(game, target.strategy, threads, nodes)
     reach = dealing.reach.astype(np.float64)
     opponents = np.stack([_opponents(dealing, reach, player) for player in range(2)])
-    every = all_run_outs(dealing, 0, dealing.read_board(0, ""))
-    shown = np.stack([equity(dealing, every, reach[1 - player], opponents[player]) for player in range(2)])
+    run_outs = all_run_outs(dealing, 0, dealing.read_board(0, ""))
+    equities = np.stack([equity(dealing, run_outs, reach[1 - player], opponents[player]) for player in range(2)])
     ev = per_weight(value, opponents) + half
-    weight, played = reach * opponents, _played(profile, dealing, 0, 0)
-    shares = [_mean(weight[player], shown[player]) for player in range(2)]
-    worth = [_mean(weight[player], ev[player]) for player in range(2)]
-    off, goal = sum(gains) / 2 / game.pot_chips, run.config.run.goal
+    weight, oop_played = reach * opponents, _played(profile, dealing, 0, 0)
+    shares = [_mean(weight[player], equities[player]) for player in range(2)]
+    evs = [_mean(weight[player], ev[player]) for player in range(2)]
+    exploitability, goal = sum(gains) / 2 / game.pot_chips, run.config.run.goal
     answer: dict[str, Any] = {
         "board": run.config.game.board,  # type: ignore[attr-defined]
         "pot_chips": game.pot_chips,
         "equity": shares,
-        "ev_chips": worth,
-        "eqr": [_realised(*pair, game.pot_chips) for pair in zip(worth, shares, strict=True)],
+        "ev_chips": evs,
+        "eqr": [_realised(*pair, game.pot_chips) for pair in zip(evs, shares, strict=True)],
         "gain_chips": [round(gain, _DIGITS) for gain in gains],
-        "unlocked_gain_chips": _unlocked(game, found.strategy, threads),
+        "unlocked_gain_chips": _unlocked(game, target.strategy, threads),
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
-        "exploitability_pot": round(off, _DIGITS + 2),
+        "exploitability_pot": round(exploitability, _DIGITS + 2),
         "to_pot": goal,
-        "reached": goal is None or off <= goal * (1 + _ROUNDING),
-        "iterations": found.counts["iterations"],
-        "actions": _actions(game, 0, weight[0], played, per_weight(action[0], opponents[0]) + half),
+        "reached": goal is None or exploitability <= goal * (1 + _ROUNDING),
+        "iterations": target.counts["iterations"],
+        "actions": _actions(game, 0, weight[0], oop_played, per_weight(action[0], opponents[0]) + half),
         "ip_actions": [],
-        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], shown[0], ev[0], played)},
+        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], equities[0], ev[0], oop_played)},
     }
-    answered = np.zeros((0, dealing.hand_count))
+    ip_played = np.zeros((0, dealing.hand_count))
     if after in nodes:
-        answered = _played(profile, dealing, after, 1)
-        left = np.stack([reach[0] * played[_labels(game, 0).index("c")], reach[1]])
-        checked = _opponents(dealing, left, 1)
-        answer["ip_actions"] = _actions(game, after, left[1] * checked, answered, per_weight(action[1], checked) + half)
-    answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], shown[1], ev[1], answered)
+        ip_played = _played(profile, dealing, after, 1)
+        after_check = np.stack([reach[0] * oop_played[_labels(game, 0).index("c")], reach[1]])
+        ip_opponents = _opponents(dealing, after_check, 1)
+        answer["ip_actions"] = _actions(
+            game, after, after_check[1] * ip_opponents, ip_played, per_weight(action[1], ip_opponents) + half
+        )
+    answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equities[1], ev[1], ip_played)
     return answer
 
 
 def _unlocked(game: Game, strategy: Strategy, threads: int) -> list[float] | None:
-    """Return each player's best-response gain without locks; None if the tree has no locks."""
+    """Return each player's gain if best responses may change locked actions; None without locks."""
     if game.tree.locks is None:
         return None
     gains = hand_values(replace(game, tree=replace(game.tree, locks=None)), strategy, threads)[2]
@@ -86,7 +88,7 @@ def _labels(game: Game, node: int) -> list[str]:
 
 
 def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
-    """Return the weight [H] of the opponent's hands that each hand of a player's range can meet."""
+    """Return [H] for each hand of a player's range the weight of opposing hands that share no card."""
     return np.where(reach[player] > 0, opponent_weight(dealing, reach[1 - player]), 0.0)
 
 
@@ -125,21 +127,21 @@ def _classes(
     dealing: IndexedCards, pot: float, weight: Floats, equity: Floats, ev: Floats, played: Floats
 ) -> list[dict[str, Any]]:
     """Return the hand classes of a range, the highest EV first: share, equity, EV and frequencies."""
-    own, total, found = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
+    class_of_hand, total, rows = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
     for number, name in enumerate(class_names()):
-        here = np.where(own == number, weight, 0.0)
-        share = _mean(here, equity)
-        worth = _mean(here, ev)
+        class_weight = np.where(class_of_hand == number, weight, 0.0)
+        share = _mean(class_weight, equity)
+        worth = _mean(class_weight, ev)
         if share is None or worth is None:
             continue
-        found.append(
+        rows.append(
             {
                 "class": name,
-                "share": round(float(here.sum()) / total, _DIGITS),
+                "share": round(float(class_weight.sum()) / total, _DIGITS),
                 "equity": share,
                 "ev_chips": worth,
                 "eqr": _realised(worth, share, pot),
-                "frequencies": [_mean(here, row) for row in played],
+                "frequencies": [_mean(class_weight, row) for row in played],
             }
         )
-    return sorted(found, key=lambda one: -one["ev_chips"])
+    return sorted(rows, key=lambda row: -row["ev_chips"])

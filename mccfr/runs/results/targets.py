@@ -57,7 +57,7 @@ class Reference:
         if self.number is not None:
             raise ValueError(f"{self.path} is no run but was exported from one checkpoint: leave --checkpoint out")
         if self.abstraction is not None:
-            raise ValueError(f"{self.path} is no run and holds its own bucket tables if any: leave --abstraction out")
+            raise ValueError(f"{self.path} is no run, and a policy has its own bucket tables: leave --abstraction out")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def open_target(target: Reference, *, on_deals: bool = False) -> Target:
     if is_checkpoint(target.path):
         number = int(target.path.name)
         raise ValueError(f"{target.path} is a checkpoint: give its run's directory and --checkpoint {number}")
-    raise ValueError(f"{target.path} is neither a run directory nor an exported policy")
+    raise ValueError(f"{target.path} is neither a run directory nor an exported policy: give one of these")
 
 
 def _open_run_target(run: Run, target: Reference, on_deals: bool) -> Target:
@@ -118,7 +118,10 @@ def _exported_counts(meta: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def open_networks(target: Reference) -> Networks | None:
-    """Return the networks of a directory or run's checkpoint, or None; raises as `open_target`."""
+    """Return exported networks, or those of a run's checkpoint; None if the strategy has no networks.
+
+    Raises as `open_target`.
+    """
     if is_networks(target.path):
         target.check_exported()
         return read_networks(target.path)[0]
@@ -129,7 +132,7 @@ def open_networks(target: Reference) -> Networks | None:
 
 
 def open_source(target: Reference, *, check: bool = True) -> Behaviour:
-    """Open a policy, or the average strategy of a run's checkpoint, for look-ups of infosets.
+    """Open a strategy for look-ups of infosets: a policy, or the average strategy of a run's checkpoint.
 
     check  as for `Policy.open`
 
@@ -138,12 +141,12 @@ def open_source(target: Reference, *, check: bool = True) -> Behaviour:
     if is_policy(target.path):
         target.check_exported()
         return Policy.open(target.path, check=check)
-    found = open_target(target)
-    return Profile(found.game, found.strategy)
+    target_strategy = open_target(target)
+    return Profile(target_strategy.game, target_strategy.strategy)
 
 
 def plain_strategy_target(target: Target, name: str) -> Target:
-    """Return a plain strategy in the game of `target`; raises `ValueError` for an unknown name."""
+    """Return a target with one of PLAIN_STRATEGIES in place of its strategy; `ValueError` if unknown."""
     if name not in PLAIN_STRATEGIES:
         raise ValueError(f"strategy = {name!r} is not allowed: it must be one of {', '.join(PLAIN_STRATEGIES)}")
     return replace(target, strategy=PLAIN_STRATEGIES[name](target.game), counts=dict.fromkeys(target.counts))
@@ -161,9 +164,9 @@ def opponent(target: Target, reference: Reference) -> Profile:
             raise ValueError(f"{reference.path} is no run: leave --against-checkpoint, -abstraction and -average out")
         return Profile(game, PLAIN_STRATEGIES[str(reference.path)](game))
     other = open_target(reference, on_deals=target.strategy.on_deals is not None)
-    same = target.abstraction is not None and target.abstraction == other.abstraction
+    share = target.abstraction is not None and target.abstraction == other.abstraction
     if (
-        same
+        share
         and game.cards.board_cards_by_street is not None
         and game.cards.board_cards_by_street == other.game.cards.board_cards_by_street
     ):

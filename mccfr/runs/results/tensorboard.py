@@ -32,22 +32,22 @@ Scalar = tuple[float, int, dict[str, float]]
 
 
 def write_events(run: Run, out: Path) -> int:
-    """Write `training`, `trends` and `evaluation` below `out`; return the total number of events.
+    """Write a run's journals as event files in folders of `out`; return the number of events.
 
     Each folder has an event file; steps are nodes touched. Earlier files are appended to, so that a running TensorBoard
     continues. If the run has gone back to a checkpoint, the file is replaced.
     """
-    metrics, written = run.read(METRICS), 0
+    metrics, count = run.read(METRICS), 0
     for name, events in (
         ("training", _training(metrics)),
         ("trends", _trends(run.read(TRENDS))),
         ("evaluation", _evaluations(run.read(EVALUATIONS), metrics)),
     ):
-        found = list(events)
-        if found:
-            _write(out / name / _NAME, b"".join(_records(found)))
-            written += len(found)
-    return written
+        points = list(events)
+        if points:
+            _write(out / name / _NAME, b"".join(_records(points)))
+            count += len(points)
+    return count
 
 
 def _training(metrics: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
@@ -68,18 +68,18 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
 
 
 def _evaluations(records: Iterable[Mapping[str, Any]], metrics: list[dict[str, Any]]) -> Iterator[Scalar]:
-    """Yield evaluations at the time of the first metrics with as many nodes; later ones are left out."""
+    """Yield evaluations at the time of the first metrics with as many nodes; skip later ones."""
     nodes = [line["nodes_touched"] for line in metrics]
     for record in records:
-        place = bisect_left(nodes, record["nodes_touched"])
-        if place == len(metrics):
+        position = bisect_left(nodes, record["nodes_touched"])
+        if position == len(metrics):
             return
-        under = "" if record["method"] in ("exact", "head-to-head") else f"{record['method']}/"
-        values = {under + tag: record.get(tag) for tag in ("exploitability_chips", "exploitability_mbb")}
+        prefix = "" if record["method"] in ("exact", "head-to-head") else f"{record['method']}/"
+        values = {prefix + tag: record.get(tag) for tag in ("exploitability_chips", "exploitability_mbb")}
         against = record.get("against")
-        values[f"{under}value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]
+        values[f"{prefix}value_chips" if against is None else f"won_chips/against {against}"] = record["value_chips"]
         known = {tag: value for tag, value in values.items() if value is not None}
-        yield metrics[place]["unix_seconds"], record["nodes_touched"], known
+        yield metrics[position]["unix_seconds"], record["nodes_touched"], known
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -107,17 +107,17 @@ def _record(data: bytes) -> bytes:
 
 
 def _checksum(data: bytes) -> bytes:
-    found = crc32c.crc32c(data)
-    return struct.pack("<I", ((found >> 15 | found << 17) + _MASK) & 0xFFFFFFFF)
+    crc = crc32c.crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + _MASK) & 0xFFFFFFFF)
 
 
 def _varint(number: int) -> bytes:
     """Encode an integer as a protocol buffer varint: seven bits per byte, the lowest first."""
-    found = bytearray()
+    digits = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        digits.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*digits, number])
 
 
 def _double(field: int, value: float) -> bytes:

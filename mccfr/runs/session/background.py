@@ -12,13 +12,13 @@ Result = TypeVar("Result")
 
 def in_background(work: Callable[[], Result]) -> Future[Result]:
     """Start `work` in a daemon thread; the future has its result or exception."""
-    found: Future[Result] = Future()
+    future: Future[Result] = Future()
 
     def run() -> None:
         try:
-            found.set_result(work())
+            future.set_result(work())
         except BaseException as error:  # `Future.result` raises it
-            found.set_exception(error)
+            future.set_exception(error)
 
     threading.Thread(target=run, daemon=True, name=UNAWAITED).start()
-    return found
+    return future

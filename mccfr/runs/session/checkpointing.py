@@ -46,7 +46,7 @@ Arrays = Mapping[str, npt.NDArray[np.generic]]
 
 @dataclass(frozen=True)
 class RunState:
-    """A consistent state of a run, taken while its workers rest."""
+    """A consistent state of a run without its tables, taken while the workers rest."""
 
     totals: Totals
     states: list[WorkerState]
@@ -58,7 +58,7 @@ class RunState:
 
 @dataclass(frozen=True)
 class Stop:
-    """Actions at a stop of the workers."""
+    """Actions to take when the workers have stopped at an event."""
 
     commit: bool
     evaluate: bool
@@ -85,7 +85,7 @@ class GrowingDelay:
 
 
 class _LeftError(Exception):
-    """An evaluation was left to the next session."""
+    """Raised to end an evaluation, which the next session then does."""
 
 
 def _worker_fields(state: WorkerState) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _worker_fields(state: WorkerState) -> dict[str, Any]:
 
 
 class Saver:
-    """Commits and evaluates; records the newest checkpoint of the session."""
+    """Writes checkpoints and evaluates strategies for a session, and records its newest checkpoint."""
 
     def __init__(self, run: Run, game: Game, layout: TableLayout, reporter: Reporter, journals: Journals) -> None:
         self._run, self._game, self._layout, self._reporter = run, game, layout, reporter
@@ -126,7 +126,7 @@ class Saver:
     def save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, *, background: bool
     ) -> list[dict[str, Any]]:
-        """Commit and evaluate as `stop` requires; return the evaluation records.
+        """Write a checkpoint and evaluate, as far as `stop` requires; return the evaluation records.
 
         arrays      tables by name; those not needed for an evaluation are removed from it after the commit
         background  run at low priority, because workers train meanwhile
@@ -158,19 +158,22 @@ class Saver:
         return self._evaluate(arrays, now) if stop.evaluate else []
 
     def _persevere(self, arrays: Arrays, now: RunState, stop: Stop, background: bool) -> int | None:
-        """Commit, with further attempts if the disk fails: at once for the last checkpoint, otherwise later."""
+        """Write a checkpoint; return its number, or None if the disk fails and a later attempt is planned.
+
+        The last checkpoint of a session is tried again at once, several times.
+        """
         for wait in (*(FINAL_WAITS_SECONDS if stop.done else ()), None):
             began = time.monotonic()
             try:
                 number = self._commit(arrays, now, stop, background)
             except OSError as error:
-                if (whole := self._committed_despite_error(now, stop.keep, error)) is not None:
-                    return whole
-                taken = time.monotonic() - began
-                later = max(self._delay.after_failure(), _RETRY_SHARE * taken) if wait is None else wait
-                self._next_checkpoint_at = time.monotonic() + later
+                if (complete := self._committed_despite_error(now, stop.keep, error)) is not None:
+                    return complete
+                spent = time.monotonic() - began
+                delay = max(self._delay.after_failure(), _RETRY_SHARE * spent) if wait is None else wait
+                self._next_checkpoint_at = time.monotonic() + delay
                 self.failure = disk_problem(error, self._run.path(CHECKPOINTS), *self._needed_bytes())
-                end = "" if stop.done and wait is None else f"; trying again in {later:.0f} s"
+                end = "" if stop.done and wait is None else f"; trying again in {delay:.0f} s"
                 self._reporter.message(f"no checkpoint at {now.totals.nodes:,} nodes: {self.failure}{end}")
                 if wait is not None:
                     time.sleep(wait)
@@ -179,21 +182,21 @@ class Saver:
         return None
 
     def _committed_despite_error(self, now: RunState, kept: bool, error: OSError) -> int | None:
-        """Return the number of a checkpoint whose commit failed only afterwards, in journal or retention."""
+        """Return the number of a checkpoint that is complete although a later step failed, else None."""
         root = self._run.path(CHECKPOINTS)
         try:
             number = max(checkpoints.list_checkpoints(root), default=0)
             if number <= (self.committed[0] if self.committed else 0):
                 return None
             durable.fsync_dir(root)
-            found = open_run_checkpoint(self._run, number)
-            noted = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
+            checkpoint = open_run_checkpoint(self._run, number)
+            recorded = next((record for record in self._run.backwards(JOURNAL) if "manifest" in record), {})
         except (OSError, ValueError):
             return None
-        if Totals(found.state["nodes_touched"], found.state["iterations"]) != now.totals:
+        if Totals(checkpoint.state["nodes_touched"], checkpoint.state["iterations"]) != now.totals:
             return None
-        if noted.get("checkpoint") != number:
-            line = {"checkpoint": number, "manifest": found.content_hash, "unix_seconds": time.time()}
+        if recorded.get("checkpoint") != number:
+            line = {"checkpoint": number, "manifest": checkpoint.content_hash, "unix_seconds": time.time()}
             self._journals.append(JOURNAL, line)
         problem = disk_problem(error, root, *self._needed_bytes())
         self._reporter.message(f"checkpoint {number} is complete, but the step after it failed: {problem}")
@@ -204,7 +207,7 @@ class Saver:
         return number
 
     def _needed_bytes(self) -> tuple[int, str]:
-        """Return the bytes of a checkpoint, by the newest one or else the tables, and "about " or "at most "."""
+        """Return (bytes, "about ") by the newest checkpoint, or (bytes, "at most ") by the tables."""
         if self.committed is not None:
             with suppress(OSError, ValueError):
                 path = checkpoints.checkpoint_path(self._run.path(CHECKPOINTS), self.committed[0])
@@ -282,7 +285,7 @@ class Saver:
             return []
         number = self.committed[0] if self.committed and self.committed[1] == totals else None
         if now.extra_state is not None and number is None:
-            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: it needs the checkpoint")
+            self._reporter.message(f"no evaluation at {totals.nodes:,} nodes: its checkpoint could not be written")
             return []
         self._evaluating = True
         try:
@@ -305,7 +308,7 @@ class Saver:
         return records
 
     def leave_evaluation(self) -> bool:
-        """End an evaluation in another thread at its next step, without a record; return whether there is one."""
+        """End a running evaluation at its next step, without a record; return whether one is running."""
         self._left = self._left or self._evaluating
         return self._evaluating
 
@@ -314,7 +317,7 @@ class Saver:
             raise _LeftError
 
     def _add_averages(self, records: list[dict[str, Any]], arrays: Arrays, totals: Totals) -> None:
-        """Add to records, in place: name of the average, results of the other averages, and further figures."""
+        """Add to evaluation records, in place: the average's name, results of other averages, more figures."""
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
         counts = totals.nodes, totals.iterations
         others = {
@@ -324,11 +327,11 @@ class Saver:
         for record in records:
             record.update(averages.figures(tables))
             if averages.names:
-                found = {name: measured.get(record["method"]) for name, measured in others.items()}
-                record.update({"average": averages.names[0], "other_averages": found})
+                of_method = {name: measured.get(record["method"]) for name, measured in others.items()}
+                record.update({"average": averages.names[0], "other_averages": of_method})
 
     def _average(self, arrays: Arrays, totals: Totals, number: int | None) -> Strategy:
-        """Return the average strategy of tables by name, or of checkpoint `number` if it is not None."""
+        """Return the average strategy of checkpoint `number`, or if that is None of the tables `arrays`."""
         if number is not None:
             return checkpoint_average(self._game, self._run.config, open_run_checkpoint(self._run, number))
         averages, tables = self._run.algorithm.averages, TableSet(arrays, self._layout.specs)
@@ -358,27 +361,27 @@ def not_finite_text(
 
 
 def _row_text(game: Game, error: NotFiniteError) -> str:
-    """Return the line or infoset and the action of a cell as text; "" if it belongs to no row."""
-    place, parts = dict(zip(error.axes, error.index, strict=True)), error.name.split("/")
+    """Return the line or infoset, and the action, of an invalid cell as text; "" if it belongs to no row."""
+    position, parts = dict(zip(error.axes, error.index, strict=True)), error.name.split("/")
     if len(parts) != 3 or not parts[1].startswith("street"):  # not a table of a block
         return ""
     _, street, player = parts
     block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
     arrays, decisions = game.tree.arrays, game.tree.decisions
     decisions = decisions[arrays.block[decisions] == block]
-    if "row" in place:
-        found = decisions[arrays.row[decisions] == place["row"]]
+    if "row" in position:
+        nodes = decisions[arrays.row[decisions] == position["row"]]
     else:
-        first, slot = arrays.slot[decisions], place.get("slot", -1)
-        found = decisions[(first <= slot) & (slot < first + arrays.count[decisions])]
-    if not len(found):
+        first, slot = arrays.slot[decisions], position.get("slot", -1)
+        nodes = decisions[(first <= slot) & (slot < first + arrays.count[decisions])]
+    if not len(nodes):
         return ""
-    node = int(found[0])
+    node = int(nodes[0])
     names = game.tree.infoset_names
     if names is None:
         text = f"line {line_text(game.tree, node)!r}"
     else:
         text = f"infoset {names[int(arrays.player[node])][int(arrays.row[node])]!r}"
-    if "slot" in place:
-        text += f", action {game.tree.label[int(arrays.first[node]) + place['slot'] - int(arrays.slot[node])]!r}"
+    if "slot" in position:
+        text += f", action {game.tree.label[int(arrays.first[node]) + position['slot'] - int(arrays.slot[node])]!r}"
     return f" ({text})"

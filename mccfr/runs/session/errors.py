@@ -19,12 +19,12 @@ class AbandonedError(RuntimeError):
 
 
 def sentence_of(error: BaseException) -> str:
-    """Return an error as one line for the journal; system errors with their paths."""
+    """Return the message of an error on one line, for the journal; for system errors with the path."""
     return " ".join((error_text(error) or type(error).__name__).split())
 
 
 def _missing(totals: Totals, saved: Saved) -> str:
-    """Return a text on the training since the newest checkpoint."""
+    """Return a text with the number of nodes trained since the newest checkpoint."""
     nodes = totals.nodes - (saved[1].nodes if saved else 0)
     return f"{nodes:,} nodes trained " + (f"since checkpoint {saved[0]}" if saved else "so far, without a checkpoint,")
 
@@ -34,7 +34,7 @@ def _go_on(run: Run) -> str:
 
 
 def abandoned(error: AbandonedError, run: Run, totals: Totals, saved: Saved) -> AbandonedError:
-    """Return the error with the training that is lost, given the counts when the workers were ended."""
+    """Return the error for a second signal, with the training that is lost."""
     return AbandonedError(f"{error}: the session ended at once, and {_missing(totals, saved)} are lost; {_go_on(run)}")
 
 
@@ -44,7 +44,7 @@ def without_directory(error: LostDirectoryError, totals: Totals, saved: Saved) -
 
 
 def interrupted(error: OSError, run: Run, totals: Totals, saved: Saved) -> RuntimeError:
-    """The system has failed where training cannot do without it."""
+    """Return the error for a failure of the operating system that ends training."""
     return RuntimeError(
         f"{error_text(error)}: training has ended, and {_missing(totals, saved)} are lost; {_go_on(run)}"
     )
@@ -59,7 +59,7 @@ def unsaved(failure: str | None, run: Run, totals: Totals, saved: Saved) -> Runt
 
 
 def lost(losses: Mapping[int, str], run: Run, checkpoint: int | None) -> RuntimeError:
-    """Return the error for lost workers.
+    """Return the error for workers that died or were ended.
 
     checkpoint  number of the checkpoint of the other workers' training; None: the tables are unusable
     """

@@ -28,7 +28,7 @@ def check_warm_start(config: Config, base: Path) -> None:
 
 
 def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] | None:
-    """Fill new tables from the run named by `solver.warm_start`, and return that run's state.
+    """Fill new tables from the run that `solver.warm_start` names, and return that run's state.
 
     None if it names no run. Raises as `check_warm_start`.
     """
@@ -36,12 +36,12 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
     if opened is None:
         return None
     source, checkpoint = opened
-    theirs = source.build_game()
-    found = private_tables(source.layout(theirs))
-    for name, table in found.items():
+    source_game = source.build_game()
+    source_tables = private_tables(source.layout(source_game))
+    for name, table in source_tables.items():
         checkpoint.read_into(name, table)
-    share_out(("regret", "strategy_sum"), (game, tables), (theirs, found))
-    share_out((TRUNK,), (_trunk(run, game), tables), (_trunk(source, theirs), found))
+    share_out(("regret", "strategy_sum"), (game, tables), (source_game, source_tables))
+    share_out((TRUNK,), (_trunk(run, game), tables), (_trunk(source, source_game), source_tables))
     ends = run.algorithm.schedule.ends(checkpoint.state["nodes_touched"])  # the other run's periods may be longer
     workers = [
         {**state, "rng": [min(words[0], ends), *words[1:]] if (words := state["rng"]) else []}  # as in `known_state`
@@ -51,13 +51,13 @@ def begin_from_run(run: Run, game: Game, tables: TableSet) -> Mapping[str, Any] 
 
 
 def _trunk(run: Run, game: Game) -> Game:
-    """Return the game with the opponents' card abstraction."""
+    """Return the game with the card abstraction of the trunk, which is the opponents'."""
     assert isinstance(run.config.solver, CfrBrConfig)
     return trunk_game(run.config.solver, game) or game
 
 
 def _opened(config: Config, base: Path) -> tuple[Run, Checkpoint] | None:
-    """Open the run that `config` starts from, and its newest checkpoint; None if it starts from zero."""
+    """Open the run that `solver.warm_start` names, and its newest checkpoint; None if it names none."""
     start = config.solver.warm_start if isinstance(config.solver, CfrBrConfig) else None
     if not isinstance(start, str):
         return None

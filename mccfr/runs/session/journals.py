@@ -23,8 +23,8 @@ def disk_problem(error: OSError, path: Path, needed_bytes: int, qualifier: str =
     qualifier  text before the bytes needed: "about "
     """
     error = error.cause if isinstance(error, UnreadableError) else error
-    what = error.strerror or str(error)
-    text = f"{error.filename or path}: {' '.join(what.split())}: {qualifier}{needed_bytes:,} bytes are needed"
+    reason = error.strerror or str(error)
+    text = f"{error.filename or path}: {' '.join(reason.split())}: {qualifier}{needed_bytes:,} bytes are needed"
     try:
         return f"{text} and {free_space.free_bytes(path if path.exists() else path.parent):,} bytes are free"
     except OSError:
@@ -39,14 +39,14 @@ class Journals:
         self._held: dict[str, deque[bytes]] = {}
 
     def append(self, name: str, record: Mapping[str, Any]) -> None:
-        """Append a line to a journal, or keep it until the disk accepts it.
+        """Append a line to a journal; if the disk fails, keep it in memory and write it with the next line.
 
         Raises `LostDirectoryError` as `Run.check_lock`.
         """
-        held = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
-        failed_before = bool(held)
-        held.append(json.dumps(record, allow_nan=False).encode())
-        path, lines = self._run.path(name), list(held)
+        waiting = self._held.setdefault(name, deque(maxlen=_HELD_LINES))
+        failed_before = bool(waiting)
+        waiting.append(json.dumps(record, allow_nan=False).encode())
+        path, lines = self._run.path(name), list(waiting)
         try:
             self._run.check_lock()
             durable.append_lines(path, lines)
@@ -55,7 +55,7 @@ class Journals:
                 problem = disk_problem(error, path, sum(len(line) + 1 for line in lines))
                 self._reporter.message(f"{problem}; the run goes on and writes the line when it can")
             return
-        held.clear()
+        waiting.clear()
         if failed_before:
             self._reporter.message(f"{path}: written again, with {len(lines) - 1:,} lines that were held back")
 

@@ -27,7 +27,7 @@ PoolOpener = Callable[..., AbstractContextManager[Pool]]
 
 @contextlib.contextmanager
 def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
-    """Open the pool of a run's settings on tables of zeros; both end with the `with` statement.
+    """Create a run's live tables with zeros and its pool of workers, for the `with` block.
 
     force  do not check memory
 
@@ -43,7 +43,7 @@ def open_pool(run: Run, game: Game, *, force: bool = False) -> Iterator[Pool]:
 
 
 def pool_kind(config: Config) -> type[InlinePool | ProcessPool]:
-    """Return the pool class for a configuration."""
+    """Return the class of the worker pool that a configuration needs."""
     if config.run.strata is not None or config.tables.memory_budget is not None:
         return StrataPool if config.tables.memory_budget is None else BlockPool
     return ProcessPool if config.run.workers else InlinePool

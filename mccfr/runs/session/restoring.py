@@ -24,11 +24,11 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
     root = run.path(CHECKPOINTS)
     numbers = list_checkpoints(root)
     try:
-        found, problems = newest_valid(root, run.identity, partial(block_problems, checked_versions={}))
+        newest, problems = newest_valid(root, run.identity, partial(block_problems, checked_versions={}))
     except UnreadableError as error:
         with advising(run, error.number):
             raise
-    if numbers and found is None:
+    if numbers and newest is None:
         raise RuntimeError(
             f"{run.directory}: no checkpoint can be used ({'; '.join(problems)}): nothing was changed; restore a copy "
             f"of one, or begin again with mccfr resume {run.directory} --from-scratch, which keeps the old ones in "
@@ -36,20 +36,20 @@ def newest_sound(run: Run, reporter: Reporter) -> Checkpoint | None:
         )
     for problem in problems:
         reporter.message(f"damaged checkpoint passed over: {problem}")
-    if found is None:
+    if newest is None:
         return None
     for number in numbers:
         name = checkpoint_path(root, number).name
-        if number > found.number:
+        if number > newest.number:
             set_aside.note_damage(run.directory, number, [text for text in problems if text.startswith(name)])
-        elif number < found.number:
+        elif number < newest.number:
             _note_if_damaged(run, number)
-    set_aside.note_sound(run.directory, found.number)
-    return open_run_checkpoint(run, found.number)
+    set_aside.note_sound(run.directory, newest.number)
+    return open_run_checkpoint(run, newest.number)
 
 
 def _note_if_damaged(run: Run, number: int) -> None:
-    """Write a note for an older checkpoint whose manifest or state is damaged.
+    """Mark an older checkpoint as damaged if its manifest or state is damaged.
 
     Its blocks, and whether it is kept, are then unknown.
     """
@@ -62,35 +62,35 @@ def _note_if_damaged(run: Run, number: int) -> None:
 
 @contextmanager
 def advising(run: Run, number: int | None) -> Iterator[None]:
-    """Add advice on setting checkpoint `number` aside to an `UnreadableError`."""
+    """Add the advice to set checkpoint `number` aside to an `UnreadableError` that leaves the block."""
     try:
         yield
     except UnreadableError as error:
         if number is None:
             raise
-        place = shown(str(run.directory))
+        path = shown(str(run.directory))
         raise error.advised(
-            f"; if it never succeeds, mccfr resume {place} --set-aside {number} puts this checkpoint aside"
+            f"; if it never succeeds, mccfr resume {path} --set-aside {number} puts this checkpoint aside"
         ) from error
 
 
 def put_aside(run: Run, numbers: Sequence[int] | None, reporter: Reporter) -> None:
-    """Move checkpoints of a run, or all (None), to `set-aside/`; takes the lock.
+    """Move checkpoints of a run to `set-aside/`, under the run's lock; `numbers` None: all of them.
 
     Raises `ValueError`, before moving anything, for an unknown number, and if `numbers` are all checkpoints.
     """
     root = run.path(CHECKPOINTS)
     with lock(run):
-        there = list_checkpoints(root)
+        existing = list_checkpoints(root)
         for number in numbers or ():
-            if number not in there:
-                known = ", ".join(map(str, there)) or "none"
+            if number not in existing:
+                known = ", ".join(map(str, existing)) or "none"
                 raise ValueError(f"{run.directory} has no checkpoint {number} to set aside; it has {known}")
-        if numbers and set(there) == set(numbers):
+        if numbers and set(existing) == set(numbers):
             raise ValueError(
-                f"{run.directory} has no checkpoint beside {', '.join(map(str, there))}: give --from-scratch to begin "
+                f"{run.directory} has only checkpoints {', '.join(map(str, existing))}: give --from-scratch to begin "
                 f"again and keep the old ones in {SET_ASIDE}/"
             )
-        for number in there if numbers is None else numbers:
+        for number in existing if numbers is None else numbers:
             target = set_aside.set_aside(run.directory, number, "put aside by the user")
             reporter.message(f"checkpoint {number} is kept in {target}, and the run does not go on from it")

@@ -18,7 +18,7 @@ _METRICS_SECONDS = 5.0
 
 
 class TrainingClock:
-    """Total time from each release of the workers until all of them pause."""
+    """Clock that runs while workers train: from each release until all of them pause."""
 
     def __init__(self) -> None:
         self._before = 0.0
@@ -45,7 +45,7 @@ class TrainingClock:
 
 
 class Meter:
-    """Measures a session from its pool's counts.
+    """Measures the speed and progress of a session from the counts of its pool.
 
     origin          totals at the start of this session
     trained_before  training seconds of earlier sessions
@@ -61,17 +61,17 @@ class Meter:
         self._found = list[tuple[int, float]]()  # iterations, and exploitability as a share of the pot
 
     def measured(self, iterations: int, pot_share: float) -> None:
-        """Record an evaluation, for runs that end at a given exploitability."""
+        """Record an evaluation's exploitability as a share of the pot, to estimate when the goal is reached."""
         self._found.append((iterations, pot_share))
 
     def _iterations_to_go_to(self) -> float | None:
-        """Return the iterations at which the required exploitability is expected, or None.
+        """Return the estimated iterations at which the required exploitability is reached, or None.
 
         Assumes that exploitability falls as a power of the iterations, fitted to the last two evaluations of which the
         later is lower.
         """
-        goal, known = self._settings.goal, [one for one in self._found if min(one) > 0]
-        for (first, before), (last, after) in reversed(list(pairwise(known))):
+        goal, measured = self._settings.goal, [point for point in self._found if min(point) > 0]
+        for (first, before), (last, after) in reversed(list(pairwise(measured))):
             if goal is not None and last > first and after < before:
                 return float(last * max(1.0, after / goal) ** (log(last / first) / log(before / after)))
         return None
@@ -109,13 +109,13 @@ class Meter:
         )
 
     def report(self, progress: SessionProgress) -> None:
-        """Report to the reporter, and every few seconds to the metrics file."""
+        """Pass progress to the reporter, and every five seconds to metrics.jsonl."""
         self._reporter.progress(progress)
         if time.monotonic() - self._last_metrics >= _METRICS_SECONDS:
             self.write(progress)
 
     def write(self, progress: SessionProgress) -> None:
-        """Append a line to the metrics file."""
+        """Append a line to metrics.jsonl."""
         self._last_metrics = time.monotonic()
         record = {
             "nodes_touched": progress.nodes,

@@ -30,13 +30,13 @@ class Signals:
             yield
 
     def interrupt(self) -> None:
-        """From now on a signal, also a recorded one, raises `SignalInterrupt`: there is nothing to save."""
+        """Make signals raise `SignalInterrupt` from now on, a recorded one at once: nothing must be saved."""
         self._raises = True
         if self.number is not None:
             self._interrupt(self.number)
 
     def note(self) -> None:
-        """From now on a signal is recorded in `number`, which the training loop checks."""
+        """Make signals only set `number` from now on, which the training loop checks."""
         self._raises = False
 
     def _interrupt(self, number: int) -> None:

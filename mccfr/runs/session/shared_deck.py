@@ -32,7 +32,7 @@ def _decks(game: Game) -> dict[str, Cards]:
 
 
 def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """Return the game with its bucket tables in a new file of `directory`, filled.
+    """Return the game with its bucket tables copied into a new shared file of `directory`.
 
     Returns the game unchanged if it has no such tables or does not use them. Raises `ValueError` or `OSError` for an
     unusable abstraction.
@@ -43,7 +43,7 @@ def share_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGa
 
 
 def map_buckets(game: Game, directory: Path, algorithm: Algorithm) -> SharedGame:
-    """Return the game with the bucket tables that another process has put into `directory`."""
+    """Return the game with the bucket tables of the shared file that `share_buckets` created."""
     if not shared_bytes(game, algorithm):
         return SharedGame(game, None)
     return _with_block(game, map_cells(directory / _FILE, _shape(game)), fill=False)

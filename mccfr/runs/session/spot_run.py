@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from abstraction.cards import plain_text
 from mccfr.config.run_tables import Config
-from mccfr.config.spot_table import STREETS, locks_of, sizes_of, spot_document, spot_menu
+from mccfr.config.spot_table import AUTO, STREETS, locks_of, sizes_of, spot_document
 from mccfr.config.toml_files import check_overrides, config_from, override, parse_override
 from mccfr.config.value_limits import share_text
 from mccfr.games.game import Game
@@ -22,6 +22,7 @@ from mccfr.runs.directory.run import Run
 from mccfr.runs.results.line_spot import TYPED, requested_spot
 from mccfr.runs.results.spot_answer import spot_answer
 from mccfr.runs.session.run_plan import planned_layout, planned_memory, space_problem
+from mccfr.runs.session.spot_sizes import TypedSizes, chosen_menu
 from mccfr.runs.session.start import Terms, start_run
 from mccfr.tables.table_layout import TableLayout
 from storage.manifest import content_hash
@@ -36,7 +37,8 @@ _BYTES_PER_SECOND = 1e9  # of tables that a thread walks: 0.95 s for the 1.0 GB 
 class SpotOptions:
     """Options of a spot besides board, ranges, pot and stacks.
 
-    bets, raises  sizes as for `spot_menu`; None: half the pot, or `own` if neither is given
+    bets, raises  sizes as for `spot_menu`, or auto:N on a street; None: half the pot, or `own` if neither is given;
+                  raises are as `bets` if these have auto:N
     to            exploitability that ends the run, as a share of the pot; None: 0.3 %
     workers       number of threads; None: one per processor
     menu          further keys of `[game.menu]`
@@ -68,40 +70,42 @@ class SpotRun:
     began: float
 
     def answer(self, directory: Path) -> dict[str, Any]:
-        """Return the fields of `spot_answer`, the run's directory and memory, and the seconds since its start.
+        """Return the answer of `mccfr spot --json`: `spot_answer`, run directory, memory and seconds.
 
         directory  present directory of the run (`Outcome.directory`)
         """
         run = dataclasses.replace(self.run, directory=directory)
-        found = spot_answer(run, max(1, run.config.run.workers))
+        fields = spot_answer(run, max(1, run.config.run.workers))
         seconds = round(time.monotonic() - self.began, 3)
-        return {**found, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
+        return {**fields, "seconds": seconds, "memory_bytes": self.memory_bytes, "run": str(directory)}
 
 
 def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
-    """Create or open the run of a spot from typed fields; an absent field and None mean the default.
+    """Create or open the run of a spot from the values that a user has typed; None means the default.
 
     fields  of `requested_spot` and `SpotOptions`; `big_blind`, `rake`, `rake_cap`; `locks` as texts LINE=ACTIONS; of
             the menu `allin_spr`, `add`, `remove`, and `donk` as a text of sizes
 
     Raises as `start_spot` and `requested_spot`.
     """
-    given = {key: value for key, value in fields.items() if value not in (None, (), [])}
-    typed = {name: given.pop(name, None) for name in TYPED}
-    game, own = requested_spot(given.pop("board", None), typed, given.pop("policy", None), given.pop("line", None))
-    if "donk" in given:
-        given["donk"] = sizes_of(given["donk"])
-    if "locks" in given:
-        given["locks"] = locks_of(given["locks"])
-    if "rake" in given:
-        given["rake"] = share_text(given["rake"])
-    game |= {key: given.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in given}
-    menu: dict[str, Any] = {key: given.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in given}
-    return start_spot(game, SpotOptions(menu=menu, own=own, **given), terms)
+    options = {key: value for key, value in fields.items() if value not in (None, (), [])}
+    typed = {name: options.pop(name, None) for name in TYPED}
+    game, own = requested_spot(
+        options.pop("board", None), typed, options.pop("policy", None), options.pop("line", None)
+    )
+    if "donk" in options:
+        options["donk"] = sizes_of(options["donk"])
+    if "locks" in options:
+        options["locks"] = locks_of(options["locks"])
+    if "rake" in options:
+        options["rake"] = share_text(options["rake"])
+    game |= {key: options.pop(key) for key in ("big_blind", "rake", "rake_cap", "locks") if key in options}
+    menu: dict[str, Any] = {key: options.pop(key) for key in ("allin_spr", "add", "remove", "donk") if key in options}
+    return start_spot(game, SpotOptions(menu=menu, own=own, **options), terms)
 
 
 def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> SpotRun:
-    """Create or open the run of a spot, and report the hands that are removed from its ranges.
+    """Create or open the run of a spot, and report hands that its board removes from the ranges.
 
     game  keys of `[game]`: board, ranges, pot and effective_stack
 
@@ -110,13 +114,14 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     began = time.monotonic()
     cards = len(plain_text(str(game["board"]))) // 2
     _check_overrides(game, options)
-    menu = options.own
-    if menu is None or options.bets is not None or options.raises is not None:
-        bets, raises = (_HALF_POT if text is None else text for text in (options.bets, options.raises))
-        # As in other tools, a size beyond the stack is all-in.
-        menu = {"allin_spr": 0.0, **spot_menu(bets, raises, min(max(cards - 2, 1), 3))}
-    menu = {**menu, **(options.menu or {})}
     workers = available_threads() if options.workers is None else options.workers
+    menu = {**(options.own or {}), **(options.menu or {})}
+    if options.own is None or options.bets is not None or options.raises is not None:
+        bets = _HALF_POT if options.bets is None else options.bets
+        raises = (bets if AUTO in bets.lower() else _HALF_POT) if options.raises is None else options.raises
+        sizes, street = TypedSizes(bets, raises, options.menu or {}), min(max(cards - 2, 1), 3)
+        auto = AUTO in (bets + raises).lower()
+        menu = chosen_menu(game, sizes, street, max(1, workers), terms.reporter) if auto else sizes.filled(street)
     to = _TO if options.to is None else options.to
     document = spot_document({**game, "menu": menu}, to, workers, seconds=options.seconds)
     changes = [parse_override(text) for text in options.overrides]
@@ -140,15 +145,15 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
 def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:
     """Raise `ValueError` for an override of a key that an option or the policy gives as well."""
     run = {"exploitability_pot": options.to, "seconds": options.seconds, "workers": options.workers}
-    given = [f"run.{key}" for key, value in run.items() if value is not None]
-    given += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]
+    taken = [f"run.{key}" for key, value in run.items() if value is not None]
+    taken += [f"game.{key}" for key in game] + [f"game.menu.{key}" for key in options.menu or {}]
     for key, sizes in (("first", options.bets), ("later", options.raises)):
-        given += [] if sizes is None else [f"game.menu.{street}.{key}" for street in STREETS]
-    check_overrides((parse_override(text)[0] for text in options.overrides), given)
+        taken += [] if sizes is None else [f"game.menu.{street}.{key}" for street in STREETS]
+    check_overrides((parse_override(text)[0] for text in options.overrides), taken)
 
 
 def _room_problem(config: Config, game: Game, layout: TableLayout, directory: Path) -> str | None:
-    """Return `space_problem` with advice on making the spot smaller."""
+    """Return `space_problem` of a spot with the advice to make it coarser; None if there is room."""
     problem = space_problem(config, game, layout, directory)
     if problem is None:
         return None

@@ -25,7 +25,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class StalledWorker(NamedTuple):
-    """A worker without progress: for how long, and why."""
+    """A worker that has made no progress for some seconds, and the reason."""
 
     worker: int
     seconds: float
@@ -38,7 +38,13 @@ class StalledWorker(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """A stamp, when it was first seen, and the processor time used when half the limit had passed."""
+    """A worker's last time stamp, and processor time used so far when half of the limit had passed.
+
+    stamp              time stamp of the worker's row, in nanoseconds
+    since              monotonic seconds at which the stamp was first seen
+    aged               monotonic seconds at which the processor time was read
+    processor_seconds  processor time of the process then; None: not yet read
+    """
 
     stamp: int
     since: float
@@ -47,7 +53,7 @@ class _Seen(NamedTuple):
 
 
 class StallWatch:
-    """Checks the stamps of workers' rows [W, columns], and the processes with old stamps.
+    """Finds workers whose time stamps are old, and reads from the kernel what their processes do.
 
     stats  the kernel's status file of each worker, /proc/PID/stat
     alive  returns whether a worker is not lost
@@ -60,12 +66,12 @@ class StallWatch:
         self._silent: list[StalledWorker] = []
 
     def silent(self) -> list[StalledWorker]:
-        """Return the living workers that are silent now."""
+        """Return the living workers that have made no progress for long."""
         now = time.monotonic()
         if now - self._looked_at >= min(_LOOK_SECONDS, SILENT_SECONDS / 4):
             self._looked_at = now
-            found = (self._look(worker, now) for worker in range(len(self._stats)) if self._alive(worker))
-            self._silent = [silence for silence in found if silence is not None]
+            stalls = (self._look(worker, now) for worker in range(len(self._stats)) if self._alive(worker))
+            self._silent = [stall for stall in stalls if stall is not None]
         return self._silent
 
     def patience(self, worker: int, seconds: float) -> float:

@@ -37,7 +37,7 @@ Room = Callable[[Config, Game, TableLayout, Path], str | None]
 
 @dataclass(frozen=True)
 class Terms:
-    """Conditions on which a run starts or continues.
+    """Permissions of a run that starts or continues, and the receiver of its messages.
 
     reporter  receives unusual settings, the progress of building an abstraction, and live tables of dead processes,
               which are removed
@@ -84,7 +84,7 @@ class Start:
 
     @cached_property
     def completed(self) -> Config:
-        """The configuration with the period length filled in."""
+        """The configuration with defaults that depend on the game, such as the period length, filled in."""
         return algorithm_of(self.config).completed(self.foreseen)
 
     @property
@@ -95,7 +95,7 @@ class Start:
 
 
 def rehearse(start: Start) -> str | None:
-    """Check a run as far as possible before anything is built or written.
+    """Check everything about a run that is known before anything is built or written.
 
     Returns a sentence on missing memory or disk that `force` accepts, or None. Raises `ValueError` or `OSError` for an
     invalid game, algorithm, tables or evaluations, an export that would replace something else, and too little memory
@@ -120,7 +120,7 @@ def start_run(
     *,
     game: Game | None = None,
 ) -> tuple[Run, Game]:
-    """Create the run that `config` describes, or open it if it exists, ready for training.
+    """Create the run of a configuration, or open it if it exists; return the run and its game.
 
     config, base, directory, game  as for `Start`; limits and evaluations of an existing run are replaced
 
@@ -134,7 +134,7 @@ def start_run(
 
 
 def _created(start: Start) -> tuple[Run, Game]:
-    """Check and create a new run, and build its abstraction."""
+    """Create a new run after all checks, with its abstraction built; return the run and its game."""
     lack = rehearse(start)
     if start.made is None:
         find_abstractions(start.config, start.base, start.terms.reporter)
@@ -166,7 +166,7 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
 
 
 def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:
-    """Check that a run can continue, and return it with its game.
+    """Check that a run can continue; return the run and its game.
 
     game  the run's game, if it exists already
 
@@ -190,21 +190,21 @@ def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
     """
-    for wanted in filter(None, (config.abstraction, opponents_buckets(config, base))):
-        path = base / wanted.path
-        if wanted.recipe is not None:
+    for table in filter(None, (config.abstraction, opponents_buckets(config, base))):
+        path = base / table.path
+        if table.recipe is not None:
             from abstraction.build import Builder
             from abstraction.recipe import load_recipe
 
             with naming_stages(reporter) as progress:
-                Builder(load_recipe(base / wanted.recipe), path, max(1, config.run.workers), progress).build()
+                Builder(load_recipe(base / table.recipe), path, max(1, config.run.workers), progress).build()
         elif is_abstraction(path):
             for problem in verify_abstraction(path):
                 raise ValueError(f"{path}: {problem}: build the abstraction again")
 
 
 def _check_space(config: Config, game: Game, layout: TableLayout, directory: Path, terms: Terms) -> str | None:
-    """Raise `ValueError` for too little memory or disk; with `force`, return its sentence instead."""
+    """Raise `ValueError` for too little memory or disk; if `terms.force`, return the sentence instead."""
     for removed in sweep_live(config.tables.live_dir):
         terms.reporter.message(f"removed the live tables of a process that died: {removed}")
     problem = terms.room(config, game, layout, directory)
@@ -214,7 +214,7 @@ def _check_space(config: Config, game: Game, layout: TableLayout, directory: Pat
 
 
 def _report_unusual(config: Config, game: Game, lack: str | None, reporter: Reporter) -> None:
-    """Report missing memory or disk that `force` accepts, and settings that are allowed but unusual."""
+    """Report missing memory or disk that `force` accepts, and the algorithm's warnings about its settings."""
     if lack is not None:
         reporter.message(f"going on, as --force says, although {lack}")
     for sentence in algorithm_of(config).warnings():

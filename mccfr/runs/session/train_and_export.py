@@ -24,7 +24,7 @@ _KINDS = {"nodes", "iterations", "seconds"}
 
 
 def limited(settings: RunSettings, limits: Mapping[str, Any], overridden: Iterable[str] = ()) -> RunSettings:
-    """Return settings with a session's limits and workers in place of the configured ones, unless None.
+    """Return the settings with this session's limits and number of workers; None keeps a configured one.
 
     One kind of limit replaces the others: 1e8 nodes are not ended by the seconds of the configuration.  Raises
     `ValueError` for a number that a configuration may not have, and for a limit that is `overridden` as well.
@@ -33,21 +33,21 @@ def limited(settings: RunSettings, limits: Mapping[str, Any], overridden: Iterab
     if _KINDS & set(given):
         given = {**dict.fromkeys(_KINDS), **given}
     check_overrides(overridden, (f"run.{key}" for key in given))
-    made = converted(msgspec.to_builtins(settings) | given, "run", RunSettings)
-    if problem := next(limit_problems(made, "run"), None) or first_refused(made, made.checks()):
+    changed = converted(msgspec.to_builtins(settings) | given, "run", RunSettings)
+    if problem := next(limit_problems(changed, "run"), None) or first_refused(changed, changed.checks()):
         raise ValueError(problem)
-    return made
+    return changed
 
 
 def train_and_export(
     run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
 ) -> tuple[Outcome, Path | None]:
-    """Train a run to a limit or a signal; at a limit, write the export of its configuration, if any.
+    """Train a run until a limit or a signal, and at a limit write the export of its `[export]` table.
 
     Returns the outcome, and the path of the export. Raises as `train`.
     """
-    with OpenDirectory(run.directory) as held, errors_shown():
-        run = replace(run, directory=held.path)  # valid if the run is moved
+    with OpenDirectory(run.directory) as opened, errors_shown():
+        run = replace(run, directory=opened.path)  # valid if the run is moved
         outcome = train(run, game, reporter, force=force, pools=pools)
         return outcome, _exported(run, game, reporter, outcome)
 

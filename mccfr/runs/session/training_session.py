@@ -76,7 +76,7 @@ class Outcome:
 
 
 class Session:
-    """Trains a run from `solve` or `resume` to the last checkpoint. The caller holds the run's lock."""
+    """One session of a run, from its newest checkpoint to its last one. The caller holds the run's lock."""
 
     def __init__(
         self, run: Run, game: Game, reporter: Reporter, *, force: bool = False, pools: PoolOpener = open_pool
@@ -102,7 +102,7 @@ class Session:
         self._paused_at: float | None = None  # when the workers were told to pause
 
     def run(self) -> Outcome:
-        """Train from the newest valid checkpoint to a limit or signal; ends with a checkpoint after training.
+        """Train from the newest valid checkpoint to a limit or signal, and write a last checkpoint.
 
         Raises `MemoryError` or `OSError` if the live tables do not fit, and `RuntimeError` if a worker died or the last
         checkpoint could not be written. Raises `AbandonedError` after a second signal.
@@ -167,7 +167,7 @@ class Session:
         return Outcome(number, totals, checkpoint, *evaluation, self._run.directory, due, limit)
 
     def _filled(self, share: float) -> None:
-        """Report the share of the tables that is filled; a signal ends the session, with nothing to save."""
+        """Report the share of the initial tables that is filled; end the session at a signal."""
         self._reporter.phase(f"filling the tables, {share:.0%}", share)
         if self._signals.number is not None:
             self._signals.interrupt()
@@ -177,14 +177,14 @@ class Session:
         self._journals.append(JOURNAL, {"event": event, **facts, "unix_seconds": round(time.time(), 3)})
 
     def _starting(self) -> str:
-        """Return the phase of starting workers."""
+        """Return the text of the phase in which workers start."""
         count = self._run.algorithm.traits.processes(self._settings.workers)
         if count == 0:
             return "loading kernels"
         return f"starting {count} worker{'s' * (count > 1)}"
 
     def _restore(self, restored: checkpoints.Checkpoint | None, pool: Pool) -> list[WorkerState]:
-        """Fill the live tables, remove records of lost work, and return the workers' states."""
+        """Fill the live tables, remove journal lines beyond the checkpoint, and return the workers' states."""
         states, tables = [], pool.tables
         pool.go_on(restored)
         if restored is None:
@@ -250,11 +250,11 @@ class Session:
                 return self._end(pool, totals)
 
     def _stopped_before_training(self, totals: Totals) -> bool:
-        """Return whether a signal ended the run before there was anything to save."""
+        """Return whether a signal ended the session before any training, so that nothing must be saved."""
         return self._signals.number is not None and totals == Totals(0, 0) and self._saver.committed is None
 
     def _done(self, pool: Pool) -> bool:
-        """Return whether the session is over, once the workers rest."""
+        """Return whether the session ends now; only while the workers rest."""
         ends = self._interrupted() or bool(pool.losses()) or self._events.limit_reached(Totals(*pool.totals()))
         return not self._training and ends
 
@@ -278,21 +278,21 @@ class Session:
             raise lost(pool.losses(), self._run, None)
 
     def _must_end(self, pool: Pool) -> bool:
-        """Return whether the workers must rest for good: as `_interrupted`, or because one was lost."""
+        """Return whether training must end: as `_interrupted`, or because a worker was lost."""
         ends = self._interrupted() or bool(pool.losses())
         if ends and self._ending_since is None:
             self._ending_since = time.monotonic()
         return ends
 
     def _end_late(self, pool: Pool) -> None:
-        """End workers that do not come to rest; without a signal, only those that do not compute."""
+        """End workers that do not pause in time; without a signal, only those that do not compute."""
         if self._ending_since is not None and self._paused_at is not None:
             since = max(self._ending_since, self._paused_at)
             for sentence in pool.end_late(since, REST_SECONDS, spare_computing=self._signals.number is None):
                 self._reporter.message(sentence)
 
     def _watch(self, pool: Pool) -> None:
-        """Report workers that have become silent, and those that continue."""
+        """Report workers that have stopped making progress, and those that make progress again."""
         before, self._meter.silent = self._meter.silent, pool.silent()
         known, now = ({silence.worker for silence in silences} for silences in (before, self._meter.silent))
         for silence in self._meter.silent:
@@ -302,17 +302,17 @@ class Session:
                     "waits for it"
                 )
         for worker in sorted(known - now - set(pool.losses())):
-            self._reporter.message(f"worker {worker} goes on")
+            self._reporter.message(f"worker {worker} makes progress again")
         if known != now:
             self._meter.write(self._progress(pool))
 
     def _evaluated(self, totals: Totals) -> bool:
-        """Return whether the last line of evaluations.jsonl has these counts."""
+        """Return whether the last line of evaluations.jsonl is an evaluation at these counts."""
         self._evaluation = next(self._run.backwards(EVALUATIONS), None)
         return self._evaluation is not None and self._evaluation["nodes_touched"] == totals.nodes
 
     def _is_measured(self, totals: Totals) -> bool:
-        """Return `_evaluated`, or False if the lines cannot be read: evaluating twice is harmless."""
+        """Return `_evaluated`; False if the journal cannot be read, because evaluating twice is harmless."""
         try:
             return self._evaluated(totals)
         except UnreadableError:
@@ -361,14 +361,14 @@ class Session:
 
     def _pot_share(self, record: Mapping[str, Any]) -> dict[str, float]:
         """Return exploitability as a share of the pot, if the run ends by it; otherwise {}."""
-        has_goal, found = self._settings.goal is not None, record.get("exploitability_chips")
-        if not has_goal or found is None or record.get("bound") == "lower":
+        has_goal, chips = self._settings.goal is not None, record.get("exploitability_chips")
+        if not has_goal or chips is None or record.get("bound") == "lower":
             return {}
-        return {"exploitability_pot": found / self._game.pot_chips}
+        return {"exploitability_pot": chips / self._game.pot_chips}
 
     def _is_near_enough(self, record: Mapping[str, Any]) -> bool:
         """Return whether an evaluation has reached the required exploitability."""
-        return any(found <= (self._settings.goal or 0) for found in self._pot_share(record).values())
+        return any(share <= (self._settings.goal or 0) for share in self._pot_share(record).values())
 
     def _snapshot_memory(self, pool: Pool, names: list[str]) -> Snapshot | None:
         """Return memory for a copy of some tables; None if it is too small or of no use.
@@ -413,7 +413,7 @@ class Session:
             self._reporter.evaluation(record | self._pot_share(record))
 
     def _save(self, pool: Pool, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop) -> list[dict[str, Any]]:
-        """Save tables in another thread; signals and the clock are handled while workers train.
+        """Save tables in another thread, and handle signals and the clock meanwhile; return the evaluations.
 
         A signal ends this job's evaluation, which is left to the next session; a checkpoint is awaited, even if the
         evaluation of an earlier job still runs. After a second signal the thread is not awaited.
@@ -464,9 +464,9 @@ class Session:
             self._event("finished", signal=None, nodes_touched=totals.nodes, checkpoint=number)
             evaluation = self._evaluation, self._evaluated_now
             outcome = Outcome(None, totals, number, *evaluation, self._run.directory)
-        held = self._journals.unwritten_lines()
-        if held is not None:
-            self._reporter.message(held)
+        unwritten = self._journals.unwritten_lines()
+        if unwritten is not None:
+            self._reporter.message(unwritten)
         return outcome
 
 
@@ -478,8 +478,8 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pool
 
     Raises as `Session.run` and `mccfr.runs.directory.run.lock`.
     """
-    with lock(run) as held:
-        assert held.lock is not None
-        with naming_phases(reporter, held.lock.note) as naming:
-            outcome = Session(held, game, naming, force=force, pools=pools).run()
-        return replace(outcome, directory=held.lock.directory.current_path())
+    with lock(run) as locked_run:
+        assert locked_run.lock is not None
+        with naming_phases(reporter, locked_run.lock.note) as naming:
+            outcome = Session(locked_run, game, naming, force=force, pools=pools).run()
+        return replace(outcome, directory=locked_run.lock.directory.current_path())

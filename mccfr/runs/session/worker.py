@@ -31,7 +31,7 @@ _NAP_SHARE = 0.05  # of the time that it has rested
 
 
 def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
-    """Map live tables for writing, also in the kernels' form; they stay mapped as long as arrays use them."""
+    """Map live tables into this process for writing, as arrays by name and in the form of the kernels."""
     mappings = {
         dtype: map_regions([r for r in regions if r.dtype == dtype], writable=True, populate=True)
         for dtype in sorted({region.dtype for region in regions})
@@ -67,31 +67,31 @@ def work(
     schedule  gives the weight of an iteration
     led       returns whether the coordinator is still running
     """
-    orders, mine, others = cells[0], cells[1 + worker], cells[1:]
+    orders, own_row, all_rows = cells[0], cells[1 + worker], cells[1:]
     weight, rested_since = 0.0, time.monotonic_ns()
     while led():
-        mine[control.PROGRESS] = began = time.monotonic_ns()
+        own_row[control.PROGRESS] = began = time.monotonic_ns()
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
         if command == control.QUIT:
             return
-        total_nodes = int(orders[control.BASE_NODES] + others[:, control.NODES].sum())
-        total_iterations = int(orders[control.BASE_ITERATIONS] + others[:, control.ITERATIONS].sum())
+        total_nodes = int(orders[control.BASE_NODES] + all_rows[:, control.NODES].sum())
+        total_iterations = int(orders[control.BASE_ITERATIONS] + all_rows[:, control.ITERATIONS].sum())
         nodes_left = int(orders[control.STOP_NODES]) - total_nodes
         iterations_left = int(orders[control.STOP_ITERATIONS]) - total_iterations
         if command != control.RUN or nodes_left <= 0 or iterations_left <= 0:
             if orders[control.EPOCH] == epoch:  # otherwise the order changed during reading
-                mine[control.RESTING_SINCE] = epoch
+                own_row[control.RESTING_SINCE] = epoch
             # Short sleeps for short pauses; longer ones leave the processors to checkpoints and evaluations.
             rested = (began - rested_since) * 1e-9
             time.sleep(min(_LONGEST_NAP_SECONDS, max(_SHORTEST_NAP_SECONDS, _NAP_SHARE * rested)))
             continue
         # A worker's share of the remaining work, so that all end close to the limit.
-        share = len(others)
+        share = len(all_rows)
         iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
         weight += schedule.weight(total_nodes) * iterations
-        publish(mine, solver.state, solver.busy_seconds, weight)
+        publish(own_row, solver.state, solver.busy_seconds, weight)
         rested_since = time.monotonic_ns()
-        mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), rested_since - began)
+        own_row[control.LONGEST_BATCH] = max(int(own_row[control.LONGEST_BATCH]), rested_since - began)
 
 
 def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
@@ -104,16 +104,16 @@ def opened(assignment: Path) -> tuple[Run, SharedGame, dict[str, Any]]:
 
 
 def main(assignment: str, worker: int) -> None:
-    """Read the assignment, build the game, map the tables and work."""
+    """Run a worker process: read the assignment, build the game, map the tables, and train."""
     run, (game, _buckets), document = opened(Path(assignment))
     tables = map_tables(run.layout(game), regions_from_json(document["regions"]))
     block = map_cells(Path(document["cells"]), document["shape"])
     share = Share(worker, document["workers"], read_state(block.cells[1 + worker]))
-    mine = block.cells[1 + worker]
-    with told_of_compiling(lambda seconds: mine.__setitem__(control.COMPILING, seconds or 0)):
+    own_row = block.cells[1 + worker]
+    with told_of_compiling(lambda seconds: own_row.__setitem__(control.COMPILING, seconds or 0)):
         solver = run.algorithm.solver(game, tables, share)
         solver.warm_up()
-    publish(mine, solver.state)
+    publish(own_row, solver.state)
     coordinator = document["coordinator"]
     work(solver, run.algorithm.schedule, block.cells, worker, lambda: os.getppid() == coordinator)
 

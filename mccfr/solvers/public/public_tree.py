@@ -106,10 +106,8 @@ def public_tree(
         raise ValueError(
             f"the game {game.name} has chance nodes in its tree: vector evaluation needs cards outside of it"
         )
-    trees, cards = street_trees(game.tree), game.cards.listed()
-    if game.rake is not None:
-        trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
-    trees, locks = _locked(trees, game.tree)
+    cards = game.cards.listed()
+    trees, locks = _locked(_betting(game), game.tree)
     weight = board_weights(cards, some=some)
     start = np.concatenate([[0], np.cumsum([len(boards) for boards in cards.board_cards])])
     child, last = _board_ranges(cards, start)
@@ -128,6 +126,26 @@ def public_tree(
         locks,
         no_balances(int(start[-1])),
     )
+
+
+def with_betting(public: PublicTree, game: Game) -> PublicTree:
+    """Return the public tree of another game with the same hands and boards, but other betting and ranges.
+
+    Hands of positive weight must be the same. Locks and merged rows are not supported.
+    """
+    return public._replace(
+        trees=(trees := _betting(game)),
+        reach=np.array(game.cards.listed().reach, np.float64, order="C"),
+        tasks=_tasks(trees, int(np.diff(public.boards.below[0])[0])),
+    )
+
+
+def _betting(game: Game) -> StreetTrees:
+    """Return the street trees of a game, with the rake of each pot."""
+    trees = street_trees(game.tree)
+    if game.rake is not None:
+        trees.chips[:, 1] = game.rake.of(2 * np.abs(trees.chips[:, 0]))
+    return trees
 
 
 def with_balances(public: PublicTree, game: Game) -> PublicTree:

@@ -58,7 +58,7 @@ def arguments(function: Callable) -> list[str]:
     return [name for name, each in found if name != "self" and each.kind is not each.VAR_KEYWORD]
 
 
-SPOT = {"board": "AsKsQs2d3c", "oop": "AA", "ip": "KK", "pot": 10, "stack": 5, "to": 0.5, "workers": 0, "run": "spot"}
+SPOT = {"board": "AsKsQs2d3c", "oop": "AA", "ip": "KK", "pot": 10, "stack": 5, "to": "50%", "workers": 0, "run": "spot"}
 KUHN = {"game": {"name": "kuhn"}, "run": {"workers": 0, "iterations": 5}}
 
 

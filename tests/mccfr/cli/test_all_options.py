@@ -183,7 +183,7 @@ def at(world, tmp_path, monkeypatch, capsys):
 
     for name in ("acpc_bot", "slumbot", "gtowizard"):
         monkeypatch.setattr(bot_sessions, f"run_{name}", lambda _, *given, **named: told(given, named) or recorded)
-    giving(bot_sessions, "guest", player)
+    giving(bot_sessions, "server_player", player)
     giving(bot_sessions, "run_dealer", (None, recorded))
     giving(bot_sessions, "run_person", None)
     giving(bot_commands.click, "prompt", "secret")
@@ -195,10 +195,10 @@ def at(world, tmp_path, monkeypatch, capsys):
     giving(run_status, "stop_run", None)
     giving(cluster_status, "cluster_status", {"ranks": []})
     monkeypatch.setattr(cluster_commands, "_status_text", str)
-    monkeypatch.setattr(launch, "see_through", lambda run, start, left, *given: told(start(1), given))
+    monkeypatch.setattr(launch, "run_to_end", lambda run, start, left, *given: told(start(1), given))
     monkeypatch.setattr(launch, "local_launch", lambda *given: given)
     monkeypatch.setattr(launch, "hosts_launch", lambda *given: given)
-    for place, name in ((launch, "check_answering"), (capacity, "check_cluster")):
+    for place, name in ((launch, "check_reachable"), (capacity, "check_cluster")):
         giving(place, name, None)
     monkeypatch.setattr("webbrowser.open", told)
     giving(build, "Builder", made)

@@ -94,7 +94,7 @@ def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
     )
     for one, other in zip(asked["actions"], exported["actions"], strict=True):
         assert one["action"] == other["action"] and abs(one["probability"] - other["probability"]) < 1e-4
-    assert "has no checkpoint 7; it has 1" in refusal(capsys, "query", runs / "one", "", "--checkpoint", 7)
+    assert "has no checkpoint 7: give one of 1" in refusal(capsys, "query", runs / "one", "", "--checkpoint", 7)
     assert "leave --checkpoint out" in refusal(capsys, "query", tmp_path / "policy", "", "--checkpoint", 1)
 
 

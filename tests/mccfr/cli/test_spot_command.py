@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -183,11 +184,16 @@ def test_the_answer_for_people_and_what_is_said_before(capsys):
 def test_the_same_in_python(capsys):
     asked = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910}
     told = []
-    found = mccfr.spot(**asked, to=0.005, run="python", workers=0, progress=told.append)
+    found = mccfr.spot(**asked, to="0.5%", run="python", workers=0, progress=told.append)
     command = answer(capsys, *RIVER, "--to", "0.5%", "--run", "command")
     known = {"seconds": 0, "run": ""}
     assert {**found, **known} == {**command, **known}
     assert any("dropped" in str(each) for each in told)
+    for key in ("to", "rake"):
+        with pytest.raises(ValueError, match=r"'0\.5' can mean 0\.5% or 50%"):
+            mccfr.spot(**asked, **{key: "0.5"})
+        with pytest.raises(TypeError, match=key):
+            mccfr.spot(**asked, **{key: 0.5})
 
 
 def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):
@@ -263,10 +269,29 @@ def asked(arguments, capsys):
     raise ValueError(" ".join(ask(capsys, *arguments, code=2).err.replace("│", " ").split()))
 
 
+def test_chosen_sizes_are_printed_and_repeat_the_run_as_lines(capsys):
+    asked = ask(capsys, *RIVER, "--to", "1%", "--bets", "auto:1", "--run", "there")
+    game = tomllib.loads(Path("there/config.toml").read_text())["game"]
+    lines = game["menu"]["add"]
+    assert game["menu"]["river"] == {"first": [], "later": []} and {"b", "cb"} <= {re.sub(r"\d", "", x) for x in lines}
+    assert f"bet sizes chosen for {len(lines)} decisions: {lines[0]}" in asked.err
+    typed = [part for line in lines for part in ("--add-line", line)]
+    again = ask(
+        capsys, *RIVER, "--to", "1%", "--bets", "", "--raises", "", "--allin-spr", "0", *typed, "--run", "there"
+    )
+    assert again.out == asked.out
+
+
 test_refusals = refusals(
     ("is no share above 0%", (*RIVER, "--to", "0")),
     ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
     ("xp", (*RIVER, "--bets", "xp")),
+    ("--bets: 'auto:0' is not allowed: auto:N stands alone on a street, .* 1 to 10", (*RIVER, "--bets", "auto:0")),
+    ("--bets: 'auto:99' is not allowed", (*RIVER, "--bets", "auto:99")),
+    ("--bets: 'auto:x' is not allowed", (*RIVER, "--bets", "auto:x")),
+    ("--raises: '75%,auto:1' is not allowed: auto:N stands alone", (*RIVER, "--raises", "75%,auto:1")),
+    ("add beside bet sizes auto:N is not allowed", (*RIVER, "--bets", "auto:1", "--add-line", "b40")),
+    ("lock beside bet sizes auto:N is not allowed", (*RIVER, "--bets", "auto:1", "--lock", "c=c 100%")),
     ("game.rake = '100%' is not allowed: it must be from 0% to less than 100%", (*RIVER, "--rake", "100%")),
     ("game.rake_cap = 3.0 is not allowed: it must be left out without game.rake", (*RIVER, "--rake-cap", "3")),
     ("lock 'b100' has no =: write a betting line, =, and the actions there", (*POLAR, "--lock", "b100")),

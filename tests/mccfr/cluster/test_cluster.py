@@ -44,14 +44,14 @@ from stratified import LEDUC_12
 from mccfr.api.evaluating import evaluate_target
 from mccfr.cluster import launch
 from mccfr.cluster import rank_pool as pool_module
-from mccfr.cluster.assignment import MachineCapacity, longest, moved_by_speed, shared_out
+from mccfr.cluster.assignment import MachineCapacity, assign_strata, interval_time, reassign
 from mccfr.cluster.capacity import fixed_bytes, strata_bytes
 from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, RankAnswer
-from mccfr.cluster.rank_pool import on_engine
+from mccfr.cluster.rank_pool import cluster_pool_opener
 from mccfr.runs.directory.run import lock, with_settings
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
@@ -179,14 +179,14 @@ def test_a_disk_that_a_machine_finds_full_is_told_and_tried_again(tmp_path, monk
 
 def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, monkeypatch):
     shares = np.array([3, 3, 3, 3], np.int64)
-    owner = shared_out(shares, [1.0, 1.0])
+    owner = assign_strata(shares, [1.0, 1.0])
     assert sorted(owner.tolist()) == [0, 0, 1, 1]
-    np.testing.assert_array_equal(moved_by_speed(shares, owner, [1.0, 0.95]), owner)
-    slow = moved_by_speed(shares, owner, [8.0, 1.0])
+    np.testing.assert_array_equal(reassign(shares, owner, [1.0, 0.95]), owner)
+    slow = reassign(shares, owner, [8.0, 1.0])
     assert sorted(slow.tolist()) == [0, 0, 0, 1]
-    assert longest(shares, slow, [8.0, 1.0]) < longest(shares, owner, [8.0, 1.0])
+    assert interval_time(shares, slow, [8.0, 1.0]) < interval_time(shares, owner, [8.0, 1.0])
     monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds, _: (owner + 1) % len(speeds))
+    monkeypatch.setattr(pool_module, "reassign", lambda shares, owner, speeds, _: (owner + 1) % len(speeds))
     run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
     on_machines(run, 3, iterations=4_000)
     assert_same(run, whole)
@@ -198,13 +198,13 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
 def test_no_exchange_of_two_strata_ends_intervals_sooner(seed):
     random_numbers = np.random.default_rng(seed)
     loads, speeds = random_numbers.integers(90, 220, 14), random_numbers.uniform(1, 3, 4)
-    owner = shared_out(loads, speeds)
-    best = longest(loads, owner, speeds)
+    owner = assign_strata(loads, speeds)
+    best = interval_time(loads, owner, speeds)
     assert set(owner) == set(range(4)) and best >= loads.sum() / speeds.sum()
     for one, other in combinations(range(14), 2):
         exchanged = owner.copy()
         exchanged[[one, other]] = owner[[other, one]]
-        assert longest(loads, exchanged, speeds) >= best * (1 - 1e-8)
+        assert interval_time(loads, exchanged, speeds) >= best * (1 - 1e-8)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -214,20 +214,20 @@ def test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory(s
     machine, share = np.array([0, 0, 1, 1, 2]), random_numbers.permutation([0.2, 0.35, 0.65])
     memory = MachineCapacity(sizes, machine, share * sizes.sum())
     loads, speeds = random_numbers.integers(90, 220, 14), [1.0] * 5
-    assert not memory.holds(shared_out(loads, speeds))
-    owner = shared_out(loads, speeds, memory)
+    assert not memory.holds(assign_strata(loads, speeds))
+    owner = assign_strata(loads, speeds, memory)
     assert memory.holds(owner) and set(owner) == set(range(5))
     for one, other in combinations(range(14), 2):
         exchanged = owner.copy()
         exchanged[[one, other]] = owner[[other, one]]
-        sooner = longest(loads, exchanged, speeds) < longest(loads, owner, speeds) * (1 - 1e-8)
+        sooner = interval_time(loads, exchanged, speeds) < interval_time(loads, owner, speeds) * (1 - 1e-8)
         assert not (sooner and memory.holds(exchanged))
 
 
 def test_what_fits_nowhere_is_shared_out_as_without_memory():
     loads = np.array([5, 4, 3, 2])
     short = MachineCapacity(np.array([10, 10, 10, 10]), np.array([0, 1]), np.array([29.0, 9.0]))
-    np.testing.assert_array_equal(shared_out(loads, [1.0, 1.0], short), shared_out(loads, [1.0, 1.0]))
+    np.testing.assert_array_equal(assign_strata(loads, [1.0, 1.0], short), assign_strata(loads, [1.0, 1.0]))
 
 
 def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(tmp_path):
@@ -241,13 +241,13 @@ def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(
     check_machine_memory(run, game, places)
     for sessions in (1, 2):
         engine = OneProcess(run, game, 2, 1)
-        engine.places = places
+        engine.locations = places
         limited = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=2_000 * sessions))
-        train(limited, game, Silent(), pools=on_engine(engine))
+        train(limited, game, Silent(), pools=cluster_pool_opener(engine))
         assert [len(trainer.strata()) for trainer in engine._trainers] == [1, 3]
     less = [places[0], places[1]._replace(memory_bytes=fixed + 2 * int(sizes.min()))]
     with pytest.raises(
-        ValueError, match=r"needs [\d,]+ bytes .* and has [\d,]+, and no other placement fits all machines"
+        ValueError, match=r"needs [\d,]+ bytes .* and has [\d,]+; no other assignment of the strata fits"
     ):
         check_machine_memory(run, game, less)
 
@@ -263,7 +263,7 @@ def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
     assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
     assert call(capsys, *ask, "--memory", f"{small}B").status == 2
     told = refusal(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
-    assert "--memory names 3 amounts and --machines 2" in told
+    assert "--memory gives 3 amounts for 2 machines" in told
 
 
 class Twice(OneProcess):
@@ -307,7 +307,7 @@ class Late(OneProcess):
 def digest_of(run, kind, **settings):
     run = with_settings(run, run=msgspec.structs.replace(run.config.run, **settings))
     game = run.build_game()
-    train(run, game, Silent(), pools=on_engine(kind(run, game, 2, 1)))
+    train(run, game, Silent(), pools=cluster_pool_opener(kind(run, game, 2, 1)))
     return content(run)[0]
 
 
@@ -366,15 +366,15 @@ def test_a_machine_without_room_for_its_strata_is_named(whole):
 def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
     run = stratified_run(tmp_path / "run", checkpoint_nodes=50_000)
     game, layout = run.build_game(), run.layout(run.build_game())
-    even = np.bincount(shared_out(game.strata.shares, [1.0, 1.0]), strata_bytes(game, layout))
+    even = np.bincount(assign_strata(game.strata.shares, [1.0, 1.0]), strata_bytes(game, layout))
     needed = fixed_bytes(run.config, game, layout) + even.max()
     monkeypatch.setattr(pool_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(pool_module, "moved_by_speed", lambda shares, owner, speeds, _: np.array([0, 0, 0, 1]))
+    monkeypatch.setattr(pool_module, "reassign", lambda shares, owner, speeds, _: np.array([0, 0, 0, 1]))
     for sessions, (memory, strata) in enumerate([(needed, [2, 2]), (2 * needed, [3, 1])], 1):
         engine = OneProcess(run, game, 2, 1)
-        engine.places = [place._replace(memory_bytes=memory) for place in engine.places]
+        engine.locations = [place._replace(memory_bytes=memory) for place in engine.locations]
         limited = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=2_000 * sessions))
-        train(limited, game, Silent(), pools=on_engine(engine))
+        train(limited, game, Silent(), pools=cluster_pool_opener(engine))
         assert [len(trainer.strata()) for trainer in engine._trainers] == strata
 
 
@@ -395,7 +395,7 @@ def asked(arguments, tmp_path, capsys):
 FOUR = ("--set", "run.strata=4")
 test_bad_input = refusals(
     ("run.strata is not set", ["local", "--machines", "2"]),
-    ("each of them less than a stratum", ["local", "--machines", "5", *FOUR]),
+    ("more than run.strata", ["local", "--machines", "5", *FOUR]),
     ("allows 1 to 2", ["local", "--machines", "3", *FOUR, "--set", "cluster.machines=[1, 2]"]),
     ("there are no machines", ["solve", *FOUR]),
     ("reaches no other machine", ["solve", *FOUR, "--hosts", "a,b"]),
@@ -412,9 +412,9 @@ def test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked(monke
         return subprocess.CompletedProcess(command, 0 if command[-2] == "b" else 255)
 
     monkeypatch.setattr(launch.subprocess, "run", ran)
-    assert launch.answering(["a", "b", "c"]) == ["a", "b"]
-    launch.check_answering(["a", "b"])
-    refused(r"c, d cannot be reached: 'ssh c true' must end", launch.check_answering, ["a", "b", "c", "d"])
+    assert launch.reachable_hosts(["a", "b", "c"]) == ["a", "b"]
+    launch.check_reachable(["a", "b"])
+    refused(r"c, d cannot be reached: 'ssh c true' must work", launch.check_reachable, ["a", "b", "c", "d"])
 
 
 def test_taken_ports_are_refused():

@@ -250,7 +250,7 @@ def test_variants_meet_only_at_points_at_which_both_were_measured(tmp_path, caps
     path.write_text(measured_at([10, 60, 400], [*FIRST, AGAIN]))
     ended = call(capsys, "compare", path, out)
     assert ended.status == 0
-    assert "1 of 2: linear, seed 3: the run has passed 60 iterations without being measured: no rows" in ended.err
+    assert "1 of 2: linear, seed 3: the run was not measured at 60 iterations: the tables have no rows" in ended.err
     found = {(row["variant"], row["point"]): row["exploitability_chips"] for row in lines(out / "table.csv")}
     assert sorted(found) == [("again", "10"), ("again", "400"), ("again", "60"), ("linear", "10"), ("linear", "400")]
     assert found["again", "10"] == found["linear", "10"] and found["again", "400"] == found["linear", "400"]

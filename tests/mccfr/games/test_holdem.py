@@ -159,7 +159,7 @@ def test_a_run_without_its_abstraction_is_worked_with_on_a_copy(flop_trained, sl
         ("evaluate", flop_trained / "policy", "--method", "head-to-head"),
         ("query", flop_trained / "policy", ""),
     ):
-        assert "holds its own bucket tables" in refusal(capsys, *verb, "--abstraction", ours)
+        assert "has its own bucket tables" in refusal(capsys, *verb, "--abstraction", ours)
     for verb in (("status", tmp_path), ("tensorboard", tmp_path, tmp_path / "curves")):
         assert "is a folder of runs" in refusal(capsys, *verb, "--abstraction", ours)
     assert command("verify", flop_trained / "policy", "--abstraction", ours) == 2

@@ -27,8 +27,8 @@ from mccfr.runs.results.targets import Reference
 from mccfr.view import open_spots
 from mccfr.view.expected_values import ExpectedValues
 
-SPOT = {"board": "QsJh2h7c3d", "oop": "AsAd", "ip": "KsKd", "pot": 60, "stack": 20, "rake": 0.05, "workers": 0}
-BETS = {"bets": "allin", "raises": "", "locks": {"b20": "c 100%", "c": "c 100%"}, "to": 0.0001, "run": "run"}
+SPOT = {"board": "QsJh2h7c3d", "oop": "AsAd", "ip": "KsKd", "pot": 60, "stack": 20, "rake": "5%", "workers": 0}
+BETS = {"bets": "allin", "raises": "", "locks": {"b20": "c 100%", "c": "c 100%"}, "to": "0.01%", "run": "run"}
 HALF, AFTER_CHECKS, AFTER_A_CALL = 30, 57, 75
 """Half the pot in chips; EV of aces, pot included, less what they bet."""
 

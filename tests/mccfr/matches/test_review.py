@@ -35,7 +35,7 @@ from mccfr.matches.players import OpenedPlayer
 from mccfr.matches.review import action_costs as costs_module
 from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
-from mccfr.matches.review.action_costs import DecisionCosts, _crossed
+from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
 from mccfr.matches.review.hand_review import IN_TREE, MAPPED, SOLVED, Reviewer
 from mccfr.matches.review.review_files import shown_cost
 from mccfr.play.line_ranges import RangesOfLine
@@ -104,12 +104,12 @@ def test_estimates_do_not_lean_towards_a_cost(monkeypatch):
     noise."""
     rng, found = np.random.default_rng(1), []
     for _ in range(2_000):
-        found.append(_crossed(rng.normal(size=(8, 3)), np.ones(8)).cost[0])
+        found.append(_cross_validated(rng.normal(size=(8, 3)), np.ones(8)).cost[0])
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found)) < 4 * error < 0.1
     leaning = [(each := rng.normal(size=(8, 3)).mean(axis=0)).max() - each[0] for _ in range(2_000)]
     assert np.mean(leaning) > 8 * error
-    assert _crossed(np.ones((4, 2)), np.zeros(4)) is None
+    assert _cross_validated(np.ones((4, 2)), np.zeros(4)) is None
 
 
 def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):
@@ -162,7 +162,7 @@ def test_another_bet_before_the_flop_costs_what_it_is_taken_for(reviewer):
     line, holes, board = "r310c/cc/cc/cc", *RIVER[1:]
     other, same = (reviewer.review(hand(text, holes, board), 0) for text in (line, "r300c/cc/cc/cc"))
     raised, known = other.decisions[0].verdict, same.decisions[0].verdict
-    assert (raised.how, raised.taken_for, raised.did) == (MAPPED, "r300 after ''", "raise to 3.1 BB")
+    assert (raised.how, raised.taken_for, raised.did) == (MAPPED, "b300 after ''", "raise to 3.1 BB")
     assert (known.how, known.taken_for, known.tree_line) == (IN_TREE, "", "")
     assert raised.cost_chips == pytest.approx(known.cost_chips) and raised.probability == known.probability
     assert {row.verdict.how for row in other.decisions if row.street} == {SOLVED}

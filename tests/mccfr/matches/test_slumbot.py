@@ -85,7 +85,9 @@ def test_servers_that_cannot_be_had_and_policies_that_do_not_fit():
         port = silent.getsockname()[1]
         with pytest.raises(TableError, match=r"has not answered /new_hand within 0.2 s"):
             http_post(f"http://127.0.0.1:{port}", 0.2)("new_hand", {})
-    refused("cannot be had for /new_hand", http_post(f"http://127.0.0.1:{port}", 1), "new_hand", {}, error=TableError)
+    refused(
+        "cannot be reached for /new_hand", http_post(f"http://127.0.0.1:{port}", 1), "new_hand", {}, error=TableError
+    )
     with pytest.raises(ValueError, match=r"stacks of 20000, blinds 50/100, and P is for stacks of 10000"):
         check_game(HoldemGame(stack=10_000.0), "P")
 
@@ -99,7 +101,7 @@ def test_answers_that_are_no_json_are_refused():
 
     for data, said in (
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "is no JSON object"),
-        (b"nonsense\x1b[2J\r\n\r\n", r"cannot be had for /new_hand: 'nonsense\\x1b"),
+        (b"nonsense\x1b[2J\r\n\r\n", r"cannot be reached for /new_hand: 'nonsense\\x1b"),
         (b"HTTP/1.1 500 no\r\nContent-Length: 2\r\n\r\n[]", "HTTP status 500"),
     ):
         with socket.create_server(("127.0.0.1", 0)) as listener:

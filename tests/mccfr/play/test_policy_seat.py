@@ -126,7 +126,7 @@ def test_what_cannot_be_is_refused():
     seat.see("c")
     refused("give 3 board cards", seat.choose)
     seat.board("Qs7h2d")
-    refused("which lies already", seat.board, "Qs7h3d")
+    refused("the cards already dealt", seat.board, "Qs7h3d")
     refused("threshold = 2", Seat, policy(), threshold=2)
 
 

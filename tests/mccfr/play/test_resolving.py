@@ -150,14 +150,14 @@ def test_safe_resolving_of_fifty_blueprints():
 
 
 def test_gifts_keep_within_the_bound():
-    """Use sums of gifts along the path once, for a strategy that gives much away."""
+    """Use sums of reach_margins along the path once, for a strategy that gives much away."""
     game = game_of(LEDUC)
     strategy = random_strategy(game, 3)
     assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(40), reach=True))
 
 
 def shared_out(module):
-    """Return, by line, the spots' additions to alternatives over four times the gifts of hands before."""
+    """Return, by line, the spots' additions to alternatives over four times the reach_margins of hands before."""
     game, found = game_of(LEDUC), []
     strategy, cards = random_strategy(game, 3), game.cards.listed()
     for node in all_spots.roots(game, 1):
@@ -165,7 +165,9 @@ def shared_out(module):
         if game.tree.label[node] != "c" or game.tree.parent[last] != 0:
             continue  # he has decided more than once, or we after him
         spots = [(Spot(game, node, board), cards.path(1, board).__getitem__) for board in range(6)]
-        added = sum(module.gifts(spot, board_of, 0, strategy) * (spot.weights[1] > 0) for spot, board_of in spots)
+        added = sum(
+            module.reach_margins(spot, board_of, 0, strategy) * (spot.weights[1] > 0) for spot, board_of in spots
+        )
         before = Spot(game, last, 0)
         values = before.best_response(1, before.ranges(strategy)[0], before.tables(strategy))
         found.append(added.sum() / (values.value - values.action[node - game.tree.arrays.first[last]]).sum() / 4)
@@ -175,7 +177,7 @@ def shared_out(module):
 def test_spots_share_a_gift():
     """Divide a gift among the four boards that a pair of hands leaves; planted: all of it on each."""
     assert shared_out(all_spots) == pytest.approx([1, 1])
-    wrong = mutant(all_spots, ("chips * weight_here, weight_before,", "chips, np.ones_like(chips),"))
+    wrong = mutant(all_spots, ("chips * weight_now, weight_before,", "chips, np.ones_like(chips),"))
     assert shared_out(wrong) == pytest.approx([5 / 4, 5 / 4])
 
 
@@ -225,7 +227,7 @@ def test_hands_that_stay_out_are_answered(kind, most):
 # --- boards sampled, hands in shared buckets on later streets, responses on the last one ---
 
 
-LOOSE = ("MOST_GIVEN = 0.005", "MOST_GIVEN = 1e9")
+LOOSE = ("MOST_EXCESS = 0.005", "MOST_EXCESS = 1e9")
 
 
 def sampled(strategy, *edits):
@@ -293,7 +295,7 @@ def begun(iterations, share, module=solve, monkeypatch=None, merged=True):
     here = Spot(game, all_spots.roots(game, 1)[0], 0, merged=merged)
     ranges, tables = here.ranges(good), here.tables(good)
     value = here.best_response(1, ranges[0], tables).value
-    monkeypatch.setattr(module, "MOST_GIVEN", share)
+    monkeypatch.setattr(module, "MOST_EXCESS", share)
     effort = Effort(iterations)
     return [module.resolve(here, 0, ranges, value, effort=effort, initial=of).excess_chips for of in (None, tables)]
 
@@ -310,7 +312,7 @@ def test_what_is_solved_begins_with_the_strategy_in_force(monkeypatch, merged, i
 def test_what_gives_away_too_much_is_not_played(monkeypatch):
     """Play the strategy in force instead; planted: no check."""
     assert begun(1, 1e-6, monkeypatch=monkeypatch)[1] < 1e-6
-    wrong = mutant(solve, ("not found.excess_chips > MOST_GIVEN", "not found.excess_chips > 1e9 * MOST_GIVEN"))
+    wrong = mutant(solve, ("not found.excess_chips > MOST_EXCESS", "not found.excess_chips > 1e9 * MOST_EXCESS"))
     assert begun(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
 
 
@@ -409,7 +411,7 @@ def alternatives_from_self_play():
     return wrong
 
 
-REACH = ("ours, dealt = ranges[player] / scale", "ours, dealt = ranges[1 - player] / scale")
+REACH = ("ours, deal = ranges[player] / scale", "ours, deal = ranges[1 - player] / scale")
 ROOT = ("spot.weights[1 - player]\n", "spot.weights[1 - player] * (ranges[1 - player] > 0)\n")
 
 

@@ -40,7 +40,7 @@ def test_buckets_of_another_recipe_are_replaced_only_with_replace(folder, capsys
     assert (folder / "small/flop/000000/manifest.json").read_bytes() == before
     ended = call(capsys, "abstraction", "build", "small.toml", "--replace")
     assert ended.status == 0 and "runs/trained was trained: replacing them" in ended.err
-    assert call(capsys, "abstraction", "build", "small.toml").err.endswith("everything was there already\n")
+    assert call(capsys, "abstraction", "build", "small.toml").err.endswith("all streets were built\n")
     assert "runs/trained was trained on" in call(capsys, "verify", "runs/trained").out
 
 

@@ -76,8 +76,8 @@ test_lines_that_are_no_spot_are_refused = refusals(
 def test_a_line_of_a_solved_spot_is_a_spot(capsys, tmp_path, monkeypatch):
     """Of a turn the river: by the command and in Python, with ranges as the page shows them."""
     monkeypatch.chdir(tmp_path)
-    turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": 0.02}
-    mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="", rake=0.05, rake_cap=9)
+    turn = {"board": "QsJh2h7c", "oop": "AA,JJ,KTs", "ip": "QQ,AJs,T9s", "pot": 100, "stack": 200, "to": "2%"}
+    mccfr.spot(**turn, workers=0, run="turn", bets="0.5p", raises="", rake="5%", rake_cap=9)
     there = ["--policy", "turn", "--line", "cb50c/", "--board", "QsJh2h7c3d", "--workers", "0"]
     ended = call(capsys, "spot", *there, "--run", "river", "--json")
     found = json.loads(ended.out)

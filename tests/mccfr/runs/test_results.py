@@ -38,7 +38,7 @@ def test_a_run_exports_the_requested_checkpoint(tmp_path):
     assert first.meta["provenance"]["iterations"] == 500
     assert evaluate_target(first.path, "exact", None)["iterations"] == 500
     assert evaluate_target(run.directory, "exact", 1)["checkpoint"] == 1
-    refused("has no checkpoint 7; it has 1, 2", export_run, run, game, tmp_path / "q", ExportOptions(number=7))
+    refused("has no checkpoint 7: give one of 1, 2", export_run, run, game, tmp_path / "q", ExportOptions(number=7))
 
 
 @pytest.mark.parametrize("lost", [False, True])

@@ -148,7 +148,7 @@ def test_of_two_that_make_one_run_the_second_is_told_and_the_first_is_whole(tmp_
 
     def write_while_another_begins(*arguments):
         monkeypatch.setattr(rundir, "_write_run", write)
-        with pytest.raises(BlockingIOError, match="run is being made by another process: wait for it") as error:
+        with pytest.raises(BlockingIOError, match="run is being created by another process: wait for it") as error:
             make(tmp_path / "run")
         refused.append(error)
         write(*arguments)
@@ -165,7 +165,7 @@ def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
         with ThreadPoolExecutor(3) as pool:
             found = list(pool.map(lambda _, at=place, ready=ready: error_of_creation(at, ready), range(3)))
         assert found.count(None) == 1
-        assert all("run is being made by another process" in str(error) for error in found if error is not None)
+        assert all("run is being created by another process" in str(error) for error in found if error is not None)
         assert [path.name for path in place.iterdir()] == ["run"]
         assert go(open_run(place / "run"), nodes=100).totals.nodes >= 100
 

@@ -208,13 +208,13 @@ def test_a_tree_is_written_and_goes_on_where_it_stood(tmp_path):
 
 def test_the_run_of_a_spot_is_a_tree_to_look_at(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": 0.02}
+    asked = {"board": RIVER, "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910, "to": "2%"}
     found, client = mccfr.spot(**asked, workers=0, run="there", bets="50%"), Client()
     assert client.ask("load_tree there") == "load_tree ok!"
     told = dict(line.split(": ") for line in client.ask("calc_results").split("\n"))
     assert float(told["EV OOP"]) == pytest.approx(found["ev_chips"][0], abs=1e-3)
     assert client.ask("show_effective_stack") == "910" and "b90" in client.ask("show_children r:0")
-    assert client.ask("go").startswith("ERROR: the tree is of a run or policy")
+    assert client.ask("go").startswith("ERROR: this tree of a run or policy")
 
 
 def test_rake_is_taken_of_what_is_won():
@@ -233,25 +233,25 @@ def test_rake_is_taken_of_what_is_won():
 def test_scripts_are_run_line_by_line(tmp_path):
     script = tmp_path / "script.txt"
     script.write_text("#Board#Qs Jh\nset_board QsJh2h\n\nset_eff_stack 10\nfoo\nset_pot 0 0 10\n")
-    assert Client().ask(f"load_script {script}").startswith(f"ERROR: {script}, line 5: 'foo' is no command")
+    assert Client().ask(f"load_script {script}").startswith(f"ERROR: {script}, line 5: 'foo' is not a command")
 
 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("foo", "'foo' is no command here"),
+        ("foo", "'foo' is not a command"),
         ("set_range BB AA", "'BB' is no position"),
         ("set_range OOP AB", "range item 'AB' is not known"),
         ("set_pot 10 0 20", "before any bet"),
         ("set_pot x", "set_pot takes the chips"),
         ("set_accuracy 1 bb", "'bb' is no unit"),
         ("add_line 0 20 10", "falls to 10"),
-        ("add_line x", "something other than amounts"),
+        ("add_line x", "is not a list of amounts"),
         ("remove_line 7", "no line that was added"),
         ("show_node r:0:b17", "'b17' does not follow r:0, where there is c, b90"),
         ("show_node x", "does not begin with r:0"),
         ("show_node r:0:c:c:c", "nothing: the hand is over"),
-        ("show_strategy r:0:c:c", "nobody acts at r:0:c:c"),
+        ("show_strategy r:0:c:c", "no player acts at r:0:c:c"),
         ("set_strategy r:0 1 2", "set_strategy takes 2652 numbers"),
         ("calc_ev OOP", "calc_ev takes OOP or IP, and a node"),
         ("load_tree nowhere", "nowhere: No such file"),
@@ -281,6 +281,6 @@ def test_a_tree_needs_what_it_is_made_of():
 def test_while_it_solves_it_says_so():
     client = spot(RIVER, *LINES)
     client.ask("set_accuracy 0", "go 60 seconds")
-    assert client.ask("show_node r:0") == "ERROR: show_node: the solver is at work; stop it, or wait_for_solver"
+    assert client.ask("show_node r:0") == "ERROR: show_node: the solver is running; send stop or wait_for_solver first"
     assert client.ask("is_ready") == "is_ready ok!"
     assert client.ask("stop").endswith("SOLVER: stopped (stopped by user)\nstop ok!")

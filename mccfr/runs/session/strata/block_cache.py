@@ -17,7 +17,7 @@ from storage.checkpoint import Checkpoint
 
 
 class BlockCache:
-    """Contents of the frames, and moves of blocks in a thread of its own; for one calling thread.
+    """Keeps blocks of strata in frames of memory, and moves them from and to disk in a thread of its own.
 
     store            the versions on disk
     moving_seconds   time for moving blocks, both ways
@@ -35,31 +35,31 @@ class BlockCache:
         self._mover = ThreadPoolExecutor(1, "blocks")
 
     def go_on(self, checkpoint: Checkpoint | None) -> None:
-        """Begin with the blocks of a checkpoint, or with zeros; nothing is in memory yet."""
+        """Start from the blocks of a checkpoint, or from zeros (None); no block is in memory yet."""
         self.store.go_on(checkpoint)
         self._holds = [None] * len(self._holds)
         self._changed.clear()
 
     def fetch(self, block: int) -> bool:
-        """Return whether a block is in memory; otherwise start loading it.
+        """Return True if a block is in memory; otherwise start to load it and return False.
 
         Raises `OSError` if a block cannot be read or written, and `NotFiniteError` for a NaN or infinite cell.
         """
         if self._moving is not None and self._moving.done():
-            moved, self._moving = self._moving, None
-            moved.result()
-        here = self._moving is None and block in self._holds
-        self._note_waiting(here)
-        if not here and self._moving is None:
+            move, self._moving = self._moving, None
+            move.result()
+        is_present = self._moving is None and block in self._holds
+        self._note_waiting(is_present)
+        if not is_present and self._moving is None:
             self._move(self._place(block), block)
-        return here
+        return is_present
 
-    def _note_waiting(self, here: bool) -> None:
-        """Add up the time from the first request for a block until it is in memory."""
+    def _note_waiting(self, is_present: bool) -> None:
+        """Add the time between the first request for a block and its arrival to `waiting_seconds`."""
         now = time.monotonic()
         if self._waits_since is not None:
             self.waiting_seconds += now - self._waits_since
-        self._waits_since = None if here else now
+        self._waits_since = None if is_present else now
 
     def ahead(self, block: int, training_block: int) -> None:
         """Load a block into a frame other than that of `training_block`, the block in training.
@@ -80,8 +80,8 @@ class BlockCache:
     def flush(self) -> None:
         """Wait for moves, and write all changed blocks to disk; raises as `fetch`."""
         if self._moving is not None:
-            moved, self._moving = self._moving, None
-            moved.result()
+            move, self._moving = self._moving, None
+            move.result()
         for frame in sorted(self._changed):
             self._write(frame)
 
@@ -91,7 +91,7 @@ class BlockCache:
         self.store.close()
 
     def _place(self, block: int, training_block: int | None = None) -> int:
-        """Return the frame for a block: its own, an empty one, or one without the block `training_block`."""
+        """Return the frame into which to load a block: its own, an empty one, or one not in training."""
         if self._whole:
             return block
         free = [frame for frame, held in enumerate(self._holds) if held is None or held != training_block]
@@ -101,7 +101,7 @@ class BlockCache:
         self._moving = self._mover.submit(self._replace, frame, block)
 
     def _replace(self, frame: int, block: int) -> None:
-        """Write back a frame's block if it has changed, and read another block in its place."""
+        """Write a frame's block to disk if it has changed, and read another block into the frame."""
         if frame in self._changed:
             self._write(frame)
         self._holds[frame] = None

@@ -41,7 +41,7 @@ ROOM_SECONDS = 30.0
 
 
 class BlockIntervals(Intervals):
-    """Intervals of one block after the other, and their part of a checkpoint (`ExtraState`)."""
+    """Trains one block of strata after the other, and writes the blocks for checkpoints (`ExtraState`)."""
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
         super().__init__(run, game, tables)
@@ -86,7 +86,7 @@ class BlockIntervals(Intervals):
         self._resident.store.settle()
 
     def place(self) -> tuple[int, int]:
-        """Return (frame, block) of the present interval."""
+        """Return (frame, block) that the present interval trains."""
         block = self._turns.block()
         return self._resident.frame(block), block
 
@@ -133,7 +133,7 @@ class BlockIntervals(Intervals):
         self._resident.close()
 
     def _moved(self, move: Callable[[], bool]) -> bool:
-        """Return the result of `move`; False if the disk is full, after which training waits and retries.
+        """Call `move` and return its result; False if the disk is full, and training waits to try again.
 
         Raises `RuntimeError` with one sentence if a block cannot be moved for another reason.
         """
@@ -159,13 +159,13 @@ class BlockIntervals(Intervals):
 
 
 class BlockPool(StrataPool):
-    """Worker processes, each with some of a block's strata; the coordinator moves blocks."""
+    """Pool of worker processes for out-of-core runs: each trains some strata of the block in memory."""
 
     _turns: BlockIntervals
 
     @classmethod
     def problem(cls, config: Config) -> str | None:
-        """Return a sentence if the configuration lacks strata to train in turn, or None."""
+        """Return a sentence if the configuration has too few strata for an out-of-core run, or None."""
         strata, shared = config.run.strata, "left out unless run.strata shares the tables out, such as run.strata = 16"
         return first_refused(
             config,

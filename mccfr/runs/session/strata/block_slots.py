@@ -1,7 +1,7 @@
 """Memory layout of blocks of strata: *frames*, each with room for the tables of one block.
 
 Buckets after the first street are numbered across all strata, and kernels find a row by its number. A kernel therefore
-gets table bases where row 0 of the whole table would be, before the frame. It accesses only rows of the block.
+gets the address at which row 0 of the whole table would lie, although a frame has the rows of one block only.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def first_specs(layout: TableLayout) -> list[ArraySpec]:
 
 
 def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
-    """Return the partition of the tables after the first street into blocks.
+    """Return how the rows of the tables after the first street are divided into blocks.
 
     Raises `ValueError` for cycles that are too short to give every stratum an iteration.
     """
@@ -55,7 +55,7 @@ def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
 
 
 def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[range]:
-    """Return for each frame the blocks that fit: one each if all fit in memory, else any in two frames.
+    """Return the blocks that each frame may hold: one each if all fit in memory, else all in two frames.
 
     Raises `ValueError`, with both numbers, if `tables.memory_budget` is too small.
     """
@@ -73,7 +73,7 @@ def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[
 
 
 def _frame(parts: Partition, blocks: range) -> list[ArraySpec]:
-    """Return specs of tables with room for any one of some blocks."""
+    """Return the specs of tables that have room for the largest of some blocks."""
     rows = {name: int(np.diff(first)[blocks].max()) for name, first in parts.first.items()}
     return [msgspec.structs.replace(spec, shape=(max(1, rows[spec.name]), *spec.shape[1:])) for spec in parts.arrays]
 
@@ -83,20 +83,16 @@ def frame_name(frame: int, name: str) -> str:
     return f"frame{frame}/{name}"
 
 
-def frame_specs(config: Config, layout: TableLayout, parts: Partition) -> list[ArraySpec]:
-    """Return the specs of the tables of all frames."""
-    return [
-        msgspec.structs.replace(spec, name=frame_name(frame, spec.name))
-        for frame, blocks in enumerate(frame_blocks(config, layout, parts))
-        for spec in _frame(parts, blocks)
-    ]
-
-
 def live_specs(config: Config, game: Game, layout: TableLayout) -> list[ArraySpec]:
     """Return specs of a run's tables in memory: all, or first street and frames (`tables.memory_budget`)."""
     if config.tables.memory_budget is None:
         return list(layout.specs)
-    return [*first_specs(layout), *frame_specs(config, layout, partition(config, game, layout))]
+    parts = partition(config, game, layout)
+    return first_specs(layout) + [
+        msgspec.structs.replace(spec, name=frame_name(frame, spec.name))
+        for frame, blocks in enumerate(frame_blocks(config, layout, parts))
+        for spec in _frame(parts, blocks)
+    ]
 
 
 def cells_of(
@@ -107,7 +103,7 @@ def cells_of(
 
 
 def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableArrays:
-    """Return the kernels' form of tables with a block in a frame; the first street is unchanged."""
+    """Return the tables as kernels take them, with rows of a block in a frame; the first street stays."""
     kernel = tables.kernel
     assert kernel is not None
     bases = {field: getattr(kernel, field).copy() for field in _FIELDS}

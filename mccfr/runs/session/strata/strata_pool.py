@@ -29,7 +29,7 @@ _NAP_SECONDS = 0.0005
 
 
 class Intervals:
-    """The strata of a run, interval by interval.
+    """State of a run's strata, which are trained interval by interval.
 
     rows      [N, columns] int64 states and quotas of the strata, read and written by workers
     interval  the present interval; None at a barrier
@@ -81,7 +81,10 @@ class Intervals:
         return self.interval
 
     def end(self, changes: npt.NDArray[np.int64], *, fits: bool) -> None:
-        """Add up the workers' changes [W, cells]; raises `RuntimeError` unless they fit in 64 bits."""
+        """End the interval: add the workers' changes [W, cells] to the first street.
+
+        Raises `RuntimeError` unless they fit in 64 bits.
+        """
         assert self.interval is not None
         nodes, _ = self.totals()
         if not fits:
@@ -108,7 +111,7 @@ class Intervals:
 
 
 class IntervalPool(Pool):
-    """Methods of pools that train strata interval by interval."""
+    """Base class of pools that train strata interval by interval."""
 
     _intervals: Intervals
 

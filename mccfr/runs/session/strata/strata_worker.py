@@ -32,8 +32,8 @@ def stratum_worker(
     algorithm, layout = run.algorithm, with_copies(run.layout(game))
     assert isinstance(algorithm, SampledAlgorithm)
     own = [spec for spec in layout.specs if FIRST_STREET in spec.name]
-    rest = [region for region in regions if FIRST_STREET not in region.name]
-    tables = map_tables(layout, (*create_regions(copies, own), *rest))
+    later = [region for region in regions if FIRST_STREET not in region.name]
+    tables = map_tables(layout, (*create_regions(copies, own), *later))
     names = first_street_names(game)
     totals = map_regions([region for region in regions if region.name in names], writable=False, populate=True)
     return StratumWorker(game, algorithm, {name: totals.view(name) for name in names}, tables, changes)
@@ -52,7 +52,7 @@ def train_strata(worker: StratumWorker, rows: npt.NDArray[np.int64], strata: Ite
 
 
 class Placing:
-    """Points a worker's tables at the frame of a block; no effect if all strata are in memory."""
+    """Makes a worker's kernels use the frame of a block; no effect if all strata are in memory."""
 
     def __init__(self, run: Run, game: Game, worker: StratumWorker) -> None:
         self._worker, self._at = worker, (-1, -1)
@@ -70,13 +70,13 @@ def work(
     worker: StratumWorker, place: Placing, cells: npt.NDArray[np.int64], number: int, workers: int, parent: int
 ) -> None:
     """Carry out the coordinator's orders until QUIT or until the coordinator has ended."""
-    orders, mine, strata = cells[0], cells[1 + number], cells[1 + workers :]
+    orders, own_row, strata = cells[0], cells[1 + number], cells[1 + workers :]
     while os.getppid() == parent:
-        mine[control.PROGRESS] = began = time.monotonic_ns()
+        own_row[control.PROGRESS] = began = time.monotonic_ns()
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
         if command == control.QUIT:
             return
-        if mine[control.RESTING_SINCE] == epoch:
+        if own_row[control.RESTING_SINCE] == epoch:
             time.sleep(_NAP_SECONDS)
             continue
         if command == control.RUN:
@@ -86,12 +86,12 @@ def work(
             worker.changes[:] = 0
             for stratum in range(number, len(strata), workers):
                 if not train_strata(worker, strata, [stratum], interval):
-                    mine[control.OVERFLOW] = 1
+                    own_row[control.OVERFLOW] = 1
                 ended = time.monotonic_ns()
-                mine[control.LONGEST_BATCH] = max(int(mine[control.LONGEST_BATCH]), ended - began)
-                mine[control.PROGRESS] = began = ended
-            mine[control.BUSY_NANOSECONDS] = int(worker.solver.busy_seconds * 1e9)
-        mine[control.RESTING_SINCE] = epoch
+                own_row[control.LONGEST_BATCH] = max(int(own_row[control.LONGEST_BATCH]), ended - began)
+                own_row[control.PROGRESS] = began = ended
+            own_row[control.BUSY_NANOSECONDS] = int(worker.solver.busy_seconds * 1e9)
+        own_row[control.RESTING_SINCE] = epoch
 
 
 def main(assignment: str, number: int) -> None:

@@ -60,7 +60,7 @@ function Sizes() {
         <Field name="pot" label="Pot, chips" placeholder="180" />
         <Field name="stack" label="Behind, chips" placeholder="910" />
         <Field name="bets" label="Bets" placeholder={line.value ? "its own" : "50%"}
-          title="33%, 3x, 2.5bb, 94chips, 2e, allin; commas part sizes, / streets" />
+          title="33%, 3x, 2.5bb, 94chips, 2e, allin; commas part sizes, / streets; auto:2 chooses two" />
         <Field name="raises" label="Raises" placeholder="as bets" title="60%, 3x, allin; commas part sizes, / streets" />
         <Field name="to" label="Until, of the pot" placeholder="0.3%" />
       </div>

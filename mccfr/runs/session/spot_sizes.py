@@ -1,0 +1,104 @@
+"""Replaces `auto:N` in a spot's bet sizes by the sizes that lose least, decision by decision."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mccfr.cards.endgame_cards import endgame_cards
+from mccfr.config.game_tables import HoldemSubgame
+from mccfr.config.spot_table import (
+    AVERAGING_POWER,
+    FINE_SIZES,
+    STREETS,
+    auto_counts,
+    spot_document,
+    spot_menu,
+    with_sizes,
+)
+from mccfr.config.toml_files import config_from
+from mccfr.games.betting import build_tree
+from mccfr.games.game import Game
+from mccfr.games.holdem_subgame import endgame_rules, spot_endgame, spot_rake
+from mccfr.games.line_sizes import added_lines
+from mccfr.runs.reporter import Reporter
+from mccfr.solvers.public.size_choice import MOST_BOARDS, SizeChoice, SizeMenus
+from mccfr.solvers.variants import variant
+
+BETS, RAISES = ("33%,75%,150%", "75%", "75%"), ("75%,allin", "allin", "allin")
+"""Sizes of decisions that are not yet chosen, from the spot's first street on."""
+_FINE, _NONE = (",".join(FINE_SIZES),) * 3, ("",) * 3
+_SHOWN = 12  # lines in a message
+
+
+@dataclass(frozen=True)
+class TypedSizes:
+    """Sizes as for `spot_menu`, auto:N on some streets; and further keys of `[game.menu]`."""
+
+    bets: str
+    raises: str
+    menu: Mapping[str, Any]
+
+    def counts(self, streets: int) -> list[tuple[int | None, int | None]]:
+        """Return `SizeMenus.counts`; `ValueError` for an invalid N."""
+        texts = {"--bets": self.bets, "--raises": self.raises}
+        bets, raises = (auto_counts(option, text, streets) for option, text in texts.items())
+        return list(zip(bets, raises, strict=True))
+
+    def filled(self, first_street: int, bets: Sequence[str] = _NONE, raises: Sequence[str] = _NONE) -> dict[str, Any]:
+        """Return `[game.menu]` with sizes in place of auto:N; a size beyond the stack is all-in."""
+        streets = len(STREETS) - first_street
+        texts = with_sizes(self.bets, bets[:streets]), with_sizes(self.raises, raises[:streets])
+        sizes = spot_menu(*texts, first_street)
+        return {"allin_spr": 0.0, **sizes, **self.menu}
+
+
+def chosen_menu(
+    game: Mapping[str, Any], sizes: TypedSizes, first_street: int, workers: int, reporter: Reporter
+) -> dict[str, Any]:
+    """Return a spot's `[game.menu]`: chosen bets are lines of its key `add`.
+
+    game          keys of `[game]` without the menu
+    first_street  of the spot: 1 for the flop
+
+    Raises `ValueError` for locks and keys of the menu that do not go together with auto:N, and as `spot_endgame` and
+    `endgame_rules`.
+    """
+    others = [*sorted({*sizes.menu} - {"allin_spr"}), *(["lock"] if game.get("locks") else [])]
+    if others:
+        raise ValueError(
+            f"{others[0]} beside bet sizes auto:N is not allowed: the tree's bets are known only after the choice. "
+            "Leave it out, or repeat it with the chosen sizes: --bets '' --raises '' and an --add-line for each"
+        )
+    choice = size_choice(game, sizes, first_street, workers)
+    chosen = choice.choose(lambda count: reporter.phase(f"choosing bet sizes, {count} decisions done"))
+    lines = added_lines(choice.menus.fine, chosen)
+    more = f" and {len(lines) - _SHOWN} more, in game.menu.add of the run" if len(lines) > _SHOWN else ""
+    reporter.message(f"bet sizes chosen for {len(chosen)} decisions: {', '.join(lines[:_SHOWN])}{more}")
+    return {**sizes.filled(first_street), "add": lines}
+
+
+def size_choice(game: Mapping[str, Any], sizes: TypedSizes, first_street: int, workers: int) -> SizeChoice:
+    """Return the choice of a spot's sizes, before it is made; the arguments are those of `chosen_menu`."""
+    fine, default = (
+        _spot_config(game, sizes.filled(first_street, *texts)) for texts in ((_FINE, _FINE), (BETS, RAISES))
+    )
+    endgame, _ = spot_endgame(fine)
+    rules, plain = (endgame_rules(config, Path(), endgame) for config in (fine, default))
+    cards = endgame_cards(endgame.board, endgame.reach, rules.streets, MOST_BOARDS[rules.streets])
+    spot = Game(
+        "holdem-subgame",
+        build_tree(plain),
+        cards,
+        big_blind_chips=rules.minimum_bet,
+        pot_chips=endgame.pot_chips,
+        rake=spot_rake(fine),
+    )
+    solver = variant("dcfr", averaging_power=AVERAGING_POWER)
+    return SizeChoice(spot, SizeMenus(rules, plain, sizes.counts(rules.streets)), solver, workers)
+
+
+def _spot_config(game: Mapping[str, Any], menu: Mapping[str, Any]) -> HoldemSubgame:
+    config = config_from(spot_document({**game, "menu": menu}, 1.0, 1), "the spot", (Path(),)).game
+    assert isinstance(config, HoldemSubgame)
+    return config
