@@ -85,8 +85,11 @@ def compiled(folder: Path) -> Path:
     return library
 
 
-def sweep(library: Path, before: Path, cases: Sequence[Case], most: int | None) -> dict[str, Swept]:
-    """Try each case with failing calls: all of them, or `most` trials a case, drawn with a fixed seed."""
+def sweep(library: Path, before: Path, cases: Sequence[Case], most: int) -> dict[str, Swept]:
+    """Let calls of each case fail, one in a trial: all of them, or `most` that are drawn with a fixed seed.
+
+    The ways to fail, `TIMES` and `ERRORS`, take turns from trial to trial.
+    """
     with tempfile.TemporaryDirectory() as folder:
         task = json.dumps([str(before), msgspec.to_builtins(cases), most, folder])
         places = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -120,10 +123,8 @@ def main() -> None:
             bench.load()
             loaded.append(case.arguments)
         sound, calls = bench.tried(0, 0, 0)
-        ways = list(product(range(1, calls + 1), TIMES, ERRORS))
-        if most is not None:
-            ways = [(drawn.randint(1, calls), *next(turns)) for _ in range(most)]
-        trials = [bench.tried(*way)[0] for way in ways]
+        numbers = sorted(drawn.sample(range(1, calls + 1), min(most, calls)))
+        trials = [bench.tried(number, *next(turns))[0] for number in numbers]
         found[case.name] = msgspec.to_builtins((sound, calls, trials))
     (Path(folder) / "found.json").write_text(json.dumps(found))
 
