@@ -33,9 +33,8 @@ function arrived(found, still) {
   nextCards.value = [];
   const reviewed = reviewedHand(found);
   if (reviewed >= 0) chosen.value = game.value.square ? found.hands.cells[reviewed] : ALL;
-  if (!found.missing_cards) return;
-  openPicker();
-  if (found.missing_cards === 1) readNextCards(found, still).catch((error) => { problem.value = error.message; });
+  if (found.missing_cards) openPicker();
+  return found.missing_cards === 1 ? readNextCards(found, still) : null;
 }
 
 function Decision() {

@@ -114,9 +114,10 @@ export async function openDecision({ line, board, beside: wanted, of }, after) {
     if (!still()) return;
     show(found);
     problem.value = "";
-    after(found, still);
+    const more = after(found, still);
     document.body.dataset.ready = addressOf(found.line, found.board);
     if (!found.missing_cards) await complete(at, still);
+    await more;
     if (still()) document.body.dataset.complete = addressOf(found.line, found.board);
   } catch (error) {
     if (!still()) return;
