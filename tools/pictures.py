@@ -3,9 +3,10 @@
 python tools/pictures.py [POLICY] [--review FILE] [--out FOLDER]
 
 It solves the turn of docs/spot.md in the page.  With a blueprint of full hold'em it also studies, drills and reviews.
-It needs Chromium and the extra "test".  Each step prints its seconds.
+It needs Chromium and the extras "test" and "plot".  Each step prints its seconds.
 """
 
+import io
 import re
 import subprocess
 import sys
@@ -17,13 +18,15 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import click
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from browser import program  # noqa: E402
 
-_WIDTH, _HEIGHT = 1200, 760
+_WIDTH, _HEIGHT = 1400, 860
+_COLOURS = 96  # of a picture: a fifth of the bytes
 _PATIENCE_MILLISECONDS = 300_000
 _DECISIONS = 10
 _TURN = {
@@ -54,7 +57,7 @@ def viewing(policy: Path | None, review: Path | None) -> Iterator[str]:
             server.wait()
 
 
-class Walk:
+class PageWalk:
     """A walk through the page: each step takes a picture and prints its seconds."""
 
     def __init__(self, page: Page, url: str, out: Path) -> None:
@@ -62,13 +65,15 @@ class Walk:
 
     def step(self, name: str, text: str) -> None:
         """Take the picture of a step that is done."""
-        self.page.screenshot(path=self.out / f"{name}.png")
+        self.picture(name, "body", whole=False)
         click.echo(f"{time.monotonic() - self.began:6.1f} s  {text}")
         self.began = time.monotonic()
 
-    def picture(self, name: str, selector: str) -> None:
-        """Take the picture of a part of the page."""
-        self.page.locator(selector).screenshot(path=self.out / f"{name}.png")
+    def picture(self, name: str, selector: str, *, whole: bool = True) -> None:
+        """Take the picture of a part of the page, or of what the window shows of the page."""
+        data = self.page.locator(selector).screenshot() if whole else self.page.screenshot()
+        with Image.open(io.BytesIO(data)) as image:
+            image.convert("RGB").quantize(_COLOURS).save(self.out / f"{name}.png", optimize=True)
 
     def look(self, fragment: str) -> None:
         """Open a decision and wait until all its figures are there."""
@@ -154,14 +159,14 @@ class Walk:
     "--out", default=ROOT / "docs" / "figures", type=click.Path(path_type=Path), help="Folder of the pictures."
 )
 def main(policy: Path | None, review: Path | None, out: Path) -> None:
-    """Walk and take the pictures."""
+    """PageWalk and take the pictures."""
     out.mkdir(parents=True, exist_ok=True)
     with viewing(policy, review) as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
         # The steps wait by functions, which the page's Content-Security-Policy lets only its own scripts compile.
         page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT}, color_scheme="light", bypass_csp=True)
         page.set_default_timeout(_PATIENCE_MILLISECONDS)
-        walk = Walk(page, url, out)
+        walk = PageWalk(page, url, out)
         walk.spot()
         if policy is not None:
             walk.blueprint()

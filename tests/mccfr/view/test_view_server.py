@@ -10,7 +10,6 @@ Shows:
 """
 
 import json
-import re
 import socket
 import subprocess
 import sys
@@ -21,7 +20,17 @@ from contextlib import contextmanager
 import pytest
 from browser import browsing, check_accessible, needs_browser, wait_for
 from commands import call, refusal
-from page_parts import check_the_cards, check_the_review, write_review
+from page_parts import (
+    check_the_cards,
+    check_the_ev_of_classes,
+    check_the_layout,
+    check_the_list_of_hands,
+    check_the_lists,
+    check_the_review,
+    check_the_trainer,
+    judged,
+    write_review,
+)
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
@@ -202,120 +211,6 @@ def test_signals_end_it_with_one_sentence(tmp_path, number):
     assert started.returncode == 128 + number
 
 
-ROWS = "[...document.querySelectorAll('#hands tbody tr')].map((row) => [...row.cells].map((one) => one.innerText))"
-
-
-def compare_with(page, which):
-    choice = "document.getElementById('beside')"
-    page.evaluate(f"{choice}.value = '{which}', {choice}.dispatchEvent(new Event('change'))")
-    wait_for(page, f"!document.getElementById('grid-beside') === {str(not which).lower()}")
-
-
-def check_the_list_of_hands(page, there, worth):
-    """Check order, sorting by columns, and each action's frequency, combos and EV."""
-    compare_with(page, "")
-    page.keyboard.press("a")
-    wait_for(page, "!!document.querySelector('#hands td small')")
-    hands, player = there["hands"], there["player"]
-    mixed = [max(row) < 0.95 for row in hands["probabilities"]]
-    order = sorted(range(len(mixed)), key=lambda k: (not mixed[k], -hands["shares"][player][k], -k))
-    suits = str.maketrans("♣♦♥♠", "cdhs")
-    assert [row[0].translate(suits) for row in page.evaluate(ROWS)[:40]] == [hands["names"][k] for k in order[:40]]
-    first = order[0]
-    for action, one in enumerate(there["actions"]):
-        share, value = hands["probabilities"][first][action], worth["actions"][first][action]
-        assert page.evaluate(ROWS)[0][2 + action] == f"{100 * share:.1f} %\n{value / 100 + 0:.2f}"
-        combos = sum(p[action] * r for p, r in zip(hands["probabilities"], hands["reach"][player], strict=True))
-        told = page.evaluate(f"document.querySelector('[data-action={one['action']}]').innerText")
-        assert f"{combos:,.1f}".removesuffix(".0") + " combos" in told
-    head = "[...document.querySelectorAll('#hands th button')].find((one) => one.textContent === 'equity')"
-    for sign in (-1, 1):
-        page.evaluate(f"{head}.click()")
-        found = [float(row[-3].removesuffix(" %")) for row in page.evaluate(ROWS) if row[-3] != "–"]
-        assert found == sorted(found, key=lambda x: sign * x) and len(set(found)) > 10
-    page.evaluate(f"{head}.click()")
-    assert page.evaluate(ROWS)[0][0].translate(suits) == hands["names"][first]
-    check_the_filters(page, hands, there["player"])
-    compare_with(page, "1")
-
-
-def check_the_filters(page, hands, player):
-    """Filter by existing made hands and draws; the list states their weight."""
-    choices = "[...document.querySelectorAll('#only-made option')].map((one) => one.value)"
-    assert set(page.evaluate(choices)) == {"", *hands["made"]} and page.evaluate(
-        "!document.getElementById('only-draws')"
-    )
-    choose = "document.getElementById('only-made').value = '{}', drawn = new Event('change')"
-    for kind in ("set", ""):
-        page.evaluate(choose.format(kind) + ", document.getElementById('only-made').dispatchEvent(drawn)")
-        there = [place for place, made in enumerate(hands["made"]) if kind in ("", made)]
-        assert len(page.evaluate(ROWS)) == len(there)
-        share = sum(hands["shares"][player][place] for place in there)
-        assert f"{100 * share:.1f} % of the range" in page.evaluate("document.getElementById('listed').textContent")
-
-
-def check_the_ev_of_classes(page, hands, values, player):
-    """Each cell of the grid of EV has the mean of its hands, by their shares, in big blinds."""
-    wait_for(page, "document.querySelector('#views button:last-child').textContent === 'EV'")
-    page.evaluate("document.querySelector('#views button:last-child').click()")
-    for cell, name in ((0, "AA"), (3, "AJs"), (14, "KK")):
-        held = [(hands["shares"][player][k], values[k]) for k, at in enumerate(hands["cells"]) if at == cell]
-        mean = sum(share * (value or 0) for share, value in held) / sum(share for share, _ in held) / 100
-        assert float(
-            page.evaluate(f"document.querySelector('#grid [data-class={name}] .figure').textContent")
-        ) == pytest.approx(mean, abs=0.01 if abs(mean) < 10 else 0.1)
-
-
-def check_the_layout(page):
-    """Nothing scrolls sideways at 390 and 1,400 pixels, and axe finds no violation, in both themes."""
-    for width in (390, 1400):
-        page.set_viewport_size({"width": width, "height": 900})
-        sideways = "[...document.querySelectorAll('html, #hands')].filter((one) => one.scrollWidth > one.clientWidth)"
-        assert page.evaluate(f"{sideways}.map((one) => one.id || one.tagName)") == [], width
-        for scheme in ("dark", "light"):
-            page.emulate_media(color_scheme=scheme)
-            check_accessible(page)
-
-
-def check_the_lists(page, there, worth, equity):
-    """Classes of hands, blockers and the graph of equities are those of the spot's hands."""
-    hands, player = there["hands"], there["player"]
-    shares, reach = hands["shares"][player], hands["reach"][player]
-
-    def cells(row):
-        return [one.strip() for one in page.locator(f'#hands [data-row="{row}"] td').all_inner_texts()]
-
-    def mix(places, weight):
-        total = sum(weight[k] for k in places)
-        return [
-            sum(weight[k] * hands["probabilities"][k][a] for k in places) / total for a in range(len(there["actions"]))
-        ]
-
-    page.click("#lists >> text=Classes")
-    places = [k for k, made in enumerate(hands["made"]) if made == "top pair"]
-    assert cells("top pair")[2:-4] == [f"{100 * share:.1f} %" for share in mix(places, shares)]
-    held = sum(shares[k] for k in places)
-    mean = sum(shares[k] * worth["hands"][player][k] for k in places if shares[k]) / held / 100
-    assert cells("top pair")[-4] == f"{100 * held:.1f} %" and float(cells("top pair")[-1]) == pytest.approx(
-        mean, abs=0.006
-    )
-    check_the_layout(page)
-    page.click("#lists >> text=Blockers")
-    every = range(len(reach))
-    left = [k for k in every if "As" not in (hands["names"][k][:2], hands["names"][k][2:])]
-    changes = [100 * (one - all_) for one, all_ in zip(mix(left, reach), mix(every, reach), strict=True)]
-    assert [float(one) for one in cells("As")[1:-1]] == pytest.approx(changes, abs=0.006)
-    gone = 1 - sum(reach[k] for k in left) / sum(reach)
-    assert cells("As")[-1] == f"{100 * gone:.1f} %"
-    page.click("#lists >> text=Equity graph")
-    own = sorted((equity["equity"][player][k], shares[k]) for k in every if shares[k] > 0)
-    half = next(share for k, (share, _) in enumerate(own) if sum(weight for _, weight in own[: k + 1]) >= 0.5)
-    label = page.locator("#equity-graph").get_attribute("aria-label")
-    assert f"{there['role']}: half the range has {100 * half:.1f} % or less" in label
-    check_the_layout(page)
-    page.click("#lists >> text=Hands")
-
-
 @needs_browser
 def test_the_page_in_a_browser(holdem):
     """Use grid, line, links, history, boards, keys, review and themes, without external requests."""
@@ -464,48 +359,6 @@ def test_the_page_in_a_browser(holdem):
         dark = page.evaluate(paper)
         page.keyboard.press("t")
         assert light == page.evaluate(paper) != dark
-
-
-def judged(page):
-    """Texts of the decisions of the hand, once all are judged."""
-    told = "[...document.querySelectorAll('#train-told p')].map((one) => one.textContent)"
-    found = wait_for(page, f"(found => found.length && found.every((one) => one.endsWith('.')) && found)({told})")
-    assert all(one.startswith("You: ") for one in found)
-    return found
-
-
-def check_the_trainer(page):
-    """Judge each decision, replay the costliest, and drill a spot."""
-    session = "play-session"
-    page.evaluate("document.getElementById('train-on').click()")
-    found, own = judged(page), page.locator("#play-log small", has_text="You").count()
-    assert len(found) == own and all("; the strategy: " in one for one in found)
-    assert not [one for one in found if "±" in one and "about" not in one and "nothing" not in one]  # what is exact
-    priced = own - page.locator("#train-told .quiet").count()  # of where the strategy never comes
-    score = page.evaluate("document.getElementById('train-score').textContent")
-    assert score.startswith(f"{priced} decision") if priced else not score
-    if priced:
-        assert priced == int(re.search(r": (\d+) decision", page.locator("#train-days").text_content())[1])
-    if page.locator("#train-again button").count():  # as the table's seed has it
-        kept = page.locator("#train-again button").all_text_contents()
-        page.locator("#train-again button").first.click()
-        wait_for(page, "!document.getElementById('play-result').textContent")
-        assert page.locator("#play-session").text_content().startswith("Hand 1 · 1 played")
-        page.reload()
-        page.locator("#train-again button").first.wait_for()
-        assert page.locator("#train-again button").all_text_contents() == kept
-        page.locator("#train-on").click()
-    page.evaluate("document.getElementById('train-on').click()")
-    list_ = "document.getElementById('train-drill')"
-    drilled = page.evaluate(f"[...{list_}.options].find((one) => one.textContent.includes('facing a 3-bet')).value")
-    page.evaluate(f"{list_}.value = {json.dumps(drilled)}; {list_}.dispatchEvent(new Event('change'))")
-    wait_for(page, f"document.getElementById('{session}').textContent.startsWith('Hand 1 · 0 played')")
-    assert page.evaluate("document.querySelectorAll('#play-log .step').length") == drilled.count("r") + drilled.count(
-        "c"
-    )
-    while page.evaluate("!document.getElementById('play-result').textContent"):
-        wait_for(page, "!document.getElementById('play').classList.contains('busy')")
-        page.keyboard.press("c")
 
 
 @pytest.mark.slow
