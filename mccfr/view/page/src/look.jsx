@@ -8,7 +8,7 @@ import { HandList } from "./hands.jsx";
 import { NextCards, nextCards, readNextCards } from "./next_cards.jsx";
 import { Grids, Views } from "./range_grid.jsx";
 import { Ranges } from "./ranges.jsx";
-import { ReviewList, ReviewedDecision, reviewedHand } from "./review.jsx";
+import { loadReview, ReviewList, ReviewedDecision, reviewedHand } from "./review.jsx";
 import { Tools } from "./solving.jsx";
 import { ALL, chosen, compared, game, openDecision, other, problem, spot } from "./study.js";
 
@@ -61,7 +61,10 @@ function Decision() {
 }
 export function Look() {
   const at = route.value, reviewing = at.tab === "review";
-  useEffect(() => { openDecision(at, arrived); }, [at]);
+  useEffect(() => {
+    const loaded = reviewing ? loadReview() : Promise.resolve();  // its hand is chosen once the decision is there
+    loaded.then(() => { if (route.value === at) openDecision(at, arrived); });
+  }, [at]);
   return (
     <div id="look" class={reviewing ? "reviewing" : ""}>
       {reviewing && game.value && <ReviewList />}

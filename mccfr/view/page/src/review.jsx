@@ -1,6 +1,5 @@
 /* A review of hands: its decisions, the costliest first; the decision beside is the one chosen. */
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { decisionAddress, goTo, route } from "./address.js";
 import { Card, HandText } from "./cards.jsx";
 import { Choice } from "./controls.jsx";
@@ -21,8 +20,9 @@ async function read(which) {
   } catch (error) { problem.value = sentenceOf(error); }
 }
 const go = (one) => goTo(`${one.link || "#line="}&review=${one.place}`);
+export async function loadReview() { if (!review.value) await read(filter.value); }
 export async function openReview() {
-  if (!review.value) await read(filter.value);
+  await loadReview();
   if (review.value?.rows.length) go(review.value.rows[0]);
 }
 
@@ -77,7 +77,6 @@ function Row({ one }) {
   );
 }
 export function ReviewList() {
-  useEffect(() => { if (!review.value) read(filter.value); }, []);
   if (!review.value) return null;
   const { rows } = review.value;
   return (
