@@ -231,7 +231,6 @@ def check_the_trainer(page):
     page.evaluate("document.getElementById('train-on').click()")
     found, own = judged(page), page.locator("#play-log small", has_text="You").count()
     assert len(found) == own and all("; the strategy: " in one for one in found)
-    assert not [one for one in found if "±" in one and "about" not in one and "nothing" not in one]  # what is exact
     priced = own - page.locator("#train-told .quiet").count()  # of where the strategy never comes
     score = page.evaluate("document.getElementById('train-score').textContent")
     assert score.startswith(f"{priced} decision") if priced else not score

@@ -1,6 +1,6 @@
 """Commands that evaluate, export and query strategies: evaluate, export, query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from storage.free_space import bytes_text
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
+    from mccfr.policy.strategy_profile import Behaviour
     from mccfr.runs.results.targets import Reference
 
 
@@ -284,6 +285,9 @@ _NEXT = {
     type=click.Choice(["mccfr", "pio", "gto+", "gtowizard", "equilab"]),
     help="Print both players' ranges instead, in this program's notation or another's.",
 )
+@click.option(
+    "--ev", is_flag=True, help="Also print the EV of each action, with a 95 % interval where boards are drawn."
+)
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
     "--sample", type=click.IntRange(min=0), metavar="SEED", help="Draw one of the run's networks by this seed."
@@ -307,11 +311,12 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
     reference, sample = Reference(policy, how["checkpoint"], how["abstraction"]), how["sample"]
     networks = open_networks(reference)
     if how["notation"] is not None:
-        refuse_options_without_effect("with --range", "hand", "sample")
+        refuse_options_without_effect("with --range", "hand", "sample", "ev")
         record = _ranges(reference, line, board or "", how["notation"])
         answer(record, as_json, lambda record: "\n".join(f"{one['role']}: {one['text']}" for one in record["ranges"]))
         return
     if networks is not None:
+        refuse_options_without_effect("on networks", "ev")
         record = query_networks(networks, line, hand, board, sample)
     elif sample is not None:
         raise click.BadParameter(f"{policy} has no networks, so none can be drawn: leave --sample out")
@@ -320,7 +325,19 @@ def query(policy: Path, line: str, hand: str | None, board: str | None, as_json:
         record = look_up(source, line, hand, board)
         if unfinished := unfinished_text(getattr(source, "meta", {}).get("provenance", {})):
             click.echo(f"{policy} is {unfinished}", err=True)
+        if how["ev"]:
+            _add_values(record, source, line, hand, board)
     answer(record, as_json, _query_text)
+
+
+def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str | None, board: str | None) -> None:
+    """Add the EVs of a decision to the answer of a query."""
+    from mccfr.view.expected_values import query_values
+
+    values = query_values(source, line, hand, board)
+    for action, more in zip(found["actions"], values.pop("actions"), strict=True):
+        action.update(more)
+    found.update(values)
 
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:
@@ -354,9 +371,10 @@ def _query_text(answer_fields: dict[str, Any]) -> str:
             flag = "  (never reached: uniform)" if hand in answer_fields["unreached"] else ""
             flag += _locked_text(answer_fields.get("locked", {}).get(hand, ()))
             lines.append(f"{hand:8}" + "".join(f"{share:10.4f}" for share in row) + flag)
-        return "\n".join(lines)
+        return "\n".join([*lines, *_range_values(answer_fields)])
     for action in answer_fields["actions"]:
-        lines.append(f"{action['action']:>10}  {action['probability']:.4f}  {action.get('name', '')}".rstrip())
+        ev = _ev_text(answer_fields, action["ev_chips"], action["ev_chips_within"]) if "ev_chips" in action else ""
+        lines.append(f"{action['action']:>10}  {action['probability']:.4f}{ev}  {action.get('name', '')}".rstrip())
     lines.append(
         f"weight {answer_fields['actions'][0]['weight']:g}"
         + ("" if answer_fields["reached"] else ": never reached, uniform")
@@ -367,6 +385,31 @@ def _query_text(answer_fields: dict[str, Any]) -> str:
     elif "networks" in answer_fields:
         lines.append(f"average of {answer_fields['networks']} networks")
     return "\n".join(lines)
+
+
+def _range_values(found: Mapping[str, Any]) -> list[str]:
+    """Return the lines with EVs of a query without a hand: of each hand, and of the range, by action."""
+    if "hand_evs" not in found:
+        return []
+    names = [action["action"] for action in found["actions"]]
+    lines = ["", "EV of each action", "hand    " + "".join(f"{name:>20}" for name in names)]
+    for hand, row in found["hand_evs"].items():
+        cells = zip(row, found["hand_evs_within"][hand], strict=True)
+        lines.append(f"{hand:8}" + "".join(f"{_ev_text(found, *cell).strip():>20}" for cell in cells))
+    lines.append("")
+    for action in found["actions"]:
+        ev = _ev_text(found, action["ev_chips"], action["ev_chips_within"])
+        share = "-" if action["frequency"] is None else f"{action['frequency']:.4f}"
+        lines.append(f"{action['action']:>10}  {share}{ev} of the hands that take it")
+    return lines
+
+
+def _ev_text(found: Mapping[str, Any], ev: float | None, within: float | None) -> str:
+    """Return an EV with half its 95 % interval, in big blinds or, without any, in chips."""
+    if ev is None or within is None:
+        return "  EV -"
+    unit, name = (found["big_blind_chips"], "BB") if found["big_blind_chips"] else (1, "chips")
+    return f"  EV {ev / unit:.3f}" + (f" ± {within / unit:.3f}" if within else "") + f" {name}"
 
 
 def _locked_text(actions: Sequence[str]) -> str:

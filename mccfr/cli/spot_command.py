@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _AS_A_RULE = 200  # iterations that a spot usually takes
 _NAMES = "out of position", "in position"
-_COLUMNS = {"equity": "9.3%", "ev_chips": "10.2f", "eqr": "8.3f", "gain_chips": "9.3f"}
 
 
 @click.command()
@@ -63,7 +62,8 @@ def spot(board: str | None, as_json: bool, force: bool, **options: Any) -> None:
 
     Training stops at the exploitability of --to. The same command continues the run; view, query, export and resume
     open it. Bet sizes: 50% of the pot, 3x, 2.5bb, 300chips, e, 2e, allin. Write commas between sizes and "/"
-    between streets; later streets repeat the last list. EV includes the pot.
+    between streets; later streets repeat the last list. EV counts chips expected from
+    the pot, less those still to be put in; folding has EV 0. Amounts are chips, or big blinds with --big-blind.
 
     Example: mccfr spot QsJh2h --oop "TT+,AQs+" --ip "77+,ATs+,KQs" --pot 180 --stack 910 --bets 50%/70%
     """
@@ -112,24 +112,28 @@ def _beginning(started: Any) -> str:
 
 def _text(answer: Mapping[str, Any]) -> str:
     """Return the answer as text."""
+    unit = answer["big_blind_chips"] or 1.0
+    pot, name = answer["pot_chips"], "chips" if unit == 1 else "big blinds"
     lines = [
-        f"{answer['board']}, {answer['pot_chips']:g} in the pot; exploitability {answer['exploitability_chips']:.3g} "
-        f"chips, {answer['exploitability_pot']:.3%} of the pot, after {answer['iterations']:,} iterations",
+        f"{answer['board']}, {pot / unit:g} {name} in the pot; exploitability {answer['exploitability_pot']:.3%} "
+        f"of the pot after {answer['iterations']:,} iterations",
         *([] if answer["unlocked_gain_chips"] is None else [_unlocked(answer)]),
         "",
-        f"{'':18}{'equity':>9}{'EV':>10}{'EQR':>8}{'gain':>9}",
+        f"{'EV in ' + name:18}{'equity':>9}{'EV':>10}{'of pot':>9}{'EQR':>8}{'gain of a best response':>25}",
     ]
-    for name, *values in zip(_NAMES, *(answer[key] for key in _COLUMNS), strict=True):
-        cells = zip(values, _COLUMNS.values(), strict=True)
-        lines.append(f"{name:18}" + "".join(_number(cell, form) for cell, form in cells))
+    for place, position in enumerate(_NAMES):
+        equity, ev, eqr, gain = (answer[key][place] for key in ("equity", "ev_chips", "eqr", "gain_chips"))
+        cells = (equity, "9.3%"), (_share(ev, unit), "10.2f"), (_share(ev, pot), "9.1%"), (eqr, "8.3f")
+        texts = "".join(_number(*cell) for cell in cells)
+        lines.append(f"{position:18}{texts}{_number(_share(gain, pot), '16.3%')} of pot".rstrip())
     for key, title in (
         ("actions", "out of position, first action (EV of the hands that take it)"),
-        ("ip_actions", "in position, after a check"),
+        ("ip_actions", "in position, after a check (EV of the hands that take it)"),
     ):
         if answer[key]:
-            lines += ["", f"{title}: " + ", ".join(_action(one) for one in answer[key])]
-    for key, name, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
-        lines += ["", *_table(name, answer["classes"][key], [_name(one) for one in actions])]
+            lines += ["", f"{title}: " + ", ".join(_action(one, unit) for one in answer[key])]
+    for key, position, actions in zip(("oop", "ip"), _NAMES, (answer["actions"], answer["ip_actions"]), strict=True):
+        lines += ["", *_table(position, answer["classes"][key], [_name(one, unit) for one in actions], unit)]
     return "\n".join([*lines, "", f"more: mccfr view {answer['run']}"])
 
 
@@ -141,18 +145,18 @@ def _advice(seconds: float | None) -> str:
 
 
 def _unlocked(answer: Mapping[str, Any]) -> str:
-    gains = answer["unlocked_gain_chips"]
-    parts = ", ".join(f"{name} {gain:.3g}" for name, gain in zip(_NAMES, gains, strict=True))
-    return f"gain of a best response that may also change locked hands, in chips: {parts}"
+    gains, pot = answer["unlocked_gain_chips"], answer["pot_chips"]
+    told = ", ".join(f"{name} {gain / pot:.3%}" for name, gain in zip(_NAMES, gains, strict=True))
+    return f"gain of a best response that may also change locked hands, of the pot: {told}"
 
 
-def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str]) -> list[str]:
+def _table(name: str, classes: Sequence[Mapping[str, Any]], actions: Sequence[str], unit: float) -> list[str]:
     heads = "".join(f"{action:>10}" for action in actions)
     lines = [f"{name:18}{'of range':>9}{'equity':>9}{'EV':>10}{'EQR':>8}{heads}"]
     for one in classes:
-        frequencies = "".join(_number(share, "10.1%") for share in one["frequencies"])
-        worth = f"{one['equity']:9.1%}{one['ev_chips']:10.2f}{_number(one['eqr'], '8.3f')}"
-        lines.append(f"{one['class']:18}{one['share']:9.1%}{worth}{frequencies}")
+        told = "".join(_number(share, "10.1%") for share in one["frequencies"])
+        worth = f"{one['equity']:9.1%}{one['ev_chips'] / unit:10.2f}{_number(one['eqr'], '8.3f')}"
+        lines.append(f"{one['class']:18}{one['share']:9.1%}{worth}{told}")
     return lines
 
 
@@ -161,10 +165,14 @@ def _number(value: float | None, form: str) -> str:
     return f"{'-':>{form.split('.', maxsplit=1)[0]}}" if value is None else format(value, form)
 
 
-def _name(action: Mapping[str, Any]) -> str:
-    return "check" if action["bet_chips"] is None else f"bet {action['bet_chips']:g}"
+def _share(chips: float | None, of: float) -> float | None:
+    return None if chips is None else chips / of
 
 
-def _action(action: Mapping[str, Any]) -> str:
-    ev = "" if action["ev_chips"] is None else f" (EV {action['ev_chips']:.2f})"
-    return f"{_name(action)} {_number(action['frequency'], '.1%').strip()}{ev}"
+def _name(action: Mapping[str, Any], unit: float) -> str:
+    return "check" if action["bet_chips"] is None else f"bet {action['bet_chips'] / unit:g}"
+
+
+def _action(action: Mapping[str, Any], unit: float) -> str:
+    ev = "" if action["ev_chips"] is None else f" (EV {action['ev_chips'] / unit:.2f})"
+    return f"{_name(action, unit)} {_number(action['frequency'], '.1%').strip()}{ev}"

@@ -5,6 +5,7 @@ samples only.  With it, an interval of two samples covers 70 %, one of five 88 %
 """
 
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,13 @@ import numpy.typing as npt
 _T95 = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912, 2.364624, 2.306004, 2.262157, 2.228139)
 """Student's t, two-sided 95 %, for 1 to 10 degrees of freedom."""
 _Z95 = 1.959964
+
+
+class Estimate(NamedTuple):
+    """A mean and half the width of its 95 % interval; 0 if it is exact."""
+
+    mean: float
+    within: float
 
 
 def student95(freedom: int) -> float:

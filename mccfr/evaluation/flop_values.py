@@ -16,7 +16,7 @@ from abstraction.boards import board_classes
 from abstraction.cards import cards_text
 from abstraction.range_notation import class_names, class_of
 from mccfr.cards.card_index import Board, IndexedCards
-from mccfr.common.intervals import student95
+from mccfr.common.intervals import Estimate, student95
 from mccfr.evaluation.hand_values import Below
 from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.games.line_text import line_start, typed_line
@@ -24,7 +24,7 @@ from mccfr.play.line_ranges import FollowedLine, RangesOfLine
 from mccfr.play.showdown_values import RunOuts, all_run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Profile
 from mccfr.trees.betting_lines import line_text
-from mccfr.trees.street_amounts import street_action
+from mccfr.trees.street_amounts import street_action, street_line
 
 Floats = npt.NDArray[np.float64]
 FLOP_CARDS = 3
@@ -119,9 +119,10 @@ class LineOnFlops(SampledEvaluation):
         tree = source.game.tree
         if more or line_text(tree, max(node, 0)) != found.line:
             raise ValueError(f"line {line!r} has bets that the strategy does not have: give a line of its tree")
-        self.node, self.line, self.put_in = node, found.line, found.state.put_in
+        self.node, self.put_in = node, found.state.put_in
         self.player = found.state.player
         start = line_start(source.game)
+        self.line = street_line(found.line, start)
         self.actions = [street_action(found.line, tree.label[child], start) for child in tree.children(node)]
         self._source = source
         self.fields = CLASSES * self._columns + 3 * drawn
@@ -170,13 +171,6 @@ class LineOnFlops(SampledEvaluation):
         return values, drawn
 
 
-class Estimate(NamedTuple):
-    """A mean and half the width of its 95 % interval."""
-
-    mean: float
-    within: float
-
-
 @dataclass(frozen=True)
 class FlopReport:
     """Results of a line on F flops with A actions.
@@ -185,6 +179,7 @@ class FlopReport:
     put_in           chips of each player over the hand so far
     classes          [F, CLASSES, 2·4 + A] sums of `LineOnFlops`
     run_outs         [F, K, 3] sums of `LineOnFlops`; K = 0: the values are exact
+    unit             chips of a big blind; 1 for games without one, and for spots of which none was given
     """
 
     line: str
@@ -194,6 +189,7 @@ class FlopReport:
     flops: Flops
     classes: Floats
     run_outs: Floats
+    unit: float = 1.0
 
     @property
     def pot(self) -> float:
@@ -281,4 +277,5 @@ def flop_report(
         flops,
         classes.reshape(len(found), CLASSES, -1),
         rest.reshape(len(found), run_outs, 3),
+        source.game.big_blind_chips or 1.0,
     )

@@ -1,10 +1,9 @@
 """EVs of every hand below a decision when both players follow one strategy.
 
-Full boards are dealt one after the other. On each, both ranges are walked through the betting as vectors, so a board
-is exact in the private cards. A hand's EV is the ratio of two sums over boards: chips times the weight of possible
-opposing hands, and that weight. It is exact if all possible boards are walked, as from the turn on, and an estimate
-otherwise. The sampling is the public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling 2012, for fixed
-strategies.
+On each board both ranges are walked through the betting as vectors, so a board is exact in the private cards. A hand's
+EV is the ratio of two sums over boards: chips times the weight of possible opposing hands, and that weight. It is exact
+if all possible boards are walked, and an estimate otherwise (`mccfr.evaluation.decision_values`). The sampling is the
+public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling 2012, for fixed strategies.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +18,9 @@ from abstraction.cards import CARD_COUNT
 from mccfr.cards.card_index import Board, IndexedCards
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
-from mccfr.common.intervals import ratio95
 from mccfr.common.rng import EVALUATION, new_stream, uniform
 from mccfr.games.subgame import nodes_below, subtree
+from mccfr.play.showdown_values import RunOuts, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
@@ -43,15 +42,20 @@ class Below:
     street         its street
     player         to act there
     cards_to_come  number of board cards dealt after it
+    nodes          number of nodes of the subtree
     """
 
-    def __init__(self, source: Behaviour, dealing: IndexedCards, node: int) -> None:
-        """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is no decision."""
+    def __init__(self, source: Behaviour, dealing: IndexedCards, node: int, threads: int = 1) -> None:
+        """Take the source, the `dealing` of its cards, and a node; `ValueError` if the node is no decision.
+
+        Results do not depend on the number of threads.
+        """
         tree = source.game.tree
         if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
             raise ValueError(f"node {node} is not one of the tree's decisions")
         self.node, self.street = node, int(tree.arrays.block[node]) // 2
         self._source, self._dealing, self._nodes = source, dealing, nodes_below(tree, node)
+        self._threads, self.nodes = threads, len(self._nodes)
         self._game = replace(source.game, tree=subtree(tree, node), real_rules=None)
         self._alike: PublicTree | None = None
         trees = street_trees(self._game.tree)
@@ -69,16 +73,56 @@ class Below:
         * [A, H] the same for the player to act after each action
         * [2, H] the weight of the opposing hands
         """
-        walk, public, hands = *self._walk(cards), self._dealing.hand_count
-        value, action, weight = np.zeros((2, hands)), np.zeros((self._actions, hands)), np.zeros((2, hands))
+        value, action, public = self._values(*self._walk(cards), players)
+        weight = np.zeros_like(value)
+        for player in players:
+            opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
+            weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
+        return value, action, weight
+
+    def of_samples(self, cards: ListedCards, size: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+        """Yield the sums of each sample of `size` consecutive boards of `on_boards`.
+
+        They are `value`, `action` and `weight` as in `values`. The fourth is [2, H] the weight that each hand beats
+        minus the weight that it loses to at showdowns on these boards.
+        """
+        tables, cards = self._tables(cards)
+        for first in range(0, len(cards.strength), size):
+            part = _boards_from(cards, first, size)
+            public = public_tree(replace(self._game, cards=part), some=True)
+            value, action, _ = self._values(Walk(public, tables, self._threads), public, (0, 1))
+            each, weight = float(np.prod(public.boards.weight[1:])), np.zeros_like(value)
+            for strength in part.strength:
+                live = strength >= 0
+                for player in range(2):
+                    found = self._dealing.disjoint_weight(np.where(live, part.reach[1 - player], 0.0))
+                    weight[player] += each * np.where(live & (part.reach[player] > 0), np.maximum(found, 0), 0.0)
+            shown = RunOuts.of(part.strength, each * size)
+            won = [win_minus_lose(self._dealing, shown, part.reach[1 - player]) for player in range(2)]
+            yield value, action, weight, np.where(part.reach > 0, np.stack(won), 0.0)
+
+    def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
+        """Return the part of `value` and `action` that is won where a hand ends on the street itself.
+
+        cards  of `on_boards`; the result does not depend on the boards
+        """
+        tables, cards = self._tables(cards)
+        public = public_tree(replace(self._game, cards=cards), some=True)
+        first = np.arange(public.streets) == 0
+        public = public._replace(boards=public.boards._replace(weight=np.where(first, public.boards.weight, 0.0)))
+        value, action, _ = self._values(Walk(public, tables, self._threads), public, (0, 1))
+        return value, action
+
+    def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
+        """Return value and action as in `values`, and the public tree."""
+        hands = self._dealing.hand_count
+        value, action = np.zeros((2, hands)), np.zeros((self._actions, hands))
         for player in players:
             walk.values(player)
             value[player] = walk.root.by_hand.value[0, FOLLOW]
-            opponent_reach = self._dealing.disjoint_weight(public.reach[1 - player])
-            weight[player] = np.where(public.reach[player] > 0, np.maximum(opponent_reach, 0), 0)
             if player == self.player:
                 action = self._after(walk, public, player, self._child, self._actions)
-        return value, action, weight
+        return value, action, public
 
     def by_decision(self, cards: ListedCards) -> Iterator[tuple[int, int, Floats]]:
         """Yield (node, player, [A, H] as in `values`) for each decision of the street; one walk per player.
@@ -103,7 +147,7 @@ class Below:
     def _walk(self, cards: ListedCards) -> tuple[Walk, PublicTree]:
         tables, cards = self._tables(cards)
         public = self._public(cards)
-        return Walk(public, tables), public
+        return Walk(public, tables, self._threads), public
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
         """Return [A, H] the walk's values at the children of a decision of the street; `child` is the first."""
@@ -142,6 +186,32 @@ class Below:
             np.asarray(deck.buckets)[self.street :],
         )
 
+    def on_boards(self, board: Sequence[int], full: Sequence[Sequence[int]], reach: Floats) -> ListedCards:
+        """Return some full boards after `board` of the full deck, for `of_samples`; `reach` as in `on_board`.
+
+        No two of them have the same next street.
+        """
+        dealing, deck, count = self._dealing, self._source.game.cards, len(full)
+        boards = [np.array([board], np.int16)]
+        boards += [
+            np.array([each[: deck.cards_on(street)] for each in full], np.int16)
+            for street in range(self.street + 1, deck.streets)
+        ]
+        rows = [
+            np.array([dealing.bucket_row(street, 0, tuple(known)) for known in some.tolist()], np.int32)
+            for street, some in enumerate(boards, self.street)
+        ]
+        return ListedCards(
+            dealing.hand_cards,
+            [""] * dealing.hand_count,
+            np.where(dealing.live(self.street, tuple(board)), reach, 0.0),
+            boards,
+            _parents(count, len(boards)),
+            np.array([dealing.strengths(tuple(each)) for each in full], np.int32),
+            [np.stack([row, row]) for row in rows],
+            np.asarray(deck.buckets)[self.street :],
+        )
+
     def listed(self, board: Board, reach: Floats) -> ListedCards:
         """Return all boards after `board` (its number) in a game that lists them; `reach` as in `on_board`."""
         known = self._source.game.cards.after(self.street, board).from_street(self.street)
@@ -171,118 +241,22 @@ class Below:
         return tables, replace(cards, bucket=buckets, buckets=counts)
 
 
-class HandValues:
-    """Accumulates the EVs at one decision board by board. H hands, A actions.
-
-    listed  number of boards to walk for an exact result; None: too many, boards are drawn
-    """
-
-    def __init__(self, below: Below, dealing: IndexedCards, board: Board, reach: Floats, seed: int = 0) -> None:
-        """Prepare the accumulation; no board is walked yet.
-
-        below  the decision; `dealing` deals its source's cards
-        board  at the decision: its cards, or its number in a game that lists boards
-        reach  [2, H] weights of both players' hands there
-        seed   of drawn boards
-        """
-        self._below, self._board, self._reach, self._seed = below, board, reach, seed
-        self._drawn = 0
-        self.listed: int | None = 1  # one walk takes all boards of a game that lists them
-        if isinstance(board, tuple):
-            self._drawn = below.cards_to_come
-            self.listed = None if self._drawn > 1 else CARD_COUNT - len(board) if self._drawn else 1
-        self._totals: tuple[Floats, Floats, Floats] | None = None
-        self._boards: list[tuple[float, float, float]] = []
-        self._drawn_values: list[npt.NDArray[np.float32]] = []  # per drawn board [A + 1, H]: action values, weight
-
-    @property
-    def boards(self) -> int:
-        """Number of boards walked so far."""
-        return len(self._boards)
-
-    @property
-    def complete(self) -> bool:
-        """All possible boards have been walked, so the values are exact."""
-        return self.boards == self.listed
-
-    def walk(self) -> None:
-        """Walk one more board; `ValueError` if all have been walked."""
-        if self.complete:
-            raise ValueError(f"all {self.boards} boards have been walked")
-        if isinstance(self._board, tuple):
-            cards = self._below.on_board(self._run_out(self._board), self._reach)
-        else:
-            cards = self._below.listed(self._board, self._reach)
-        found = self._below.values(cards)
-        own = cards.reach
-        value, action, weight = found
-        if self.listed is None:
-            self._drawn_values.append(np.vstack([action, weight[self._below.player]]).astype(np.float32))
-        self._boards.append((float(own[0] @ value[0]), float(own[1] @ value[1]), float(own[0] @ weight[0])))
-        if self._totals is None:
-            self._totals = found
-        else:
-            for total, more in zip(self._totals, found, strict=True):
-                np.add(total, more, out=total)
-
-    def _run_out(self, known: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the next full board."""
-        left = [card for card in range(CARD_COUNT) if card not in known]
-        if self.listed is not None:
-            return (*known, *left[self.boards : self.boards + self._drawn])
-        return (*known, *_drawn(self._seed, self.boards, left, self._drawn))
-
-    def hands(self) -> Floats:
-        """Return [2, H] each hand's EV in chips of the whole hand; NaN if no opposing hand is possible."""
-        value, _, weight = self._gathered()
-        return _ratio(value, weight)
-
-    def actions(self) -> Floats:
-        """Return [A, H] EVs of the player to act after each action."""
-        _, action, weight = self._gathered()
-        return _ratio(action, weight[self._below.player])
-
-    def costs(self) -> Floats:
-        """Return [A, H] chips by which each action's EV is below the best one's; NaN without opposing hands."""
-        found = self.actions()
-        return np.asarray(found.max(axis=0) - found)
-
-    def cost95(self, action: int, hand: int) -> tuple[float, float] | None:
-        """Return the 95 % interval of one entry of `costs`, relative to the best action on the boards so far.
-
-        Return None with fewer than two drawn boards, and for listed boards until all are walked, since their order
-        is not random.
-        """
-        costs = self.costs()[:, hand]
-        if self.complete:
-            return float(costs[action]), float(costs[action])
-        if len(self._drawn_values) < 2 or np.isnan(costs).any():
-            return None
-        each = np.array([found[:, hand] for found in self._drawn_values], np.float64)
-        return ratio95(each[:, costs.argmin()] - each[:, action], each[:, -1])[1]
-
-    def mean(self, player: int) -> tuple[float, tuple[float, float]] | None:
-        """Return the EV of a player's range in chips per hand and its 95 % interval.
-
-        Return None if the ranges are incompatible. After one drawn board of several the interval is infinite.
-        """
-        each = np.array(self._boards)
-        if not each.size or not each[:, 2].sum() > 0:
-            return None
-        if self.boards == 1 and not self.complete:
-            return float(each[0, player] / each[0, 2]), (-np.inf, np.inf)
-        return ratio95(each[:, player], each[:, 2], self.listed)
-
-    def _gathered(self) -> tuple[Floats, Floats, Floats]:
-        if self._totals is None:
-            raise ValueError("no board has been walked yet")
-        return self._totals
+def _parents(count: int, streets: int) -> list[npt.NDArray[np.int32]]:
+    """Return the parents of `count` boards that have one next street each."""
+    one, each = np.zeros(1, np.int32), np.arange(count, dtype=np.int32)
+    return [one, np.zeros(count, np.int32), *[each] * (streets - 2)][:streets]
 
 
-def _ratio(value: Floats, weight: Floats) -> Floats:
-    """Return values divided by weights; NaN where the weight is 0."""
-    known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
-    return np.where(known, value / np.where(known, weight, 1), np.nan)
+def _boards_from(cards: ListedCards, first: int, count: int) -> ListedCards:
+    """Return the cards with `count` of the last-street boards of `Below.on_boards`."""
+    some = slice(first, first + count)
+    return replace(
+        cards,
+        board_cards=[cards.board_cards[0], *(boards[some] for boards in cards.board_cards[1:])],
+        board_parent=_parents(len(cards.strength[some]), cards.streets),
+        strength=cards.strength[some],
+        bucket=[cards.bucket[0], *(bucket[:, some] for bucket in cards.bucket[1:])],
+    )
 
 
 class StreetStartValues(NamedTuple):
@@ -355,6 +329,12 @@ def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
     street = tree.arrays.block // 2
     begins = [node for node in decides if node == 0 or street[node] != street[tree.parent[node]]]
     return [Below(source, dealing, node) for node in begins]
+
+
+def _ratio(value: Floats, weight: Floats) -> Floats:
+    """Return values divided by weights; NaN where the weight is 0."""
+    known = weight > _LEAST_REACH * np.maximum(weight.max(initial=0), 1e-300)
+    return np.where(known, value / np.where(known, weight, 1), np.nan)
 
 
 def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:

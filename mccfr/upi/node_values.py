@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
 from mccfr.evaluation.hand_values import Below
-from mccfr.play.showdown_values import all_run_outs, equity, opponent_weight, per_weight
+from mccfr.play.expected_value import hand_ev, range_mean
+from mccfr.play.showdown_values import all_run_outs, equity, opponent_weight
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.upi.node_names import ROOT, Node, SpotTree
 
@@ -74,9 +75,10 @@ class SpotValues:
         return reach * np.stack([opponent_weight(self._cards, other) for other in reach[::-1]])
 
     def _ev(self, at: Node) -> HandNumbers:
-        """Return the EV of each hand at a node in chips, pot included.
+        """Return each hand's EV in chips, counted from the spot's first decision.
 
-        Chips that the player has put in since the spot began are subtracted.
+        `mccfr.play.expected_value` defines it. The protocol counts from there at every node, so chips put in since then
+        are subtracted. The mean of the children's EVs by frequency is then the EV of a node of the player.
         """
         node, board, source = at.node, at.board, self._source
         if self._tree.decides(at) is None:  # computed at the decision before it, with this action forced
@@ -92,7 +94,7 @@ class SpotValues:
             if not (ranges.any(axis=1).all() and opposing.any()):
                 continue
             won = below.values(below.listed(board, ranges), (player,))[0][player]
-            value[player] = per_weight(won, opposing) + self._tree.half
+            value[player] = hand_ev(won, opposing, self._tree.half)
         return HandNumbers(value, self.weight(at))
 
     def equity(self, at: Node) -> HandNumbers:
@@ -115,6 +117,5 @@ class SpotValues:
 
 def mean(numbers: HandNumbers, player: int) -> float:
     """Return the weighted mean of a player's known values; NaN if none is known."""
-    known = (numbers.weight[player] > 0) & ~np.isnan(numbers.value[player])
-    weight = numbers.weight[player][known]
-    return float(weight @ numbers.value[player][known] / weight.sum()) if len(weight) else float("nan")
+    found = range_mean(numbers.value[player], numbers.weight[player])
+    return float("nan") if found is None else found

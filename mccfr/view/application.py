@@ -19,6 +19,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from mccfr.view.drills import drills
+from mccfr.view.judgement import judge
 from mccfr.view.resolve_request import BusyError
 from mccfr.view.saved_ranges import delete_range, save_range
 from mccfr.view.solved_spots import delete_spot, solved_spots
@@ -219,8 +220,11 @@ _GET: Mapping[str, _Asked] = {
     "/api/spot": (lambda shown, **at: shown.spots.spot(**at), _AT),
     "/api/ranges": (lambda shown, **at: {"ranges": shown.spots.ranges(**at)}, {**_AT, "notation": str}),
     "/api/equity": (lambda shown, **at: shown.spots.equity(**at), _AT),
-    "/api/values": (lambda shown, **at: shown.values.values(**at), {**_AT, "boards": int}),
-    "/api/cost": (lambda shown, **at: shown.values.cost(**at), {**_AT, "hand": str, "action": str, "boards": int}),
+    "/api/values": (lambda shown, **at: shown.values.values(**at), _AT),
+    "/api/cost": (
+        lambda shown, **asked: judge(shown.spots, shown.values, **asked),
+        {**_AT, "hand": str, "action": str},
+    ),
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
     "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),
@@ -232,7 +236,7 @@ _GET: Mapping[str, _Asked] = {
 _POST: Mapping[str, _Asked] = {
     "/api/solve": (
         lambda shown, **job: shown.solving.start(**{"line": "", "board": "", **job}),
-        {**_AT, "method": str, "iterations": int},
+        {**_AT, "iterations": int},
     ),
     "/api/solve/stop": (lambda shown: shown.solving.stop(), {}),
     "/api/spots/range": (

@@ -1,21 +1,23 @@
-"""Expected values at a spot, computed board by board for the waiting page."""
+"""Answers queries for the EVs of a decision, of the page and of `mccfr query --ev`."""
 
 import threading
-import time
 from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.evaluation.hand_values import Below, HandValues
-from mccfr.view.spot_view import Spots
+from mccfr.common.intervals import Estimate
+from mccfr.evaluation.decision_values import DecisionValues, decision_values
+from mccfr.games.line_text import typed_line
+from mccfr.policy.strategy_profile import Behaviour
+from mccfr.view.spot_view import SpotDecision, Spots
+from storage.threads import available_threads
 
-MOST_BOARDS = 500
-"""Maximum number of sampled boards of a spot."""
-_BUDGET_SECONDS = 0.5  # time of one answer; the page requests more
 _KEPT = 8
 _DIGITS = 4
+_RARE = 1e-9  # weight in the largest of a range, of a hand that the strategy does not hold
+_NO_NODE = "Only where the line is one of the strategy's tree: it says nothing of what follows other bets."
 
 
 class ExpectedValues:
@@ -23,108 +25,107 @@ class ExpectedValues:
 
     def __init__(self, spots: Spots) -> None:
         self._spots, self._lock = spots, threading.Lock()
-        self._kept: OrderedDict[tuple[str, str], HandValues] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int | None], DecisionValues] = OrderedDict()
 
-    def values(self, line: str = "", board: str = "", boards: int = 1) -> dict[str, Any]:
-        """Return the EV of each hand from this spot on, in chips, if both players follow the strategy.
+    def values(self, line: str = "", board: str = "") -> dict[str, Any]:
+        """Return the EVs in chips at a spot if both players follow the strategy (`mccfr.play.expected_value`).
 
-        The EV includes the pot; chips put in before the spot are not subtracted.  `boards` is the number of boards to
-        sample if there are too many for all.  An answer takes about half a second and may have fewer; then the page
-        asks again.
-
-        hands    [2][h] EV, in the order of the spot's `hands`; None for a hand without opponent hands
-        actions  [h][A] EV of each action of the player to act
-        mean     [2] EV of the ranges
-        ci95     [2] their 95 % intervals
-        boards   number of boards evaluated
-        of       number of boards there are; None if they are sampled
-        exact    True if all boards are evaluated
-        why      reason if there are no values, else None
+        hands         [2][h] EV of each hand, in the order of the spot's `hands`; None without opposing hands
+        actions       [h][A] EV of each action of the player to act
+        taken         [A] EV of the hands that take each action; None if none does
+        mean          [2] EV of the ranges
+        ..._within    half the 95 % interval of each of these four; 0 if exact
+        boards        number of boards evaluated
+        exact         True if these are all boards that may follow
+        why           reason if there are no values, else None
 
         Raises as `Spots.spot`.
         """
         at = self._spots.decision(line, board)
         if at.node is None:
-            why = "Only where the line is one of the strategy's tree: it says nothing of what follows other bets."
-            return dict.fromkeys(("hands", "actions", "mean", "ci95", "boards", "of")) | {"exact": False, "why": why}
-        with self._lock:
-            found = self._walked(at, line, board, boards)
-            put_in = np.array(at.state.put_in, np.float64)
-            means = [found.mean(player) for player in range(2)]
-            return {
-                "hands": json_rows(found.hands()[:, at.live] + put_in[:, None]),
-                "actions": json_rows(found.actions()[:, at.live].T + put_in[at.state.player]),
-                "mean": [
-                    None if one is None else round(float(one[0] + chips), _DIGITS)
-                    for one, chips in zip(means, put_in, strict=True)
-                ],
-                "ci95": [_interval(one, chips) for one, chips in zip(means, put_in, strict=True)],
-                "boards": found.boards,
-                "of": found.listed,
-                "exact": found.complete,
-                "why": None,
-            }
-
-    def cost(
-        self, line: str = "", board: str = "", hand: str = "", action: str = "", boards: int = 1
-    ) -> dict[str, Any]:
-        """Return the EV that an action loses against the strategy's best action with a hand.
-
-        cost_chips         the loss; None, with a reason in `why`, if it is not known
-        ci95               its 95 % interval; None if there is none
-        best               the best action
-        boards, of, exact  as in `values`
-
-        Raises as `values`, and `ValueError` for a hand that cannot be held here.
-        """
-        at = self._spots.decision(line, board)
-        names = [self._spots.dealing.hand_text(each) for each in at.live.tolist()]
-        if hand not in names:
-            raise ValueError(f"hand = {hand[:40]!r} cannot be held here: write it as {names[0]}")
-        actions = self._spots.offered(line)
-        if at.node is None or action not in actions:
-            why = "The strategy has not this bet: it cannot say what it costs."
-            return dict.fromkeys(("cost_chips", "ci95", "best", "boards", "of")) | {"exact": False, "why": why}
-        number, one = actions.index(action), int(at.live[names.index(hand)])
-        with self._lock:
-            found = self._walked(at, line, board, boards)
-            costs, within = found.costs()[:, one], found.cost95(number, one)
-            told = {"boards": found.boards, "of": found.listed, "exact": found.complete}
-        known = not np.isnan(costs).any()
+            names = [key + end for key in ("hands", "actions", "taken", "mean") for end in ("", "_within")]
+            return dict.fromkeys((*names, "boards")) | {"exact": False, "why": _NO_NODE}
+        found = self.at(at, line, board)
         return {
-            "cost_chips": round(float(costs[number]), _DIGITS) if known else None,
-            "ci95": [round(end, _DIGITS) for end in within] if known and within else None,
-            "best": actions[int(costs.argmin())] if known else None,
-            **told,
-            "why": None if known else "By the strategies nobody comes here.",
+            "hands": json_rows(found.hands[:, at.live]),
+            "hands_within": json_rows(found.hands_within[:, at.live]),
+            "actions": json_rows(found.actions[:, at.live].T),
+            "actions_within": json_rows(found.actions_within[:, at.live].T),
+            **_pair("taken", [ev for _, ev in found.action_means()]),
+            **_pair("mean", [found.mean(player) for player in range(2)]),
+            "boards": found.boards,
+            "exact": found.exact,
+            "why": None,
         }
 
-    def _walked(self, at: Any, line: str, board: str, boards: int) -> HandValues:
-        """Return values on `boards` boards, or on as many as fit into an answer's time."""
-        found = self._found(at, line, board)
-        until = time.perf_counter() + _BUDGET_SECONDS
-        wanted = min(max(boards, 1), MOST_BOARDS)
-        while not found.complete and (found.listed is not None or found.boards < wanted):
-            found.walk()
-            if time.perf_counter() >= until:
-                break
-        return found
+    def at(self, at: SpotDecision, line: str, board: str, hand: int | None = None) -> DecisionValues:
+        """Return the values at a decision of the tree; the last ones are cached.
 
-    def _found(self, at: Any, line: str, board: str) -> HandValues:
-        key = line, board
-        if key not in self._kept:
-            below = Below(self._spots.source, self._spots.dealing, at.node)
-            self._kept[key] = HandValues(below, self._spots.dealing, at.board, at.reach)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key]
+        hand  of the player to act; it has EVs also where the strategy never comes here with it
+        """
+        assert at.node is not None
+        own, reach = at.state.player, at.reach
+        if hand is not None and not reach[own, hand]:
+            reach = reach.copy()
+            reach[own, hand] = _RARE * max(float(reach[own].max()), _RARE)
+        else:
+            hand = None
+        with self._lock:
+            key = line, board, hand
+            if key not in self._kept:
+                source, dealing, place = self._spots.source, self._spots.dealing, (at.node, at.board)
+                self._kept[key] = decision_values(source, dealing, place, reach, at.state.put_in, available_threads())
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            self._kept.move_to_end(key)
+            return self._kept[key]
 
 
-def _interval(one: tuple[float, tuple[float, float]] | None, chips: float) -> list[float] | None:
-    if one is None or not np.isfinite(one[1]).all():
-        return None
-    return [round(float(end + chips), _DIGITS) for end in one[1]]
+def query_values(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
+    """Return the EVs that `mccfr query --ev` adds to its answer; docs/files.md lists the fields.
+
+    Raises as `Spots.spot`, and `ValueError` for a line that is not in the tree.
+    """
+    spots = Spots(source, "")
+    line, board = typed_line(source.game, line), board or ""
+    at = spots.decision(line, board)
+    if at.node is None:
+        raise ValueError(f"line {line!r} has bets that are not in the tree: --ev needs a line of the tree")
+    found, dealing = ExpectedValues(spots).at(at, line, board), spots.dealing
+    if hand:
+        one = int(dealing.find_hands(hand)[0])
+        each = {"ev_chips": found.actions[:, one], "ev_chips_within": found.actions_within[:, one]}
+        own = {
+            "hand_ev_chips": found.hands[found.player, one],
+            "hand_ev_chips_within": found.hands_within[found.player, one],
+        }
+        return {name: _number(value) for name, value in own.items()} | {
+            "actions": [dict(zip(each, map(_number, row), strict=True)) for row in zip(*each.values(), strict=True)]
+        }
+    names = source.game.cards.hand_buckets(at.state.street, found.player, board or None)
+    places = {name: int(dealing.find_hands(name)[0]) for name in names}
+    means, taken = [found.mean(player) for player in range(2)], found.action_means()
+    return {
+        **_pair("ev_chips", means),
+        "hand_evs": {name: json_rows(found.actions[:, place][None])[0] for name, place in places.items()},
+        "hand_evs_within": {name: json_rows(found.actions_within[:, place][None])[0] for name, place in places.items()},
+        "actions": [
+            {"frequency": _number(share)} | {key: value[0] for key, value in _pair("ev_chips", [ev]).items()}
+            for share, ev in taken
+        ],
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else round(float(value), _DIGITS)
+
+
+def _pair(name: str, found: list[Estimate | None]) -> dict[str, list[float | None]]:
+    """Return means and half widths as two fields."""
+    return {
+        name: [None if one is None else round(one.mean, _DIGITS) for one in found],
+        f"{name}_within": [None if one is None else round(one.within, _DIGITS) for one in found],
+    }
 
 
 def json_rows(values: npt.NDArray[np.float64]) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from html import escape
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from mccfr.evaluation.flop_values import FlopReport
 from mccfr.runs.results.flop_tables import PageWriter, Table
@@ -27,21 +28,34 @@ def _static(name: str) -> str:
 
 
 def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table]) -> None:
-    data = {"actions": report.actions, "player": report.player, "pot": report.pot, **tables}
+    unit, name = report.unit, "chips" if report.unit == 1 else "big blinds"
+    names = [_named(action, unit) for action in report.actions]
+    shown = {table: [_in_units(row, unit) for row in rows] for table, rows in tables.items()}
+    data = {"actions": report.actions, "names": names, "player": report.player, "pot": report.pot / unit, **shown}
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    line = report.line or "where it begins"
+    line, pot = report.line or "where it begins", f"{report.pot / unit:g} {name} in the pot"
     page = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">{_GENERATOR}
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)} on flops</title><style>{_static("flops.css")}</style></head><body>
-<h1>{escape(title)} on flops</h1><p class="quiet">{escape(line)}, {report.pot:g} chips in the pot; EV counts the pot</p>
+<h1>{escape(title)} on flops</h1><p class="quiet">{escape(line)}, {pot}; bets and EV in {name}, folding has EV 0</p>
 <main id="report"></main>
 <script type="application/json" id="data">{text}</script>
 <script>{_static("flops.js")}</script></body></html>
 """
     with output(out, _is_report) as temporary:
         durable.write_file(temporary, page.encode())
+
+
+def _named(action: str, unit: float) -> str:
+    """Return an action of the report in words; bets are totals of the street."""
+    return {"f": "fold", "c": "check or call"}.get(action) or f"to {float(action[1:]) / unit:g}"
+
+
+def _in_units(row: Mapping[str, Any], unit: float) -> dict[str, Any]:
+    """Return a row with its EVs in units instead of chips."""
+    return {key: value / unit if value is not None and key.startswith("ev") else value for key, value in row.items()}
 
 
 FLOPS_PAGE = PageWriter(_is_report, _write)

@@ -40,6 +40,13 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
     return f"Raise to {said}" if state.bets or state.street == 0 else f"Bet {said}"
 
 
+def often_text(frequency: float) -> str:
+    """Return how often an action is taken, in words."""
+    if frequency < 0.0005:
+        return "never"
+    return f"{frequency:.1%} of the time".replace("%", " %")
+
+
 def pot_share(state: State, to_chips: float) -> float:
     """Return a raise beyond the call as a share of the pot after the call."""
     return (to_chips - state.to_call) / (2 * state.to_call) if state.to_call else 0.0

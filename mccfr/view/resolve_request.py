@@ -1,21 +1,23 @@
 """Re-solves a spot in the background for the page, from the flop on, with real cards and real bets.
 
-`mccfr.play.resolving` documents the methods.  A solve has stages with increasing iterations, each from the beginning,
-so that a first result is shown soon.
+Both players are solved from their ranges as the page shows them (`mccfr.play.resolving.solved_street`). Safe
+re-solving, which bots use, would show EVs of play against a gadget's range. A solve has stages with increasing
+iterations, each from the beginning, so that a first result is shown soon.
 """
 
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 from typing import Any
 
 from mccfr.games.betting import BettingState
-from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import METHODS, Effort, Resolver
-from mccfr.play.resolving.resolving_table import settings_of
+from mccfr.games.translation import Translation
+from mccfr.play.expected_value import action_means, hand_ev
+from mccfr.play.resolving import Effort
+from mccfr.play.resolving.solved_street import SolvedSpot
 from mccfr.view.expected_values import json_rows
 from mccfr.view.spot_view import SpotDecision, Spots
 
@@ -23,9 +25,9 @@ MOST_ITERATIONS = 5_000
 MOST_SOLVES = 2
 """Number of strategies whose spots are solved at the same time."""
 _STREETS = {3: "flop", 4: "turn", 5: "river"}  # by number of board cards
-_METHODS = {"flop": ("resolving", "unsafe"), "turn": METHODS, "river": METHODS}
 _ITERATIONS = {"flop": 100, "turn": 200, "river": 200}
 _FIRST = 10
+_DIGITS = 4
 _FACTOR = 4
 
 
@@ -37,13 +39,12 @@ class BusyError(RuntimeError):
 class _Job:
     """A spot that is being solved.
 
-    result   `Spots.strategy` of the last stage with `gap_chips`, `excess_chips` and `iterations`; None before the first
+    result   `Spots.strategy` of the last stage with further fields; None before the first
     problem  sentence on an error
     """
 
     line: str
     board: str
-    method: str
     iterations: int
     began: float = field(default_factory=time.perf_counter)
     result: dict[str, Any] | None = None
@@ -57,7 +58,6 @@ class _Job:
         return {
             "line": self.line,
             "board": self.board,
-            "method": self.method,
             "iterations": self.iterations,
             "seconds": round(seconds, 2),
             "done": self.seconds is not None,
@@ -77,35 +77,30 @@ class Solving:
         self._waiting: Callable[[], None] | None = None  # the next job; only the newest is kept
         self._working = False
 
-    def start(self, line: str, board: str, method: str | None = None, iterations: int | None = None) -> dict[str, Any]:
+    def start(self, line: str, board: str, iterations: int | None = None) -> dict[str, Any]:
         """Start to solve a spot; answers as `state`.
 
-        method      one of `METHODS`, by default the first; on a flop "resolving" or "unsafe"
         iterations  by default 100 on a flop, 200 on a turn or river
 
         Raises `ValueError` as `Spots.spot`, before the flop, for another game than full no-limit hold'em, or for
         invalid arguments; `BusyError` while other strategies are solved.
         """
-        at = self._spots.decision(line, board)
-        seat = Seat(self._spots.source)
-        Resolver(seat)  # raises for other games
-        street = _STREETS.get(self._spots.source.game.cards.cards_on(at.state.street))
+        at, game = self._spots.decision(line, board), self._spots.source.game
+        if not isinstance(self._spots.betting, Translation) or game.cards.boards is not None:
+            raise ValueError(f"{game.name} is not whole no-limit hold'em, whose spots are solved again")
+        street = _STREETS.get(game.cards.cards_on(at.state.street))
         if street is None:
             raise ValueError("spots are re-solved from the flop on: before the flop the tree is too large")
-        method = _METHODS[street][0] if method is None else method
         iterations = _ITERATIONS[street] if iterations is None else iterations
-        if method not in _METHODS[street]:
-            allowed = ", ".join(_METHODS[street])
-            raise ValueError(f"method = {method!r} is not allowed: on the {street} it must be one of {allowed}")
         if not 1 <= iterations <= MOST_ITERATIONS:
             raise ValueError(f"iterations = {iterations}: they must be from 1 to {MOST_ITERATIONS:,}")
-        job = _Job(line, board, method, iterations)
+        job = _Job(line, board, iterations)
         with self._lock:
             if not self._working and not self._places.acquire(blocking=False):
                 raise BusyError("spots of other strategies are being solved: try again when one of them is done")
             if self._job is not None:
                 self._job.stopped = True
-            self._job, self._waiting = job, partial(self._solve, job, at, seat, street)
+            self._job, self._waiting = job, partial(self._solve, job, at, street)
             if not self._working:
                 self._working = True
                 threading.Thread(target=self._work, daemon=True).start()
@@ -125,13 +120,14 @@ class Solving:
     def state(self) -> dict[str, Any]:
         """Return the newest job; `ValueError` if there is none.
 
-        The answer has `line`, `board`, `method`, the requested `iterations`, `seconds`, `done`, `problem` and `result`.
-        The result is the strategy as `Spots.strategy` returns it, and:
+        The answer has `line`, `board`, the requested `iterations`, `seconds`, `done`, `problem` and `result`.  The
+        result is the strategy as `Spots.strategy` returns it, and:
 
-        iterations    completed iterations
-        gap_chips     of a turn or river: exploitability of the solution in the gadget game, in chips per hand
-        excess_chips  of a flop: chips that can be won more than against the original strategy
-        values        [h][A] EV of each action if both players follow the solution, as of `ExpectedValues`
+        iterations  completed iterations
+        gap_chips   of a turn or river: by how much both players together can do better, in chips per hand; on a flop
+                    None
+        values      [h][A] EV of each action if both players follow the solution, as of `ExpectedValues`
+        taken       [A] EV of the hands that take each action
 
         Values that are not yet known are null; on a flop they are known at the end.
         """
@@ -146,11 +142,11 @@ class Solving:
             self._job.stopped = True
         return found
 
-    def _solve(self, job: _Job, at: SpotDecision, seat: Seat, street: str) -> None:
+    def _solve(self, job: _Job, at: SpotDecision, street: str) -> None:
         try:
             iterations = min(_FIRST, job.iterations)
             while not job.stopped:
-                self._stage(job, at, seat, street, iterations)
+                self._stage(job, at, street, iterations)
                 if iterations == job.iterations:
                     break
                 iterations = min(_FACTOR * iterations, job.iterations)
@@ -159,28 +155,30 @@ class Solving:
         finally:
             job.seconds = time.perf_counter() - job.began
 
-    def _stage(self, job: _Job, at: SpotDecision, seat: Seat, street: str, iterations: int) -> None:
+    def _stage(self, job: _Job, at: SpotDecision, street: str, iterations: int) -> None:
         """Solve with a number of iterations; set the job's result to the strategy and then to its values.
 
         On a flop the values take two passes over all turns and rivers of some seconds each, so only the last stage has
         them.
         """
-        assert isinstance(at.state, BettingState)
-        settings = settings_of(f"{street}:{job.method}")
-        resolver = Resolver(seat, replace(settings, effort=Effort(iterations, stopped=lambda: job.stopped)))
-        acted = [(state, action, board) for state, action, board in at.acted if isinstance(state, BettingState)]
-        found = resolver.begin(at.state.player, acted, at.state, at.board)
+        betting, state = self._spots.betting, at.state
+        assert isinstance(state, BettingState) and isinstance(betting, Translation)
+        effort = Effort(iterations, stopped=lambda: job.stopped)
+        solved = SolvedSpot(
+            betting.rules, state, list(at.board), at.reach, self._spots.source.game.cards, effort=effort
+        )
         if job.stopped:
             return  # stopped within the stage, which has fewer iterations than it would state
-        answer = self._spots.strategy(job.line, job.board, found.actions, found.played().T)
-        empty: dict[str, Any] = {"gap_chips": None, "excess_chips": None, "values": None}
-        job.result = answer = answer | empty | {"iterations": iterations}
+        played = solved.played()
+        answer = self._spots.strategy(job.line, job.board, solved.actions, played.T)
+        answer |= {"gap_chips": None if isnan(solved.gap_chips) else round(solved.gap_chips, _DIGITS)}
+        job.result = answer | {"values": None, "taken": None, "iterations": iterations}
         if street == "flop" and iterations < job.iterations:
             return
-        each = found.values() if at.reach[1 - at.state.player].any() else None
-        values = None if each is None else json_rows(each[:, at.live].T + at.state.put_in[at.state.player])
-        if street != "flop":
-            bound = {"gap_chips": round(found.gap_chips, 4)}
-        else:
-            bound = {} if isnan(found.excess_chips) else {"excess_chips": round(found.excess_chips, 4)}
-        job.result = answer | bound | {"values": values}
+        met = solved.opposing(state.player, solved.ranges)
+        ev = hand_ev(solved.won()[0], met, state.put_in[state.player])
+        taken = [one for _, one in action_means(ev, played, solved.ranges[state.player] * met)]
+        job.result = job.result | {
+            "values": json_rows(ev[:, at.live].T),
+            "taken": [None if one is None else round(one, _DIGITS) for one in taken],
+        }

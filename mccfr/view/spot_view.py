@@ -18,6 +18,7 @@ from mccfr.games.translation import Translation
 from mccfr.matches.terminal_player import money_of
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
 from mccfr.play.player import State
+from mccfr.play.preflop_equity import preflop_won
 from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.trees.betting_lines import chips_after, line_text
@@ -25,7 +26,6 @@ from mccfr.trees.street_amounts import street_action, street_line
 from mccfr.view.hand_classes import hand_kinds
 from mccfr.view.hand_grid import DIGITS, GridCells, rounded
 from mccfr.view.labels import action_kind, action_text, pot_share, street_text
-from mccfr.view.preflop_equity import preflop_won
 from mccfr.view.range_text import range_text
 
 MOST_RUN_OUTS = 2_500
@@ -172,7 +172,7 @@ class Spots:
 
         `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
         equity. Both are None if board cards are missing.  Preflop they are means over suits
-        (`mccfr.view.preflop_equity`). Raises as `spot`.
+        (`mccfr.play.preflop_equity`). Raises as `spot`.
         """
         found = self._ranges.follow(line, board)
         if found.boards is None:

@@ -11,7 +11,7 @@ from refusals import refusals
 
 from abstraction.cards import COMBO_COUNT, combo_cards, combo_index, combo_table, parse_cards
 from abstraction.range_notation import class_names, class_of, parse_range, read_range
-from mccfr.view.preflop_equity import preflop_won
+from mccfr.play.preflop_equity import preflop_won
 
 
 def combo(text):

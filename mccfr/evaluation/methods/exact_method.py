@@ -152,19 +152,16 @@ class ExactMethod(OverAllDeals):
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
-        size, few = f"{record['exploitability_chips']:.6g} chips", exploitability_text(record)
-        if "exploitability_pot" in record:
-            size += f" = {few}"
-        elif record["exploitability_mbb"] is not None:
-            size += f" = {record['exploitability_mbb']:.6g} mbb/g"
+        size = exploitability_text(record, 6)
         value = f"value for player 0 {record['value_chips']:.6g} chips"
         if record.get("bound", self.bound) == self.bound:
             gains = [f"{chips:.5g} from street {street}" for street, chips in record.get("gains_chips", {}).items()]
             return f"exploitability {size}, {value} (exact, {took})" + "".join(f"; {gain} on" for gain in gains)
-        low, high = record["ci95_chips"]
-        least = record["lower_ci95_chips"][0]
+        mbb, found = record["exploitability_mbb"], record["exploitability_chips"]
+        unit = mbb / found if mbb is not None and found else 1.0
+        low, high, least = (unit * chips for chips in (*record["ci95_chips"], record["lower_ci95_chips"][0]))
         return (
-            f"exploitability about {size} (95 %: {low:.5g} to {high:.5g} chips), at least {least:.5g}, {value} "
+            f"exploitability about {size} (95 %: {low:.5g} to {high:.5g}), at least {least:.5g}, {value} "
             f"({record['units']:,} flops of 22,100, {took})"
         )
 
@@ -192,13 +189,12 @@ class AbstractMethod(OverAllDeals):
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
-        mbb = record["exploitability_mbb"]
-        size = f"{record['exploitability_chips']:.6g} chips" + ("" if mbb is None else f" = {mbb:.6g} mbb/g")
+        size = exploitability_text(record, 6)
         return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
 
     def short(self, record: Record) -> str:
         """Return the figure as a short text."""
-        return f"exploitability by buckets {record['exploitability_chips']:.4g} chips"
+        return f"exploitability by buckets {exploitability_text(record)}"
 
 
 def _by_street(side: "Profile", first: str | None) -> dict[str, Any]:

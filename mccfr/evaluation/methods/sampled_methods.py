@@ -32,12 +32,12 @@ def folding_mbb(game: "Game") -> float | None:
     return None if game.real_rules is None else in_mbb(game, sum(game.real_rules.put_in) / 2)
 
 
-def exploitability_text(record: Record) -> str:
-    """Return exploitability as short text: percent of the pot if recorded so, else mbb/g, else chips."""
+def exploitability_text(record: Record, digits: int = 4) -> str:
+    """Return exploitability as text: percent of the pot if recorded so, else mbb/g, else chips."""
     if "exploitability_pot" in record:
         return f"{record['exploitability_pot']:.3%} of the pot"
     mbb = record["exploitability_mbb"]
-    return f"{record['exploitability_chips']:.4g} chips" if mbb is None else f"{mbb:.4g} mbb/g"
+    return f"{record['exploitability_chips']:.{digits}g} chips" if mbb is None else f"{mbb:.{digits}g} mbb/g"
 
 
 SAMPLING = frozenset(("seed", "workers", "keep"))

@@ -31,6 +31,7 @@ from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.runs.directory.run import is_run
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
+from mccfr.trees.street_amounts import street_line
 from storage.atomic_outputs import begins_with, check_output
 from storage.damage import reading
 from storage.json_files import parse_json
@@ -248,7 +249,8 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
     verdict, ends = row.verdict, row.verdict.ci95_chips
     link = f"#line={verdict.tree_line}" + (f"&board={row.board}" if row.board else "")
     return {
-        **{key: getattr(row, key) for key in ("player", "line", "hand", "board", "action")},
+        **{key: getattr(row, key) for key in ("player", "hand", "board", "action")},
+        "line": street_line(row.line, stakes.rules.line_start),
         **{key: getattr(verdict, key) for key in ("how", "taken_for", "probability", "did", "best")},
         **{"position": ROLES[row.position], "street": STREETS[row.street], "pot": pot},
         "link": link if verdict.how != SOLVED or verdict.tree_line else "",

@@ -23,7 +23,6 @@ from mccfr.games.subgame import nodes_below, subtree
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.merged_rows import in_dtype
 from mccfr.solvers.public.public_tree import PublicTree, public_tree
-from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION
 
@@ -138,31 +137,23 @@ class Spot:
         """Return the values of a best response to the other player's strategy; exact, on all boards.
 
         other  [H] weights of the other player's hands at the root
-        """
-        return self._root_values(RESPOND, player, other, tables)
-
-    def followed(self, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Return the values of a player if both players follow the strategy; arguments as `best_response`."""
-        return self._root_values(FOLLOW, player, other, tables)
-
-    def _root_values(self, how: int, player: int, other: Floats, tables: Tables) -> RootValues:
-        """Walk the subgame and return a player's values at the root.
 
         Merged spots are walked in float32, with errors of about a millionth of the pot.
         """
+
         dtype = np.float32 if self.merged else np.float64
         reach: npt.NDArray[np.floating] = self.weights.astype(dtype)
         reach[1 - player] = other
         tree, rows = self.walk_tree, Tables(table.astype(dtype, copy=False) for table in tables)
-        walk = Walk(tree._replace(reach=reach), rows, follow=how == FOLLOW or not self.merged)
+        walk = Walk(tree._replace(reach=reach), rows, follow=not self.merged)
         walk.values(player)
-        values, how = walk.root.by_hand.value[0], -1 if how == RESPOND else FOLLOW
+        values = walk.root.by_hand.value[0]
         first, stop = tree.ranges.first[player, :2]
         hands = tree.ranges.hand[first:stop]
         action = np.zeros((int(tree.trees.actions[0]), values.shape[1]))
         column = int(walk.root.member_first[0]) + int(tree.trees.child[0])
-        action[:, hands] = walk.root.value[how, column : column + len(action), : len(hands)]
-        return RootValues(values[how].astype(np.float64), action)
+        action[:, hands] = walk.root.value[-1, column : column + len(action), : len(hands)]
+        return RootValues(values[-1].astype(np.float64), action)
 
     @cached_property
     def walk_tree(self) -> PublicTree:

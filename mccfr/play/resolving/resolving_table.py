@@ -38,7 +38,6 @@ from mccfr.play.resolving.observer_ranges import HandObserver, nearest_action
 from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.resolving_spot import RootValues, Spot, Tables
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
-from mccfr.play.showdown_values import opponent_weight, per_weight
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -295,19 +294,6 @@ class PublicState:
             masks = cards.hand_masks() & np.uint64(card_mask(cards.board_cards[0][0].tolist()))
             self._played = np.where(bucket >= 0, rows.T, np.where(masks, 0.0, 1 / len(self.actions)))
         return self._played
-
-    def values(self) -> Floats | None:
-        """Return [A, 1326] EVs in chips of the whole hand, by action of the player to act.
-
-        Both players follow the solution; exact on all boards, NaN outside the range. Returns None except for the
-        re-solving player at a spot's root.
-        """
-        if self._node or self.position != self.state.player:
-            return None
-        other = self.ranges[1 - self.position]
-        action = self._spot.followed(self.position, other, self._tables).action
-        met = np.where(self.ranges[self.position] > 0, opponent_weight(self._spot.dealing, other), 0.0)
-        return per_weight(action, met)
 
     def responses(self) -> RootValues:
         """Return the opponent's best-response values to the solution in force, with its bets; cached."""

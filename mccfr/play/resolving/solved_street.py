@@ -1,14 +1,16 @@
-"""One street of a real hand, solved again with the bets that were made, from both players' ranges.
+"""Spots and streets of a real hand, solved again from both players' ranges, for study and reviews.
 
-The rest of the hand is solved from the first decision of the street. Its tree has a menu's bets and those that were
-made, so no bet is mapped to another. Both players' ranges are taken as given (unsafe re-solving: Ganzfried & Sandholm
-2015, "Endgame solving in large imperfect-information games"). After a flop the solver finds one player's strategy at a
-time (`mccfr.play.resolving.solve`), so both players are solved.
+For a review the rest of the hand is solved from the first decision of the street, for study from any decision. Its tree
+has a menu's bets and those that were made, so no bet is mapped to another. Both players' ranges are taken as given
+(unsafe re-solving: Ganzfried & Sandholm 2015, "Endgame solving in large imperfect-information games"). After a flop the
+solver finds one player's strategy at a time (`mccfr.play.resolving.solve`), so both players are solved.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import nan
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,7 @@ from abstraction.cards import card_mask, combo_masks
 from mccfr.cards.base import Cards
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
-from mccfr.play.resolving.resolving_spot import Spot, Tables
+from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.resolving_table import EFFORT, STREETS, VARIANT
 from mccfr.play.resolving.solve import Effort, resolve
 from mccfr.play.showdown_values import opponent_weight, per_weight
@@ -29,6 +31,79 @@ FLOP = Effort(iterations=100)
 """Effort for each player after a flop: five seconds of processor time for both."""
 _MERGED_STREETS = 3
 """Streets from the flop on: too many boards for lossless buckets."""
+
+
+class SolvedSpot:
+    """The rest of a hand, solved for both players from their ranges as they are.
+
+    actions  at its first decision, as in `mccfr.trees.betting_lines`
+    """
+
+    def __init__(
+        self,
+        rules: BettingRules,
+        state: BettingState,
+        board: Sequence[int],
+        ranges: Floats,
+        cards: Cards,
+        real_bets: Mapping[BettingState, set[float]] = MappingProxyType({}),
+        effort: Effort | None = None,
+    ) -> None:
+        """Solve the spot.
+
+        state   of the betting at its first decision
+        ranges  [2, 1326] weights there
+        cards   of a whole game, whose buckets are used after a flop
+        real_bets  bets that were really made, beside those of the menu: by state, with streets counted from this one
+        effort  None: the default of the street
+
+        Raises `ValueError` if a range is empty, or no two hands are possible together.
+        """
+        live = (combo_masks() & np.uint64(card_mask(board))) == 0
+        self.first, self.ranges = state, np.where(live, ranges, 0.0)
+        met = opponent_weight(cards.at_table(), self.ranges[0])
+        if not (self.ranges[1] * met).any():
+            raise ValueError("by the strategies nobody comes here: there are no ranges to solve for")
+        menu = MENU if state.street == rules.streets - 1 else TURN_MENU
+        self.game = endgame(rules, state, board, menu, self.ranges > 0, cards, real_bets)
+        self.spot = Spot(self.game, 0, 0, merged=self.game.tree.streets == _MERGED_STREETS)
+        usual = FLOP if self.spot.merged else EFFORT[STREETS[self.game.tree.streets - 1]]
+        found = [
+            resolve(self.spot, player, self.ranges, None, "unsafe", effort or usual, variant=VARIANT, dtype="float32")
+            for player in ((0, 1) if self.spot.merged else (0,))
+        ]
+        blocks = range(len(found[0].tables))
+        self.tables = [found[block % 2 if self.spot.merged else 0].tables[block].astype(np.float64) for block in blocks]
+        self._found = found[0]
+        self.actions = self.actions_at(0)
+
+    @property
+    def gap_chips(self) -> float:
+        """NashConv of the solution in chips per hand; NaN after a flop, where it is not computed."""
+        return nan if self.spot.merged else self._found.gap_chips
+
+    def actions_at(self, node: int) -> list[str]:
+        """Return the actions of a decision."""
+        return [self.game.tree.label[child] for child in self.game.tree.children(node)]
+
+    def played(self, node: int = 0) -> Floats:
+        """Return [A, 1326] the solution's action probabilities; 0 for hands that are not dealt."""
+        return _rows(self.spot, self.tables, node)
+
+    def won(self, nodes: Sequence[int] = (0,)) -> list[Floats]:
+        """Return [A, 1326] chips times the weight of opposing hands, for the actions of each decision.
+
+        Chips are those of the whole hand. Both players follow the solution; exact on all boards.
+        """
+        return _values(self.spot, self.tables, self.ranges, nodes)
+
+    def opposing(self, player: int, ranges: Floats) -> Floats:
+        """Return [1326] the weight of the hands in the opponent's range that each hand can meet.
+
+        ranges  [2, 1326] weights at a decision of the spot
+        """
+        other = opponent_weight(self.spot.dealing, ranges[1 - player])
+        return np.where(self.ranges[player] > 0, other, 0.0)
 
 
 class SolvedStreet:
@@ -44,54 +119,32 @@ class SolvedStreet:
     def __init__(
         self, rules: BettingRules, acted: Sequence[Acted], board: Sequence[int], ranges: Floats, cards: Cards
     ) -> None:
-        """Solve the street.
+        """Solve the street; the other arguments as of `SolvedSpot`.
 
         acted   states and actions of the street, from its first decision on
-        board   its cards
-        ranges  [2, 1326] weights at the first decision
-        cards   of a whole game, whose buckets are used after a flop
         """
         first = acted[0][0]
-        live = (combo_masks() & np.uint64(card_mask(board))) == 0
-        ranges = np.where(live, ranges, 0.0)
-        made = defaultdict[BettingState, set[float]](set)
+        real_bets = defaultdict[BettingState, set[float]](set)
         for state, action in acted:
             if action[0] == "r":
-                made[state._replace(street=state.street - first.street)].add(float(action[1:]))
-        menu = MENU if first.street == rules.streets - 1 else TURN_MENU
-        game = endgame(rules, first, board, menu, ranges > 0, cards, made)
-        spot = Spot(game, 0, 0, merged=game.tree.streets == _MERGED_STREETS)
-        tables = _solution(spot, ranges)
+                real_bets[state._replace(street=state.street - first.street)].add(float(action[1:]))
+        solved = SolvedSpot(rules, first, board, ranges, cards, real_bets)
         self.actions, self.played, self.values = list[list[str]](), list[Floats](), list[Floats]()
         nodes, node = list[int](), 0
         for _, action in acted:
             nodes.append(node)
-            labels = [game.tree.label[child] for child in game.tree.children(node)]
-            self.actions.append(labels)
-            node = int(game.tree.arrays.first[node]) + labels.index(action)
-        after = _values(spot, tables, ranges, nodes)
-        self.ranges = ranges
-        for (state, action), node, labels, value in zip(acted, nodes, self.actions, after, strict=True):
-            other = self.ranges[1 - state.player]
-            met = np.where(ranges[state.player] > 0, opponent_weight(spot.dealing, other), 0.0)
-            self.values.append(per_weight(value, met))
-            self.played.append(_rows(spot, tables, node))
+            self.actions.append(solved.actions_at(node))
+            node = int(solved.game.tree.arrays.first[node]) + self.actions[-1].index(action)
+        self.ranges = solved.ranges
+        for (state, action), node, labels, won in zip(acted, nodes, self.actions, solved.won(nodes), strict=True):
+            self.values.append(per_weight(won, solved.opposing(state.player, self.ranges)))
+            self.played.append(solved.played(node))
             left = self.ranges.copy()
             left[state.player] *= self.played[-1][labels.index(action)]
             self.ranges = left if left[state.player].any() else self.ranges
 
 
-def _solution(spot: Spot, ranges: Floats) -> Tables:
-    """Solve a spot from two ranges, and return both players' strategies."""
-    effort = FLOP if spot.merged else EFFORT[STREETS[spot.game.tree.streets - 1]]
-    tables = [
-        resolve(spot, player, ranges, None, "unsafe", effort, variant=VARIANT, dtype="float32").tables
-        for player in ((0, 1) if spot.merged else (0,))
-    ]
-    return [tables[block % 2 if spot.merged else 0][block].astype(np.float64) for block in range(len(tables[0]))]
-
-
-def _values(spot: Spot, tables: Tables, ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
+def _values(spot: Spot, tables: Sequence[Floats], ranges: Floats, nodes: Sequence[int]) -> list[Floats]:
     """Return [A, 1326] for each node: chips times the weight of opposing hands that get there, by action."""
     dtype = np.float32 if spot.merged else np.float64
     game = replace(spot.game, cards=replace(spot.game.cards.listed(), reach=ranges))
@@ -101,7 +154,7 @@ def _values(spot: Spot, tables: Tables, ranges: Floats, nodes: Sequence[int]) ->
     return [values[int(actor[node])][position].astype(np.float64) for position, node in enumerate(nodes)]
 
 
-def _rows(spot: Spot, tables: Tables, node: int) -> Floats:
+def _rows(spot: Spot, tables: Sequence[Floats], node: int) -> Floats:
     """Return [A, 1326] action probabilities; 0 for hands that are not dealt."""
     arrays, cards = spot.game.tree.arrays, spot.game.cards.listed()
     block, slot = int(arrays.block[node]), int(arrays.slot[node])

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from abstraction.cards import RANKS, cards_text
 from mccfr.evaluation.flop_values import FlopReport, Flops, flop_report, some_flops
 from mccfr.evaluation.samples import Effort
+from mccfr.play.expected_value import realisation
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.solved_flops import has_hands, solved_flops, typed_spot
 from mccfr.runs.results.targets import Reference, open_target
@@ -85,7 +86,7 @@ def _row(report: FlopReport, own: npt.NDArray[np.int64], total: npt.NDArray[np.f
         value, equity = report.value(own, player), report.equity(own, player)
         row |= {f"equity_{name}": equity, f"ev_{name}": value.mean, f"ev_{name}_within": value.within}
         for key, chips in ((f"eqr_{name}", value.mean), (f"eqr_{name}_within", value.within)):
-            row[key] = _realised(chips, equity, report)
+            row[key] = realisation(chips, equity, report.pot)
     return _rounded(row)
 
 
@@ -93,16 +94,12 @@ def _rounded(row: Mapping[str, float | None]) -> dict[str, float | None]:
     return {key: None if number is None else round(float(number), _DIGITS) for key, number in row.items()}
 
 
-def _realised(ev: float, equity: float, report: FlopReport) -> float | None:
-    return ev / (equity * report.pot) if equity > 0 else None
-
-
 def _classes(report: FlopReport) -> Table:
     rows = []
     for player, position in enumerate(POSITIONS):
         for name, (share, equity, ev, played) in report.of_classes(player).items():
             numbers: dict[str, float | None] = {"share": share, "equity": equity, "ev": ev}
-            numbers["eqr"] = _realised(ev, equity, report)
+            numbers["eqr"] = realisation(ev, equity, report.pot)
             numbers |= dict.fromkeys(report.actions) | dict(zip(report.actions, played, strict=bool(played)))
             rows.append({"position": position, "class": name, **_rounded(numbers)})
     return rows

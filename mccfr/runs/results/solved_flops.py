@@ -123,6 +123,5 @@ def solved_flops(
     samples = SolvedFlops(spot, flops, to)
     values = run_samples(samples, len(flops.cards), effort)
     classes, half = values[:, :-1].reshape(len(values), CLASSES, -1), samples.pot / 2
-    return FlopReport("", samples.actions, 0, (half, half), flops, classes, np.zeros((len(values), 0, 3))), values[
-        :, -1
-    ]
+    unit, none = float(spot.get("big_blind") or 1), np.zeros((len(values), 0, 3))
+    return FlopReport("", samples.actions, 0, (half, half), flops, classes, none, unit), values[:, -1]

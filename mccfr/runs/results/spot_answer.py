@@ -9,7 +9,8 @@ import numpy.typing as npt
 from abstraction.range_notation import class_names, class_of
 from mccfr.cards.card_index import IndexedCards
 from mccfr.games.game import Game
-from mccfr.play.showdown_values import all_run_outs, equity, opponent_weight, per_weight
+from mccfr.play.expected_value import action_means, hand_ev, range_mean, realisation
+from mccfr.play.showdown_values import all_run_outs, equity, opponent_weight
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import Run
 from mccfr.runs.results.targets import Reference, open_target
@@ -28,8 +29,7 @@ Floats = npt.NDArray[np.float64]
 def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     """Return the answer of `mccfr spot --json` for the newest checkpoint; docs/files.md lists the fields.
 
-    A hand's weight is its range weight times the weight of the opponent's hands that it does not block. EVs include the
-    pot.
+    `mccfr.play.expected_value` defines EVs and their means.
     """
     target = open_target(Reference(run.directory))
     game, profile = target.game, Profile(target.game, target.strategy)
@@ -41,17 +41,17 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
     opponents = np.stack([_opponents(dealing, reach, player) for player in range(2)])
     run_outs = all_run_outs(dealing, 0, dealing.read_board(0, ""))
     equities = np.stack([equity(dealing, run_outs, reach[1 - player], opponents[player]) for player in range(2)])
-    ev = per_weight(value, opponents) + half
+    ev = hand_ev(value, opponents, half)
     weight, oop_played = reach * opponents, _played(profile, dealing, 0, 0)
-    shares = [_mean(weight[player], equities[player]) for player in range(2)]
-    evs = [_mean(weight[player], ev[player]) for player in range(2)]
+    shares, evs = ([_mean(weight[player], each[player]) for player in range(2)] for each in (equities, ev))
     exploitability, goal = sum(gains) / 2 / game.pot_chips, run.config.run.goal
     answer: dict[str, Any] = {
         "board": run.config.game.board,  # type: ignore[attr-defined]
         "pot_chips": game.pot_chips,
+        "big_blind_chips": game.big_blind_chips,
         "equity": shares,
         "ev_chips": evs,
-        "eqr": [_realised(*pair, game.pot_chips) for pair in zip(evs, shares, strict=True)],
+        "eqr": [_rounded(realisation(*pair, game.pot_chips)) for pair in zip(evs, shares, strict=True)],
         "gain_chips": [round(gain, _DIGITS) for gain in gains],
         "unlocked_gain_chips": _unlocked(game, target.strategy, threads),
         "exploitability_chips": round(sum(gains) / 2, _DIGITS),
@@ -59,18 +59,17 @@ def spot_answer(run: Run, threads: int) -> dict[str, Any]:
         "to_pot": goal,
         "reached": goal is None or exploitability <= goal * (1 + _ROUNDING),
         "iterations": target.counts["iterations"],
-        "actions": _actions(game, 0, weight[0], oop_played, per_weight(action[0], opponents[0]) + half),
+        "actions": _actions(game, 0, weight[0], oop_played, hand_ev(action[0], opponents[0], half)),
         "ip_actions": [],
-        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], equities[0], ev[0], oop_played)},
+        "classes": {"oop": _classes(dealing, game.pot_chips, weight[0], equities[0], ev[0], (oop_played, weight[0]))},
     }
-    ip_played = np.zeros((0, dealing.hand_count))
+    ip_played = np.zeros((0, dealing.hand_count)), weight[1]
     if after in nodes:
-        ip_played = _played(profile, dealing, after, 1)
         after_check = np.stack([reach[0] * oop_played[_labels(game, 0).index("c")], reach[1]])
         ip_opponents = _opponents(dealing, after_check, 1)
-        answer["ip_actions"] = _actions(
-            game, after, after_check[1] * ip_opponents, ip_played, per_weight(action[1], ip_opponents) + half
-        )
+        ip_played = _played(profile, dealing, after, 1), after_check[1] * ip_opponents
+        ip_ev = hand_ev(action[1], ip_opponents, half)
+        answer["ip_actions"] = _actions(game, after, ip_played[1], ip_played[0], ip_ev)
     answer["classes"]["ip"] = _classes(dealing, game.pot_chips, weight[1], equities[1], ev[1], ip_played)
     return answer
 
@@ -94,14 +93,11 @@ def _opponents(dealing: IndexedCards, reach: Floats, player: int) -> Floats:
 
 def _mean(weight: Floats, values: Floats) -> float | None:
     """Return the weighted mean of the known values, rounded; None if there are none."""
-    known = (weight > 0) & ~np.isnan(values)
-    total = float(weight[known].sum())
-    return round(float(weight[known] @ values[known]) / total, _DIGITS) if total > 0 else None
+    return _rounded(range_mean(values, weight))
 
 
-def _realised(ev: float | None, equity: float | None, pot: float) -> float | None:
-    """Return EV / (equity * pot); None if equity is 0 or unknown."""
-    return round(ev / (equity * pot), _DIGITS) if equity and ev is not None else None
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, _DIGITS)
 
 
 def _played(profile: Profile, dealing: IndexedCards, node: int, player: int) -> Floats:
@@ -111,22 +107,34 @@ def _played(profile: Profile, dealing: IndexedCards, node: int, player: int) -> 
 
 
 def _actions(game: Game, node: int, weight: Floats, played: Floats, ev: Floats) -> list[dict[str, Any]]:
-    """Return each action of a decision with its frequency and EV."""
+    """Return each action of a decision with its frequency and the EV of the hands that take it."""
+    figures = action_means(ev, played, weight)
     return [
         {
             "action": street_action(line_text(game.tree, node), action, tree_start(game.tree)),
             "bet_chips": chips - game.pot_chips / 2 if action.startswith("r") else None,
-            "frequency": _mean(weight, played[number]),
-            "ev_chips": _mean(weight * played[number], ev[number]),
+            "frequency": _rounded(share),
+            "ev_chips": _rounded(worth),
         }
-        for number, (action, chips) in enumerate(zip(_labels(game, node), chips_after(game.tree, node), strict=True))
+        for action, chips, (share, worth) in zip(
+            _labels(game, node), chips_after(game.tree, node), figures, strict=True
+        )
     ]
 
 
 def _classes(
-    dealing: IndexedCards, pot: float, weight: Floats, equity: Floats, ev: Floats, played: Floats
+    dealing: IndexedCards,
+    pot: float,
+    weight: Floats,
+    equity: Floats,
+    ev: Floats,
+    played: tuple[Floats, Floats],
 ) -> list[dict[str, Any]]:
-    """Return the hand classes of a range, the highest EV first: share, equity, EV and frequencies."""
+    """Return the hand classes of a range, the highest EV first: share, equity, EV and frequencies.
+
+    weight, equity, ev  [H] where the spot begins
+    played              [A, H] probabilities at the player's first decision, and [H] the hands' weights there
+    """
     class_of_hand, total, rows = class_of(dealing.hand_cards), max(float(weight.sum()), 1e-300), []
     for number, name in enumerate(class_names()):
         class_weight = np.where(class_of_hand == number, weight, 0.0)
@@ -140,8 +148,8 @@ def _classes(
                 "share": round(float(class_weight.sum()) / total, _DIGITS),
                 "equity": share,
                 "ev_chips": worth,
-                "eqr": _realised(worth, share, pot),
-                "frequencies": [_mean(class_weight, row) for row in played],
+                "eqr": _rounded(realisation(worth, share, pot)),
+                "frequencies": [_mean(np.where(class_of_hand == number, played[1], 0.0), row) for row in played[0]],
             }
         )
     return sorted(rows, key=lambda row: -row["ev_chips"])

@@ -73,7 +73,7 @@ CASES = {
     "plan kuhn.toml": "--set run.nodes=1e6|--measure",
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
-    "query kuhn cb": "--hand Q|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
+    "query kuhn cb": "--hand Q|--ev|--hand Q --ev|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
     "report leduc out.csv --spots x": "--spots y|--checkpoint 9|--abstraction no",

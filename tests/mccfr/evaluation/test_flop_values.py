@@ -83,7 +83,7 @@ def test_values_are_those_of_head_to_head(source, found):
             mine = played(each, fixed=np.where(inside, arrays.fixed, 0), showdown=np.where(inside, arrays.showdown, 0))
             assert won == pytest.approx(mine, rel=1e-9)
             assert weight == pytest.approx(played(each, fixed=ends * 1.0, showdown=np.zeros(len(ends))), rel=1e-9)
-    assert units.line == WHOLE_LINE
+    assert units.line == LINE
 
 
 def test_intervals_hold_what_more_run_outs_give(source):

@@ -20,7 +20,8 @@ from strategies import partly_reached_strategy
 
 from abstraction.cards import parse_cards
 from mccfr.config.game_tables import KuhnGame, LeducGame
-from mccfr.evaluation.hand_values import Below, HandValues, root_values
+from mccfr.evaluation.decision_values import decision_values
+from mccfr.evaluation.hand_values import Below, root_values
 from mccfr.games.registry import build_game
 from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy.policy_values import PolicyValues, StreetValues
@@ -28,7 +29,6 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.results.run_export import policy_values
 from mccfr.trees.betting_lines import find_node
 from mccfr.trees.compiled import DECISION
-from mccfr.view.preflop_equity import preflop_won
 
 
 def naive(source, node, buckets, showdown):
@@ -90,9 +90,9 @@ def test_hands_of_holdem_win_what_each_opponent_says():
     below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/cc/r400"))
     live, strength = dealing.live(3, board), dealing.strengths(board)
     weights = np.random.default_rng(5).random((2, dealing.hand_count)) * live
-    found = HandValues(below, dealing, board, weights)
-    found.walk()
-    assert found.complete and found.listed == 1
+    found = decision_values(source, dealing, (below.node, board), weights, (0, 0))
+    assert found.exact and found.boards == 1
+    refused("is not one of the tree's decisions", Below, source, dealing, -1)
     rows = [dealing.bucket_row(street, 0, board[: (0, 3, 4, 5)[street]]) for street in range(4)]
     for player, hand in ((0, int(np.flatnonzero(live)[700])), (1, int(np.flatnonzero(live)[45]))):
         others = np.flatnonzero((dealing.hand_masks() & dealing.hand_masks()[hand] == 0) & live)
@@ -108,56 +108,12 @@ def test_hands_of_holdem_win_what_each_opponent_says():
 
         met = weights[1 - player, others]
         expected = met @ [value(below.node, other) for other in others.tolist()] / met.sum()
-        assert found.hands()[player, hand] == pytest.approx(expected, abs=1e-8)
+        assert found.hands[player, hand] == pytest.approx(expected, abs=1e-8)
         if player == below.player:
             for action, child in enumerate(source.game.tree.children(below.node)):
                 expected = met @ [value(child, other) for other in others.tolist()] / met.sum()
-                assert found.actions()[action, hand] == pytest.approx(expected, abs=1e-8)
-    (one, _), (other, _) = found.mean(0), found.mean(1)
-    assert one == pytest.approx(-other)
-
-
-def test_boards_before_the_river():
-    """The rivers after a turn are all walked; before that boards are drawn, and means have an interval."""
-    source = policy()
-    dealing, turn = source.game.cards.at_table(), tuple(parse_cards("Kc7d2s4h"))
-    below = Below(source, dealing, find_node(source.game.tree, "r200c/cc/r20000"))
-    values = HandValues(below, dealing, turn, np.tile(dealing.live(2, turn) * 1.0, (2, 1)))
-    assert values.listed == 48
-    while not values.complete:
-        values.walk()
-    refused("all 48 boards have been walked", values.walk)
-    mean, (low, high) = values.mean(1)  # who is all-in: what the other folds and what is won at showdowns
-    assert low == mean == high
-    start = HandValues(
-        Below(source, dealing, find_node(source.game.tree, "r20000")),
-        dealing,
-        (),
-        np.ones((2, dealing.hand_count)),
-        seed=3,
-    )
-    start.walk()
-    assert start.cost95(0, 9) is None, "one board says nothing of how boards differ"
-    start.walk()
-    mean, (low, high) = start.mean(0)
-    assert start.listed is None and not start.complete and low < mean < high
-    refused("is not one of the tree's decisions", Below, source, dealing, -1)
-
-
-def test_intervals_of_costs_cover_what_they_should():
-    """Estimate a preflop all-in call against any two cards: 95 % of the intervals contain its cost."""
-    source = policy()
-    dealing = source.game.cards.at_table()
-    below, every = Below(source, dealing, find_node(source.game.tree, "r20000")), np.ones((2, dealing.hand_count))
-    equity = preflop_won(every[0]) / dealing.disjoint_weight(every[0])
-    gain = 40_000 * equity - 20_000 + 100  # of the call, beside the fold
-    found, covered = HandValues(below, dealing, (), every, seed=5), []
-    for _ in range(60):
-        found.walk()
-    for hand, best in enumerate(found.costs().argmin(axis=0).tolist()):
-        low, high = found.cost95(1 - best, hand)
-        covered.append(low <= (gain[hand] if best else -gain[hand]) <= high)
-    assert 0.88 < np.mean(covered) < 0.99
+                assert found.actions[action, hand] == pytest.approx(expected, abs=1e-8)
+    assert found.mean(0).mean == pytest.approx(-found.mean(1).mean)
 
 
 def test_a_policy_carries_values(tmp_path):

@@ -26,6 +26,7 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.results.targets import Reference
 from mccfr.view import open_spots
 from mccfr.view.expected_values import ExpectedValues
+from mccfr.view.judgement import judge
 
 SPOT = {"board": "QsJh2h7c3d", "oop": "AsAd", "ip": "KsKd", "pot": 60, "stack": 20, "rake": "5%", "workers": 0}
 BETS = {"bets": "allin", "raises": "", "locks": {"b20": "c 100%", "c": "c 100%"}, "to": "0.01%", "run": "run"}
@@ -60,8 +61,8 @@ def best_response(folder):
 
 def cost(folder):
     """EV of a check, and what aces lose by it."""
-    costs = ExpectedValues(open_spots(Path("run")))
-    return AFTER_CHECKS + costs.cost("", SPOT["board"], "AsAd", "c")["cost_chips"]
+    spots = open_spots(Path("run"))
+    return AFTER_CHECKS + judge(spots, ExpectedValues(spots), "", SPOT["board"], "AsAd", "c")["cost_chips"]
 
 
 @pytest.mark.parametrize("place", [spot, exact, best_response, cost])

@@ -25,7 +25,8 @@ from random_policy import policy
 
 from abstraction.cards import combo_index, parse_cards
 from mccfr.config.game_tables import HoldemGame, Menu
-from mccfr.evaluation.hand_values import Below, HandValues
+from mccfr.evaluation.decision_values import decision_values
+from mccfr.evaluation.hand_values import Below
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions
 from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
@@ -76,10 +77,8 @@ def exact(line, board, cards, player):
     ranges = RangesOfLine(SOURCE)
     reach = ranges.reach(ranges.follow(line, board))
     reach[player] = DEALING.live(0, known)
-    found = HandValues(Below(SOURCE, DEALING, node), DEALING, known, reach)
-    while not found.complete:
-        found.walk()
-    return found.costs()[:, combo_index(*parse_cards(cards))]
+    found = decision_values(SOURCE, DEALING, (node, known), reach, (0, 0)).actions
+    return (found.max(axis=0) - found)[:, combo_index(*parse_cards(cards))]
 
 
 @pytest.mark.parametrize(("line", "holes", "board"), [TURN, RIVER])
@@ -136,10 +135,8 @@ def test_estimates_of_a_flop_and_before_it_hold_the_exact_cost(monkeypatch):
     top = find_node(SOURCE.game.tree, "r300")
     one, other = (fresh.costs(top, (), combo_index(*parse_cards(cards)), np.ones(1326)) for cards in ("AsKs", "AhKh"))
     assert one.boards == 40 and one.cost.tolist() == other.cost.tolist()
-    values = HandValues(Below(SOURCE, DEALING, top), DEALING, (), np.ones((2, 1326)), seed=3)
-    for _ in range(40):
-        values.walk()
-    near = values.costs()[:, combo_index(*parse_cards("AsKs"))]
+    near = decision_values(SOURCE, DEALING, (top, ()), np.ones((2, 1326)), (0, 0)).actions
+    near = (near.max(axis=0) - near)[:, combo_index(*parse_cards("AsKs"))]
     assert (np.abs(one.cost - near) <= 3 * (one.ci95[:, 1] - one.ci95[:, 0]) + 30).all()
 
 

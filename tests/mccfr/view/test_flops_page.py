@@ -43,7 +43,8 @@ def test_the_page_sorts_filters_and_plots(tmp_path):
         listed = [row[0].translate(SUITS) for row in page.evaluate(ROWS)]
         assert [ev[flop] for flop in listed] == sorted(ev.values())[::-1]
         first = tables["flops"][[row["flop"] for row in tables["flops"]].index(listed[0])]
-        assert f"{first['ev_oop']:.2f} ± {first['ev_oop_within']:.2f}" in page.evaluate(ROWS)[0]
+        told = f"{first['ev_oop'] / 100:.2f} ± {first['ev_oop_within'] / 100:.2f}"
+        assert told in page.evaluate(ROWS)[0], "in big blinds"
         assert page.evaluate("document.querySelectorAll('#plot polygon').length") == len(found.actions)
         page.evaluate("choice = document.querySelector('[aria-label=suits]'), choice.value = 'rainbow'")
         page.evaluate("choice.dispatchEvent(new Event('change'))")

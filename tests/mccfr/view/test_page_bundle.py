@@ -13,7 +13,7 @@ import re
 from places import ROOT
 
 PAGE, STATIC = ROOT / "mccfr/view/page", ROOT / "mccfr/view/static"
-MOST_LINES = 2_560
+MOST_LINES = 2_500
 
 
 def sources():

@@ -6,6 +6,8 @@ Shows:
 * A repeated request changes nothing (test_what_is_said_twice_is_done_once)
 * The cost of a decision is its EV subtracted from the EV of the best action
   (test_a_decision_costs_what_the_best_one_is_worth_more)
+* The trainer says that an action costs nothing only where the strategy takes it and its EV is certain
+  (test_no_call_costs_nothing_where_the_strategy_folds)
 """
 
 import json
@@ -22,14 +24,16 @@ from abstraction.boards import preflop_classes
 from abstraction.cards import combo_index, parse_cards
 from mccfr.config.game_tables import KuhnGame
 from mccfr.config.toml_files import config_from
+from mccfr.evaluation.decision_values import DecisionValues
 from mccfr.games.registry import build_game
+from mccfr.play.preflop_equity import preflop_equities
 from mccfr.solvers.public import best_response
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.betting_lines import find_node
 from mccfr.view import Spots, StrategyList, open_spots
 from mccfr.view.expected_values import ExpectedValues
+from mccfr.view.judgement import judge
 from mccfr.view.page_table import PageTable
-from mccfr.view.preflop_equity import preflop_equities
 
 
 def played(table, state, choose):
@@ -116,12 +120,57 @@ def test_a_decision_costs_what_the_best_one_is_worth_more():
     values = {one["action"]: value for one, value in zip(there["actions"], each, strict=True)}
     best = max(values, key=values.get)
     for action, value in values.items():
-        found = worth.cost(line, board, "KhQd", action)
-        assert found["exact"] and found["best"] == best
+        found = judge(spots, worth, line, board, "KhQd", action)
+        assert found["exact"] and found["best"] == best and found["within_chips"] == 0
         assert found["cost_chips"] == pytest.approx(values[best] - value, abs=2e-4)
-        assert found["ci95"] == [found["cost_chips"]] * 2
-    assert worth.cost(line, board, "KhQd", "r1234")["cost_chips"] is None
-    refused("cannot be held here", worth.cost, line, board, "KcQd", "c")
+        assert [one["ev_chips"] for one in found["actions"]] == pytest.approx(each, abs=2e-4)
+        mean = sum(one["frequency"] * one["ev_chips"] for one in found["actions"])
+        assert found["own_loss_chips"] == pytest.approx(values[best] - mean, abs=3)
+        assert found["verdict"] == ("costly" if value < values[best] else "fine")
+        assert any("The strategy's own play loses" in one for one in found["sentences"])
+    assert judge(spots, worth, line, board, "KhQd", "r1234")["cost_chips"] is None
+    refused("cannot be held here", judge, spots, worth, line, board, "KcQd", "c")
+
+
+def test_hands_that_the_strategy_does_not_hold_have_evs():
+    """A person may come where the strategy never does with the hand; the opponent's range is known all the same."""
+    spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
+    there, worth = spots.spot(line, board), ExpectedValues(spots)
+    away = next(n for n, reach in enumerate(there["hands"]["reach"][there["player"]]) if reach == 0)
+    hand = there["hands"]["names"][away]
+    found = judge(spots, worth, line, board, hand, "c")
+    assert worth.values(line, board)["actions"][away] == [None] * len(there["actions"])
+    assert found["cost_chips"] is not None and len(found["actions"]) == len(there["actions"])
+    equity = spots.equity(line, board)["equity"][there["player"]][away]
+    call = next(one for one in found["actions"] if one["action"] == "c")
+    assert call["ev_chips"] == pytest.approx((there["pot_chips"] + 200) * equity - 200, abs=0.1), (
+        "it is called, and shown down"
+    )
+
+
+def judged(ev, played, within, place):
+    """Return the judgement of action `place` on fixed values of one hand."""
+    spots, (ev, played, within) = Spots(policy(), "random"), (np.array(one) for one in (ev, played, within))
+    found, hand = ExpectedValues(spots), spots.dealing.find_hands("AsAd")[0]
+    values = np.full((3, 2, 1326), 1.0)
+    values[:, :, hand] = np.stack([ev, played, within])
+    errors = np.stack([values[2], -values[2]]) / np.sqrt(2)
+    fixed = DecisionValues(0, np.ones((2, 1326)), values[1], values[0], values[0], errors, errors, 2)
+    found._kept["r20000", "", None] = fixed
+    return judge(spots, found, "r20000", "", "AsAd", ("f", "c")[place])
+
+
+def test_no_call_costs_nothing_where_the_strategy_folds():
+    """A call of the same EV that the strategy hardly makes is no advice; nor is one within the interval."""
+    rare = judged([0.0, 0.0], [0.99, 0.01], [0.0, 0.0], 1)
+    assert rare["verdict"] == "unclear" and "It costs nothing." not in rare["sentences"]
+    assert "the strategy takes it 1.0 % of the time" in rare["sentences"][0]
+    rough = judged([0.0, -20.0], [0.5, 0.5], [0.0, 400.0], 1)
+    assert rough["verdict"] == "unclear" and "too uncertain" in rough["sentences"][0] and "±" in rough["sentences"][0]
+    mixed = judged([0.0, 0.0], [0.5, 0.5], [0.0, 0.0], 1)
+    assert mixed["verdict"] == "fine" and mixed["indifferent"] and mixed["sentences"][0] == "It costs nothing."
+    wrong = judged([0.0, 900.0], [0.99, 0.01], [0.0, 0.0], 0)
+    assert wrong["verdict"] == "costly" and "own play loses 8.91 BB" in " ".join(wrong["sentences"])
 
 
 RAKED = {

@@ -170,7 +170,7 @@ def test_equities_before_the_last_board(holdem, leduc):
 def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
     """Value a fold at 0, a call by its equity, and a raise by its own EV, against a river bet of 2 BB."""
     solving, line = Solving(holdem), "r200c/cc/cc/r400"
-    solving.start(line, RIVER, "unsafe")
+    solving.start(line, RIVER)
     while not (state := solving.state())["done"]:
         time.sleep(0.01)
     values, there = np.array(state["result"]["values"], float), holdem.spot(line, RIVER)

@@ -1,6 +1,6 @@
 /* The actions of a decision: how often the range takes each, and what each is worth. */
 import { BetForm } from "./bet_form.jsx";
-import { amount, combos, money, percent } from "./figures.js";
+import { amount, combos, money, percent, within } from "./figures.js";
 import { allActions, pairNames, placeOf } from "./compare.js";
 import { colours } from "./grid.jsx";
 import { game, go, other, spot, take, values } from "./study.js";
@@ -11,19 +11,6 @@ export function keysOf(actions) {
   return actions.map((one) => (one.kind === "fold" ? "f" : one.kind === "call" ? "c" : String(++raised)));
 }
 
-/* What an action would be worth to the whole range, in chips; null where nothing is known. */
-function meanOfRange(found, action) {
-  if (!found) return null;
-  const shares = spot.value.hands.shares[spot.value.player];
-  let sum = 0, weight = 0;
-  found.forEach((row, hand) => {
-    if (shares[hand] > 0 && row[action] !== null) {
-      sum += shares[hand] * row[action];
-      weight += shares[hand];
-    }
-  });
-  return weight > 0 ? sum / weight : null;
-}
 /* How many hands of the range take an action. */
 function combosOf(action) {
   const { hands, player } = spot.value;
@@ -40,14 +27,14 @@ function frequency(from, place) {
 
 function Action({ one, colour, there }) {
   const place = placeOf(spot.value.actions, one), own = place >= 0, key = own ? keysOf(spot.value.actions)[place] : "";
-  const ev = own ? meanOfRange(values.value?.actions, place) : null;
+  const ev = values.value?.taken?.[place] ?? null;  // of the hands that take it
   const again = there ? placeOf(there.actions, one) : -1;
-  const better = again >= 0 ? meanOfRange(there.values, again) : null;
+  const better = there?.taken?.[again] ?? null;
   const told = [
     potShare(one.pot_share),
     own && spot.value.hands && game.value.square && combos(combosOf(place)),
     one.ends && "ends the hand",
-    ev !== null && `EV of the range ${amount(ev)}`,
+    ev !== null && `EV of the hands that take it ${amount(ev)}${within(values.value.taken_within[place])}`,
     better !== null && `solved ${amount(better)}`,
   ].filter(Boolean).join(" · ");
   return (

@@ -23,8 +23,7 @@ export const shortAmount = (chips) => amount(chips).slice(0, chips < 0 ? 5 : 4).
 /* The least amount that is told from 0. */
 export const leastChips = () => 0.005 * unit.value.chips;
 /* Half the width of an interval behind its mean, where it can be told from 0. */
-export const within = (interval, mean) =>
-  interval === null || interval[1] - mean < leastChips() ? "" : ` ± ${amount(interval[1] - mean)}`;
+export const within = (half) => (half > leastChips() ? ` ± ${amount(half)}` : "");
 
 export const blinds = (value) => `${value.toFixed(2)} BB`;
 export const clock = (seconds) =>

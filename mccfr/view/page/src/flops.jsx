@@ -17,7 +17,7 @@ const wanted = signal(Object.fromEntries(TEXTURES.map((name) => [name, ""])));
 const sorting = signal({ by: "share", down: true });
 const position = signal(data.player ? "ip" : "oop");
 
-const nameOf = (action) => (action === "f" ? "fold" : action === "c" ? "check or call" : `to ${action.slice(1)}`);
+const nameOf = (action) => data.names[data.actions.indexOf(action)];
 const fixed = (digits) => (value) => (value === null ? "–" : value.toFixed(digits));
 const within = (row, key, told) => (row[`${key}_within`] ? ` ± ${told(row[`${key}_within`])}` : "");
 const figure = (key, head, told) => ({ key, head, told, value: (row) => row[key], cell: (row) => told(row[key]) + within(row, key, told) });

@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { HandText } from "./cards.jsx";
 import { Choice, Toggles } from "./controls.jsx";
 import { difference, pairNames, sharedColours } from "./compare.js";
-import { amount, combos, percent, realised } from "./figures.js";
+import { amount, combos, percent, realised, within } from "./figures.js";
 import { Blockers, Classes, EquityGraph } from "./breakdown.jsx";
 import { Bar, shortName } from "./grid.jsx";
 import { ALL, chosen, compared, equities, game, listedPlayer, neededCards, spot, values, view } from "./study.js";
@@ -64,8 +64,9 @@ function evOf(from, place, action) {
   return found ? meanOfRow(place, found, action) : null;
 }
 function actionLabel(from, place, action) {
-  const ev = evOf(from, place, action);
-  return `${from.actions[action].name} ${percent(from.hands.probabilities[place][action])}${ev === null ? "" : `, EV ${amount(ev)}`}`;
+  const ev = evOf(from, place, action), half = from === spot.value && ev !== null
+    ? within(meanOfRow(place, values.value.actions_within, action)) : "";
+  return `${from.actions[action].name} ${percent(from.hands.probabilities[place][action])}${ev === null ? "" : `, EV ${amount(ev)}${half}`}`;
 }
 const solvedEv = (pair, place) => pair.values[place].reduce((sum, value, action) =>
   sum === null || value === null ? null : sum + value * pair.hands.probabilities[place][action], 0);
@@ -92,6 +93,8 @@ function columns(player, pair) {
   const per = (name) => (place) => byClass() ? classes[name][player][hands.cells[place]] : hands[name][player][place];
   const equity = figure("equity", (place) => (equities.value?.equity ? equities.value.equity[player][place] : null), percent);
   const ev = figure("EV", (place) => (values.value?.hands ? meanOfRow(place, values.value.hands[player]) : null), amount);
+  const rough = (place) => within(values.value?.hands ? meanOfRow(place, values.value.hands_within[player]) : 0);
+  ev.cell = (place) => <>{amount(ev.value(place))}{rough(place) && <small>{rough(place)}</small>}</>;
   const told = !pair ? spot.value : pair.values ? pair : null;
   const found = [{
     head: "hand",

@@ -5,7 +5,7 @@ import { Card, cardText } from "./cards.jsx";
 import { axis, Chart, colourOf, Legend } from "./chart.jsx";
 import { amount, percent, realised, unit } from "./figures.js";
 import { Bar, colours, shortName } from "./grid.jsx";
-import { allValues, ask, game, split, spot } from "./study.js";
+import { ask, game, split, spot } from "./study.js";
 import { figure, SortedTable, sortedRows } from "./table.jsx";
 
 const STEP = 4;                               // cards between two pictures
@@ -24,7 +24,7 @@ export async function readNextCards({ line, board, player }, still) {
     if (rows.length % STEP === 0) nextCards.value = rows;
   }
   for (const { card } of rows) {
-    const ev = mean(await allValues(at(card), still));
+    const ev = mean(await ask("/api/values", at(card)));
     if (!still()) return;
     rows = rows.map((row) => (row.card === card ? { ...row, ev } : row));
     nextCards.value = rows;

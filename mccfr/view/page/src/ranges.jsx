@@ -43,7 +43,7 @@ function Range({ one, player }) {
       <span>{one.role}</span>
       <span>{game.value.square ? combos(one.combos) : `${whole(one.combos)} hands`}</span>
       <span>{equity !== null && `equity ${percent(equity)}`}</span>
-      <span>{ev !== null && `EV ${amount(ev)}${within(values.value.ci95[player], ev)}`}</span>
+      <span>{ev !== null && `EV ${amount(ev)}${within(values.value.mean_within[player])}`}</span>
       <Copy title={`Copy the range of ${one.role} as text`} text={() => rangeText(player)} />
     </div>
   );

@@ -2,7 +2,7 @@
 import { decisionAddress, goTo, spotAddress } from "./address.js";
 import { Choice } from "./controls.jsx";
 import { amount, percent, unit } from "./figures.js";
-import { base, beside, compareWith, estimateValues, game, isSlow, neededCards, otherStrategies, SLOW_BOARDS, SOLVED, solveAgain, solved,
+import { base, beside, compareWith, game, neededCards, otherStrategies, SOLVED, solveAgain, solved,
   spot, stopSolving, values } from "./study.js";
 
 const ROUGH = 0.1;  // of the pot: what can be beaten by more is no answer
@@ -76,27 +76,12 @@ function WayBack() {
   return <p><a id="way-back" href={decisionAddress({ line: asked.line, board: asked.board, of: Number(asked.of) || "" })}>Back to {asked.line} of the strategy</a></p>;
 }
 
-function valuesText({ why, exact, of, boards }) {
+function valuesText({ why, exact, boards }) {
   if (why) return why;
-  const meaning = ` EV: what is won from here on, in ${unit.value.name}.`;
-  if (exact) return `Values are exact by this strategy.${meaning}`;
-  return of === null ? `Values are an estimate over ${boards} of ${SLOW_BOARDS} boards.${meaning}` : `${boards} of ${of} boards …${meaning}`;
-}
-function Values() {
-  const found = values.value, waits = spot.value.hands && isSlow() && !found?.why;
-  const done = found && !found.why && !found.exact ? found.boards / (found.of || SLOW_BOARDS) : 1;
-  return (
-    <>
-      {waits && (
-        <button id="value" type="button" title="On drawn boards: some seconds" disabled={found !== null}
-          onClick={estimateValues}>Estimate EV</button>
-      )}
-      {done < 1 && <progress aria-label="Boards" value={done} />}
-      <p id="worth" class="quiet" role="status">{found && valuesText(found)}</p>
-    </>
-  );
+  const how = exact ? "EV is exact by this strategy." : `EV is an estimate over ${boards} boards, with 95 % intervals.`;
+  return `${how} It is what is won from here on, in ${unit.value.name}; folding has EV 0.`;
 }
 
 export function Tools() {
-  return <div id="tools"><WayBack /><Compare /><Solve /><Values /></div>;
+  return <div id="tools"><WayBack /><Compare /><Solve /><p id="worth" class="quiet" role="status">{values.value && valuesText(values.value)}</p></div>;
 }

@@ -6,7 +6,6 @@ import { unit } from "./figures.js";
 import { get, isSilence, pause, post, sentenceOf } from "./requests.js";
 
 export const ALL = -1, SOLVED = "solved", NONE = "";
-export const SLOW_BOARDS = 100;   // that are drawn for values before the turn
 const POLL = 400;                 // milliseconds between two looks at a spot that is being solved
 
 export const base = signal(0);            // number of the strategy that is shown
@@ -44,8 +43,6 @@ export const split = (text) => cardsOf(text, Math.max(...game.value.deck.map((na
 export const streetCards = (street) => game.value.streets[street].cards;
 export const firstCards = () => (game.value.first_board ? split(game.value.first_board) : []);
 export const neededCards = () => streetCards(spot.value.street);
-/* Whether too many boards may follow to walk them all unasked. */
-export const isSlow = () => game.value.square && streetCards(game.value.streets.length - 1) - neededCards() > 1;
 const lineStreet = (line) => (line.match(/\//g) || []).length;
 /* The board that goes with a line: what was chosen, as far as the street has cards. */
 export function boardOf(line) {
@@ -141,7 +138,7 @@ function show(found) {
     }
   });
 }
-/* What comes later than the decision itself: what is beside it, equities, values where they are quick. */
+/* What comes later than the decision itself: what is beside it, equities, values. */
 async function complete(at, still) {
   if (solved.value && (solved.value.line !== at.line || solved.value.board !== at.board)) solved.value = null;
   if (beside.value === SOLVED && !solved.value) beside.value = NONE;
@@ -154,33 +151,20 @@ async function complete(at, still) {
   const found = await ask("/api/equity", at);
   if (!still()) return;
   equities.value = found;
-  if (!isSlow()) await readValues(at, still);
+  const evs = await ask("/api/values", at);
+  if (still()) values.value = evs;
 }
-/* Have values computed, as many boards as it takes; show(found) is called as they come. */
-export async function allValues(at, still, show = () => {}) {
-  for (let boards = 2; ; boards = Math.min(2 * boards, SLOW_BOARDS)) {
-    const found = await ask("/api/values", { ...at, boards });
-    if (still()) show(found);
-    if (!still() || found.why || found.exact || (found.of === null && found.boards >= SLOW_BOARDS)) return found;
-  }
-}
-const readValues = (at, still) => allValues(at, still, (found) => { values.value = found; });
 const stillHere = () => {
   const number = newest;
   return () => number === newest;
 };
-export async function estimateValues() {
-  const { line, board } = spot.value;
-  try { await readValues({ line, board }, stillHere()); } catch (error) { problem.value = sentenceOf(error); }
-}
-
 /* Solve the decision again with the ranges as they are; its result is compared with the strategy as it comes. */
 export async function solveAgain() {
   const { line, board } = spot.value, still = stillHere();
   /* EV comes after the frequencies. */
   const stage = () => solved.value.result && solved.value.result.iterations + (solved.value.result.values ? " EV" : "");
   try {
-    solved.value = await send("/api/solve", { line, board, method: "unsafe" });
+    solved.value = await send("/api/solve", { line, board });
     while (!solved.value.done) {
       const before = stage();
       const found = await ask("/api/solve", {});

@@ -3,38 +3,29 @@
 import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { HandText } from "./cards.jsx";
-import { leastChips, money, percent } from "./figures.js";
+import { money, percent, within } from "./figures.js";
+import { sentenceOf } from "./requests.js";
 import { count, daysOf, mistakesOf } from "./mistakes.js";
 import { ask, game, split, streetCards } from "./study.js";
 import { dealAgain, session, table } from "./table_of_play.js";
 
-const BOARDS = 10;   // that are drawn for the cost of a decision before the turn
 const SHOWN = 10;    // mistakes to try again
 
 const on = signal(false);
-const verdicts = signal([]);   // of this hand: {line, text, kind, title}
+const verdicts = signal([]);   // of this hand: {line, text, kind}
 const score = signal(null);    // of the session: {decisions, cost}
 let judged = {};               // the session and the hand that the verdicts are of, and whether it was over
 let judging = Promise.resolve();
 
 const noScore = () => ({ decisions: 0, cost: 0 });
 
-async function costOf(decision) {
-  for (;;) {
-    const found = await ask("/api/cost", { ...decision, boards: BOARDS });
-    if (found.why || found.exact || (found.of === null && found.boards >= BOARDS)) return found;
-  }
-}
-function lossText({ cost_chips: cost, exact, ci95 }) {
-  if (cost === null) return "";
-  if (cost < leastChips()) return "; costs nothing";
-  return `; costs ${exact ? "" : "about "}${money(cost)}${ci95 && !exact ? ` ± ${money((ci95[1] - ci95[0]) / 2)}` : ""}`;
-}
-function mixText(spot, cards) {
+/* What the strategy does with the hand, with the EV of each action where it is known. */
+function mixText(spot, cards, evs) {
   const place = spot.hands.names.indexOf(cards);
-  if (place < 0) return "";
-  const shares = spot.actions.map(({ name }, action) => [name, spot.hands.probabilities[place][action]]);
-  return `; the strategy: ${shares.filter(([, share]) => share > 0).map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`;
+  const ev = (one) => one ? ` (EV ${money(one.ev_chips)}${within(one.within_chips)})` : "";
+  const shares = spot.actions.map(({ action, name }, number) =>
+    `${name} ${percent(spot.hands.probabilities[place][number])}${ev(evs?.find((one) => one.action === action))}`);
+  return place < 0 ? "" : `; the strategy: ${shares.join(", ")}`;
 }
 /* Judge a decision and count it, unless another hand or session has begun meanwhile. */
 async function judge(at, one, hand) {
@@ -45,14 +36,14 @@ async function judge(at, one, hand) {
     verdicts.value = verdicts.value.map((old) => (old.line === one.line ? { line: one.line, ...verdict } : old));
   };
   try {
-    const [spot, found] = await Promise.all([ask("/api/spot", where), costOf({ ...where, hand: cards, action: one.action })]);
-    const cost = found.cost_chips, kind = cost === null ? "quiet" : cost < leastChips() ? "fine" : "costly";
-    put({ text: `You: ${one.name}${mixText(spot, cards)}${lossText(found)}.`, kind, title: found.why });
+    const [spot, found] = await Promise.all([ask("/api/spot", where), ask("/api/cost", { ...where, hand: cards, action: one.action })]);
+    const { cost_chips: cost, verdict } = found;
+    put({ text: `You: ${one.name}${mixText(spot, cards, found.actions)}. ${found.sentences.join(" ")}`, kind: verdict || "quiet" });
     if (cost === null || mine !== judged.session) return;
     count({ strategy: game.value.title, seed: at.seed, drill: at.drilled, hand: at.hand, line: one.line, name: one.name, cards, cost },
-      cost >= leastChips());
+      verdict === "costly");
     if (!at.again) score.value = { decisions: score.value.decisions + 1, cost: score.value.cost + cost };
-  } catch (error) { put({ text: `You: ${one.name}.`, kind: "quiet", title: error.message }); }
+  } catch (error) { put({ text: `You: ${one.name}. ${sentenceOf(error)}`, kind: "quiet" }); }
 }
 /* The table as it stands: own decisions that are new are judged, one after the other. */
 function follow(at) {
@@ -96,7 +87,7 @@ export function Trainer({ children }) {
         <span id="train-score" class="quiet" role="status">{scoreText(score.value || noScore())}</span>
       </p>
       <div id="train-told">
-        {verdicts.value.map(({ line, text, kind, title }) => <p key={line} class={kind} title={title}>{text}</p>)}
+        {verdicts.value.map(({ line, text, kind }) => <p key={line} class={kind}>{text}</p>)}
       </div>
       <Progress />
       {mistakes.length > 0 && <h2>Mistakes to try again: {mistakes.length}</h2>}

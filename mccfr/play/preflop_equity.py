@@ -20,7 +20,7 @@ def preflop_equities() -> npt.NDArray[np.float32]:
 
     Ties count half.  The array is shared.
     """
-    with as_file(files("mccfr.view").joinpath("data", "preflop_equity.npy")) as path:
+    with as_file(files("mccfr.play").joinpath("data", "preflop_equity.npy")) as path:
         found: npt.NDArray[np.float32] = np.load(path, allow_pickle=False)
     return found
 

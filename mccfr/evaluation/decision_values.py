@@ -1,0 +1,254 @@
+"""EVs at one decision of a strategy: of every hand, action and range, exact or with 95 % intervals.
+
+`mccfr.play.expected_value` defines EV. The result is exact from the turn on, in games that list their boards, and where
+few nodes follow a flop. Otherwise boards are drawn in independent samples, whose differences give the intervals. In a
+sample after a flop, each card is the turn once and the river once. Before the flop, flops are stratified, and hands
+that differ by suits only are one class, as in every abstraction. Results at showdowns on the same boards, whose means
+are known, are a control variate; its factor is fitted over all hands for each action.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.boards import preflop_classes
+from abstraction.cards import CARD_COUNT
+from mccfr.cards.card_index import Board, IndexedCards
+from mccfr.common.intervals import Estimate, student95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.hand_values import Below
+from mccfr.evaluation.stratified_boards import flops_in_order
+from mccfr.play.expected_value import action_means, hand_ev, range_mean
+from mccfr.play.preflop_equity import preflop_won
+from mccfr.play.showdown_values import all_run_outs, per_weight, win_minus_lose
+from mccfr.policy.strategy_profile import Behaviour
+
+Floats = npt.NDArray[np.float64]
+SAMPLES = 12
+"""Independent samples of boards; half a 95 % interval is 2.20 standard errors."""
+_LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # of a sample, by number of cards on the board
+_WORK = 330_000  # nodes times boards of all samples: three seconds of processor time
+_EXACT_NODES = 40  # after a flop: nodes that are walked on all 2,352 turns and rivers
+_WHOLE_BOARD = 5
+_STREAM = 6
+"""Worker number of the random stream for boards; other evaluations use others."""
+_LEAST_MET = 1e-12  # of the largest weight: smaller weights are rounding errors of a true 0
+
+
+@dataclass(frozen=True)
+class DecisionValues:
+    """EVs at a decision in chips: H hands, A actions, R samples.
+
+    player         to act
+    weight         [2, H] each hand's reach times the weight of the opposing hands that it can meet
+    played         [A, H] probability of each action
+    hands          [2, H] EV of both players' hands; NaN for hands without opposing hands
+    actions        [A, H] EV of each action of the player to act
+    hand_errors    [R, 2, H] deviations of the samples from `hands`; R = 0: exact
+    action_errors  [R, A, H] the same of `actions`
+    boards         number walked
+    """
+
+    player: int
+    weight: Floats
+    played: Floats
+    hands: Floats
+    actions: Floats
+    hand_errors: Floats
+    action_errors: Floats
+    boards: int
+
+    @property
+    def exact(self) -> bool:
+        """All possible boards have been walked."""
+        return not len(self.hand_errors)
+
+    @cached_property
+    def hands_within(self) -> Floats:
+        """[2, H] half the widths of 95 % intervals of `hands`; 0 if exact."""
+        return _within(self.hand_errors)
+
+    @cached_property
+    def actions_within(self) -> Floats:
+        """[A, H] the same of `actions`."""
+        return _within(self.action_errors)
+
+    def mean(self, player: int) -> Estimate | None:
+        """Return the EV of a player's range; None if the ranges are incompatible."""
+        return _mean(self.hands[player], self.hand_errors[:, player], self.weight[player])
+
+    def action_means(self) -> list[tuple[float | None, Estimate | None]]:
+        """Return (frequency, EV of the hands that take it) of each action; None if unknown."""
+        shares, own = action_means(self.actions, self.played, self.weight[self.player]), self.weight[self.player]
+        return [
+            (share, _mean(self.actions[number], self.action_errors[:, number], own * self.played[number]))
+            for number, (share, _) in enumerate(shares)
+        ]
+
+    def cost(self, action: int, hand: int) -> tuple[int, Estimate] | None:
+        """Return the best action of a hand, and the EV that an action loses against it; None if unknown."""
+        ev = self.actions[:, hand]
+        if np.isnan(ev).any():
+            return None
+        best = int(ev.argmax())
+        errors = self.action_errors[:, best, hand] - self.action_errors[:, action, hand]
+        return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
+
+
+def decision_values(
+    source: Behaviour,
+    dealing: IndexedCards,
+    at: tuple[int, Board],
+    reach: Floats,
+    put_in: Sequence[float],
+    threads: int = 1,
+    seed: int = 0,
+) -> DecisionValues:
+    """Return the EVs at a decision if both players follow the strategy.
+
+    dealing  the cards of `source`
+    at       the decision's node, and the board: its cards, or its number in a game that lists boards
+    reach    [2, H] weights of both players' hands there
+    put_in   chips of both players in the pot before the decision, over the whole hand
+    threads  share the walks; results do not depend on them
+    seed     of drawn boards
+
+    Raises `ValueError` if the node is no decision.
+    """
+    node, board = at
+    below = Below(source, dealing, node, threads)
+    played = source.rows(node, dealing.bucket_row(below.street, below.player, board))[0].T
+    opposing = np.stack([dealing.disjoint_weight(other) for other in reach[::-1]])
+    opposing = np.where(opposing > _LEAST_MET * opposing.max(initial=0), opposing, 0)
+    place = _Place(below, dealing, board, reach, opposing)
+    known = len(board) if isinstance(board, tuple) else 0
+    if not isinstance(board, tuple) or below.cards_to_come <= 1 or (known and below.nodes <= _EXACT_NODES):
+        figures = _exact(place, put_in)
+    else:
+        last = source.game.cards.cards_on(dealing.streets - 1)
+        figures = _sampled(place, put_in, played, last, seed)
+    return DecisionValues(below.player, reach * opposing, played, *figures)
+
+
+class _Place(NamedTuple):
+    """A decision on a board, with both ranges [2, H] and the weights [2, H] of their opposing hands."""
+
+    below: Below
+    dealing: IndexedCards
+    board: Board
+    reach: Floats
+    opposing: Floats
+
+
+_Figures = tuple[Floats, Floats, Floats, Floats, int]
+"""`hands`, `actions`, their errors, and the number of boards, as in `DecisionValues`."""
+
+
+def _exact(place: _Place, put_in: Sequence[float]) -> _Figures:
+    """Return the figures over all boards."""
+    below, board, reach = place.below, place.board, place.reach
+    every = isinstance(board, tuple) and not below.cards_to_come
+    cards = below.on_board(board, reach) if every else below.listed(board, reach)
+    value, action, faced = below.values(cards)
+    faced = np.where(faced > _LEAST_MET * faced.max(initial=0), faced, 0)
+    hands = np.stack([hand_ev(value[one], faced[one], put_in[one]) for one in range(2)])
+    actions = hand_ev(action, faced[below.player], put_in[below.player])
+    return hands, actions, np.zeros((0, *hands.shape)), np.zeros((0, *actions.shape)), len(cards.board_cards[-1])
+
+
+def _sampled(place: _Place, put_in: Sequence[float], played: Floats, last: int, seed: int) -> _Figures:
+    """Return estimates over drawn boards of `last` cards."""
+    below, board, reach, known = place.below, place.board, place.reach, len(place.board)
+    size = int(np.clip(_WORK // (below.nodes * SAMPLES), _LEAST_BOARDS, _MOST_BOARDS[known]))
+    drawn = [full for number in range(SAMPLES) for full in _drawn(board, last, size, (seed, number))]
+    sums = [np.stack(one) for one in zip(*below.of_samples(below.on_boards(board, drawn, reach), size), strict=True)]
+    value, action = below.of_street(below.on_boards(board, drawn[:1], reach))
+    ended = np.concatenate([value[1 - below.player, None], action])
+    alike = None if known else preflop_classes()
+    if not known and last != _WHOLE_BOARD:
+        sums[3] = np.zeros_like(sums[3])  # the means of showdowns are known for whole boards only
+    shown, ended = (_together(each, alike) for each in (_shown(place, last), ended))
+    rows, deviations = _estimated([_together(each, alike) for each in sums], shown, ended, below.player)
+    rows += np.array([put_in[1 - below.player], *[put_in[below.player]] * len(played)])[:, None]
+    hands, errors = np.empty_like(reach), np.empty((SAMPLES, *reach.shape))
+    hands[1 - below.player], errors[:, 1 - below.player] = rows[0], deviations[:, 0]
+    hands[below.player] = (played * rows[1:]).sum(axis=0)
+    errors[:, below.player] = (played * deviations[:, 1:]).sum(axis=1)
+    return hands, rows[1:], errors, deviations[:, 1:], len(drawn)
+
+
+def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int) -> tuple[Floats, Floats]:
+    """Return [1 + A, H] chips of the other player's hands and of each action, and the samples' deviations.
+
+    sums   value, action, weight and showdown results of each sample, as of `Below.of_samples`
+    shown  [2, 2, H] sums of showdown results over all boards, and of the opposing weights
+    ended  [1 + A, H] the part of the results that is won on the street itself, which no board changes
+    """
+    value, action, weight, won = sums
+    found = np.concatenate([value[:, 1 - player, None], action], axis=1) - ended
+    of = [1 - player, *[player] * action.shape[1]]
+    weight, won, known = weight[:, of], won[:, of], np.nan_to_num(per_weight(*shown))[of]
+    total = weight.sum(axis=0)
+    total = np.where(total > _LEAST_MET * total.max(initial=0), total, 0)
+    rest, beside = (one - weight * np.nan_to_num(per_weight(one.sum(axis=0), total)) for one in (found, won))
+    spread = (beside**2).sum(axis=(0, 2))
+    factor = np.where(spread > 0, (rest * beside).sum(axis=(0, 2)) / np.where(spread > 0, spread, 1), 0)
+    found = found - factor[:, None] * (won - weight * known)
+    mean = per_weight(found.sum(axis=0), total)
+    exact = np.nan_to_num(per_weight(ended, shown[1][of]))
+    return mean + exact, np.nan_to_num(per_weight(SAMPLES * (found - weight * np.nan_to_num(mean)), total))
+
+
+def _shown(place: _Place, last: int) -> Floats:
+    """Return [2, 2, H] showdown results over all boards: weights beaten minus lost to, and weights met."""
+    _, dealing, board, reach, opposing = place
+    if board:
+        every = all_run_outs(dealing, place.below.street, board)
+        won = np.stack([win_minus_lose(dealing, every, other) for other in reach[::-1]])
+    elif last == _WHOLE_BOARD:
+        won = np.stack([2 * preflop_won(other) for other in reach[::-1]]) - opposing
+    else:
+        won = np.zeros_like(opposing)
+    return np.where(reach > 0, np.stack([won, opposing]), 0.0)
+
+
+def _together(sums: Floats, alike: npt.NDArray[np.integer] | None) -> Floats:
+    """Return sums [..., H] with each hand's replaced by the sum over its class; unchanged without classes."""
+    if alike is None:
+        return sums
+    return np.apply_along_axis(lambda row: np.bincount(alike, row)[alike], -1, sums)
+
+
+def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -> list[tuple[int, ...]]:
+    """Draw the full boards of `last` cards of sample `seed[1]`, no two of them with the same next street."""
+    rng = np.random.default_rng(new_stream(seed[0], _STREAM, EVALUATION, seed[1]).tolist())
+    if board:
+        left = rng.permutation(np.setdiff1d(np.arange(CARD_COUNT), board)).tolist()
+        return [(*board, left[place], left[(place + 1) % len(left)]) for place in range(count)]
+    flops, found = flops_in_order(), []
+    for place in range(count):
+        flop = flops[int((place + rng.random()) / count * len(flops))]
+        left = rng.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
+        found.append((*flop.tolist(), *left[: last - len(flop)].tolist()))
+    return found
+
+
+def _mean(values: Floats, errors: Floats, weight: Floats) -> Estimate | None:
+    """Return the weighted mean of known values [H]; `errors` [R, H] are the samples' deviations."""
+    found = range_mean(values, weight)
+    if found is None:
+        return None
+    known = np.where(np.isnan(values), 0, weight)
+    return Estimate(found, float(_within(errors @ known / known.sum())))
+
+
+def _within(errors: Floats) -> Floats:
+    """Return half the widths of 95 % intervals from the samples' deviations [R, ...]; 0 without samples."""
+    samples = len(errors)
+    if not samples:
+        return np.zeros(errors.shape[1:])
+    return np.asarray(student95(samples - 1) * np.sqrt((errors**2).sum(axis=0) / samples / (samples - 1)))

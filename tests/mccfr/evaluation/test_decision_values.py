@@ -1,0 +1,223 @@
+"""EVs at decisions: they agree with each other in every view, and intervals cover exact values.
+
+Shows:
+
+* For each hand of random decisions, the sum over actions of frequency times EV is the hand's EV; the EV of a range is
+  the mean over its hands, and over its actions (test_figures_of_a_decision_agree_with_each_other, planted:
+  test_planted_errors_show)
+* EVs of single hands from sampled boards have 95 % intervals that cover the exact EVs
+  (test_intervals_of_hands_cover_exact_values)
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from policies import write_random
+from random_policy import policy
+
+from abstraction.cards import CARD_COUNT, card_text, parse_cards
+from mccfr.config.toml_files import config_from
+from mccfr.evaluation import decision_values as module
+from mccfr.evaluation.decision_values import decision_values
+from mccfr.games.translation import Translation
+from mccfr.play.preflop_equity import preflop_won
+from mccfr.play.resolving import Effort
+from mccfr.play.resolving.solved_street import SolvedSpot
+from mccfr.trees.betting_lines import find_node, line_text
+from mccfr.trees.compiled import DECISION
+from mccfr.view import Spots, open_spots
+from mccfr.view.expected_values import ExpectedValues
+from mccfr.view.resolve_request import Solving, _Job
+
+DECISIONS = 24  # of each kind
+SPOT = {
+    "name": "holdem-subgame",
+    "board": "QsJh2h7c",
+    "ranges": {"oop": "TT+,AQs+,JTs:0.5", "ip": "77+,ATs+,KQs,87s"},
+    "pot": 60,
+    "effective_stack": 90,
+    "menu": {"first": ["0.5p", "1p"], "later": ["1p", "allin"]},
+}
+
+
+@pytest.fixture(scope="module")
+def spots(tmp_path_factory):
+    """A blueprint and a typed spot, both with random strategies."""
+    typed = write_random(tmp_path_factory.mktemp("values") / "spot", config_from({"game": SPOT}, "test").game)
+    return Spots(policy(), "random"), open_spots(typed)
+
+
+def lines(of, rng, least_cards):
+    """Yield random decisions with a board on which both ranges have hands that meet: line and board."""
+    tree, cards = of.source.game.tree, of.source.game.cards
+    nodes = np.flatnonzero(tree.arrays.kind == DECISION)
+    first = "" if least_cards else "QsJh2h7c"
+    while True:
+        node = int(rng.choice(nodes))
+        count = cards.cards_on(int(tree.arrays.block[node]) // 2)
+        if count < least_cards:
+            continue
+        left = [card for card in rng.permutation(CARD_COUNT).tolist() if card_text(card) not in first]
+        board = first + "".join(map(card_text, left))[: 2 * count - len(first)]
+        if of.decision(line_text(tree, node), board).reach.any(axis=1).all():
+            yield line_text(tree, node), board
+
+
+def disagreement(values, there, scale):
+    """Return the largest difference between figures that have to agree, as a share of the pot.
+
+    `values` is the page's JSON of EVs, `there` the spot's; rounding is at most 1e-4 chips a figure.
+    """
+    ev, actions = (np.array(values[key], float) for key in ("hands", "actions"))
+    played, shares = np.array(there["hands"]["probabilities"]), np.array(there["hands"]["shares"])
+    player = there["player"]
+    known = ~np.isnan(actions).any(axis=1)
+    found = [np.abs((played * actions).sum(axis=1) - ev[player])[known].max(initial=0)]
+    for one in range(2):
+        held = ~np.isnan(ev[one]) & (shares[one] > 0)
+        if values["mean"][one] is not None:
+            found.append(abs(shares[one][held] @ ev[one][held] / shares[one][held].sum() - values["mean"][one]))
+    if values["mean"][player] is not None:
+        pairs = zip(there["frequencies"], values["taken"], strict=True)
+        found.append(abs(sum(share * one for share, one in pairs if one is not None) - values["mean"][player]))
+    return max(found) / scale
+
+
+def of_line(spots, line, board):
+    """The page's JSON at a line: EVs, and the decision."""
+    return ExpectedValues(spots).values(line, board), spots.spot(line, board)
+
+
+def solved_again(spots, line, board):
+    """The same of a spot solved again from the ranges as they are, as the page computes it."""
+    job, at = _Job(line, board, 4), spots.decision(line, board)
+    Solving(spots)._stage(job, at, "river", 4)
+    found, there = job.result, spots.spot(line, board)
+    played, values = np.array(found["hands"]["probabilities"]), np.array(found["values"], float)
+    own = (played * values).sum(axis=1)
+    ev = np.full((2, len(own)), np.nan)
+    ev[there["player"]] = own
+    shares = np.array(there["hands"]["shares"])[there["player"]]
+    held = ~np.isnan(own) & (shares > 0)
+    mean = [None, None]
+    mean[there["player"]] = float(shares[held] @ own[held] / shares[held].sum())
+    hands = {"probabilities": found["hands"]["probabilities"], "shares": there["hands"]["shares"]}
+    return (
+        {"hands": ev, "actions": found["values"], "taken": found["taken"], "mean": mean},
+        {"hands": hands, "player": there["player"], "frequencies": found["frequencies"]},
+    )
+
+
+def largest(spots, kind, count=DECISIONS, seed=1):
+    """Return the largest disagreement over random decisions of a kind."""
+    blueprint, typed = spots
+    of, least, show = {
+        "blueprint": (blueprint, 4, of_line),
+        "typed spot": (typed, 0, of_line),
+        "solved again": (blueprint, 5, solved_again),
+    }[kind]
+    some, found = lines(of, np.random.default_rng(seed), least), []
+    for _ in range(count):
+        line, board = next(some)
+        values, there = show(of, line, board)
+        found.append(disagreement(values, there, there.get("pot_chips") or of.spot(line, board)["pot_chips"]))
+    return max(found)
+
+
+@pytest.mark.parametrize("kind", ["blueprint", "typed spot", "solved again"])
+def test_figures_of_a_decision_agree_with_each_other(spots, kind):
+    found = largest(spots, kind)
+    print(f"{kind}: {DECISIONS} decisions, largest disagreement {found:.1e} of the pot")
+    assert found < 1e-4  # digits of the JSON
+
+
+def test_sampled_figures_agree_too(spots, monkeypatch):
+    """Before the turn, where boards are drawn: a flop and the first decision."""
+    monkeypatch.setattr(module, "_WORK", 0)
+    for line, board in (("r200c/cr600r1800", "Kc7d2s"), ("r300r900r2700", "")):
+        values, there = of_line(spots[0], line, board)
+        assert disagreement(values, there, there["pot_chips"]) < 1e-4 and not values["exact"]
+        assert np.array(values["hands_within"][there["player"]], float).max() > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("_mean", lambda values, errors, weight, of: of(values, errors, (weight > 0) * 1.0)),  # own reach left out
+        ("action_means", None),
+        ("hand_ev", lambda won, met, put_in, of: of(won, met, 1.01 * put_in) if won.ndim > 1 else of(won, met, put_in)),
+    ],
+)
+def test_planted_errors_show(spots, monkeypatch, name, wrong):
+    """A wrong weight of hands, of an action's hands, and other chips put in for actions than for hands."""
+    right = getattr(module, name)
+    if wrong is None:
+        monkeypatch.setattr(module.DecisionValues, "action_means", of_whole_range(module._mean))
+    else:
+        monkeypatch.setattr(module, name, partial(wrong, of=right))
+    assert largest(spots, "typed spot", 6) > 1e-3
+
+
+def of_whole_range(mean):
+    """Planted: `action_means` with the EV of the whole range, if it took each action."""
+
+    def means(self):
+        own = self.weight[self.player]
+        return [
+            (None, mean(self.actions[number], self.action_errors[:, number], own))
+            for number in range(len(self.actions))
+        ]
+
+    return means
+
+
+def test_intervals_of_hands_cover_exact_values(monkeypatch):
+    """After a flop, against all turns and rivers; 95 % of the intervals should."""
+    source, board = policy(), tuple(parse_cards("Kc7d2s"))
+    dealing, node = source.game.cards.at_table(), find_node(source.game.tree, "r200c/cr600r1800")
+    reach = np.random.default_rng(3).random((2, dealing.hand_count)) * dealing.live(1, board)
+    monkeypatch.setattr(module, "_EXACT_NODES", 10**6)
+    exact = decision_values(source, dealing, (node, board), reach, (800, 2000))
+    assert exact.exact and exact.boards == 2352 and not exact.hands_within.any()
+    monkeypatch.setattr(module, "_EXACT_NODES", 0)
+    covered, widths = [], []
+    for seed in range(3):
+        found = decision_values(source, dealing, (node, board), reach, (800, 2000), seed=seed)
+        assert not found.exact
+        held = ~np.isnan(exact.actions).any(axis=0)
+        for one, other, within in (
+            (found.actions[1:], exact.actions[1:], found.actions_within[1:]),
+            (found.hands, exact.hands, found.hands_within),
+        ):
+            covered.append((np.abs(one - other) <= within + 1e-6)[:, held].mean())
+            widths.append(np.median(within[:, held]))
+        for player in range(2):
+            mean, within = found.mean(player)
+            assert abs(mean - exact.mean(player).mean) < 3 * within + 1e-6
+    print(f"covered {np.mean(covered):.3f}, median half width {np.mean(widths):.1f} chips")
+    assert 0.88 < np.mean(covered) <= 1 and np.mean(widths) > 0
+
+
+def test_an_all_in_before_the_flop_is_known_from_equity():
+    """The control variate is the result itself, so the call's EV is exact up to rounding."""
+    source = policy()
+    dealing, every = source.game.cards.at_table(), np.ones((2, 1326))
+    found = decision_values(source, dealing, (find_node(source.game.tree, "r20000"), ()), every, (100, 20_000))
+    equity = preflop_won(every[0]) / dealing.disjoint_weight(every[0])
+    assert found.actions[0] == pytest.approx(0, abs=1e-6)
+    assert found.actions[1] == pytest.approx(40_000 * equity - 19_900, abs=1)
+    assert found.actions_within[1].max() < 1
+
+
+def test_the_solution_for_study_is_from_the_ranges_as_they_are():
+    """Both players' hands and nothing else: the opponent's hands outside of the range are not dealt."""
+    source, board = policy(), parse_cards("Kc7d2s4h9d")
+    spots = Spots(source, "random")
+    at, betting = spots.decision("r200c/cc/cc/r400", "Kc7d2s4h9d"), spots.betting
+    assert isinstance(betting, Translation)
+    solved = SolvedSpot(betting.rules, at.state, board, at.reach, source.game.cards, effort=Effort(20))
+    assert ((solved.game.cards.listed().reach > 0) == (solved.ranges > 0)).all()
+    assert solved.gap_chips >= 0
+    with pytest.raises(ValueError, match="nobody comes here"):
+        SolvedSpot(betting.rules, at.state, board, 0 * at.reach, source.game.cards)
