@@ -36,7 +36,7 @@ def distinct_estimate(document: dict[str, Any]) -> int:
     if known is None:
         return most
     count, key, value = known
-    inside = 3 if document["public"] or document["nested"] else 1
+    inside = 2 if document["public"] or document["nested"] else 1
     return min(most, inside * max(count, count * document[key] // value))
 
 
@@ -52,11 +52,11 @@ def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
     collecting = distinct * (row + 8) + 3 * hashes // 2 + ranges
     sample = document["sample"]
     chosen = distinct if sample == 0 else min(distinct, sample)
-    clustering = distinct * (point + 8 + 64) + chosen * (point + 8 + 40)
+    clustering = distinct * (point + 8 + 40) + chosen * (point + 8 + 40)
     k = document["buckets"]
     centres = 4 * k * point + 16 * k * workers + (k * point * workers)
     kept = _slots(cards) * 4
-    return kept + max(collecting, clustering + centres) + _slots(cards) * 4
+    return kept + max(collecting, clustering + centres)
 
 
 def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
@@ -74,7 +74,7 @@ def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
         own = _slots(cards) * 8 + 64 * buckets
         if "percentiles" in document:  # tables of all streets so far, as built and as look-up tables for deals
             own += 4 * sum(_slots(known) for known in STREET_CARDS.values() if known <= cards)
-    return _PROCESS + (strengths + sums + own) * 5 // 4  # a quarter more for temporary copies and the allocator
+    return _PROCESS + strengths + sums + own
 
 
 def recipe_bytes(recipe: Recipe, workers: int = 2) -> dict[str, int]:

@@ -81,7 +81,7 @@ def visit(port, finished=lambda _: None, name="policy", **options):
     play_acpc(session(name, finished=finished), "127.0.0.1", port, **{"patience": 10, "silence": 30, **options})
 
 
-def guest(program, of):
+def scripted(program, of):
     betting = bot_sessions._betting(of.game)
     return bot_sessions.ServerPlayer("guest", program(betting, seed=2), of.game, rules())
 

@@ -23,13 +23,13 @@ needs_browser = pytest.mark.skipif(program() is None, reason="there is no Chromi
 
 
 def is_problem(told):
-    """Whether a message of the console is an error; the server's refusals are answers."""
+    """Return whether a console message is an error; error answers of the server are none."""
     return told.type == "error" and not told.text.startswith("Failed to load resource: the server responded")
 
 
 @contextmanager
 def browsing():
-    """A page of a new browser.  At the end no script may have failed, and nothing may come from other servers."""
+    """Yield a page of a new browser; at the end assert that no script failed and no other server was asked."""
     problems, requests = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])

@@ -34,7 +34,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """In one process after the other: the first compiles what it imports, the others find that."""
+    """Import tests in one process after another, so that only the first compiles kernels."""
     with Path(__file__).open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         return (yield)

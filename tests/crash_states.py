@@ -36,7 +36,7 @@ class Directory:
 
 
 def load(path: Path) -> Directory:
-    """The tree on the disk, all of it certain."""
+    """Return the tree on the disk, with every file durable."""
     tree = Directory()
     for entry in path.iterdir():
         if entry.is_dir():
@@ -103,7 +103,7 @@ def _apply(tree: Directory, base: Path, operation: Operation, happened: bool) ->
 
 
 def _uncertain_names(operations: list[Operation]) -> list[int]:
-    """Positions of the operations on names whose directory has not been fsynced since."""
+    """Return positions of operations on names whose directory was not fsynced afterwards."""
     made: dict[Path, int] = {}
     for position, operation in enumerate(operations):
         if operation.kind in ("write_file", "append"):
@@ -120,7 +120,7 @@ def _uncertain_names(operations: list[Operation]) -> list[int]:
 
 
 def _nodes(tree: Directory, prefix: str = "") -> dict[str, File | Directory]:
-    """Everything in a tree by its path."""
+    """Return all nodes of a tree by path."""
     flat: dict[str, File | Directory] = {}
     for name, node in tree.entries.items():
         flat[prefix + name] = node
@@ -185,7 +185,7 @@ def _is_temporary(path: Path) -> bool:
 
 
 def _not_certain(operations: list[Operation], there: set[Path]) -> set[Path]:
-    """Paths whose name or content may be lost, each by the name that it had then."""
+    """Return the paths whose name or content a crash may lose, by the name at that time."""
     names = [operations[position] for position in _uncertain_names(operations)]
     made = ("write_file", "append")
     return _not_certain_content(operations) | {
@@ -196,7 +196,7 @@ def _not_certain(operations: list[Operation], there: set[Path]) -> set[Path]:
 
 
 def _not_certain_content(operations: list[Operation]) -> set[Path]:
-    """Files that have been written since they were last fsynced."""
+    """Return files that were written after their last fsync."""
     open_files: set[Path] = set()
     for operation in operations:
         if operation.kind in ("write_file", "append", "truncate"):

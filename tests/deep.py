@@ -33,7 +33,7 @@ _DEALT = {
 
 @cache
 def trained(game_name, network="plain", iterations=3):
-    """Iterations where cards are dealt from the whole deck, on tables of their own."""
+    """Train deep CFR on new tables, with cards dealt from the whole deck; return its iterations object."""
     game = flop_holdem(DEALT_GAMES[game_name], None, Path())
     config = DeepCfrConfig(**_DEALT, **DEALT_NETWORKS[network])
     tables = {spec.name: np.zeros(spec.shape, spec.dtype) for spec in card_network_specs(game, config)}
@@ -54,7 +54,7 @@ def options(**changed):
 
 @dataclass
 class Met:
-    """A strategy that the opponent's traversals met: whose, in which iteration, and what."""
+    """A strategy recorded in the opponent's traversals, with its player and iteration."""
 
     player: int
     iteration: int
@@ -63,7 +63,7 @@ class Met:
 
 @dataclass
 class Recorded:
-    """Iterations with what they met: `cfr`, and `met` in order."""
+    """Iterations `cfr`, and the strategies `met` by their traversals, in order."""
 
     cfr: SingleDeepCfr
     met: list[Met] = field(default_factory=list)
@@ -84,7 +84,7 @@ def record(game, config, iterations, kind=SingleDeepCfr, dtype="float64"):
 
 
 def infoset_of(infosets, tree, node, buckets):
-    """Number of the infoset at a node, `buckets` by block."""
+    """Return the number of the infoset at a node; `buckets` by block."""
     block = int(tree.arrays.block[node])
     places = infosets.numbering
     return int(places.base[block] + buckets[block] * places.rows[block] + tree.arrays.row[node])

@@ -29,7 +29,7 @@ def factors(schedule: Schedule, period: int) -> tuple[float, float, float]:
 
 
 class EagerSweep(Trainer):
-    """A run whose kernels do not discount: after each period its tables are swept as `spec` asks."""
+    """A run without discounts in kernels; its whole tables are discounted after each period by `spec`."""
 
     def __init__(self, game: Game, algorithm: str = "external", *, spec: Schedule, **options: object) -> None:
         super().__init__(game, algorithm, schedule=Schedule("none", spec.period_nodes), **options)
@@ -46,7 +46,7 @@ class EagerSweep(Trainer):
 
 
 def swept_tables(trainer: Trainer) -> dict[str, np.ndarray]:
-    """A run's regrets and sums in float64, on the scale and at the moment of an eager sweep.
+    """Return a run's regrets and sums in float64, scaled as after an eager sweep.
 
     Production sweeps before it goes on, so that one end may be left; weighted tables are divided by the present weight.
     """

@@ -54,7 +54,7 @@ class Failing:
 
 @contextmanager
 def failing(at: int, number: int = errno.ENOSPC) -> Iterator[Failing]:
-    """The durable step of number `at` fails until the block ends; 0: none, and steps are counted."""
+    """Let durable step number `at` fail inside the block; with 0 only count the steps."""
     found, steps = Failing(at, number), {name: getattr(durable, name) for name in STEPS}
     for name, step in steps.items():
         setattr(durable, name, found.wrap(name, step))

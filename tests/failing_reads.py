@@ -68,7 +68,7 @@ class Trial(msgspec.Struct):
 
 
 class Swept(NamedTuple):
-    """Of one case: the command undisturbed, its number of calls, and the trials."""
+    """Results of one case: without failures, the number of calls, and the trials."""
 
     sound: Trial
     calls: int
@@ -76,7 +76,7 @@ class Swept(NamedTuple):
 
 
 def compiled(folder: Path) -> Path:
-    """The preloaded library; skips where no C compiler is."""
+    """Compile the preloaded library and return its path; skip the test without a C compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
@@ -86,7 +86,7 @@ def compiled(folder: Path) -> Path:
 
 
 def sweep(library: Path, before: Path, cases: Sequence[Case], most: int) -> dict[str, Swept]:
-    """Let calls of each case fail, one in a trial: all of them, or `most` that are drawn with a fixed seed.
+    """Let one call of each case fail in each trial: every call, or `most` drawn with a fixed seed.
 
     The ways to fail, `TIMES` and `ERRORS`, take turns from trial to trial.
     """
@@ -106,7 +106,7 @@ def sweep(library: Path, before: Path, cases: Sequence[Case], most: int) -> dict
 
 
 def main() -> None:
-    """Try all cases of the task on standard input."""
+    """Run all trials of the cases given on standard input."""
     from mccfr import cli  # noqa: F401 - loaded once, before processes are forked
 
     for module in MODULES:
@@ -130,7 +130,7 @@ def main() -> None:
 
 
 def _status(case: Case, folder: Path) -> int:
-    """The exit status of a case's command on the files of a folder."""
+    """Run a case's command on the files of a folder, and return its exit status."""
     from mccfr.cli import main as command
 
     try:
@@ -158,7 +158,7 @@ MODULES = (
 
 
 class _Bench:
-    """Tries one case."""
+    """Runs the trials of one case."""
 
     def __init__(self, case: Case, before: Path, folder: Path) -> None:
         top = Path(case.watched).parts[0]
@@ -174,7 +174,7 @@ class _Bench:
                 _status(self.case, Path(folder))
 
     def tried(self, at: int, times: int, number: int) -> tuple[Trial, int]:
-        """The trial, and how many calls there were."""
+        """Return the trial and its number of calls."""
         if not self._work.exists() or _content(self._work) != self._pristine:
             shutil.rmtree(self._work, ignore_errors=True)
             shutil.copytree(self._before, self._work / self._before.name)
@@ -225,14 +225,14 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _kept(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Those that no command changes: all but journals, locks, logs, tables, states of a build and experiments' runs."""
+    """Return the files that commands never change: no journals, locks, logs, tables, build states or runs."""
     changed = (".jsonl", ".lock", ".txt", "last-evaluation.json", ".csv", ".png", "points.json")
     passing = re.compile(r"/unfinished-|/out/runs/")
     return (name for name in files if not name.endswith(changed) and not passing.search(name))
 
 
 def _digest(run: Path) -> str:
-    """Of an abstraction, or of the tables and counts of a run's newest checkpoint."""
+    """Return the digest of an abstraction, or of the tables and counts of a run's newest checkpoint."""
     from abstraction.buckets import Abstraction, is_abstraction
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
@@ -247,7 +247,7 @@ def _digest(run: Path) -> str:
 
 
 def described(trial: Any) -> str:
-    """For messages of assertions."""
+    """Return a trial as text for messages of assertions."""
     return f"{trial.name}, call {trial.at}, {trial.times} times, {errno.errorcode.get(trial.number)}: {trial}"
 
 

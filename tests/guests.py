@@ -20,7 +20,7 @@ def guests_from(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 
 
 def forget(*modules: str) -> None:
-    """Have modules of users, and all that was imported from their folders, unknown as in another process."""
+    """Forget user modules and all that was imported from their folders, as in a new process."""
     for name in modules:
         sys.modules.pop(name, None)
     for known in (plugins._OBJECTS, plugins._IMPORTED, importer._watched, importer.searched):

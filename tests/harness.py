@@ -96,7 +96,7 @@ class Trainer:
         return self
 
     def resume(self, nodes: int | None = None) -> "Trainer":
-        """A new run that starts from what a checkpoint of this one holds: tables, counters, random state.
+        """Return a new run that starts from this run's tables, counters and random state.
 
         `nodes` puts another count of nodes in the checkpoint: a planted error.
         """
@@ -108,7 +108,7 @@ class Trainer:
         return other
 
     def sweep_at(self, nodes: int) -> None:
-        """Discount the tables for the period ends gone by, as before the run goes on from so many nodes."""
+        """Discount the tables for the period ends passed, as a run does before it continues at `nodes`."""
         self.state.nodes = nodes
         if self.schedule.sweeps:
             self.state.ends = self.inner._sweep.run(self.state.ends, nodes)
@@ -151,7 +151,7 @@ class Trainer:
 
 
 class Bound(NamedTuple):
-    """An upper bound of a correct run's exploitability in chips after a number of iterations."""
+    """Upper bound of a correct run's exploitability in chips after a number of iterations."""
 
     game: Game
     algorithm: str

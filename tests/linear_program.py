@@ -28,7 +28,7 @@ class Equilibrium(NamedTuple):
 
 
 def solve_linear_program(game: Game) -> Equilibrium:
-    """Value and optimal strategies of a game whose tree holds every history.
+    """Return value and optimal strategies of a game whose tree has every history.
 
     A strategy's weight is the probability with which its owner's own play leads to the row; rows that it never reaches
     play uniformly.  Raises `ValueError` for a game with cards beside its tree, without perfect recall, or too large for
@@ -91,7 +91,7 @@ def _locked_constraints(one: Sequences, locked: npt.NDArray[np.float64]) -> Any:
 
 
 def _scipy(name: str) -> Any:
-    """A module of scipy's, which takes a second to import and few test processes need."""
+    """Import a module of scipy when it is needed; the import takes a second."""
     return import_module(f"scipy.{name}")
 
 

@@ -36,7 +36,7 @@ class Twin:
     # --- the policy ---
 
     def _policy(self, state, reading, deal):
-        """(probability, real action, reading after it) of whatever the policy does."""
+        """Return (probability, real action, translation after it) of each action of the policy."""
         arrays, node = self.game.tree.arrays, reading.node
         if node == NOWHERE or arrays.kind[node] != DECISION:
             return [(1.0, "c", self.betting.outcomes(reading, state, "c")[0])]
@@ -89,7 +89,7 @@ class Twin:
         return self.chosen[key]
 
     def _particles(self, line, deal):
-        """(deal, reading, weight) of wherever the policy may be after a line."""
+        """Return (deal, translation, weight) of each state of the policy after a line."""
         state, readings = self.betting.start()
         found = [(deal, readings[0], self.weight[deal])]
         for action in line:
@@ -119,7 +119,7 @@ class Twin:
         return chosen
 
     def _worth(self, state, action, deal, reading):
-        """Chips if both only check and call after an action and the answer to it."""
+        """Return the chips if both only check and call after an action and its answer."""
         if action == "f":
             return self._folded(state, deal)
         if action == "c":

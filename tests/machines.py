@@ -35,8 +35,7 @@ class OneProcess:
 
     def __init__(self, run, game, machines, workers):
         self.locations = [RankLocation(rank // workers, "here", 0) for rank in range(machines * workers)]
-        keepers = enumerate(copy_machines(self.locations))
-        self._trainers = [Trainer(run, game, rank, machine) for rank, machine in keepers]
+        self._trainers = [Trainer(run, game, *place) for place in enumerate(copy_machines(self.locations))]
         self.sent_bytes = self.received_bytes = 0
         self._answers = {}
 
@@ -77,7 +76,7 @@ class OneProcess:
 
 
 def train_alone(run, game, machines, reporter):
-    """A session of machines that are all in this process."""
+    """Train and export a run on machines simulated in this process."""
     engine = OneProcess(run, game, machines, max(1, run.config.run.workers))
     restore_copies(run, game, engine, reporter)
     train_and_export(run, game, reporter, pools=cluster_pool_opener(engine))

@@ -20,7 +20,7 @@ def entry_of(file, kind):
 
 
 def forge_document(path, change):
-    """Rewrite a manifest with what `change` makes of its content, and the checksum that belongs to it."""
+    """Rewrite a manifest with its content changed by `change`, and with the right checksum."""
     content = json.loads(path.read_bytes())
     del content["content_hash"]
     change(content)

@@ -19,7 +19,7 @@ _SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
 class Change(NamedTuple):
-    """One line of a module, stripped, and what stands in its place."""
+    """A stripped line of a module, and the line that replaces it."""
 
     kind: str
     old: str
@@ -27,7 +27,7 @@ class Change(NamedTuple):
 
 
 def drawn(module: str, seed: int) -> Change:
-    """The change of a module that a seed draws: first its kind, then one of that kind."""
+    """Return a change of a module drawn by a seed: first its kind, then one of that kind."""
     found = list(changes(source_file(module).read_text(encoding="utf-8")))
     generator = random.Random(f"{seed} {module}")
     kind = generator.choice(sorted({change.kind for change in found}))

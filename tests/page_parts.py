@@ -13,7 +13,7 @@ from mccfr.tables.strategy import uniform_strategy
 
 
 def write_review(path):
-    """Three decisions, written by hand."""
+    """Write a review with three decisions."""
 
     def decision(street, line, board, hand, action, best, cost, player="Ada", ci95=None):
         link = f"#line={line}" + (f"&board={board}" if board else "")
@@ -45,7 +45,7 @@ def fingerprint():
 
 
 def check_the_review(page, at):
-    """The costliest decision first, the grid, line and hand of the one chosen; filters; and the way out."""
+    """Check order, grid, line and hand of reviewed decisions, the filters, and the link back."""
     rows = "[...document.querySelectorAll('.review-row')].map((one) => one.dataset.place).join()"
     page.evaluate("document.getElementById('tab-review').click()")
     at("#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&review=0")

@@ -35,7 +35,7 @@ def _contains(printed: str, wanted: list[str], where: str) -> None:
 
 
 def play(page: Path, folder: Path, run: Run, printed: Callable[[], str]) -> int:
-    """Do all that a page shows in `folder`, the current directory; how many blocks that were.
+    """Run all blocks of a page in `folder`, the current directory; return their number.
 
     run      a command: its exit status
     printed  what has been printed since the last call, on both streams

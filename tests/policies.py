@@ -30,7 +30,7 @@ def write_random(out: Path, config: GameConfig, abstraction: Path | None = None,
 
 
 def sign(out, **fields):
-    """Rewrite meta.json with the files as they are now, and with other fields."""
+    """Rewrite meta.json for the present files, with some fields changed."""
     meta = read_json(out / "meta.json")
     files = {}
     for path in sorted(out.iterdir()):

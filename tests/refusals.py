@@ -8,7 +8,7 @@ import pytest
 
 
 def refused(words: str, call: Callable, /, *arguments: object, error: type[Exception] = ValueError, **named: object):
-    """Check that a call is refused by one sentence that matches a regular expression."""
+    """Check that a call fails with a one-sentence message that matches a regular expression."""
     with pytest.raises(error) as caught:
         call(*arguments, **named)
     said = str(caught.value)

@@ -97,7 +97,7 @@ def assert_same(one: Run, other: Run) -> None:
 
 
 def kill_often(run: Run, times: int, seconds: float) -> None:
-    """So many sessions of a run by one and by two workers, each killed a while after its first checkpoint."""
+    """Run sessions of one and of two workers, each killed some time after its first checkpoint."""
     moments = random.Random(4)
     for kill in range(times):
         saved, command = newest(run), ["-m", "mccfr", "resume", str(run.directory), "--workers", str(1 + kill % 2)]

@@ -19,14 +19,14 @@ from mccfr.matches.acpc import follow_actions, won_chips
 
 
 class Double:
-    """Deals to one client and plays a program against it; an illegal action gets an error."""
+    """Deals to one client and plays a program against it; answers illegal actions with an error."""
 
     def __init__(self, program, seed=0, hands=10**9):
         self.program, self.rng, self.hands, self.refused = program, Random(seed), hands, []
         self.token, self.tokens, self.number = None, 0, -1
 
     def post(self, where, body):
-        """The answer to a request, in this process; raises nothing, whatever comes."""
+        """Return the answer to a request, in this process; raises nothing for any answer."""
         status, answer = self.handle(where, body)
         assert status == 200 or "error_msg" in answer
         return answer
@@ -94,7 +94,7 @@ class Double:
             self._do(self.program.choose())
 
     def _written(self):
-        """The betting in the server's own words."""
+        """Return the betting in the server's notation."""
         found, state = "", rules().start()
         for action in self.actions:
             street, before = state.street, state.put_in_before
@@ -132,7 +132,7 @@ class Double:
 
 @contextmanager
 def served(double):
-    """The double over HTTP; its address.  It hangs up in the place of an answer without status."""
+    """Serve the double by HTTP and yield its address; it closes the connection for answers without status."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):

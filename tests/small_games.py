@@ -61,7 +61,7 @@ def game_of(name):
 
 
 class Labels:
-    """Stands for an abstraction whose buckets are a function of the slot alone."""
+    """Stands for an abstraction whose buckets depend on the slot only."""
 
     listing, path = None, "an abstraction"  # of hold'em
 
@@ -79,7 +79,7 @@ def classes_of_hands(street, count):
 
 
 class DeckOfClasses(WholeDeck):
-    """A deck whose buckets come from the sum of a hand's cards: a few a street, other ones on each.
+    """Deck whose buckets are computed from the sum of a hand's cards, differently on each street.
 
     With five buckets on each street hands go by the sum itself; with others, by the sum of its cards' squares.
     """
@@ -91,7 +91,7 @@ class DeckOfClasses(WholeDeck):
 
 
 def deck_game(board_cards=(3, 2), buckets=(5, 5)):
-    """Two streets, by default a flop of three and then two cards; one bet of the pot on each."""
+    """Return a game of two streets, by default of three and two cards, with one pot-sized bet on each."""
     rules = BettingRules(
         (50, 100), (1, 0), lambda state: [3 * state.to_call] if state.bets == 0 else [], board_cards=board_cards
     )
@@ -100,21 +100,21 @@ def deck_game(board_cards=(3, 2), buckets=(5, 5)):
 
 
 def shared_buckets(game: Game, count: int) -> Game:
-    """The game with its buckets thrown together, `count` a street and player."""
+    """Return the game with its buckets merged to `count` for each street and player."""
     cards = game.cards.listed()
     bucket = [np.where(numbers < 0, numbers, numbers * 7 % count) for numbers in cards.bucket]
     return replace(game, cards=replace(cards, bucket=bucket, buckets=np.full_like(cards.buckets, count)))
 
 
 def by_twos(game: Game) -> Game:
-    """The same game, two buckets made one."""
+    """Return the game with each two buckets merged."""
     cards = game.cards.listed()
     bucket = [np.where(numbers < 0, numbers, numbers // 2) for numbers in cards.bucket]
     return replace(game, cards=replace(cards, bucket=bucket, buckets=(cards.buckets + 1) // 2))
 
 
 def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
-    """The game with unequal ranges, without ties, which rounding would decide; some hands are missing."""
+    """Return the game with unequal ranges and missing hands, without ties, which rounding would decide."""
     generator = np.random.default_rng(seed)
     reach = 0.1 + generator.random(game.cards.reach.shape)
     reach[generator.random(reach.shape) < missing] = 0
@@ -122,7 +122,7 @@ def unequal(game: Game, missing: float = 0.3, seed: int = 3) -> Game:
 
 
 def coin(infoset: Callable[[str], str]) -> Game:
-    """Chance throws a coin of 1/4 and 3/4, and player 1 chooses, at infosets named by what was thrown."""
+    """Return a game of a coin toss (1/4, 3/4) and player 1's choice, with a named infoset for each side."""
 
     def grow(history):
         if history == "":

@@ -13,7 +13,7 @@ from mccfr.trees.compiled import Locks
 
 
 def random_strategy(game, seed=0):
-    """Far from uniform; a third of the actions are never played."""
+    """Return a random strategy far from uniform; a third of the actions have probability 0."""
     rng, arrays, tables = np.random.default_rng(seed), game.tree.arrays, []
     for block, (buckets, slots) in enumerate(zip(game.buckets, game.tree.row_slots, strict=True)):
         table = rng.random((int(buckets), int(slots))) * (rng.random((int(buckets), int(slots))) < 2 / 3)

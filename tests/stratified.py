@@ -48,7 +48,7 @@ def long_game(name: str, abstraction: Path) -> tuple[dict[str, dict[str, object]
 
 
 class Stratified:
-    """One run in strata; `train` may be called again and goes on where it was.
+    """A run in strata; a further call of `train` continues it.
 
     game      in strata
     totals    first-street tables

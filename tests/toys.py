@@ -24,7 +24,7 @@ def long_kuhn(ante_file: Path, ranks: int = 4, bet: float = 2.0) -> mccfr.Game:
 
 
 class FirstActionConfig(SolverConfig, frozen=True, tag="first-action"):
-    """A toy: every row plays its first action with the same share."""
+    """Configuration of an algorithm in which every row plays its first action with the same share."""
 
     share: float = 0.75
 
@@ -69,7 +69,7 @@ class MixedLine(EvaluationLine):
 
 
 class Mixed(Method):
-    """A toy: how far two strategies' first decisions are apart."""
+    """Distance of two strategies' first decisions, as an evaluation method."""
 
     meets: ClassVar = True
     line: ClassVar = MixedLine
@@ -87,7 +87,7 @@ class Mixed(Method):
 
 @mccfr.regret_rule
 def positive_part(regrets, strategy):
-    """Regret matching once more, as a rule of a user's."""
+    """Regret matching as a user-defined rule."""
     total = 0.0
     for a in range(len(regrets)):
         strategy[a] = max(regrets[a], 0.0)

@@ -20,11 +20,11 @@ class Client:
         return self._out.getvalue()[before:].removesuffix("\n")
 
     def said(self):
-        """All that was said."""
+        """Return all answers so far."""
         return self._out.getvalue()
 
     def numbers(self, line):
-        """The same as numbers, row by row."""
+        """Return the answer's numbers, row by row."""
         return [[float(each) for each in row.split()] for row in self.ask(line).split("\n")]
 
 

@@ -1,7 +1,7 @@
-"""`tools/bench sizes`: EV that the sizes of `--bets auto:N` lose against a fine menu, on spots of a policy.
+"""`tools/bench sizes`: EV that the sizes of `--bets auto:N` lose on spots of a policy.
 
-Spots are drawn by self-play of the policy. A loss is that of one player, who has the chosen sizes where they were
-chosen and the fine menu elsewhere, against an opponent with the fine menu. Seconds are of one processor.
+Spots are drawn by self-play of the policy. A loss is that of one player against an opponent with the fine menu. The
+player has the chosen sizes where they were chosen, and the fine menu elsewhere. Seconds are of one processor.
 """
 
 import json
@@ -16,6 +16,7 @@ import rich_click as click
 
 from abstraction.cards import cards_text, combo_index
 from mccfr.cards.card_lists import joint_weight
+from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.config.game_tables import HoldemGame
 from mccfr.config.spot_table import AVERAGING_POWER
 from mccfr.games.game import Game
@@ -38,6 +39,7 @@ from mccfr.trees.street_amounts import street_line, tree_start
 _STREETS = {"rivers": 3, "turns": 2}
 _SIZES = {3: ("auto:{}", "auto:{}"), 2: ("auto:{}/75%", "allin")}
 """Bets and raises by street; on turns the other sizes are the same everywhere."""
+_RIVERS_OF_TURN = 12
 _LEAST_WEIGHT = 0.03  # of a range's largest: rarer hands are left out
 _TO, _NEAR = 0.003, 0.002  # exploitability of timed solutions and of measured values, in pots
 _MOST = 600  # iterations of a solution
@@ -48,7 +50,7 @@ _SINGLES = 200  # iterations of the comparison of single sizes
 @click.argument("policy", type=click.Path(path_type=Path))
 @click.argument("out", type=click.Path(path_type=Path))
 @click.option("--rivers", default=200, show_default=True, help="Number of rivers.")
-@click.option("--turns", default=50, show_default=True, help="Number of turns, each with the 12 rivers of the choice.")
+@click.option("--turns", default=50, show_default=True, help="Number of turns, each with 12 rivers.")
 @click.option("--most", default=2.0, show_default=True, help="Larger stacks are cut to so many pots.")
 @click.option("--seed", default=0, show_default=True, help="Of the spots.")
 def sizes(policy: Path, out: Path, rivers: int, turns: int, most: float, seed: int) -> None:
@@ -57,6 +59,8 @@ def sizes(policy: Path, out: Path, rivers: int, turns: int, most: float, seed: i
     assert isinstance(config, HoldemGame)
     random, rows = np.random.default_rng(seed), list[dict[str, Any]]()
     counts = {"rivers": rivers, "turns": turns}
+    for name in counts:  # loads kernels, untimed
+        measured(drawn_spot(source, config, _STREETS[name], 0.5, random), _STREETS[name], singles=name == "rivers")
     spots = [(number / count, name, number) for name, count in counts.items() for number in range(count)]
     for _, name, number in sorted(spots):
         spot = drawn_spot(source, config, _STREETS[name], most, random)
@@ -98,6 +102,9 @@ def measured(spot: Mapping[str, Any], street: int, *, singles: bool) -> dict[str
     """
     choices = {count: _choice(spot, street, count) for count in (1, 2)}
     game, fine = choices[1].spot, choices[1].menus.fine
+    cards = game.cards.listed()
+    if street == _STREETS["turns"]:  # with rivers that the choice does not see
+        game = replace(game, cards=endgame_cards(cards.board_cards[0][0].tolist(), cards.reach, 2, _RIVERS_OF_TURN))
     tree = line_tree(fine, lambda _, state: fine.raise_targets(state))
     value, seconds = _solved(game, tree.tree)
     row: dict[str, Any] = {"pots": spot["effective_stack"] / spot["pot"], "fine_seconds": seconds}
@@ -169,7 +176,7 @@ def _single_values(game: Game, tree: CompiledTree) -> list[float]:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of `docs/measured/sizes.md`: losses in per cent of the pot, by player and spot."""
+    """Return the table of docs/measured/spots.md: losses in % of the pot, over spots and players."""
     lines = ["| | mean | 95th percentile | worst | choice, small tree: time / fine |", "|---|---|---|---|---|"]
     for street in dict.fromkeys(row["street"] for row in rows):
         here = [row for row in rows if row["street"] == street]

@@ -56,16 +56,15 @@ def spot(
     """
     require_main_thread()
     typed = {"oop": toml_value(oop), "ip": toml_value(ip), "pot": pot, "stack": stack}
-    game, policy_menu = requested_spot(board, typed, None if policy is None else Path(policy), line)
+    game, own = requested_spot(board, typed, None if policy is None else Path(policy), line)
     optional = {"rake": rake, "rake_cap": rake_cap, "locks": toml_value(locks) if locks else None}
     game |= {key: value for key, value in optional.items() if value is not None}
     try:
         target = None if to is None else share_of(to)
     except ValueError as error:
         raise ValueError(f"to: {error}") from None
-    options = SpotOptions(
-        bets, raises, target, workers, toml_value(menu or {}), policy_menu, None if run is None else Path(run)
-    )
+    directory = None if run is None else Path(run)
+    options = SpotOptions(bets, raises, target, workers, toml_value(menu or {}), own, directory)
     terms = Terms(CallbackReporter(progress), force=force)
     started = start_spot(game, options, terms)
     return started.answer(trained(started.run, started.game, terms).directory)

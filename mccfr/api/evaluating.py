@@ -85,10 +85,8 @@ def evaluate_open_strategy(
     if method == AUTO:
         method = _decided(target.game, against is not None, given.keys())
     chosen = check_method(target.game, method)
-    method_options = options_for(chosen, given)
-    ignored = {"boards", "seed"} - {*method_options.__struct_fields__} | chosen.without_effect(
-        target.game, method_options
-    )
+    values = options_for(chosen, given)
+    ignored = {"boards", "seed"} - {*values.__struct_fields__} | chosen.without_effect(target.game, values)
     if unused := given.keys() & ignored:
         option = min(unused).removesuffix("_street")
         raise ValueError(f"--{option} has no effect on {method} of {target.game.name}: leave it out")

@@ -120,9 +120,7 @@ def _player(strategy: Strategic | type[Program], manner: PlayManner) -> OpenedPl
     if isinstance(strategy, Solver | Run):
         target = _target(strategy)
         source = Profile(target.game, target.strategy)
-        return OpenedPlayer(
-            Contender(_name(strategy), manner.spec(source), Profile(target.game, target.strategy)), None
-        )
+        return OpenedPlayer(Contender(_name(strategy), manner.spec(source), source), None)
     return open_player(os.fspath(strategy), manner, ())
 
 

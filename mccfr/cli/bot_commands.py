@@ -1,5 +1,7 @@
 """Commands in which policies play outside of matches: bot, dealer, play."""
 
+import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -136,6 +138,25 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
 
     how = {"log": options["log"], "silence": options["silence"], "say": say, "progress": _progress(hands)}
     _play_at_server(policy, options, lambda player: run_gtowizard(player, url, key_file, hands, **how))
+
+
+@bot.command("json")
+@click.argument("policy", metavar="POLICY")
+@code_option
+@manner_options
+@_resolve_option
+@_seed_option
+def json_bot(policy: str, **options: Any) -> None:
+    """Answer decisions on stdin, a JSON object a line, with a line on stdout.
+
+    A line has position (0: big blind), hand, line, board, stacks and number. docs/bots.md describes them.
+
+    Example: echo '{"position": 1, "hand": "AhKh"}' | mccfr bot json hunl-quick-policy
+    """
+    from mccfr.matches.json_lines import answer_lines
+
+    for found in answer_lines(policy, _manner(options), options["seed"], sys.stdin):
+        click.echo(json.dumps(found))
 
 
 def _progress(hands: int) -> Callable[[int], None]:

@@ -24,7 +24,7 @@ from mccfr.cli.shared_options import (
 )
 from mccfr.cli.stopping import holds_runs, resumable_command
 from mccfr.common.signals import EXIT_RESUMABLE
-from mccfr.runs.reporter import duration_text
+from mccfr.runs.reporter import Silent, duration_text
 from storage.free_space import bytes_text
 
 if TYPE_CHECKING:
@@ -77,9 +77,12 @@ def plan(
     from mccfr.cluster.cluster_plan import plan_cluster
     from mccfr.config.examples import find_file
     from mccfr.config.toml_files import load_config
+    from mccfr.runs.session.start import Start, Terms, check_start
 
     config = find_file(config)
-    estimate = plan_cluster(load_config(config, overrides), config.parent, machines, memory, network)
+    start = Start(load_config(config, overrides), config.parent, run_directory_of(config, None), Terms(Silent()))
+    check_start(start)
+    estimate = plan_cluster(start.config, start.base, machines, memory, network)
     answer(estimate, as_json, _plan_text)
 
 

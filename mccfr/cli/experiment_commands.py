@@ -112,17 +112,15 @@ def report(directory: Path, out: Path, spots: str, flops: int, workers: int, kee
 
     target, effort = Reference(directory, how.pop("checkpoint"), how.pop("abstraction")), Effort(workers, keep=keep)
     with reporter() as reported, naming_steps(reported):
-        reported_flops = report_flops(target, out, spots, flops=flops, effort=effort, page=FLOPS_PAGE, **how)
-    result = reported_flops.report
+        report = report_flops(target, out, spots, flops=flops, effort=effort, page=FLOPS_PAGE, **how)
+    result = report.report
     for row in tables_of(result)["textures"]:
         played = ", ".join(f"{action} {row[action]:.1%}" for action in result.actions)
         ev = f"EV {row['ev_oop']:.4g} / {row['ev_ip']:.4g} ± {row['ev_oop_within']:.2g}"
         equity = f"equity {row['equity_oop']:.1%} / {row['equity_ip']:.1%}"
         click.echo(f"{row['by']:>10} {row['texture']:16} {row['share']:6.1%}  {played}; {equity}; {ev}")
-    if reported_flops.left_out:
-        click.echo(f"mccfr: left out, as they leave a range no hand: {', '.join(reported_flops.left_out)}", err=True)
-    if reported_flops.unreached:
-        click.echo(
-            f"mccfr: not solved to --to, see exploitability_pot: {', '.join(reported_flops.unreached)}", err=True
-        )
+    if report.left_out:
+        click.echo(f"mccfr: left out, as they leave a range no hand: {', '.join(report.left_out)}", err=True)
+    if report.unreached:
+        click.echo(f"mccfr: not solved to --to, see exploitability_pot: {', '.join(report.unreached)}", err=True)
         raise click.exceptions.Exit(NOT_REACHED)

@@ -6,8 +6,9 @@ from typing import Any
 
 import rich_click as click
 
+from mccfr.cli.run_commands import run_directory_of
 from mccfr.cli.shared_options import answer, json_option, path_type, print_json
-from mccfr.runs.reporter import duration_text
+from mccfr.runs.reporter import Silent, duration_text
 from storage.free_space import bytes_text
 
 _MEASURE_SECONDS = 1.0  # duration of each trial training
@@ -66,23 +67,34 @@ def init(directory: Path) -> None:
 @click.option("--measure", is_flag=True, help="Measure the speed by some seconds of training; keep nothing.")
 @json_option
 def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool) -> None:
-    """Print tree size, memory, disk and time of the run that CONFIG describes; create nothing.
+    """Print whether the run of CONFIG can work, its size, memory, disk and time; create nothing.
 
-    CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...).
+    CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...). The first line is "fits",
+    "fits, but ..." or "cannot work: ..."; the last has exit status 1. What solve refuses is refused.
 
     Example: mccfr plan hunl-standard --set run.nodes=1e11
     """
     from mccfr.config.examples import find_file
     from mccfr.config.toml_files import load_config
+    from mccfr.runs.session.plan_verdict import CANNOT_WORK
     from mccfr.runs.session.run_plan import make_plan
+    from mccfr.runs.session.start import Start, Terms, check_start
 
     config = find_file(config)
-    estimate = make_plan(load_config(config, overrides), config.parent, seconds=_MEASURE_SECONDS if measure else 0.0)
+    start = Start(load_config(config, overrides), config.parent, run_directory_of(config, None), Terms(Silent()))
+    check_start(start)
+    measured = _MEASURE_SECONDS if measure else 0.0
+    estimate = make_plan(start.config, start.base, start.directory, seconds=measured)
     answer(estimate, as_json, _plan_text)
+    if estimate["verdict"] == CANNOT_WORK:
+        raise click.exceptions.Exit(1)
 
 
 def _plan_text(plan: dict[str, Any]) -> str:
+    first, *others = plan["reasons"] or [""]
     lines = [
+        f"{plan['verdict']}{':' * plan['verdict'].startswith('cannot')} {first}".rstrip(),
+        *(f"             {reason}" for reason in others),
         f"game         {plan['game']}",
         f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
         f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
@@ -161,4 +173,4 @@ def _turn_lines(plan: dict[str, Any]) -> list[str]:
         lines.append(f"proposed     {plan['proposed_cycle_iterations']:,} iterations, in which the disk keeps up")
     if plan["cycles"] is not None:
         lines.append(f"cycles       {plan['cycles']:,.1f}, which write {bytes_text(plan['written_bytes'])}")
-    return [*lines, *(f"warning      {sentence}" for sentence in plan["turn_warnings"])]
+    return lines

@@ -168,10 +168,9 @@ def export(
     Example: mccfr export runs/leduc leduc-policy
     """
     from mccfr.policy import is_policy
-    from mccfr.policy.origin import origin_facts
     from mccfr.runs.directory.run import open_run
     from mccfr.runs.results.checkpoints import best_checkpoint
-    from mccfr.runs.results.run_export import ORIGIN, ExportOptions, export_run
+    from mccfr.runs.results.run_export import ExportOptions, export_run
 
     if vectors is not None:
         _export_vectors(directory, out, vectors)
@@ -198,23 +197,15 @@ def export(
         click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
     if quantise and format_name != "policy":
         raise click.BadParameter(f"--quantise rounds a policy, and {format_name} is not rounded: leave it out")
+    taken = {key: how[key] for key in ("average", "purify", "threshold", "replace", "license")}
+    value_boards = how["values_boards"] if how["values"] else 0
     with reporter() as report:
         options = ExportOptions(
-            format_name,
-            quantise or "uint16",
-            checkpoint,
-            how["average"],
-            purify=how["purify"],
-            threshold=how["threshold"],
-            value_boards=how["values_boards"] if how["values"] else 0,
-            board=board,
-            replace=how["replace"],
-            license=how["license"],
+            format_name, quantise or "uint16", checkpoint, value_boards=value_boards, board=board, **taken
         )
         written = export_run(run, game, out, options, report)
     _tell_written(written, format_name)
-    if origin := ORIGIN[format_name](written):
-        click.echo(f"it states: {'; '.join(origin_facts(origin))}", err=True)
+    _tell_origin(written, format_name)
 
 
 def _refuse_without_effect(game: "Game", *, values: bool) -> None:
@@ -243,6 +234,15 @@ def _tell_written(path: Path, format_name: str) -> None:
 
     size = bytes_text(tree_bytes(path))
     click.echo(f"wrote {path}, {size}{_NEXT.get(format_name, '').format(path)}", err=True)
+
+
+def _tell_origin(path: Path, format_name: str) -> None:
+    """Print the facts that an export of a run states of itself, if its format holds any."""
+    from mccfr.policy.origin import origin_facts
+    from mccfr.runs.results.run_export import ORIGIN
+
+    if origin := ORIGIN[format_name](path):
+        click.echo(f"it states: {'; '.join(origin_facts(origin))}", err=True)
 
 
 def _export_policy(directory: Path, out: Path, format_name: str, board: str | None, *, replace: bool) -> None:

@@ -31,10 +31,7 @@ def check_cluster(config: Config, machines: int) -> None:
     if config.tables.memory_budget is not None:
         raise ValueError("a cluster keeps all strata in memory: leave tables.memory_budget out, or use one machine")
     if not least <= machines <= most:
-        raise ValueError(
-            f"{machines} machines are given, and cluster.machines allows {least} to {most}: give another number of "
-            "machines, or change cluster.machines"
-        )
+        raise ValueError(f"cluster.machines allows {least} to {most} machines, not {machines}: change one of the two")
     if ranks > strata:
         raise ValueError(
             f"{machines} machines of {max(1, config.run.workers)} workers are {ranks} training processes, more than "
@@ -87,7 +84,7 @@ def ranks_problem(
         return (
             f"{names[machine]} needs {used[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
             f"largest stratum) and has {memory.free[machine] + fixed:,.0f}; no other assignment of the strata fits: "
-            "take more machines or more strata, or a smaller abstraction"
+            "take more machines, or a smaller abstraction"
         )
     return None
 

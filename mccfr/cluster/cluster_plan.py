@@ -49,10 +49,7 @@ def plan_cluster(
     """
     check_cluster(config, machines)
     if len(memory_bytes) not in (0, 1, machines):
-        raise ValueError(
-            f"--memory gives {len(memory_bytes)} amounts for {machines} machines: give one amount for all machines, or "
-            "one for each"
-        )
+        raise ValueError(f"--memory gives {len(memory_bytes)} amounts: give one for all {machines} machines, or each")
     game = configured_game(config, base)
     assert game.strata is not None
     layout, workers = planned_layout(config, game), max(1, config.run.workers)

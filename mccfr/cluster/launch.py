@@ -188,7 +188,7 @@ def run_to_end(
                     f"above; continue with: mccfr cluster resume {run.directory}"
                 )
             machines = machines_left(machines)
-            report(f"a machine was lost: {machines} machines continue from checkpoint {checkpoint}")
+            report(f"a machine was lost; remaining machines ({machines}) continue from checkpoint {checkpoint}")
 
 
 class _Forward:

@@ -82,9 +82,7 @@ class World:
         """Send a small object to a rank as JSON."""
         text = json.dumps(value).encode()
         if len(text) > _TEXT_BYTES:
-            raise ValueError(
-                f"a message to rank {rank} has {len(text):,} bytes, and {_TEXT_BYTES:,} are allowed: use shorter paths"
-            )
+            raise ValueError(f"a message to a rank has {len(text):,} bytes of {_TEXT_BYTES:,}: use shorter paths")
         self.wait([self.comm.Isend(np.frombuffer(text.ljust(_TEXT_BYTES), np.uint8), rank, _TEXT)])
 
     def receive_text(self, rank: int) -> dict[str, Any]:

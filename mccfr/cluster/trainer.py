@@ -130,7 +130,9 @@ class Trainer:
                 store.versions[stratum] = version
                 store.read(stratum, cells)
             elif order.head[messages.CHECKPOINT]:
-                self._read_from_checkpoint(int(order.head[messages.CHECKPOINT]), store.partition, stratum, cells)
+                checkpoint = open_run_checkpoint(self._run, int(order.head[messages.CHECKPOINT]))
+                for name, rows in cells.items():
+                    checkpoint.read_rows(name, store.partition.first[name][stratum], rows)
             self._held.add(stratum)
 
     def obey(self) -> list[str]:
@@ -152,14 +154,6 @@ class Trainer:
             return None
         name = self._run.run_id  # runs of one configuration have separate copies
         return Path(directory.replace("{machine}", str(self._machine))) / name[:16]
-
-    def _read_from_checkpoint(
-        self, number: int, parts: Partition, stratum: int, cells: dict[str, npt.NDArray[Any]]
-    ) -> None:
-        """Read rows from a checkpoint's own tables, as sessions on one machine write them."""
-        checkpoint = open_run_checkpoint(self._run, number)
-        for name, rows in cells.items():
-            checkpoint.read_rows(name, parts.first[name][stratum], rows)
 
     def _cells(self, parts: Partition, stratum: int) -> dict[str, npt.NDArray[Any]]:
         """Return {name: rows of a stratum} of every later-street table that has any, as views."""

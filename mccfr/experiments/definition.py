@@ -328,46 +328,44 @@ def _spaced(table: _CompareTable, source: str) -> list[float]:
 
 def _variants(table: _CompareTable, document: Document, folder: Path, source: str) -> list[ExperimentVariant]:
     variants: list[ExperimentVariant] = []
-    for table_of_variant in table.variant or (_VariantTable(name="run"),):
-        where, variant_document = f"{source}: variant {table_of_variant.name!r}", deepcopy(document)
-        if any(table_of_variant.name == other.name for other in variants):
+    for own_table in table.variant or (_VariantTable(name="run"),):
+        where, variant_document = f"{source}: variant {own_table.name!r}", deepcopy(document)
+        if any(own_table.name == other.name for other in variants):
             raise ValueError(f"{where} is there twice: each variant needs a name of its own")
-        if table_of_variant.of is not None or table_of_variant.average is not None:
-            variants.append(_variant_of_average(table_of_variant, variants, where))
+        if own_table.of is not None or own_table.average is not None:
+            variants.append(_variant_of_average(own_table, variants, where))
             continue
         try:
-            for text in table_of_variant.set:
+            for text in own_table.set:
                 _check_override(text, "set")
                 override(variant_document, *parse_override(text), f"set {text}")
             variant_document = _with_absolute_paths(variant_document, folder)
         except ValueError as error:
             raise ValueError(f"{where}: {str(error).removeprefix('--')}") from None
-        directory = directory_name(table_of_variant.name)
+        directory = directory_name(own_table.name)
         if not directory or any(directory == other.directory for other in variants):
             raise ValueError(
                 f"{where}: its runs would lie in {directory!r}-SEED: names need letters or digits that tell them apart"
             )
-        variants.append(ExperimentVariant(table_of_variant.name, directory, config_from(variant_document, where)))
+        variants.append(ExperimentVariant(own_table.name, directory, config_from(variant_document, where)))
     return variants
 
 
-def _variant_of_average(
-    table_of_variant: _VariantTable, others: Sequence[ExperimentVariant], where: str
-) -> ExperimentVariant:
+def _variant_of_average(own_table: _VariantTable, others: Sequence[ExperimentVariant], where: str) -> ExperimentVariant:
     """Return a variant that measures another average strategy of an earlier variant's runs."""
-    base = next((other for other in others if other.name == table_of_variant.of and other.average is None), None)
-    if base is None or table_of_variant.set:
+    base = next((other for other in others if other.name == own_table.of and other.average is None), None)
+    if base is None or own_table.set:
         known = ", ".join(repr(other.name) for other in others if other.average is None) or "none yet"
         raise ValueError(
-            f"{where}: of = {table_of_variant.of!r} must name a variant before it ({known}), whose runs it has; no set"
+            f"{where}: of = {own_table.of!r} must name a variant before it ({known}), whose runs it has; no set"
         )
     averages = algorithm_of(base.config).averages.names
-    if table_of_variant.average not in averages:
+    if own_table.average not in averages:
         known = ", ".join(averages) or "one average"
         raise ValueError(
-            f"{where}: average = {table_of_variant.average!r} is none of those that runs of {base.name!r} have: {known}"
+            f"{where}: average = {own_table.average!r} is none of those that runs of {base.name!r} have: {known}"
         )
-    return replace(base, name=table_of_variant.name, average=table_of_variant.average)
+    return replace(base, name=own_table.name, average=own_table.average)
 
 
 def directory_name(name: str) -> str:

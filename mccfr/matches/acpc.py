@@ -161,9 +161,7 @@ def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
     """Return a game's betting rules; `ValueError` naming `player_name` for antes or fractions of chips."""
     amounts = game.stack, *game.blinds
     if game.ante or not all(float(amount).is_integer() for amount in amounts):
-        raise ValueError(
-            f"{player_name}: the protocol knows no antes and no parts of chips, and the game is {game_text(game)}"
-        )
+        raise ValueError(f"{player_name}: ACPC has no antes and no fractions of chips, unlike {game_text(game)}")
     return real_rules(game)
 
 

@@ -101,8 +101,6 @@ def _connected(host: str, port: int, patience: float, say: Callable[[str], None]
                 raise TableError(f"no server answers at {host}:{port}: {reason}") from None
             if tries == 1:
                 left = until - time.monotonic()
-                deadline = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
-                say(
-                    f"no server answers at {host}:{port} ({reason}): trying until {deadline}, {left:.0f} s (--patience)"
-                )
+                end = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+                say(f"no server answers at {host}:{port} ({reason}): trying until {end}, for {left:.0f} s (--patience)")
             time.sleep(wait)

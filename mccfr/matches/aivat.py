@@ -109,7 +109,7 @@ class Aivat:
 
 
 class _Hand:
-    """Replays one hand and sums its terms."""
+    """Replays one hand and sums its AIVAT correction terms."""
 
     def __init__(
         self, dealing: IndexedCards, heuristic: Heuristic, deal: Deal, ranges: Sequence[ObservedRange | AnyHand | None]

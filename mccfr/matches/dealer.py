@@ -242,7 +242,7 @@ def replay_of(plan: MatchPlan) -> Replay:
             raise TableError(f"the betting {quoted(logged.betting)} is not over")
         hand = _logged_hand(plan, dealing, number, game)
         if hand.text() != line:
-            raise TableError(f"{quoted(line)} is not what the deal and the betting come to, {quoted(hand.text())}")
+            raise TableError(f"{quoted(line)} contradicts the deal and the betting, which give {quoted(hand.text())}")
         return hand
 
     return replay

@@ -124,5 +124,5 @@ def seat_all(seats: Sequence[RemoteSeat], seconds: float) -> None:
         try:
             visitor, _ = free[0].port.wait(until - time.monotonic(), lambda *_: True)
         except TimeoutError:
-            raise TableError(f"{free[0].name} has not connected within {seconds:g} s: there is no match") from None
+            raise TableError(f"{free[0].name} has not connected within {seconds:g} s: start both again") from None
         next(seat for seat in seats if seat.port is free[0].port and not seat.is_connected).sit(visitor)

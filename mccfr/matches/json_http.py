@@ -49,7 +49,7 @@ def http_post(url: str, seconds: float, secret: Mapping[str, str] | None = None)
     except ValueError:
         raise ValueError(f"url = {quoted(url)}: its port is no number from 0 to 65535") from None
     if secret and parts.scheme == "http" and not _is_loopback(host):
-        raise ValueError(f"url = {quoted(url)}: a key would be readable on its way: an address with https is needed")
+        raise ValueError(f"url = {quoted(url)}: the key would be sent unencrypted: give an https address")
     base = parts.path.rstrip("/")
     headers = {"Content-Type": "application/json", "Connection": "close", "User-Agent": f"mccfr/{__version__}"}
 

@@ -183,7 +183,7 @@ def _common_game(contenders: Sequence[Contender]) -> Game:
         raise ValueError(f"{names} are two programs: one of the two must be a policy or a run, whose game is played")
     check_same_game(games[0], games[-1])
     if games[0].rake is not None:
-        raise ValueError(f"{games[0].name} takes rake, of which matches know nothing: solve it without")
+        raise ValueError(f"{games[0].name} takes rake, which matches do not pay: solve the game without rake")
     return games[0]
 
 

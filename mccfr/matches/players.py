@@ -83,9 +83,7 @@ def open_player(
         kind = "neither a policy nor a run" if program is None else "a program, which names no game"
         raise ValueError(f"{base_name} is {kind}: give the directory of a policy or a run")
     if program is None:
-        raise ValueError(
-            f"{base_name} is neither a policy, nor a run, nor one of the programs {known_programs(base_name)}"
-        )
+        raise ValueError(f"{base_name} is neither a policy, nor a run, nor one of {known_programs(base_name)}")
     if manner != AS_WRITTEN:
         raise ValueError(
             f"{base_name} is a program, which plays as it does: purify, threshold and resolve are for policies and runs"

@@ -80,9 +80,8 @@ class RangesOfLine:
         done, acted = "", list[tuple[str, State, str]]()
         for action in actions:
             acted.append((done, state_here, action))
-            translations = self._after_action(
-                translations, state_here, action, None if boards is None else boards[state_here.street]
-            )
+            board_of_street = None if boards is None else boards[state_here.street]
+            translations = self._after_action(translations, state_here, action, board_of_street)
             after: Any = self.betting.apply(state_here, action)
             done += action + "/" * (after.street != state_here.street)
             state_here = after

@@ -108,7 +108,7 @@ class Player(ABC):
         """
         known, seen = line.replace("/", ""), self.line.replace("/", "")
         if not known.startswith(seen):
-            raise ValueError(f"the line {line!r} does not go on from {self.line!r}")
+            raise ValueError(f"the line {line!r} does not continue {self.line!r}")
         for action in actions_of(known[len(seen) :]):
             self.see(action)
 

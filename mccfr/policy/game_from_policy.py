@@ -45,12 +45,14 @@ class Guards:
     fields     its meta.json
     checksums  [P] uint32, of the pieces of all tables
     checked    True if the tables have been checked as a whole, so that look-ups compare nothing
+    thorough   True to unpack and validate the buckets of all boards, which look-ups otherwise do board by board
     """
 
     path: Path
     fields: MetaFields
     checksums: npt.NDArray[np.uint32]
     checked: bool
+    thorough: bool = False
 
     def table(self, name: str, rows: npt.NDArray[Any]) -> GuardedTable:
         """Return a mapped table, guarded by its checksums; `ValueError` if it has none.
@@ -67,8 +69,8 @@ class Guards:
 def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
     """Return the game of a policy directory.
 
-    Validates the tables of a whole deck only if `guards.checked`.  Raises `ValueError`, with the file's name, for
-    arrays that are missing, do not fit each other or are out of range.
+    Validates the tables of a whole deck only if `guards.checked` or `guards.thorough`.  Raises `ValueError`, with the
+    file's name, for arrays that are missing, do not fit each other or are out of range.
     """
     meta = guards.fields
     tree = _rebuild_tree(meta, arrays, texts)
@@ -167,12 +169,13 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
         locations.append(location)
         if guards.checked:
             dealt_boards = np.zeros((1, 0), np.int8) if location is None else check_location(name, location.rows, cards)
-            file = f"{DECK}buckets_street{street}.npy"
-            check_deck_buckets(file, table, dealt_boards, counts[street], stated.impossible)
+            if guards.thorough:
+                file = f"{DECK}buckets_street{street}.npy"
+                check_deck_buckets(file, table, dealt_boards, counts[street], stated.impossible)
     permutation = _present(arrays, f"{DECK}hole_permutation")
     check_permutations(f"{DECK}hole_permutation.npy", permutation)
     mapped = MappedTables(tables, locations, permutation, counts)
-    return MappedDeck(dealt, buckets, lambda: load_tables(tables, counts), histories=histories, tables=mapped)
+    return MappedDeck(dealt, buckets, lambda: load_tables(tables, counts, known), histories=histories, tables=mapped)
 
 
 def _histories(arrays: Arrays, buckets: npt.NDArray[np.int64]) -> Histories | None:

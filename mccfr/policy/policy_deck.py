@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from math import comb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import check_board
+from abstraction.boards import canonical_boards, check_board, used_slots
 from abstraction.buckets import bucket_dtype, unused
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
 from abstraction.lookup import NO_BUCKET
@@ -17,6 +17,7 @@ from mccfr.cards.full_deck import WholeDeck
 from mccfr.policy.row_checksums import GuardedTable
 from storage.damage import DamagedError
 from storage.packed_rows import PackedRows
+from storage.threads import ordered
 
 _PERMUTATIONS = 24
 _BOARDS_AT_ONCE = 1 << 8  # unpacked together, so that they stay in the cache
@@ -30,6 +31,19 @@ def holds_card() -> npt.NDArray[np.bool_]:
     for place in range(2):
         found[cards[:, place], np.arange(COMBO_COUNT)] = True
     return found
+
+
+def _fill(out: npt.NDArray[Any], table: PackedRows, count: int, boards: npt.NDArray[np.int8], first: int) -> None:
+    """Unpack some boards from `first` on; see `load_tables`."""
+    rows, used = table.rows(first, first + _BOARDS_AT_ONCE), used_slots(boards[first : first + _BOARDS_AT_ONCE])
+    if not np.array_equal(rows < count, used):
+        raise DamagedError(
+            f"{table.file} has a bucket above {count - 1}, or one of an impossible hand, on a board from {first} on: "
+            "run mccfr verify"
+        )
+    known = out[first : first + len(rows)]
+    known[:] = rows
+    known[~used] = unused(out.dtype)
 
 
 @dataclass(frozen=True)
@@ -80,17 +94,18 @@ class MappedDeck(WholeDeck):
         return row.astype(np.int32)
 
 
-def load_tables(tables: Sequence[PackedRows], counts: Sequence[int]) -> list[npt.NDArray[Any]]:
+def load_tables(tables: Sequence[PackedRows], counts: Sequence[int], cards: Sequence[int]) -> list[npt.NDArray[Any]]:
     """Return each street's bucket table in memory, after comparing its checksums.
 
     counts  [S] number of buckets, which determines the dtype (`abstraction.buckets.bucket_dtype`)
+    cards   [S] number of cards on the board
+
+    Raises `DamagedError` unless exactly the possible hands have a bucket.
     """
     loaded = []
-    for table, count in zip(tables, counts, strict=True):
-        loaded.append(np.empty((len(table), COMBO_COUNT), dtype := bucket_dtype(count)))
-        for first in range(0, len(table), _BOARDS_AT_ONCE):
-            rows = table.rows(first, first + _BOARDS_AT_ONCE)
-            known = loaded[-1][first : first + len(rows)]
-            known[:] = rows
-            known[rows == np.iinfo(rows.dtype).max] = unused(dtype)
+    for table, count, known in zip(tables, counts, cards, strict=True):
+        loaded.append(found := np.empty((len(table), COMBO_COUNT), bucket_dtype(count)))
+        fill = partial(_fill, found, table, count, canonical_boards(known) if known else np.zeros((1, 0), np.int8))
+        for _ in ordered(fill, range(0, len(table), _BOARDS_AT_ONCE), size_bytes=found.nbytes):
+            pass
     return loaded

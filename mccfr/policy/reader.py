@@ -85,7 +85,8 @@ class Policy(Behaviour):
     def open(cls, path: Path, *, check: bool = True) -> "Policy":
         """Open a policy.
 
-        check  True: compare length and checksum of every file, and the sum of every row.
+        check  True: compare length and checksum of every file, and the sum of every row.  A deck's buckets are
+               validated where they are unpacked.
                False: compare only the lengths of the large tables, so that opening a large policy is fast.  A look-up
                then compares the checksum of the piece that it reads, once, and the sum of its row.
 
@@ -112,8 +113,20 @@ class Policy(Behaviour):
         return policy
 
     @classmethod
-    def _read(cls, path: Path, inside: Path, meta: Mapping[str, Any], fields: MetaFields, *, checked: bool) -> "Policy":
-        """Return a policy from files in `inside` that match `meta`; `checked`: the tables match too."""
+    def _read(
+        cls,
+        path: Path,
+        inside: Path,
+        meta: Mapping[str, Any],
+        fields: MetaFields,
+        *,
+        checked: bool,
+        thorough: bool = False,
+    ) -> "Policy":
+        """Return a policy from files in `inside` that match `meta`; `checked`: the tables match too.
+
+        thorough  validate the buckets of all boards
+        """
         arrays, texts, values = {}, {}, {}
         for name in set(meta["files"]) - fields.tables - {_LINES_FILE}:
             stem, _, ending = name.rpartition(".")
@@ -123,7 +136,7 @@ class Policy(Behaviour):
                 arrays[stem] = read_npy(inside / name, mapped=name.startswith(DECK))
             else:
                 texts[stem] = read_json(inside / name, _MAX_TEXT_BYTES)
-        guards = Guards(path, fields, _row_checksums(fields, arrays), checked)
+        guards = Guards(path, fields, _row_checksums(fields, arrays), checked, thorough)
         game = rebuild_game(arrays, texts, guards)
         game = replace(game, real_rules=rules_of_document(meta["game"], f"{path}/{META}"))
         game = with_stated_locks(game, meta["game"])
@@ -339,7 +352,7 @@ def verify_policy(path: Path) -> list[str]:
                 extra = sorted({entry.name for entry in inside.iterdir()} - {META, *files})
             found += [f"{name} is not in {META}" for name in extra]
             if not found:
-                policy = Policy._read(path, inside, meta, fields, checked=True)
+                policy = Policy._read(path, inside, meta, fields, checked=True, thorough=True)
                 found = policy.row_problems() + _derived_problems(policy, inside, fields)
         return found
 

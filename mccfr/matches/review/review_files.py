@@ -38,6 +38,7 @@ from storage.json_files import parse_json
 
 STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
+_HAND_FIELDS = ("where", "policy", "distance", "currency", "tournament")  # repeated for each of its decisions
 NO_ICM = "costs are chips, not prize money (no ICM)"
 """What a review says of tournaments."""
 _SAME = 1e-6  # tolerance between stakes, in big blinds
@@ -180,13 +181,8 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
         "unknown": sum(record["unknown"] for record in records),
         "tournament_hands": sum(record["tournament"] for record in records),
         "players": _players(records),
-        "worst": [{**_hand_fields(record), **row} for row, record in worst],
+        "worst": [{**{key: record[key] for key in _HAND_FIELDS}, **row} for row, record in worst],
     }
-
-
-def _hand_fields(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a hand's record that are repeated for each of its decisions."""
-    return {key: record[key] for key in ("where", "policy", "distance", "currency", "tournament")}
 
 
 def shown_cost(row: Mapping[str, Any]) -> float:
@@ -269,9 +265,7 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for position, name in enumerate(record["names"]):
             hands[name].append((record, position))
     for name, hands_of in hands.items():
-        decisions = [
-            [row for row in record["decisions"] if row["position"] == ROLES[position]] for record, position in hands_of
-        ]
+        decisions = [[row for row in hand["decisions"] if row["position"] == ROLES[seat]] for hand, seat in hands_of]
         rows = [row for rows_of in decisions for row in rows_of]
         money = Counter[str]()
         for (record, _), rows_of in zip(hands_of, decisions, strict=True):

@@ -49,10 +49,9 @@ class ResolvedStrategy:
 def roots(game: Game, street: int) -> list[int]:
     """Return the decisions of a betting tree that begin a street; for street 0 the root."""
     arrays, parent = game.tree.arrays, game.tree.parent
-    on_street = np.flatnonzero((arrays.kind == DECISION) & (arrays.block // 2 == street))
-    return [
-        node for node in on_street.tolist() if parent[node] == NO_PARENT or arrays.block[parent[node]] // 2 != street
-    ]
+    street_of = arrays.block // 2
+    nodes = np.flatnonzero((arrays.kind == DECISION) & (street_of == street)).tolist()
+    return [node for node in nodes if parent[node] == NO_PARENT or street_of[parent[node]] != street]
 
 
 def resolve_street(

@@ -136,9 +136,8 @@ class HandObserver:
             node, state_here, tracked, boards = todo.pop()
             street, children = state_here.street - state.street, tree.children(node)
             if state_here.player == self.position:
-                choices = tracked.choices(
-                    state_here, [tuple(board) for board in cards.board_cards[street][boards].tolist()]
-                )
+                dealt = [tuple(board) for board in cards.board_cards[street][boards].tolist()]
+                choices = tracked.choices(state_here, dealt)
                 labels = [tree.label[child] for child in children]
                 nearest = {action: nearest_action(labels, action) for action in choices}
                 rows = _rows(choices, nearest, len(children))

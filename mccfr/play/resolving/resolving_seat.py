@@ -128,9 +128,8 @@ class ResolvedRange(ObservedRange):
             self._position, [(each, action, boards[each.street]) for each, action in self._line], state, board
         )
         translation, reach = next(iter(self.reach)), np.sum(list(self.reach.values()), axis=0)
-        by_action = {
-            action: reach * row for action, row in zip(public_state.actions, public_state.played(), strict=True)
-        }
+        rows = zip(public_state.actions, public_state.played(), strict=True)
+        by_action = {action: reach * row for action, row in rows}
         self._after = {action: {translation: row} for action, row in by_action.items()}
         return {action: row for action, row in by_action.items() if row.any()}
 

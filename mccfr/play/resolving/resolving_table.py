@@ -114,7 +114,7 @@ class Resolver:
     """Re-solves hands of a policy from a street on, and caches the public states that it has solved."""
 
     def __init__(self, seat: Seat, settings: Settings = SETTINGS) -> None:
-        """Take the seat with the policy, which plays before that street.
+        """Re-solve for the policy at `seat`, which plays the streets before the re-solved one.
 
         Raises `ValueError` unless the game is full-deck no-limit hold'em.
         """

@@ -164,7 +164,7 @@ def resolve(
         raise ValueError(f"method = {method!r} needs the opponent's alternatives; only 'unsafe' does without")
     scale = float(ranges[player].sum())
     if not scale > 0:
-        raise ValueError(f"player {player} has no hand that comes to node {spot.node}: nothing is to be solved")
+        raise ValueError(f"player {player} reaches node {spot.node} with no hand: choose another node")
     ours, deal = ranges[player] / scale, spot.weights[1 - player]
     opponent_weight = np.where(deal > 0, spot.dealing.disjoint_weight(ours), 0)
     other = ranges[1 - player] if (ranges[1 - player] * opponent_weight).any() else deal
@@ -246,9 +246,7 @@ class _FullWidth(_Solver):
     ) -> None:
         super().__init__(side, gadget, alike)
         self._cfr = cfr
-        pots = (
-            INITIAL_REGRETS * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)
-        )  # of one board, by street
+        pots = INITIAL_REGRETS * side.spot.game.pot_chips * np.cumprod(side.spot.public.boards.weight)  # by street
         for block, table in enumerate(initial or ()):
             if (name := table_name("regret", block)) in self._tables:
                 self._tables[name][:] = pots[block // 2] * table

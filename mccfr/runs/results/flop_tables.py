@@ -189,9 +189,8 @@ def _of_line(
     sampling  run-outs per flop, and seed
     """
     opened = open_target(target)
-    run_outs, seed = (
-        default if value is None else value for value, default in zip(sampling, (_RUN_OUTS, 0), strict=True)
-    )
+    run_outs = _RUN_OUTS if sampling[0] is None else sampling[0]
+    seed = 0 if sampling[1] is None else sampling[1]
     return flop_report(Profile(opened.game, opened.strategy), line, flops, run_outs, seed, effort)
 
 

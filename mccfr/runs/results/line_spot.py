@@ -39,9 +39,7 @@ def requested_spot(
     if policy is None and line is None:
         missing = [name for name in ("board", *TYPED) if (board if name == "board" else typed[name]) is None]
         if missing:
-            raise ValueError(
-                f"{missing[0]} is missing: a spot is board, oop, ip, pot and stack, or policy, line and board"
-            )
+            raise ValueError(f"{missing[0]} is missing: give board, oop, ip, pot and stack, or policy, line and board")
         ranges = {"oop": typed["oop"], "ip": typed["ip"]}
         return {"board": board, "ranges": ranges, "pot": typed["pot"], "effective_stack": typed["stack"]}, None
     if policy is None or line is None or board is None:

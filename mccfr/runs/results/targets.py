@@ -40,16 +40,6 @@ class Reference:
     abstraction: Path | None = None
     average: str | None = None
 
-    @property
-    def is_plain(self) -> bool:
-        """True if this names one of PLAIN_STRATEGIES."""
-        return str(self.path) in PLAIN_STRATEGIES
-
-    @property
-    def has_only_path(self) -> bool:
-        """True if only the path is given."""
-        return self == Reference(self.path)
-
     def check_exported(self) -> None:
         """Raise `ValueError` if an export is given a checkpoint, an average or an abstraction."""
         if self.average is not None:
@@ -159,8 +149,8 @@ def opponent(target: Target, reference: Reference) -> Profile:
     Head-to-head checks that both games are equal.
     """
     game = target.game
-    if reference.is_plain:
-        if not reference.has_only_path:
+    if str(reference.path) in PLAIN_STRATEGIES:
+        if reference != Reference(reference.path):
             raise ValueError(f"{reference.path} is no run: leave --against-checkpoint, -abstraction and -average out")
         return Profile(game, PLAIN_STRATEGIES[str(reference.path)](game))
     other = open_target(reference, on_deals=target.strategy.on_deals is not None)

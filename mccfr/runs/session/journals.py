@@ -53,7 +53,7 @@ class Journals:
         except OSError as error:
             if not failed_before:
                 problem = disk_problem(error, path, sum(len(line) + 1 for line in lines))
-                self._reporter.message(f"{problem}; the run goes on and writes the line when it can")
+                self._reporter.message(f"{problem}; the run continues and writes the line later")
             return
         waiting.clear()
         if failed_before:

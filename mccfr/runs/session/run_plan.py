@@ -25,6 +25,7 @@ from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation
+from mccfr.runs.session.plan_verdict import verdict
 from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
 from mccfr.runs.session.strata.block_slots import frame_blocks, live_specs, partition
@@ -110,11 +111,12 @@ def _as_numbers_bytes(layout: TableLayout, block: int) -> int:
     return min(4 * cells, IN_MEMORY_BYTES)
 
 
-def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, Any]:
-    """Return the tree size, table sizes, memory, disk, visits and time of a run.
+def make_plan(config: Config, base: Path, directory: Path = Path(), *, seconds: float = 0.0) -> dict[str, Any]:
+    """Return the tree size, table sizes, memory, disk, visits, time and verdict of a run.
 
-    base     directory that the configuration's files are relative to
-    seconds  training time to measure speed and nodes per iteration; 0: assume both
+    base       directory that the configuration's files are relative to
+    directory  of the run, existing or not
+    seconds    training time to measure speed and nodes per iteration; 0: assume both
 
     Raises `ValueError` for an invalid game, algorithm or evaluation, and for a measurement on an abstraction that is
     not built.
@@ -133,6 +135,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
     found = {
         "game": game.name,
         **game.counts(),
+        "infosets_per_street": game.infosets.reshape(-1, 2).sum(axis=1).tolist(),
         "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
@@ -142,6 +145,7 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
         **memory,
         "checkpoint_bytes": layout.nbytes,  # before compression
         "checkpoint_seconds": written,
+        "plain_checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[(kind[0], "none")],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
         "permanent_checkpoints": permanent_checkpoints(config),
         "disk_bytes": disk_bytes(config, layout),
@@ -155,7 +159,8 @@ def make_plan(config: Config, base: Path, *, seconds: float = 0.0) -> dict[str, 
             planned["seconds_per_iteration"] = trial.nodes_per_iteration / speed
         if config.run.iterations is not None:
             found["seconds"] = config.run.iterations * planned["seconds_per_iteration"]
-    return {**found, **planned}
+    found |= planned
+    return found | verdict(config, found, space_problem(config, game, layout, directory))
 
 
 def _foreseen_game(config: Config, base: Path, *, measured: bool) -> Game:
@@ -306,23 +311,38 @@ def _two_digits(number: float) -> int:
 
 
 def _turn_warnings(plan: Mapping[str, Any]) -> list[str]:
-    """Return sentences on cycles that are too short, too few or write too much."""
+    """Return sentences on cycles that are too short, too few or write too much.
+
+    A length of cycles is advised only if the disk keeps up with it, and enough cycles remain.
+    """
     warnings = []
-    training, moving = plan["cycle_training_seconds"], plan["cycle_moving_seconds"]
+    training, moving, proposed = (
+        plan[key] for key in ("cycle_training_seconds", "cycle_moving_seconds", "proposed_cycle_iterations")
+    )
+    cycles, length = plan["cycles"], plan["cycle_iterations"]
+    longest = None if cycles is None else int(cycles * length / FEW_CYCLES)  # cycle that leaves enough of them
     if training is not None and training < moving:
+        few = (
+            ""
+            if longest is None or proposed <= longest
+            else f", and {FEW_CYCLES * proposed:,} iterations in all are enough"
+        )
         warnings.append(
             f"training waits for the disk: a cycle trains for {training:,.3g} seconds and moves blocks for "
-            f"{moving:,.3g}; with run.cycle_iterations = {plan['proposed_cycle_iterations']} training takes longer"
+            f"{moving:,.3g}; with run.cycle_iterations = {proposed} training takes longer{few}"
         )
-    if plan["cycles"] is not None and plan["cycles"] < FEW_CYCLES:
+    if longest is not None and cycles < FEW_CYCLES:
+        lower = longest > 0 and (proposed is None or longest >= proposed)
+        advice = f"set run.cycle_iterations = {longest}" if lower else f"train for {FEW_CYCLES * length:,} iterations"
         warnings.append(
-            f"{plan['cycles']:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; "
-            "train longer, or lower run.cycle_iterations"
+            f"{cycles:,.0f} cycles are few: below {FEW_CYCLES} the order of blocks may show in strategies; {advice}"
         )
     if plan["written_bytes"] is not None and plan["written_bytes"] > WEAR_BYTES:
+        calmer = ceil(length * plan["written_bytes"] / WEAR_BYTES)
+        fits = longest is not None and calmer <= longest
         warnings.append(
             f"{plan['written_bytes'] / 1e12:,.0f} TB will be written, and a disk of 1 TB is often rated for 600: "
-            "raise run.cycle_iterations, or tables.memory_budget"
+            + (f"set run.cycle_iterations = {calmer}" if fits else "raise tables.memory_budget")
         )
     return warnings
 
@@ -351,8 +371,9 @@ def planned_memory(config: Config, game: Game, layout: TableLayout) -> dict[str,
 
 
 def _time(config: Config, game: Game, expected: CoverageEstimate | None, speed: float) -> dict[str, Any]:
-    """Return time and visits at the run's limit of nodes, or else of iterations; `speed` is one worker's."""
-    speed, nodes = speed * max(1, config.run.workers), _nodes(config, expected)
+    """Return time and visits at the run's first limit; `speed` is one worker's."""
+    speed = speed * max(1, config.run.workers)
+    nodes = _nodes(config, expected, speed)
     iterations: float | None = config.run.iterations if config.run.nodes is None else None
     visits = None
     if nodes is not None and expected is not None:
@@ -370,11 +391,18 @@ def _time(config: Config, game: Game, expected: CoverageEstimate | None, speed: 
     }
 
 
-def _nodes(config: Config, expected: CoverageEstimate | None) -> int | None:
-    """Return the nodes of the whole run from its limit of nodes or iterations; None if it has neither."""
-    if config.run.nodes is None and config.run.iterations is not None and expected is not None:
-        return round(config.run.iterations * expected.nodes)
-    return config.run.nodes
+def _nodes(config: Config, expected: CoverageEstimate | None, speed: float) -> int | None:
+    """Return the nodes of the whole run, or of its first session, at its first limit; None if it has none.
+
+    speed  nodes per second of all workers
+    """
+    limits = config.run
+    found = [] if limits.nodes is None else [limits.nodes]
+    if limits.iterations is not None and expected is not None:
+        found.append(round(limits.iterations * expected.nodes))
+    if limits.seconds is not None:
+        found.append(round(limits.seconds * speed))
+    return min(found, default=None)
 
 
 def fixed_memory_bytes(config: Config, game: Game) -> int:

@@ -90,9 +90,8 @@ def start_typed_spot(fields: Mapping[str, Any], terms: Terms) -> SpotRun:
     """
     options = {key: value for key, value in fields.items() if value not in (None, (), [])}
     typed = {name: options.pop(name, None) for name in TYPED}
-    game, own = requested_spot(
-        options.pop("board", None), typed, options.pop("policy", None), options.pop("line", None)
-    )
+    board, policy, line = (options.pop(name, None) for name in ("board", "policy", "line"))
+    game, own = requested_spot(board, typed, policy, line)
     if "donk" in options:
         options["donk"] = sizes_of(options["donk"])
     if "locks" in options:

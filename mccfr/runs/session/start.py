@@ -94,22 +94,32 @@ class Start:
         return wanted is None or bool(self.foreseen.cards.shared_bytes)
 
 
-def rehearse(start: Start) -> str | None:
-    """Check everything about a run that is known before anything is built or written.
+def check_start(start: Start) -> None:
+    """Check all of a run but memory and disk, as far as possible before anything is built or written.
 
-    Returns a sentence on missing memory or disk that `force` accepts, or None. Raises `ValueError` or `OSError` for an
-    invalid game, algorithm, tables or evaluations, an export that would replace something else, and too little memory
-    or disk.
+    Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations, and an export that would
+    replace something else.
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
-    config, game, is_new = start.completed, start.foreseen, not rundir.is_run(start.directory)
+    config, game = start.completed, start.foreseen
     check_evaluation(config, game)
-    if is_new:
+    if not rundir.is_run(start.directory):
         check_warm_start(config, start.base)
         check_export(config, game, start.directory, replace=start.terms.replace)
-    layout = planned_layout(config, game) if start.knows_sizes else None
-    return None if layout is None or not is_new else _check_space(config, game, layout, start.directory, start.terms)
+
+
+def rehearse(start: Start) -> str | None:
+    """Check a run as `check_start`, and its memory and disk.
+
+    Returns a sentence on missing memory or disk that `force` accepts, or None. Raises as `check_start`, and
+    `ValueError` for too little memory or disk.
+    """
+    check_start(start)
+    if not start.knows_sizes or rundir.is_run(start.directory):
+        return None
+    config, game = start.completed, start.foreseen
+    return _check_space(config, game, planned_layout(config, game), start.directory, start.terms)
 
 
 def start_run(

@@ -1,4 +1,6 @@
-"""Exact values and best responses in small public trees, by NumPy operations on all boards and hands of a node at once.
+"""Exact values and best responses in small public trees, by NumPy.
+
+Each operation works on all boards and hands of a node at once.
 
 The result is that of `best_response.Walk`, which needs kernels that take longer to compile than a small game to
 evaluate.  Terminals take a matrix of all pairs of hands for each board, so this suits few boards and hands only.
@@ -32,7 +34,7 @@ def is_small(game: Game) -> bool:
 
 
 class WalkValues(NamedTuple):
-    """Values of one player's hands, in chips times the weight of the opponent's hands that they meet; H hands.
+    """Values of one player's H hands, in chips times the weight of the opponent's hands that they meet.
 
     total    [2] summed with the player's own weights: of the strategy, and of a best response
     hands    [H] with both players' strategies; 0 for hands outside of the range
@@ -169,7 +171,7 @@ class ArrayWalk:
 
     @cached_property
     def _pairs(self) -> tuple[Floats, Floats, Floats]:
-        """[B, N, M] whether player 0's hand wins, ties and loses against player 1's on each last board; else 0."""
+        """[B, N, M] 1 where player 0's hand wins, ties and loses against player 1's on a last board; else 0."""
         order = [self._cards.strength[:, hands] for hands in self._hands]
         pairs = self._disjoint[0] * (self._live[-1][0][:, :, None] & self._live[-1][1][:, None])
         mine, theirs = order[0][:, :, None], order[1][:, None]

@@ -2,8 +2,9 @@
 
 The decisions are chosen one after the other: first bets before raises, early streets before later ones. For each
 decision, trees that differ only in its sizes are solved side by side. Decisions that are still to be chosen have the
-few sizes of a default menu. The first size is the one with the best value for the player to act, each further size is
-the best addition, among every second size of the fine menu. Then sizes move to their neighbours while that gains.
+few sizes of a default menu. The first size is the one with the best value for the player to act. Each further size is
+the best addition. Both are among every second size of the fine menu. Then sizes move to their neighbours while that
+gains.
 
 * A first bet is judged in the whole betting of its street, so both players adapt to it.
 * A raise of the first street is judged by the rest of the hand, with both players' ranges when it is made.
@@ -11,8 +12,8 @@ the best addition, among every second size of the fine menu. Then sizes move to 
   the ranges are averages over the boards.
 * Rare decisions keep sizes of the default menu.
 
-Published solvers remove one size at a time and solve again ("removal regret"; GTO Wizard, "Dynamic Sizing"). That
-misjudges sizes which share their hands with others: removing any of them costs nothing.
+The first version of GTO Wizard's "Dynamic Sizing" removed one size after another and solved again. That misjudges sizes
+which share their hands with others: removing any of them costs nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +41,7 @@ ITERATIONS = 40
 """Of each comparison; on six rivers 30 and 60 chose pairs that lost 0.025 and 0.019 % of the pot, 20 more."""
 RARE = 0.005
 """Share of hands below which a decision keeps sizes of the default menu."""
-MOST_BOARDS = None, None, 12, 5
+MOST_BOARDS = None, None, 6, 4
 """Boards below each board of the street before, at the index of the number of streets; None: all."""
 _EQUAL = 1e25  # regret of each compared tree: too large for increments to change, so all are played equally often
 _NO_REACH = 1e-6  # share of a hand's weight that is kept, because kernels need the same hands everywhere

@@ -26,7 +26,7 @@ from mccfr.cli.group import cli
 from mccfr.cluster import capacity, cluster_status, launch
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation import samples
-from mccfr.matches import bot_sessions
+from mccfr.matches import bot_sessions, json_lines
 from mccfr.matches.review import review_files
 from mccfr.runs.directory import run as run_directory
 from mccfr.runs.directory import run_status
@@ -44,6 +44,7 @@ CASES = {
     "bot acpc P 127.0.0.1 9": f"{BOT}|--patience 9s",
     "bot slumbot P --url http://x": f"{BOT}|--url http://y|--hands 9|--user me",
     "bot gtowizard P --url http://x --key-file k": f"{BOT}|--url http://y|--hands 9|--key-file l",
+    "bot json P": "--purify|--threshold 10%|--resolve river|--seed 7",
     "cluster local leduc.toml --run s": f"{CLUSTER}|--machines 3|--run t|--set game.ranks=5",
     "cluster plan leduc.toml --machines 2": "--machines 3|--memory 1kB|--network 10Gbit|--set game.ranks=9",
     "cluster solve leduc.toml --hosts a,b --run s": f"{CLUSTER}|--hosts c,d|--run t|--set game.ranks=5",
@@ -63,7 +64,8 @@ CASES = {
     "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",
     "exploit kuhn leduc-policy": "--replace",
     "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold 30%|--values|--best exact|--average sd|"
-    "--values-boards 9|--format zarr|--abstraction no",
+    "--values-boards 9|--format zarr|--license CC0-1.0|--abstraction no",
+    "export kuhn-policy out": "--vectors 9",
     "export leduc out --format csv": "--checkpoint 1|--by hand|--by hand --board Kc|--by hand --purify",
     "export leduc out --values": "--values-boards 9",
     "export kuhn leduc-policy": "--replace",
@@ -184,6 +186,7 @@ def at(world, tmp_path, monkeypatch, capsys):
     for name in ("acpc_bot", "slumbot", "gtowizard"):
         monkeypatch.setattr(bot_sessions, f"run_{name}", lambda _, *given, **named: told(given, named) or recorded)
     giving(bot_sessions, "server_player", player)
+    giving(json_lines, "answer_lines", [])
     giving(bot_sessions, "run_dealer", (None, recorded))
     giving(bot_sessions, "run_person", None)
     giving(bot_commands.click, "prompt", "secret")

@@ -19,7 +19,7 @@ from contextlib import suppress
 from random import Random
 
 import pytest
-from acpc import cut, dealing, guest, plan, player, rules, session, visit
+from acpc import cut, dealing, plan, player, rules, scripted, session, visit
 from commands import call
 from gtowizard_double import Wizard
 from pokerkit import HandHistory
@@ -76,7 +76,7 @@ class Overbet(Program):
 
 def check_over_a_connection(program, hands, name="policy"):
     of, seen = plan(hands=hands, duplicate=True), []
-    with dealing(of, [guest(program, of)], ports=[0], clock=PATIENT) as (port, came, said):
+    with dealing(of, [scripted(program, of)], ports=[0], clock=PATIENT) as (port, came, said):
         visit(port, seen.append, name)
     assert "error" not in came and len(seen) == hands
     assert not [text for text in said if "not legal" in text or "is ignored" in text or "disconnected" in text]
@@ -117,10 +117,7 @@ def test_twenty_thousand_hands_at_our_dealer(program):
 
 
 def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):
-    """Run a dealer with a program in one seat, and a bot, to the end of the match.
-
-    For duplicate deals both print the same interval over pairs.
-    """
+    """Run a dealer with a program in one seat, and a bot, to the end of the match; both print the same interval."""
     log, phhs, diary = tmp_path / "match.log", tmp_path / "match.phhs", tmp_path / "bot.log"
     of = ("--hands", 30, "--seed", 4, "--duplicate", "--names", "Ada,Bob", "--with", "odd-size", "--log", log)
     port = free_port()
@@ -134,13 +131,12 @@ def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_pa
     assert again.status == 0 and json.loads(again.out) == found
     with phhs.open("rb") as file:
         assert sum(1 for _ in HandHistory.load_all(file)) == 30
-    for of, pairs in ((plan(hands=30), None), (plan(hands=30, duplicate=True), 15)):
-        diary.unlink(missing_ok=True)
-        with dealing(of, [guest(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
-            status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
-        found, (low, high) = json.loads(out), came["score"].ci95
-        assert status == 0 and (found["hands"], found["pairs"]) == (30, pairs), err
-        assert found["ci95_chips"] == pytest.approx([-high, -low])
+    of = plan(hands=30)
+    with dealing(of, [scripted(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
+        status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
+    found, (low, high) = json.loads(out), came["score"].ci95
+    assert status == 0 and (found["hands"], found["pairs"]) == (30, None), err
+    assert found["ci95_chips"] == pytest.approx([-high, -low])
     assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
 
 
@@ -159,7 +155,7 @@ class Stopping(PROGRAMS["odd-size"]):
 def test_a_signal_ends_a_bot_with_its_hands_kept(capsys, holdem, tmp_path):
     """Status 143, one sentence, and the log has all that was played."""
     diary, of = tmp_path / "bot.log", plan(hands=1_000)
-    with dealing(of, [guest(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, came, _):
+    with dealing(of, [scripted(Stopping, of)], ports=[0], clock=Clock(response=0.5)) as (port, came, _):
         status, _, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary)
     played = sum(line.startswith("STATE:") for line in diary.read_text().splitlines())
     assert status == 143 and f"stopped by signal 15 after {played} hands; they are in {diary}" in err and played > 2
@@ -209,7 +205,7 @@ def test_a_player_whose_line_is_cut_comes_back():
     """Shut the connection during a hand, several times; no player loses a hand by it."""
     of, seen = plan(hands=12), []
     one = session("policy", finished=seen.append)
-    with dealing(of, [guest(PROGRAMS["min-raise"], of)], ports=[0]) as (port, came, said):
+    with dealing(of, [scripted(PROGRAMS["min-raise"], of)], ports=[0]) as (port, came, said):
         for _ in range(3):
             cut(one, port)
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
@@ -296,7 +292,7 @@ def test_slow_players_end_a_match():
         (Clock(response=0.2), "has not answered for 0.2 s"),
         (Clock(per_hand=0.05), "all that is left of its time"),
     ):
-        with dealing(of, [guest(PROGRAMS["always-call"], of)], ports=[0], clock=clock) as (port, came, _):
+        with dealing(of, [scripted(PROGRAMS["always-call"], of)], ports=[0], clock=clock) as (port, came, _):
             connection = socket.create_connection(("127.0.0.1", port))
             connection.sendall(b"VERSION:2.0.0\r\n")
         connection.close()
@@ -327,7 +323,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "is damaged": ("bot", "acpc", damaged, "127.0.0.1", port),
             "is neither a policy, nor a run": ("bot", "acpc", tmp_path / "no", "127.0.0.1", port),
             "and the table has stacks of 500": ("dealer", "--stack", 500, "--with", "holdem"),
-            "no antes and no parts of chips": ("dealer", "--blinds", 0.5, 1),
+            "no antes and no fractions of chips": ("dealer", "--blinds", 0.5, 1),
             "hands = 0: at least 1 is needed": ("dealer", "--hands", 0),
             "duplicate deals need an even number": ("dealer", "--hands", 3, "--duplicate"),
             "write two names": ("dealer", "--names", "Ada"),

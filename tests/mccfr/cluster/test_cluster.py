@@ -263,7 +263,7 @@ def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
     assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
     assert call(capsys, *ask, "--memory", f"{small}B").status == 2
     told = refusal(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
-    assert "--memory gives 3 amounts for 2 machines" in told
+    assert "--memory gives 3 amounts: give one for all 2 machines" in told
 
 
 class Twice(OneProcess):

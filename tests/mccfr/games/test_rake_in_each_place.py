@@ -90,8 +90,8 @@ def test_a_report_counts_rake(folder, capsys):
 
 
 REFUSED = {
-    "match run policy --hands 200": "takes rake, of which matches know nothing",
-    "rank run policy --hands 200": "takes rake, of which matches know nothing",
+    "match run policy --hands 200": "takes rake, which matches do not pay",
+    "rank run policy --hands 200": "takes rake, which matches do not pay",
     "review hands.phh --policy policy": "hands of whole no-limit hold'em are reviewed",
     "play run --resolve river": "is not whole no-limit hold'em, whose hands are solved again",
     "bot acpc run 127.0.0.1 9": "servers and dealers play whole no-limit hold'em",

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager, suppress
 
 import pytest
-from acpc import cut, dealing, guest, plan, session, visit
+from acpc import cut, dealing, plan, scripted, session, visit
 from refusals import refused
 from sessions import wait_for
 
@@ -51,7 +51,7 @@ NO_PLAYERS = {
 
 def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
     of = plan(hands=2)
-    with dealing(of, [guest(CALLER, of)], ports=[0], wait=60) as (port, came, said):
+    with dealing(of, [scripted(CALLER, of)], ports=[0], wait=60) as (port, came, said):
         for name, data in NO_PLAYERS.items():
             connection = connected(port, data)
             if name == "a scan":
@@ -67,7 +67,7 @@ def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
 def test_silent_connections_hold_nobody_up():
     """Before the match, and while a player whose line is cut may come back."""
     of, one = plan(hands=4), session("policy")
-    with dealing(of, [guest(CALLER, of)], ports=[0], wait=60) as (port, came, _):
+    with dealing(of, [scripted(CALLER, of)], ports=[0], wait=60) as (port, came, _):
         silent = [connected(port, data) for data in (b"", b"VERSION:2", b"")]
         cut(one, port)
         silent += [connected(port, data) for data in (b"", b"VERSION:2")]
@@ -116,7 +116,7 @@ def test_a_flood_takes_no_longer_than_an_answer_may():
     of = plan(hands=2)
     for data in (b"# hello\r\n", b"nonsense\r\n", b"\n", b"nonsense" + 4_000 * b"x" + b"\r\n"):
         clock = Clock(response=0.3)
-        with dealing(of, [guest(CALLER, of)], ports=[0], clock=clock) as (port, came, said):
+        with dealing(of, [scripted(CALLER, of)], ports=[0], clock=clock) as (port, came, said):
             connection = connected(port, VERSION)
             began = time.monotonic()
             with connection, suppress(OSError):
@@ -177,7 +177,7 @@ class Raw:
 def test_a_seat_goes_back_to_the_address_of_its_player():
     """Others, who are as quick and speak the protocol, are hung up on."""
     of, one = plan(hands=4), session("policy")
-    with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, said):
+    with dealing(of, [scripted(CALLER, of)], ports=[0]) as (port, came, said):
         cut(one, port)
         strangers = [connected(port, VERSION, "127.0.0.2") for _ in range(3)]
         assert all(map(ended, strangers))
@@ -188,7 +188,7 @@ def test_a_seat_goes_back_to_the_address_of_its_player():
 
 def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
     of, one = plan(hands=4), session("policy")
-    with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, _):
+    with dealing(of, [scripted(CALLER, of)], ports=[0]) as (port, came, _):
         cut(one, port)
         idle = [connected(port, VERSION), connected(port, VERSION + b"nonsense\r\n# hello\r\n")]
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
@@ -199,7 +199,7 @@ def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
 def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
     """Refuse a client at a full table, who would get the next free seat."""
     of = plan(hands=8)
-    with dealing(of, [guest(CALLER, of)], ports=[0]) as (port, came, said):
+    with dealing(of, [scripted(CALLER, of)], ports=[0]) as (port, came, said):
         sitting = Raw(port)
         first = sitting.asked()
         waiting = connected(port, VERSION)

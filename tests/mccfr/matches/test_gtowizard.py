@@ -175,4 +175,4 @@ def test_keys_are_read_and_kept_from_others(tmp_path):
     assert read_key(key, told.append) == "k3y" and not told
     key.chmod(0o640)
     assert read_key(key, told.append) == "k3y" and "chmod 600" in told[0]
-    refused("a key would be readable on its way", http_post, "http://example.org", 1, SECRET)
+    refused("the key would be sent unencrypted", http_post, "http://example.org", 1, SECRET)

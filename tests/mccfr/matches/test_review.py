@@ -46,6 +46,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import find_node
+from mccfr.trees.street_amounts import street_action, street_line, tree_start
 
 GAME = HoldemGame()
 MENU = Menu(first=("1p",), later=("allin",), max_bets=2)
@@ -87,9 +88,12 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
     for row in found.decisions:
         if len(row.board) < 8:
             continue
-        costs = exact(row.line, row.board, row.hand, row.position)
+        tree, inside = SOURCE.game.tree, row.verdict.tree_line
+        costs = exact(inside, row.board, row.hand, row.position)
+        assert row.line == street_line(inside, tree_start(tree))
         labels = [
-            SOURCE.game.tree.label[child] for child in SOURCE.game.tree.children(find_node(SOURCE.game.tree, row.line))
+            street_action(inside, tree.label[child], tree_start(tree))
+            for child in tree.children(find_node(tree, inside))
         ]
         assert row.verdict.cost_chips == pytest.approx(costs[labels.index(row.action)], abs=1e-6)
         assert (row.verdict.best == row.verdict.did) == (row.action == labels[int(costs.argmin())])

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from acpc import dealing, guest, plan
+from acpc import dealing, plan, scripted
 from places import ROOT
 from random_policy import policy
 from test_resolving_table import CARDS, SMALL
@@ -72,7 +72,7 @@ def test_a_bot_with_an_empty_cache_is_ready_before_it_connects(tmp_path):
     asked = "--resolve", "river::20", "--patience", "60s", "--json"
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT / "tests")}
     clock = Clock(response=20, per_hand=60)
-    with dealing(of, [guest(PROGRAMS["min-raise"], of)], ports=[0], clock=clock, wait=1_200) as (port, came, _):
+    with dealing(of, [scripted(PROGRAMS["min-raise"], of)], ports=[0], clock=clock, wait=1_200) as (port, came, _):
         command = sys.executable, "-c", BOT, "bot", "acpc", "holdem", "127.0.0.1", str(port), *asked
         ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0 and "error" not in came, (ended.stderr, came)

@@ -112,7 +112,7 @@ def test_lines_are_followed_as_they_grow():
     seat.see_line("r250")
     seat.see_line("r250c/")
     assert seat.line == "r250c/" and seat.to_act == 0
-    refused("does not go on from", seat.see_line, "r300c/")
+    refused("does not continue", seat.see_line, "r300c/")
 
 
 def test_what_cannot_be_is_refused():

@@ -150,14 +150,14 @@ def test_safe_resolving_of_fifty_blueprints():
 
 
 def test_gifts_keep_within_the_bound():
-    """Use sums of reach_margins along the path once, for a strategy that gives much away."""
+    """Use sums of reach margins along the path once, for a strategy that gives much away."""
     game = game_of(LEDUC)
     strategy = random_strategy(game, 3)
     assert within_bound(game, strategy, resolve_street(game, strategy, 1, "maxmargin", Effort(40), reach=True))
 
 
 def shared_out(module):
-    """Return, by line, the spots' additions to alternatives over four times the reach_margins of hands before."""
+    """Return, by line, the spots' additions to alternatives over four times the reach margins of hands before."""
     game, found = game_of(LEDUC), []
     strategy, cards = random_strategy(game, 3), game.cards.listed()
     for node in all_spots.roots(game, 1):
@@ -165,9 +165,7 @@ def shared_out(module):
         if game.tree.label[node] != "c" or game.tree.parent[last] != 0:
             continue  # he has decided more than once, or we after him
         spots = [(Spot(game, node, board), cards.path(1, board).__getitem__) for board in range(6)]
-        added = sum(
-            module.reach_margins(spot, board_of, 0, strategy) * (spot.weights[1] > 0) for spot, board_of in spots
-        )
+        added = sum(module.reach_margins(spot, of, 0, strategy) * (spot.weights[1] > 0) for spot, of in spots)
         before = Spot(game, last, 0)
         values = before.best_response(1, before.ranges(strategy)[0], before.tables(strategy))
         found.append(added.sum() / (values.value - values.action[node - game.tree.arrays.first[last]]).sum() / 4)
@@ -312,7 +310,7 @@ def test_what_is_solved_begins_with_the_strategy_in_force(monkeypatch, merged, i
 def test_what_gives_away_too_much_is_not_played(monkeypatch):
     """Play the strategy in force instead; planted: no check."""
     assert begun(1, 1e-6, monkeypatch=monkeypatch)[1] < 1e-6
-    wrong = mutant(solve, ("not found.excess_chips > MOST_EXCESS", "not found.excess_chips > 1e9 * MOST_EXCESS"))
+    wrong = mutant(solve, ("not result.excess_chips > MOST_EXCESS", "not result.excess_chips > 1e9 * MOST_EXCESS"))
     assert begun(1, 1e-6, wrong, monkeypatch)[1] > 1e-3
 
 
@@ -347,7 +345,7 @@ def shared_boards():
 test_what_cannot_be_solved = refusals(
     ("resolving, maxmargin, unsafe", lambda here, ranges: resolve(here, 0, ranges, None, "gadget")),
     ("needs the opponent's alternatives", lambda here, ranges: resolve(here, 0, ranges, None)),
-    ("no hand that comes to node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
+    ("with no hand: choose another node", lambda here, ranges: resolve(here, 0, 0 * ranges, None, "unsafe")),
     ("not one of the tree's decisions", lambda here: Spot(here.origin, -1, 0)),
     ("not for sampled boards", lambda here, ranges: resolve(merged(here), 0, ranges, ranges[1], "maxmargin")),
     ("boards share buckets", shared_boards),

@@ -400,7 +400,7 @@ def carried_on(self, before, ranges, state, board):
 
 
 def test_a_best_response_on_the_turn_takes_as_much_where_nothing_is_solved(monkeypatch):
-    monkeypatch.setattr(PublicState, "_again", carried_on)
+    monkeypatch.setattr(PublicState, "_resolve_street", carried_on)
     boards = unsolved(resolved_best_response, 1, street="turn", turn_menu=SMALL.menu)
     assert boards.gained(0, list(parse_cards(CARDS[:8]))) == pytest.approx(0, abs=1e-3)
 
@@ -427,7 +427,7 @@ def taken_from_worthless_rivers(module):
 
 def test_rivers_that_are_drawn_stand_for_all_of_a_turn(monkeypatch):
     """Use a turn without bets, where all chips are won on rivers."""
-    monkeypatch.setattr(PublicState, "_again", Worthless)
+    monkeypatch.setattr(PublicState, "_resolve_street", Worthless)
     monkeypatch.setattr(resolved_best_response, "RIVERS", 100_000)
     assert taken_from_worthless_rivers(resolved_best_response) == pytest.approx(1, rel=1e-3)
     wrong = mutant(

@@ -30,6 +30,7 @@ from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.policy_layout import bucket_dtype
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from storage.damage import DamagedError
 from storage.json_files import read_json
 from storage.packed_rows import pack_rows
 
@@ -143,8 +144,15 @@ def test_wrong_marks_are_found(deck_policy, tmp_path, place):
     for name, array in zip(("deck_buckets_street1", "board_starts_street1"), pack_rows(table), strict=True):
         np.save(out / f"{name}.npy", array)
     sign(out)
-    refused(r"deck_buckets_street1.npy has a bucket above 9, or one of an impossible hand", Policy.open, out)
-    assert "deck_buckets_street1.npy" in verify_policy(out)[0]
+    wrong = "deck_buckets_street1.npy has a bucket above 9, or one of an impossible hand"
+    assert wrong in verify_policy(out)[0]
+    deck = Policy.open(out).game.cards
+    refused(wrong, deck.load, error=DamagedError)
+    flop = canonical_boards(3)[board].tolist()
+    if place == "a used slot":
+        refused("holds a bucket that does not exist", deck.bucket_row, 1, 0, flop, error=DamagedError)
+    else:
+        assert deck.bucket_row(1, 0, flop)[slot] == -1
 
 
 @settings(max_examples=50, deadline=None)

@@ -127,11 +127,8 @@ def test_a_stopped_worker_is_reported_and_continues_after_sigcont(tmp_path, resu
 
     ended = resumed(run, stop_for_a_while)
     assert "silent       worker 1 for" in ended.out
-    assert (
-        ended.status == 75
-        and "worker 1 has given no sign for" in ended.err
-        and "worker 1 makes progress again" in ended.err
-    )
+    assert ended.status == 75
+    assert "worker 1 has given no sign for" in ended.err and "worker 1 makes progress again" in ended.err
     assert run_status(run)["silent_workers"] == []
 
 

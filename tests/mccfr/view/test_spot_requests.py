@@ -54,6 +54,14 @@ def test_what_is_solved_is_what_the_command_solves(capsys, tmp_path, monkeypatch
     assert status == 0 and {**json.loads(out), "seconds": 0} == {**told[-1]["answer"], "seconds": 0}
 
 
+def test_chosen_sizes_are_taken_and_invalid_ones_refused_at_once():
+    desk = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)
+    with pytest.raises(BusyError):  # the sizes are valid
+        desk.start({**RIVER, "bets": "auto:2", "raises": "75%"})
+    refused("bets: 'auto:0' is not allowed: auto:N stands alone", desk.start, {**RIVER, "bets": "auto:0"})
+    refused("donk: bet size 'auto:1' is not allowed", desk.start, {**RIVER, "donk": "auto:1"})
+
+
 def test_what_is_solved_at_a_time_is_counted_with_all_else():
     """Start nothing and announce nothing while other spots are solved."""
     desk = SpotRequests(threading.Semaphore(0), lambda run, asked: 0)

@@ -153,8 +153,8 @@ class BlockIntervals(Intervals):
                 )
                 return False
             raise RuntimeError(
-                f"a block of strata cannot be moved between memory and disk: {error_text(error)}: what was trained "
-                f"since the last checkpoint is lost; see to it and continue with: mccfr resume {place}"
+                f"a block of strata cannot be moved between memory and disk ({error_text(error)}); training since "
+                f"the last checkpoint is lost: remove the cause, and continue with: mccfr resume {place}"
             ) from error
 
 

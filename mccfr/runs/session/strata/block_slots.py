@@ -1,7 +1,7 @@
 """Memory layout of blocks of strata: *frames*, each with room for the tables of one block.
 
-Buckets after the first street are numbered across all strata, and kernels find a row by its number. A kernel therefore
-gets the address at which row 0 of the whole table would lie, although a frame has the rows of one block only.
+Buckets after the first street are numbered across all strata, and kernels find a row by its number. A frame
+has the rows of one block only, so a kernel gets the address at which row 0 of the whole table would lie.
 """
 
 from collections.abc import Mapping

@@ -1,0 +1,94 @@
+"""Judges a plan: whether the run can work on this machine, and what speaks against it.
+
+Advice is given only if the plan's own figures show that it helps.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mccfr.config.run_tables import Config
+from mccfr.runs.reporter import duration_text
+from storage.free_space import bytes_text
+
+FITS, FITS_BUT, CANNOT_WORK = "fits", "fits, but", "cannot work"
+LEAST_VISITS, ENOUGH_VISITS = 0.1, 10.0
+"""Mean visits of an infoset: below the first a run cannot work; the second is enough on each street."""
+_PAUSE_SHARE = 10  # interval of proposed checkpoints, in times of writing one
+_LONGEST_SECONDS = 366 * 86_400.0  # a longer training is no advice
+
+
+class Reason(NamedTuple):
+    """Something that speaks against a run; `is_fatal`: it cannot work."""
+
+    is_fatal: bool
+    text: str
+
+
+def verdict(config: Config, plan: Mapping[str, Any], lack: str | None) -> dict[str, Any]:
+    """Return the fields `verdict` and `reasons` of a plan.
+
+    `verdict` is FITS, FITS_BUT or CANNOT_WORK.  `reasons` are sentences, the fatal ones first.
+
+    plan  fields of `mccfr.runs.session.run_plan.make_plan`
+    lack  `space_problem` of the run, or None
+    """
+    found = [] if lack is None else [Reason(True, lack)]
+    found += [*_of_checkpoints(config, plan), *_of_visits(plan), *_of_memory(plan)]
+    found += [Reason(False, text) for text in plan.get("turn_warnings", ())]
+    if plan["seconds"] is None and not any((config.run.nodes, config.run.iterations, config.run.seconds)):
+        found.append(Reason(False, "the run has no limit: it trains until it is stopped"))
+    found.sort(key=lambda reason: not reason.is_fatal)
+    words = CANNOT_WORK if any(reason.is_fatal for reason in found) else FITS_BUT if found else FITS
+    return {"verdict": words, "reasons": [reason.text for reason in found]}
+
+
+def _of_checkpoints(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]:
+    """Yield a reason if writing a checkpoint takes longer than the time between two."""
+    takes, between, seconds = plan["checkpoint_seconds"], config.run.checkpoint_seconds, plan["seconds"]
+    if takes <= between:
+        return
+    advice, slower = "make the tables smaller: fewer buckets or bet sizes", _PAUSE_SHARE * takes
+    if seconds is None or slower < seconds:
+        advice = f"set run.checkpoint_seconds = {ceil(slower)}"
+    elif plan["plain_checkpoint_seconds"] <= between:
+        advice = 'set tables.checkpoint_compression = "none"'
+    yield Reason(
+        True,
+        f"a checkpoint of {bytes_text(plan['checkpoint_bytes'])} takes {duration_text(takes)} to write, and "
+        f"run.checkpoint_seconds = {between:g} asks for one every {duration_text(between)}: {advice}",
+    )
+
+
+def _of_visits(plan: Mapping[str, Any]) -> Iterator[Reason]:
+    """Yield a reason if infosets are visited too rarely.
+
+    It has the nodes that are enough, if they take less than a year.
+    """
+    visits, infosets = plan["visits_per_infoset_per_street"], np.array(plan["infosets_per_street"], float)
+    if visits is None or plan["seconds"] is None or not min(visits) or min(visits) >= ENOUGH_VISITS:
+        return
+    rarest, mean = int(np.argmin(visits)), float(np.dot(visits, infosets) / infosets.sum())
+    factor = ENOUGH_VISITS / visits[rarest]
+    nodes, seconds = factor * plan["iterations"] * plan["nodes_per_iteration"], factor * plan["seconds"]
+    advice = "take fewer buckets or bet sizes"
+    if seconds <= _LONGEST_SECONDS:
+        advice = f"{nodes:.1e} nodes, which take {duration_text(seconds)}, visit it {ENOUGH_VISITS:g} times"
+    yield Reason(
+        mean < LEAST_VISITS,
+        f"an infoset is visited {mean:.2g} times on average, one of street {rarest} {visits[rarest]:.2g} times: "
+        f"{advice}",
+    )
+
+
+def _of_memory(plan: Mapping[str, Any]) -> Iterator[Reason]:
+    """Yield a reason if a checkpoint's copy or the strategies of evaluations have no room in memory."""
+    needed, available = plan["memory_bytes"], plan["memory_available_bytes"]
+    if plan["least_memory_bytes"] <= available < needed:
+        yield Reason(
+            False,
+            f"checkpoints and evaluations need {bytes_text(needed)} of memory, and {bytes_text(available)} are there: "
+            f"without a copy of the tables workers rest {duration_text(plan['checkpoint_seconds'])} for a checkpoint",
+        )
