@@ -6,7 +6,8 @@ strategies   opens policies and runs for the page
 spot_view    answers queries about a strategy
 application  answers the page's HTTP requests
 server       serves them to this machine only
-static       the page: plain JavaScript and CSS that load nothing from elsewhere
+page         source of the page: Preact components, bundled by its build.js
+static       the bundle that is served; it loads nothing from elsewhere
 """
 
 from mccfr.view.server import serve

@@ -21,6 +21,8 @@ import msgspec
 from mccfr.view.drills import drills
 from mccfr.view.judgement import judge
 from mccfr.view.resolve_request import BusyError
+from mccfr.view.saved_ranges import delete_range, save_range
+from mccfr.view.solved_spots import delete_spot, solved_spots
 from mccfr.view.spot_requests import FIELDS
 from mccfr.view.strategies import LoadedStrategy, StrategyList
 
@@ -35,13 +37,9 @@ MOST_RANGE = 20_000
 """Maximum characters of a range or of locks."""
 _MOST_SENTENCE = 500  # characters, because a refusal may repeat what was sent
 _HTML, _CSS, _SCRIPT = (f"text/{kind}; charset=utf-8" for kind in ("html", "css", "javascript"))
-_FILES = {
-    "index.html": _HTML,
-    **{f"{name}.css": _CSS for name in ("view", "strategy")},
-    **{f"{name}.js": _SCRIPT for name in ("strategy", "view", "train", "play", "typed", "review", "runouts")},
-}
+_FILES = {"index.html": _HTML, "view.css": _CSS, "view.js": _SCRIPT}
 """Content types of the page's files."""
-_LONG = ("oop", "ip", "range", "locks")
+_LONG = ("oop", "ip", "range", "locks", "text")
 _Text, _Range = (Annotated[str, msgspec.Meta(max_length=most)] for most in (MOST_TEXT, MOST_RANGE))
 _Known = Mapping[str, type]
 _Asked = tuple[Callable[..., dict[str, Any]], _Known]
@@ -232,6 +230,8 @@ _GET: Mapping[str, _Asked] = {
     "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),
     "/api/review": (lambda shelf, _, **which: shelf.reviewed(**which), {"street": str, "player": str}),
     "/api/spots": (lambda shelf, _: shelf.desk.state(), {}),
+    "/api/spots/solved": (lambda shelf, _: {"spots": solved_spots()}, {}),
+    "/api/spots/ranges": (lambda shelf, of: shelf.presets(of), {}),
 }
 _POST: Mapping[str, _Asked] = {
     "/api/solve": (
@@ -248,7 +248,17 @@ _POST: Mapping[str, _Asked] = {
         dict.fromkeys((*FIELDS, "line"), str),
     ),
     "/api/spots/stop": (lambda shelf, _: shelf.desk.stop(), {}),
-    "/api/play/sit": (lambda shown, **given: shown.playing.sit(**given), {"resolve": str, "seed": int, "line": str}),
+    "/api/spots/open": (lambda shelf, _, run="": shelf.open_spot(run), {"run": str}),
+    "/api/spots/delete": (lambda shelf, _, run="": delete_spot(run), {"run": str}),
+    "/api/spots/ranges/save": (
+        lambda shelf, _, **given: save_range(**given),
+        {"name": str, "text": str},
+    ),
+    "/api/spots/ranges/delete": (lambda shelf, _, name="": delete_range(name), {"name": str}),
+    "/api/play/sit": (
+        lambda shown, **given: shown.playing.sit(**given),
+        {"resolve": str, "seed": int, "line": str, "hand": int},
+    ),
     "/api/play/deal": (lambda shown, hand=-1: shown.playing.deal(hand), {"hand": int}),
     "/api/play/again": (lambda shown, hand=-1: shown.playing.again(hand), {"hand": int}),
     "/api/play/act": (

@@ -10,7 +10,6 @@ import numpy as np
 
 from mccfr.cards.card_index import Deal
 from mccfr.games.line_text import line_start
-from mccfr.games.translation import Translation
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.street_amounts import street_line
@@ -18,6 +17,10 @@ from mccfr.view.spot_view import Spots
 
 _TRIES = 50
 _RAISES = ("", "a raise", "a 3-bet", "a 4-bet", "a 5-bet")
+_POTS = ("single-raised", "3-bet", "4-bet")
+_BARRELS = (("c-bet", "facing a c-bet"), ("turn barrel", "facing a turn barrel"), ("river barrel", "river call"))
+"""Names of the bets on flop, turn and river, and of the decisions that face them."""
+_MOST_SPOT_ACTIONS = 2
 _STREAM = 5
 
 
@@ -34,9 +37,12 @@ class DrillHand(NamedTuple):
     actions: list[str]
 
 
-def drills(spots: Spots) -> list[dict[str, str]]:
-    """Return the preflop lines of a hold'em strategy with their names, such as "button, facing a 3-bet"."""
-    if not isinstance(spots.betting, Translation):
+def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
+    """Return the preflop lines of a hold'em strategy with their names.
+
+    A name is for example "Button, facing a 3-bet: b200b900".
+    """
+    if not spots.starts_preflop:
         return []
     tree, found = spots.source.game.tree, []
     block, start = tree.arrays.block, line_start(spots.source.game)
@@ -46,13 +52,70 @@ def drills(spots: Spots) -> list[dict[str, str]]:
         if raises >= len(_RAISES):
             continue
         facing = f"facing {_RAISES[raises]}" if raises else "first in" if not line else "after a limp"
-        found.append(
-            {
-                "line": line,
-                "name": f"{spots.roles[block[node]]}, {facing}" + f": {street_line(line, start)}" * (raises > 0),
-            }
-        )
+        name = f"{spots.roles[block[node]]}, {facing}" + f": {street_line(line, start)}" * (raises > 0)
+        found.append((line, name))
     return found
+
+
+def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
+    """Return lines after the flop with their names: c-bets, barrels, and the decisions that face them.
+
+    The last raiser before the flop bets on each street and the other calls.  A bet that is called is the smallest.
+    """
+    if not spots.starts_preflop:
+        return []
+    tree, found = spots.source.game.tree, []
+    block, kind, start = tree.arrays.block, tree.arrays.kind, line_start(spots.source.game)
+
+    def after(node: int, action: str) -> int | None:
+        child = next((one for one in tree.children(node) if tree.label[one] == action), None)
+        return child if child is not None and kind[child] == DECISION else None
+
+    def add(node: int, name: str) -> None:
+        line = line_text(tree, node)
+        found.append((line, f"{spots.roles[block[node] % 2]}, {name} in a {pot} pot: {street_line(line, start)}"))
+
+    for faces in np.flatnonzero((kind == DECISION) & (block < 2)).tolist():
+        raises, node = line_text(tree, faces).count("r"), after(faces, "c")
+        if not 1 <= raises <= len(_POTS) or node is None:
+            continue
+        pot, raiser = _POTS[raises - 1], 1 - block[faces] % 2
+        for bet_name, facing in _BARRELS:
+            street = block[node] // 2
+            if block[node] % 2 != raiser:  # the caller acts first and checks
+                node = after(node, "c")
+            if node is None or block[node] // 2 != street:
+                break
+            add(node, bet_name)
+            bets = [one for one in tree.children(node) if tree.label[one][0] == "r" and kind[one] == DECISION]
+            for bet in bets:
+                add(bet, facing)
+            node = after(bets[0], "c") if bets else None
+            if node is None:
+                break
+    return found
+
+
+def spot_lines(spots: Spots) -> list[tuple[str, str]]:
+    """Return the lines of at most two actions on the first street of a solved spot, with their names."""
+    tree, found = spots.source.game.tree, []
+    block, start = tree.arrays.block, line_start(spots.source.game)
+    for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
+        line = line_text(tree, node)
+        if len(tree.path(node)) - 1 <= _MOST_SPOT_ACTIONS:
+            found.append((line, f"{spots.roles[block[node]]}, {street_line(line, start) or 'first to act'}"))
+    return found
+
+
+def drills(spots: Spots) -> list[dict[str, str]]:
+    """Return the lines that hands may begin with, as `line` and `name`.
+
+    Blueprints of hold'em have lines before and after the flop, solved spots those of their first street.
+    """
+    if not spots.square:
+        return []
+    lines = preflop_lines(spots) + postflop_lines(spots) if spots.starts_preflop else spot_lines(spots)
+    return [{"line": line, "name": name} for line, name in lines]
 
 
 def deal_hand(spots: Spots, line: str, seed: int, number: int) -> DrillHand:

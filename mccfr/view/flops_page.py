@@ -22,9 +22,9 @@ _is_report = contains(_GENERATOR.encode(), 1000)
 """Returns whether a file is an earlier report, which may be replaced."""
 
 
-def _static(*names: str) -> str:
-    """Return styles or scripts as one text; those of `strategy` serve the page of `mccfr view` as well."""
-    return "\n".join(files("mccfr.view").joinpath("static", name).read_text("utf-8") for name in names)
+def _static(name: str) -> str:
+    """Return styles or scripts of the bundle."""
+    return files("mccfr.view").joinpath("static", name).read_text("utf-8")
 
 
 def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table]) -> None:
@@ -38,14 +38,11 @@ def _write(out: Path, title: str, report: FlopReport, tables: Mapping[str, Table
 <html lang="en"><head><meta charset="utf-8">{_GENERATOR}
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)} on flops</title><style>{_static("strategy.css", "report.css")}</style></head><body>
+<title>{escape(title)} on flops</title><style>{_static("flops.css")}</style></head><body>
 <h1>{escape(title)} on flops</h1><p class="quiet">{escape(line)}, {pot}; bets and EV in {name}, folding has EV 0</p>
-<p id="filters"></p><p id="mean"></p><div id="plot"></div><p id="legend" class="quiet"></p>
-<h2>Flops</h2><div id="flops"></div><h2>Textures</h2><div id="textures"></div>
-<div class="row"><h2>Classes of hands</h2><span id="positions" class="tabs"></span></div>
-<div id="grid" class="grid"></div>
+<main id="report"></main>
 <script type="application/json" id="data">{text}</script>
-<script>{_static("strategy.js", "flops.js")}</script></body></html>
+<script>{_static("flops.js")}</script></body></html>
 """
     with output(out, _is_report) as temporary:
         durable.write_file(temporary, page.encode())

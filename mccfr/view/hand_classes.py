@@ -9,6 +9,7 @@ from abstraction.cards import combo_table
 from abstraction.hand_evaluator import CATEGORIES, CATEGORY_SIZES, board_strengths, strength
 
 _RANKS = 13
+_PAIR = CATEGORIES.index("pair")
 _THREE = CATEGORIES.index("three of a kind")
 _STRAIGHT = CATEGORIES.index("straight")
 _WINDOWS = np.array([(1 << 12) | 0b1111, *(0b11111 << low for low in range(_RANKS - 4))])  # ace to five first
@@ -18,10 +19,11 @@ _OPEN = 2  # least number of completing ranks of an open-ended draw
 def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
     """Return the made hand and the draws ("" for none) of every combination [1326].
 
-    The board has three to five cards.  A hand is "high card" if it is no pair, shares no rank with the board, and makes
-    no better category than the board alone.  A draw needs one more card and uses a hole card: "flush draw" has four of
-    a suit, "open-ended" two or more ranks that complete a straight, "gutshot" one.  Ranks that complete one on the
-    board alone do not count.  Combinations that share a card with the board get texts without meaning.
+    The board has three to five cards. A hand is "high card" if it is no pair, shares no rank with the board, and
+    makes no better category than the board alone. A pair is named by its place on the board. A draw needs one more
+    card and uses a hole card: "flush draw" has four of a suit, "open-ended" two or more ranks that complete a
+    straight, "gutshot" one. Ranks that complete one on the board alone do not count. Combinations that share a card
+    with the board get texts without meaning.
     """
     hands, cards = combo_table().astype(np.int64), np.asarray(board, np.int64)
     ranks, counts = hands // 4, np.bincount(cards // 4, minlength=_RANKS)
@@ -29,7 +31,11 @@ def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
     pocket = ranks[:, 0] == ranks[:, 1]
     adds = pocket | (counts[ranks] > 0).any(axis=1) | (category != _category(cards, counts))
     made = np.where(adds, category, 0)
-    names = [_name(kind, pair) for kind, pair in zip(made.tolist(), pocket.tolist(), strict=True)]
+    board_ranks = np.unique(cards // 4)[::-1]
+    names = [
+        _pair(int(rank), pair, board_ranks) if kind == _PAIR else _name(kind, pair)
+        for kind, pair, rank in zip(made.tolist(), pocket.tolist(), _paired(ranks, counts), strict=True)
+    ]
     if len(cards) == 5:
         return names, [""] * len(names)
     suits = np.bincount(cards % 4, minlength=4)
@@ -41,6 +47,19 @@ def hand_kinds(board: Sequence[int]) -> tuple[list[str], list[str]]:
         ", ".join(filter(None, ("flush draw" * suited, text)))
         for suited, text in zip(flush.tolist(), straight.tolist(), strict=True)
     ]
+
+
+def _paired(ranks: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the rank that each hand of ranks [H, 2] pairs, the higher of two."""
+    pairs = np.where((counts[ranks] > 0) | (ranks[:, :1] == ranks[:, 1:]), ranks, -1)
+    return np.asarray(pairs.max(axis=1))
+
+
+def _pair(rank: int, pocket: bool, board_ranks: npt.NDArray[np.int64]) -> str:
+    """Return the name of a pair by its place among the board's ranks, the highest first."""
+    if pocket:
+        return "overpair" if rank > board_ranks[0] else "underpair"
+    return ("top pair", "second pair", "low pair")[min(int((board_ranks > rank).sum()), 2)]
 
 
 def _name(kind: int, pocket: bool) -> str:

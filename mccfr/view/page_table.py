@@ -73,23 +73,26 @@ class PageTable:
 
     # --- requests ---
 
-    def sit(self, resolve: str = "", seed: int | None = None, line: str = "") -> dict[str, Any]:
+    def sit(self, resolve: str = "", seed: int | None = None, line: str = "", hand: int = 0) -> dict[str, Any]:
         """Begin a session and deal its first hand; answers as `state`.
 
         resolve  how the strategy re-solves its hands, as in commands: "river"; "" for not at all
         seed     seed of cards and of the strategy's draws, 0 to 2^63 - 1; None draws one
         line     line with which every hand begins (`mccfr.view.drills`); the user acts next
+        hand     number of the first hand, with which a hand of an earlier session is dealt again
 
         Raises `ValueError` for a game that cannot be re-solved, an invalid text or seed, and as `deal_hand`.
         """
         if seed is not None and not 0 <= seed < 2**63:
             raise ValueError(f"seed = {str(seed)[:40]}: it must be from 0 to 2^63 - 1")
+        if not 0 <= hand < 2**31:
+            raise ValueError(f"hand = {str(hand)[:40]}: it must be from 0 to 2^31 - 1")
         seed = secrets.randbits(48) if seed is None else seed
         if line:
             deal_hand(self._spots, line, seed, 0)
         with self._lock():
             self._begin(resolve, seed, line)
-            return self._deal(0)
+            return self._deal(hand)
 
     def deal(self, hand: int) -> dict[str, Any]:
         """Deal the hand after number `hand`, which is over; a repeated or early request changes nothing."""
@@ -123,6 +126,7 @@ class PageTable:
         """Return the hand as the user may see it.
 
         hand           its number; null before the first
+        seed           seed of the session
         position       of the user
         cards, board   the user's cards and the board
         log            actions with `street`, `player`, `name`, `kind`, and the `line` before each
@@ -218,6 +222,7 @@ class PageTable:
         rules = self._spots.betting.rules if isinstance(self._spots.betting, Translation) else None
         return {
             "hand": self._number,
+            "seed": self._seed,
             "position": self._position,
             "cards": person.hand,
             "board": person.cards,

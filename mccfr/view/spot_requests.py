@@ -92,7 +92,7 @@ class SpotRequests:
 
         Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
         """
-        request = _request(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
+        request = spot_request(fields) | {"policy": None if policy is None else str(policy), "line": line or None}
         with self._lock:
             if self._process is not None:
                 raise BusyError("a spot is being solved: stop it first, or wait")
@@ -170,7 +170,7 @@ class SpotRequests:
             state.update(news)
 
 
-def _request(fields: Mapping[str, str]) -> dict[str, Any]:
+def spot_request(fields: Mapping[str, str]) -> dict[str, Any]:
     """Return the request to the child process; raises `ValueError` that names the field."""
     given = {name: fields.get(name, "").strip() for name in FIELDS}
     for name in ("oop", "ip"):

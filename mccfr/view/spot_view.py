@@ -95,10 +95,15 @@ class Spots:
         self._names = [self.dealing.hand_text(hand) for hand in range(self.dealing.hand_count)]
         self._grid = make_grid(self.dealing.hand_cards, self._names)
         self._cells = GridCells(self._grid)
-        self._square = len(self._grid.label) != len(self._names)
+        self.square = len(self._grid.label) != len(self._names)
         first, second = source.game.roles
         self.money, self.roles = money_of(source.game), (first.capitalize(), second.capitalize())
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
+
+    @property
+    def starts_preflop(self) -> bool:
+        """True for hold'em from its first street on."""
+        return self.square and not self.dealing.cards_on(0)
 
     # --- queries ---
 
@@ -126,7 +131,7 @@ class Spots:
             ],
             "deck": self.dealing.board_deck(),
             "first_board": self.dealing.board_text(0, first[0]) if len(first) == 1 else "",
-            "square": self._square,
+            "square": self.square,
             "grid": {"rows": grid.rows, "columns": grid.columns, "label": list(grid.label)},
             "any_bet": self._rules is not None,
         }
@@ -194,6 +199,25 @@ class Spots:
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
         return self._texts(found, notation)
+
+    def action_ranges(self, line: str) -> list[tuple[str, str]]:
+        """Return each action at a preflop line, except folds, with the text of the range that takes it.
+
+        Raises as `spot`, and `ValueError` if board cards are missing.
+        """
+        found = self._ranges.follow(line, "")
+        if found.boards is None:
+            raise ValueError("cards of the board are missing: choose them first")
+        actions, reach = self._actions(found), self._ranges.reach(found)[found.state.player]
+        played, every = self._strategy(found, actions)[0], np.ones(len(reach), bool)
+        return [
+            (
+                self._labelled(found, one)["name"],
+                range_text(self._grid, self._names, reach * played[:, column], every, 1.0),
+            )
+            for column, one in enumerate(actions)
+            if one.action != "f"
+        ]
 
     def _texts(self, found: FollowedLine, notation: str) -> list[dict[str, Any]]:
         reach, possible = self._ranges.reach(found), np.zeros(self.dealing.hand_count, bool)
@@ -374,7 +398,7 @@ class Spots:
         """Return made hands and draws of the live hands, in full hold'em from the flop on."""
         board = followed.boards[-1] if followed.boards else ()
         text = self.dealing.board_text(followed.state.street, board)
-        if not self._square or not text:
+        if not self.square or not text:
             return {}
         made, draws = hand_kinds(parse_cards(text))
         return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}

@@ -9,7 +9,7 @@ from typing import Any
 from mccfr.config.game_tables import HoldemSubgame
 from mccfr.evaluation.compatible_games import check_same_game
 from mccfr.policy import is_policy
-from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run
+from mccfr.runs.directory.run import CHECKPOINTS, is_run, open_run, open_to_look
 from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.line_spot import game_config, starting_stack
 from mccfr.runs.results.targets import Reference, open_source
@@ -18,6 +18,8 @@ from mccfr.view.labels import details
 from mccfr.view.page_table import PageTable
 from mccfr.view.resolve_request import MOST_SOLVES, Solving
 from mccfr.view.review_page import Reviews
+from mccfr.view.saved_ranges import preset_ranges, saved_ranges
+from mccfr.view.solved_spots import find_spot, spot_fields
 from mccfr.view.spot_requests import SpotRequests
 from mccfr.view.spot_view import Spots
 from storage.checkpoint import list_checkpoints
@@ -74,23 +76,40 @@ class StrategyList:
             return self._others[number]
 
     def _show(self, run: Path, fields: Mapping[str, str]) -> int:
-        """Add the run of a requested spot; return its number."""
+        """Add the run of a solved spot unless it is there; return its number."""
         with self._lock:
-            self._typed.append((run, fields))
-            return FIRST_TYPED + len(self._typed) - 1
+            if (run, fields) not in self._typed:
+                self._typed.append((run, fields))
+            return FIRST_TYPED + self._typed.index((run, fields))
+
+    def open_spot(self, name: str) -> dict[str, int]:
+        """Open a solved spot of the folder runs/; return its number as `of`.  Raises as `find_spot`."""
+        directory = find_spot(name)
+        return {"of": self._show(directory, spot_fields(open_to_look(directory)))}
 
     def about(self, number: int) -> dict[str, Any]:
-        """Return the `strategies` to compare, `of`, the fields `asked` of a requested spot, and `reviewed`."""
+        """Return the `strategies` to compare, `of`, the fields `asked` of a solved spot, and `reviewed`.
+
+        The strategies are pairs of number and name, the shown one first; a solved spot is compared with others.
+        """
         if number < FIRST_TYPED:
-            return {"strategies": self.names, "of": number, "asked": None, "reviewed": self.reviews is not None}
-        run, fields = self._typed[number - FIRST_TYPED]
-        return {"strategies": [run.name], "of": number, "asked": fields, "reviewed": False}
+            strategies = list(enumerate(self.names))
+            return {"strategies": strategies, "of": number, "asked": None, "reviewed": self.reviews is not None}
+        _, fields = self._typed[number - FIRST_TYPED]
+        strategies = [(FIRST_TYPED + place, run.name) for place, (run, _) in enumerate(self._typed)]
+        strategies.sort(key=lambda pair: pair[0] != number)
+        return {"strategies": strategies, "of": number, "asked": fields, "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
         """Return `Reviews.decisions`; `ValueError` if there is no review."""
         if self.reviews is None:
             raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
         return self.reviews.decisions(**which)
+
+    def presets(self, of: int) -> dict[str, Any]:
+        """Return `saved` ranges, and `presets` of a strategy's preflop actions, [] without a strategy."""
+        shown = of != 0 or self._first is not None
+        return {"saved": saved_ranges(), "presets": preset_ranges(self.shown(of).spots) if shown else []}
 
     def solve_typed(self, of: int = 0, line: str = "", **fields: str) -> dict[str, Any]:
         """Start to solve a spot from its fields, or at a `line` of strategy `of`.

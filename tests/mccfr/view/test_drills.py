@@ -4,8 +4,12 @@ Shows:
 
 * A drilled hand starts with the chosen betting line (test_a_drilled_hand_begins_with_its_line)
 * Drilled hands are dealt from both players' ranges (test_hands_are_dealt_by_both_ranges)
+* Drills after the flop are the raiser's bets and the caller's answers, of blueprints and of solved spots
+  (test_drills_after_the_flop_are_of_the_raiser_and_the_caller, test_solved_spots_are_drilled_on_their_first_street)
 * A replayed hand has the same cards and does not count (test_a_hand_played_again_is_the_same_and_does_not_count)
 """
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +20,9 @@ from test_page_table import played
 
 from mccfr.config.game_tables import KuhnGame, LeducGame
 from mccfr.view import Spots, open_spots
-from mccfr.view.drills import deal_hand, drills
+from mccfr.view.drills import deal_hand, drills, postflop_lines
 from mccfr.view.page_table import PageTable
+from mccfr.view.spot_worker import solve_spot
 
 
 @pytest.fixture(scope="module")
@@ -75,11 +80,53 @@ def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
 def test_spots_have_names_that_players_use(spots, tmp_path):
     named = {one["line"]: one["name"] for one in drills(spots)}
     assert named["r200r600"].endswith("facing a 3-bet: b200b600") and named[""].endswith("first in")
-    assert named["c"].endswith("after a limp") and not any("/" in line for line in named)
+    assert named["c"].endswith("after a limp")
     assert drills(open_spots(write_random(tmp_path / "leduc", LeducGame()))) == []
+
+
+def test_drills_after_the_flop_are_of_the_raiser_and_the_caller(spots):
+    """The last raiser bets on every street, in position or not; names say who acts on what."""
+    lines = dict(postflop_lines(spots))
+    assert lines["r200c/c"] == "Button, c-bet in a single-raised pot: b200c/c"
+    assert lines["r200r600c/"] == "Big blind, c-bet in a 3-bet pot: b200b600c/"
+    assert lines["r200c/cr600"].startswith("Big blind, facing a c-bet in a single-raised pot")
+    kinds = ["c-bet", "facing a c-bet", "turn barrel", "facing a turn barrel", "river barrel", "river call"]
+    for kind, street in zip(kinds, (1, 1, 2, 2, 3, 3), strict=True):
+        there = [line for line, name in lines.items() if f", {kind} in a " in name]
+        assert there
+        for line in there:
+            at = spots.spot(line)
+            before = [one for one in at["path"] if one["street"] == 0 and one["kind"] == "raise"]
+            faces = at["path"][-1]["kind"] == "raise"
+            assert at["street"] == street and faces == (kind in kinds[1::2])
+            assert (at["player"] == before[-1]["player"]) == (not faces)
+
+
+def test_solved_spots_are_drilled_on_their_first_street(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spot = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": 180.0, "stack": 180.0, "bets": "0.5p"}
+    told = []
+    solve_spot({**spot, "to": 0.05}, told.append)
+    found = open_spots(next(Path(one["run"]) for one in told if "run" in one))
+    named = {one["line"]: one["name"] for one in drills(found)}
+    assert named[""] == "Out of position, first to act" and named["c"] == "In position, c"
+    assert all(sum(mark in "cr" for mark in line) <= 2 for line in named)
+    state = PageTable(found).sit(seed=1, line="c")
+    assert state["position"] == 1 and state["opened"] == 1 and state["actions"]
+
+
+def test_a_hand_of_an_earlier_session_is_dealt_again(spots):
+    """The same seed, line and number deal the same cards."""
+    first = PageTable(spots)
+    state = first.sit(seed=7, line="r200c/c")
+    for _ in range(2):
+        state = first.deal(played(first, state, lambda now: "c")[-1]["hand"])
+    again = PageTable(spots).sit(seed=state["seed"], line="r200c/c", hand=2)
+    assert {**again, "played": 0, "won_chips": 0.0} == {**state, "played": 0, "won_chips": 0.0}
 
 
 test_refusals = refusals(
     ("the hand is over", lambda spots: PageTable(spots).sit(seed=1, line="f")),
+    ("hand = -1: it must be from 0", lambda spots: PageTable(spots).sit(seed=1, hand=-1)),
     ("is not an action", lambda spots: PageTable(spots).sit(seed=1, line="x")),
 )

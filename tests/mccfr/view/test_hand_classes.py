@@ -17,7 +17,12 @@ from mccfr.view.hand_classes import hand_kinds
 @pytest.mark.parametrize(
     ("board", "hand", "made", "draws"),
     [
-        ("Kc7d2s", "KhQh", "pair", ""),
+        ("Kc7d2s", "KhQh", "top pair", ""),
+        ("Kc7d2s", "AhAd", "overpair", ""),
+        ("Kc7d2s", "QhQd", "underpair", ""),
+        ("Kc7d2s", "7h6h", "second pair", ""),
+        ("KcTd7s3h2c", "Ah7h", "low pair", ""),
+        ("KcKd7s", "Ah7h", "two pair", ""),
         ("Kc7d2s", "7h7s", "set", ""),
         ("Kc7c2s", "AcQc", "high card", "flush draw"),
         ("JhTh2c", "AhKh", "high card", "flush draw, gutshot"),

@@ -4,6 +4,8 @@ Shows:
 
 * In the page, a user can type, paint, solve, stop, lock and share a spot
   (test_a_spot_from_ranges_to_locks_in_a_browser)
+* Ranges are kept by name, a reloaded form has its answer, and solved spots are compared and deleted
+  (test_a_spot_from_ranges_to_locks_in_a_browser)
 * The page's solve gives the result of `mccfr spot` (test_what_is_solved_is_what_the_command_solves)
 * A betting line of a strategy can be solved as a spot (test_a_line_of_a_strategy_is_solved_as_a_spot)
 """
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import browsing, needs_browser, wait_for
+from browser import browsing, check_accessible, needs_browser, wait_for
 from commands import call
 from pages_server import served_shelf
 from refusals import refused
@@ -75,8 +77,8 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
     with served_shelf(open_strategies(None)) as served, browsing() as page:
 
         def field(name, text):
-            page.evaluate(f"field = document.getElementById('spot-{name}'), field.value = {json.dumps(text)}")
-            page.evaluate("field.dispatchEvent(new Event('change'))")
+            page.fill(f"#spot-{name}", text)
+            page.locator(f"#spot-{name}").blur()
 
         page.goto(served.url)
         wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
@@ -101,17 +103,15 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert f"EV {answer['ev_chips'][0]:.2f}" in page.evaluate("document.getElementById('ranges').textContent")
         page.evaluate("document.getElementById('lock').click()")
         wait_for(page, "document.getElementById('lock-who').textContent === 'Out of position:'")
-        page.evaluate("document.getElementById('lock-action').value = 'c'")
+        page.select_option("#lock-action", "c")
         page.evaluate("document.querySelector('[data-weight=\"100\"]').click()")
         drag(page, "lock", "AKs", "AQs")
         wait_for(page, "document.getElementById('spot-locks').value === '=c AQs+'")
-        page.evaluate(
-            "at = document.getElementById('lock-line'), at.value = 'c', at.dispatchEvent(new Event('change'))"
-        )
+        page.fill("#lock-line", "c")
+        page.locator("#lock-line").blur()
         wait_for(page, "document.getElementById('lock-who').textContent === 'In position:'")
-        page.evaluate(
-            "document.querySelector('[data-weight=\"75\"]').click(), document.getElementById('lock-all').click()"
-        )
+        page.click('[data-weight="75"]')
+        page.click("#lock-all")
         assert page.evaluate("document.getElementById('spot-locks').value") == "=c AQs+\nc=c 75%"
         field("to", "5%")
         page.evaluate("document.getElementById('spot-solve').click()")
@@ -128,6 +128,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
             page, "location.hash.startsWith('#line=c&') && document.getElementById('who').textContent.startsWith('In')"
         )
         wait_for(page, "document.querySelector('[data-action=c] .share').textContent === '75.0 %'")
+        check_what_is_kept(page, served.url)
         page.goto("about:blank")
         page.goto(link)
         wait_for(page, "document.body && document.querySelectorAll('#spot-grid-ip .cell .fill').length === 169")
@@ -135,6 +136,37 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert page.evaluate("document.getElementById('spot-ip').value") == "77+,ATs+:0.5,KQs"
         assert page.evaluate("document.getElementById('spot-board').value") == RIVER["board"]
         assert page.evaluate("document.getElementById('spot-locks').value") == "=c AQs+\nc=c 75%"
+
+
+def check_what_is_kept(page, url):
+    """A reloaded form with its answer, ranges by name, the solved spots; all by keyboard and screen reader."""
+    page.goto("about:blank")
+    page.goto(url + "#spot")
+    page.locator("#spot-state", has_text="Solved in").wait_for()
+    assert page.input_value("#spot-board") == RIVER["board"] and page.input_value("#spot-ip") == "77+,ATs+:0.5,KQs"
+    own = page.locator("#spot-sides .panel").first
+    own.get_by_label("Name of the range").fill("mine")
+    own.get_by_role("button", name="Save").click()
+    other = page.locator("#spot-sides .panel").last
+    other.get_by_label("Put in a range").locator("option", has_text="mine").wait_for(state="attached")
+    other.get_by_label("Put in a range").select_option(label="mine")
+    wait_for(page, "document.getElementById('spot-ip').value === document.getElementById('spot-oop').value")
+    wait_for(page, "document.querySelector('#spot-grid-ip [data-class=AKs]').title === 'AKs: 100 %'")
+    page.locator("#spot-grid-ip [data-class=AA]").focus()  # paint by keys
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    wait_for(page, "document.querySelector('#spot-grid-ip [data-class=AKs]').title === 'AKs: 0 %'")
+    check_accessible(page)
+    rows = page.locator("#solved-spots [data-run]")
+    assert rows.count() == 2
+    rows.first.get_by_role("button", name="Compare").click()
+    rows.last.get_by_role("button", name="Compare with this").click()
+    page.locator("#name-grid-beside").wait_for()
+    page.goto("about:blank")
+    page.goto(url + "#spot")
+    page.once("dialog", lambda dialog: dialog.accept())
+    rows.last.get_by_role("button", name="Delete").click()
+    wait_for(page, "document.querySelectorAll('#solved-spots [data-run]').length === 1")
 
 
 def drag(page, side, first, last):
@@ -167,8 +199,8 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
     run = next(Path(one["run"]) for one in told if "run" in one)
     with served_shelf(open_strategies(run)) as served, browsing() as page:
         page.goto(served.url + "#line=cc/&board=QsJh2h7c3d")
-        wait_for(page, "document.body && document.body.dataset.ready && !document.getElementById('as-spot').hidden")
-        page.evaluate("document.getElementById('as-spot').click()")
+        wait_for(page, "document.body && document.body.dataset.ready && !!document.getElementById('change')")
+        page.click("#change")
         wait_for(page, "document.getElementById('spot-told-ip').textContent.endsWith('combos')")
         strategy = served.application.shelf.shown(0)
         filled = {"oop": strategy.spots.spot("cc/", "QsJh2h7c3d")["ranges"][0]["text"], "pot": "180", "stack": "180"}
@@ -183,3 +215,4 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         page.evaluate("document.querySelector('[data-action=c]').click()")
         wait_for(page, "(document.body.dataset.complete || '').startsWith('#line=c&')")
         assert page.evaluate("document.querySelectorAll('#hands tbody tr').length") > 20
+        assert page.locator("#way-back").get_attribute("href") == "#line=cc/&board=QsJh2h7c3d"

@@ -1,0 +1,147 @@
+/* The page of `mccfr report`: a line on flop after flop, with its data inside. */
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import { CLASSES, HandText } from "./cards.jsx";
+import { Choice, Toggles } from "./controls.jsx";
+import { percent, realised } from "./figures.js";
+import { colours, HandGrid } from "./grid.jsx";
+import { SortableTable, sortedRows } from "./table.jsx";
+import "./strategy.css";
+import "./report.css";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const TEXTURES = ["suits", "pairs", "high card"], ROLES = { oop: "out of position", ip: "in position" };
+const WIDTH = 1000, HEIGHT = 240;  // of the plot, in its own units
+const colour = colours(data.actions.map((action) => ({ action })));
+const wanted = signal(Object.fromEntries(TEXTURES.map((name) => [name, ""])));
+const sorting = signal({ by: "share", down: true });
+const position = signal(data.player ? "ip" : "oop");
+
+const nameOf = (action) => data.names[data.actions.indexOf(action)];
+const fixed = (digits) => (value) => (value === null ? "–" : value.toFixed(digits));
+const within = (row, key, told) => (row[`${key}_within`] ? ` ± ${told(row[`${key}_within`])}` : "");
+const figure = (key, head, told) => ({ key, head, told, value: (row) => row[key], cell: (row) => told(row[key]) + within(row, key, told) });
+const FIGURES = [
+  figure("share", "share", (value) => percent(value, 2)),
+  ...data.actions.map((one) => figure(one, nameOf(one), percent)),
+  ...Object.keys(ROLES).flatMap((role) => [figure(`equity_${role}`, `equity ${role}`, percent),
+    figure(`ev_${role}`, `EV ${role}`, fixed(2)), figure(`eqr_${role}`, `EQR ${role}`, fixed(3))]),
+];
+const TEXTS = ["flop", ...TEXTURES].map((name) => ({
+  head: name,
+  value: (row) => row[name],
+  cell: (row) => (name === "flop" ? <HandText name={row.flop} /> : row[name]),
+  class: name === "flop" ? "hand" : undefined,
+}));
+const COLUMNS = [...TEXTS, ...FIGURES];
+const sortedBy = () => COLUMNS.find((one) => one.head === sorting.value.by);
+
+/* The flops of the chosen textures, in order. */
+function there() {
+  const passed = data.flops.filter((row) => TEXTURES.every((name) => !wanted.value[name] || row[name] === wanted.value[name]));
+  return sortedRows(passed, sortedBy().value, sorting.value.down);
+}
+function mean(rows, key) {
+  if (key.startsWith("eqr_")) {  // a ratio of means
+    const role = key.slice(4);
+    return realised(mean(rows, `equity_${role}`), mean(rows, `ev_${role}`), data.pot);
+  }
+  let sum = 0, weight = 0;
+  for (const row of rows.filter((one) => one[key] !== null)) {
+    sum += row.share * row[key];
+    weight += row.share;
+  }
+  return weight ? sum / weight : null;
+}
+
+const points = (pairs) => pairs.map(([x, y]) => `${x.toFixed(2)},${(HEIGHT * (1 - y)).toFixed(2)}`).join(" ");
+/* Each flop a column as wide as it is dealt, filled by how often each action is taken; a line for what is sorted by. */
+function Plot({ rows }) {
+  const all = rows.reduce((sum, row) => sum + row.share, 0) || 1, edges = [0];
+  for (const row of rows) edges.push(edges.at(-1) + (WIDTH * row.share) / all);
+  const sides = (height, flop) => [[edges[flop], height], [edges[flop + 1], height]];
+  let below = rows.map(() => 0);
+  const areas = data.actions.map((action, place) => {
+    const above = rows.map((row, flop) => below[flop] + row[action]);
+    const outline = [...above.flatMap(sides), ...below.flatMap(sides).reverse()];
+    below = above;
+    return <polygon key={action} class={colour[place]} points={points(outline)} />;
+  });
+  const by = sortedBy(), known = rows.map((row, flop) => [(edges[flop] + edges[flop + 1]) / 2, by.value(row)])
+    .filter(([, value]) => typeof value === "number");
+  const least = Math.min(...known.map(([, value]) => value)), most = Math.max(...known.map(([, value]) => value));
+  const line = points(known.map(([x, value]) => [x, (value - least) / (most - least || 1)]));
+  const told = known.length ? `; the line: ${by.head} from ${Number(least.toPrecision(4))} to ${Number(most.toPrecision(4))}.` : ".";
+  return (
+    <>
+      <svg id="plot" class="stack" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label="Frequencies by flop">
+        {areas}{known.length > 0 && <polyline class="line" points={line} />}
+      </svg>
+      <p class="quiet">
+        Flops in the order of the table, as wide as they are dealt:{" "}
+        {data.actions.map((one, place) => <span key={one}><i class={`key ${colour[place]}`} />{nameOf(one)} </span>)}{told}
+      </p>
+    </>
+  );
+}
+
+function Filters() {
+  return (
+    <p>
+      {TEXTURES.map((name) => (
+        <Choice key={name} name={name} value={wanted.value[name]} none={`any ${name}`}
+          choices={data.textures.filter((row) => row.by === name).map(({ texture }) => texture)}
+          onChoose={(texture) => { wanted.value = { ...wanted.value, [name]: texture }; }} />
+      ))}
+    </p>
+  );
+}
+function Flops() {
+  const rows = there(), share = rows.reduce((sum, row) => sum + row.share, 0);
+  const sortBy = (head) => { sorting.value = { by: head, down: head === sorting.value.by ? !sorting.value.down : true }; };
+  return (
+    <>
+      <p id="mean">
+        {rows.length} flops, {percent(share)} of deals:{" "}
+        {FIGURES.slice(1).map(({ key, head, told }) => `${head} ${told(mean(rows, key))}`).join(", ")}
+      </p>
+      <Plot rows={rows} />
+      <h2>Flops</h2>
+      <div id="flops" tabIndex="0">
+        <SortableTable columns={COLUMNS} rows={rows} sorting={sorting.value} onSort={sortBy} row={({ flop }) => ({ key: flop })} />
+      </div>
+    </>
+  );
+}
+function Textures() {
+  const columns = [{ head: "texture", cell: (row) => row.texture }, ...FIGURES].map((one) => ({ ...one, value: undefined }));
+  return (
+    <div id="textures" tabIndex="0">
+      <SortableTable columns={columns} rows={data.textures} sorting={{}} row={({ by, texture }) => ({ key: `${by} ${texture}` })} />
+    </div>
+  );
+}
+function Classes() {
+  const found = new Map(data.classes.filter((row) => row.position === position.value).map((row) => [row.class, row]));
+  const size = (name) => found.get(name).share / (name.length === 2 ? 6 : name[2] === "s" ? 4 : 12);
+  const most = Math.max(...[...found.keys()].map(size), 1e-300);
+  const cells = CLASSES.map((name) => {
+    const row = found.get(name);
+    if (!row) return null;
+    const acts = row[data.actions[0]] !== null, shares = data.actions.map((one) => row[one]);
+    const mix = acts ? `${data.actions.map((one, place) => `${nameOf(one)} ${percent(shares[place])}`).join(", ")}; ` : "";
+    const title = `${mix}equity ${percent(row.equity)}, EV ${row.ev.toFixed(2)}`;
+    return { shares: acts ? shares : [1], colour: acts ? colour : ["range-fill"], height: size(name) / most, title };
+  });
+  return (
+    <>
+      <div class="row">
+        <h2>Classes of hands</h2>
+        <Toggles name="Position" value={position.value} choices={Object.entries(ROLES)} onChoose={(role) => { position.value = role; }} />
+      </div>
+      <HandGrid id="grid" name="Classes of hands" columns={13} labels={CLASSES} cells={cells} />
+    </>
+  );
+}
+
+render(<><Filters /><Flops /><h2>Textures</h2><Textures /><Classes /></>, document.getElementById("report"));

@@ -1,0 +1,117 @@
+/* Locks of a typed spot: what a player does at a line, whatever is best. */
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { CLASSES } from "./cards.jsx";
+import { Choice } from "./controls.jsx";
+import { colours } from "./grid.jsx";
+import { fields, readHands, setField, tree } from "./form.js";
+import { paintWeight, RangeEditor } from "./range_editor.jsx";
+import { get, sentenceOf } from "./requests.js";
+
+const EVERY_HAND = /^\d*\.?\d+\s*%$/;
+const ANY_ACTION = [["f", "Fold"], ["c", "Check or call"], ["b", "Any bet or raise: 0 %"]];  // before a tree is known
+
+export const lockLine = signal("");
+const action = signal("f");
+
+/* What is locked: by line a map of actions to hands, or to a share of every hand. */
+function parsed(text) {
+  const found = new Map();
+  for (const one of text.split("\n").filter((part) => part.includes("="))) {
+    const cut = one.indexOf("="), at = one.slice(0, cut).trim(), actions = found.get(at) || new Map();
+    for (const part of one.slice(cut + 1).split(";")) {
+      const [, name, hands] = /^\s*(\S+)\s+(.*?)\s*$/.exec(part) || [];
+      if (name) actions.set(name, hands);
+    }
+    found.set(at, actions);
+  }
+  return found;
+}
+const written = (locks) => [...locks].map(([at, actions]) =>
+  `${at}=${[...actions].map((one) => one.join(" ")).join("; ")}`).join("\n");
+const here = () => parsed(fields.value.locks).get(lockLine.value.trim()) || new Map();
+
+/* Lock the chosen action to some hands; "" frees it, null frees all actions of the line. */
+function lock(hands) {
+  const all = parsed(fields.value.locks), actions = hands === null ? new Map() : new Map(here());
+  if (hands) actions.set(action.value, hands);
+  else actions.delete(action.value);
+  if (actions.size) all.set(lockLine.value.trim(), actions);
+  else all.delete(lockLine.value.trim());
+  setField("locks", written(all));
+}
+
+/* The actions of the line, once a tree is known, and who takes them. */
+function useActions() {
+  const [found, setFound] = useState({ actions: ANY_ACTION, role: "", wrong: "" });
+  const at = { of: tree.value, line: lockLine.value.trim(), board: fields.value.board.trim() };
+  useEffect(() => {
+    let still = true;
+    async function read() {
+      try {
+        const there = await get("/api/spot", at);
+        if (!still) return;
+        const actions = there.actions.map((one) => [one.street_action, one.name]);
+        setFound({ actions, role: there.role, wrong: "" });
+        if (!actions.some(([name]) => name === action.value)) action.value = actions[0][0];
+      } catch (error) { if (still) setFound({ actions: ANY_ACTION, role: "", wrong: sentenceOf(error) }); }
+    }
+    if (at.of !== null) read();
+    return () => { still = false; };
+  }, [at.of, at.line, at.board]);
+  return found;
+}
+/* What the server says of the hands that are locked to the chosen action. */
+function useLocked(hands) {
+  const [found, setFound] = useState(null);
+  const every = EVERY_HAND.test(hands.trim());
+  useEffect(() => {
+    let still = true;
+    if (every) setFound({ weights: CLASSES.map(() => Number.parseFloat(hands) / 100), told: "of every hand" });
+    else readHands(hands).then((now) => { if (still) setFound((old) => ({ weights: old?.weights, ...now })); });
+    return () => { still = false; };
+  }, [hands]);
+  return [found, setFound, every];
+}
+
+export function Locks({ open }) {
+  const { actions, role, wrong } = useActions(), hands = here().get(action.value) || "";
+  const [found, setFound, every] = useLocked(hands);
+  const more = [...here().keys()].filter((one) => !actions.some(([name]) => name === one)).map((one) => [one, one]);
+  function paintCell(name, weight) {
+    const weights = [...(found?.weights || CLASSES.map(() => 0))];
+    weights[CLASSES.indexOf(name)] = weight;
+    setFound({ ...found, weights });
+  }
+  async function painted(classes, weight) {
+    const now = await readHands(every ? "" : hands, classes, weight);
+    if (now.wrong) setFound(now);
+    else lock(now.text);
+  }
+  return (
+    <details id="spot-locking" open={open || fields.value.locks !== ""}>
+      <summary>Locks: what a player does, whatever is best</summary>
+      <div class="row">
+        <label for="lock-line">After the line</label>
+        <input id="lock-line" size="14" spellcheck={false} autoComplete="off" placeholder="the start" value={lockLine.value}
+          onChange={(event) => { lockLine.value = event.target.value; }} />
+        <span id="lock-who">{role || "Action"}:</span>
+        <Choice id="lock-action" name="Action" value={action.value} choices={[...actions, ...more]} onChoose={(one) => { action.value = one; }} />
+        <button id="lock-all" type="button" title="With the weight to paint with"
+          onClick={() => lock(`${Math.round(1e4 * paintWeight()) / 100}%`)}>by every hand</button>
+        <button type="button" onClick={() => lock(null)}>Unlock</button>
+      </div>
+      {wrong && <p class="wrong" role="alert">{wrong}</p>}
+      <div id="spot-lock-side">
+        <RangeEditor side="lock" label="Hands that do it" text={hands} found={found}
+          colour={colours([{ action: action.value }])[0]} onType={() => {}} onRead={(event) => lock(event.target.value.trim())}
+          onCell={paintCell} onPainted={painted} />
+      </div>
+      <label>All locks, a line each{" "}
+        <textarea id="spot-locks" rows="2" spellcheck={false} placeholder="c=c 60%" value={fields.value.locks}
+          onChange={(event) => setField("locks", event.target.value)} />
+      </label>
+      <p class="quiet">An action left out gets the rest of a locked hand; other hands are free, and all else answers the locks.</p>
+    </details>
+  );
+}

@@ -1,0 +1,95 @@
+/* The grid of a decision's classes of hands: what each does, its range, equity or EV. */
+import { ALL, base, chosen, compared, equities, game, listedPlayer, spot, strategyName, values, view, views, wishedView } from "./study.js";
+import { besideName, difference, sharedColours } from "./compare.js";
+import { Toggles } from "./controls.jsx";
+import { amount, percent, shortAmount, unit } from "./figures.js";
+import { HandGrid } from "./grid.jsx";
+
+export const choose = (cell) => { chosen.value = chosen.value === cell ? ALL : cell; };
+
+/* What the cells of a view have figures of, and how they are told; null where they have none. */
+function figures() {
+  if (view.value === "ev") {
+    return { of: values.value.hands[spot.value.player], told: (ev) => `EV ${amount(ev)}`, brief: shortAmount };
+  }
+  if (view.value === "equity") {
+    return {
+      of: equities.value.equity[spot.value.player],
+      told: (share) => `equity ${percent(share)}`,
+      brief: (share) => (100 * share).toFixed(0),
+    };
+  }
+  return null;
+}
+/* Mean over the hands of each class, by their shares; null where nobody holds one. */
+function meansOfClasses(found) {
+  const { cells, shares } = spot.value.hands, sums = game.value.grid.label.map(() => [0, 0]);
+  found.forEach((value, hand) => {
+    if (value === null) return;
+    sums[cells[hand]][0] += shares[spot.value.player][hand] * value;
+    sums[cells[hand]][1] += shares[spot.value.player][hand];
+  });
+  return sums.map(([sum, weight]) => (weight > 0 ? sum / weight : null));
+}
+
+/* The cells of the grid for a strategy at the decision: its own, or the one beside it. */
+function cellsOf(from) {
+  const { classes } = spot.value, player = listedPlayer.value, colour = sharedColours(from.actions);
+  const most = Math.max(...classes.reach[player], 1e-300);
+  const figured = figures(), means = figured ? meansOfClasses(figured.of) : [];
+  const known = means.filter((one) => one !== null), low = Math.min(...known), high = Math.max(...known);
+  return game.value.grid.label.map((_, cell) => {
+    if (!classes.combos[cell]) return null;
+    const reach = classes.reach[player][cell], shares = from.classes.probabilities[cell];
+    const told = `weight ${percent(reach)}, share ${percent(classes.shares[player][cell], 2)}`;
+    if (view.value === "difference") {
+      const apart = difference(classes.probabilities[cell], compared.value.classes.probabilities[cell]);
+      return { shares: [reach / most], colour: ["difference-fill"], height: apart, title: `${percent(apart)} apart; ${told}` };
+    }
+    if (figured) {
+      const mean = means[cell];
+      if (mean === null) return { shares: [1], colour: ["range-fill"], height: 0, title: told };
+      return { shares: [1], colour: ["range-fill"], height: (mean - low) / (high - low || 1), figure: figured.brief(mean),
+        title: `${figured.told(mean)}; ${told}` };
+    }
+    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
+    const text = from.actions.map((one, action) => `${one.name} ${percent(shares[action])}`).join(", ");
+    return { shares, colour, height: reach / most, title: `${text}; ${told}` };
+  });
+}
+
+const LEGENDS = {
+  equity: () => "Equity in percent, between the lowest and the highest of a class.",
+  ev: () => `EV in ${unit.value.name}, between the lowest and the highest of a class.`,
+  difference: () => "A cell is filled as high as the two do something else with it (half the sum of differences of " +
+    "probabilities), and as wide as its hands come here, of those that come here most.",
+  strategy: () => "Height: how much of a class is left, beside the class with the most; widths: what it does.",
+};
+const rangeLegend = () => "Height: how much of a class is left, beside the class with the most.";
+
+function Panel({ id, heading, from }) {
+  const { columns, label } = game.value.grid;
+  return (
+    <div class="panel">
+      {heading && <h2 id={`name-${id}`}>{heading}</h2>}
+      <HandGrid id={id} name={heading || "Classes of hands"} columns={columns} labels={label} cells={cellsOf(from)}
+        chosen={chosen.value} onChoose={choose} onMove={(cell) => { chosen.value = cell; }} />
+    </div>
+  );
+}
+
+export const Views = () => (
+  <Toggles id="views" name="What the grid shows" value={view.value} choices={views.value} onChoose={(key) => { wishedView.value = key; }} />
+);
+export function Grids() {
+  const two = compared.value !== null && view.value === "strategy";
+  return (
+    <>
+      <div id="grids" class={two ? "two" : ""}>
+        <Panel id="grid" heading={two && strategyName(base.value)} from={spot.value} />
+        {two && <Panel id="grid-beside" heading={besideName()} from={compared.value} />}
+      </div>
+      <p id="legend" class="quiet">{(LEGENDS[view.value] || rangeLegend)()}</p>
+    </>
+  );
+}

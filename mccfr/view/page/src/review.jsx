@@ -1,0 +1,98 @@
+/* A review of hands: its decisions, the costliest first; the decision beside is the one chosen. */
+import { signal } from "@preact/signals";
+import { decisionAddress, goTo, route } from "./address.js";
+import { Card, HandText } from "./cards.jsx";
+import { Choice } from "./controls.jsx";
+import { blinds, percent, whole } from "./figures.js";
+import { get, sentenceOf } from "./requests.js";
+import { problem, split } from "./study.js";
+
+const FILTERS = { street: "any street", player: "any player" };
+const review = signal(null);  // what /api/review says
+const filter = signal({ street: "", player: "" });
+
+const here = () => review.value?.rows.find((one) => String(one.place) === route.value.review);
+
+async function read(which) {
+  try {
+    review.value = await get("/api/review", which);
+    filter.value = which;
+  } catch (error) { problem.value = sentenceOf(error); }
+}
+const go = (one) => goTo(`${one.link || "#line="}&review=${one.place}`);
+export async function loadReview() { if (!review.value) await read(filter.value); }
+export async function openReview() {
+  await loadReview();
+  if (review.value?.rows.length) go(review.value.rows[0]);
+}
+
+/* The place of the reviewed hand, where a decision is that of the review; else -1. */
+export function reviewedHand({ line, board, hands }) {
+  const one = here();
+  if (one?.link !== decisionAddress({ line, board }) || !hands) return -1;
+  const sorted = (text) => split(text).sort().join("");
+  return hands.names.findIndex((name) => sorted(name) === sorted(one.hand));
+}
+
+const interval = (one) => `95 %: ${one.ci95_bb.map((end) => end.toFixed(2)).join(" to ")} BB`;
+/* The cost in words; an estimate whose interval contains 0 is no cost. */
+function costText(one) {
+  if (Math.abs(one.shown_bb) < 0.005) {
+    return `costs nothing${one.ci95_bb ? ` that can be told from 0 (${interval(one)})` : ""}`;
+  }
+  const money = one.tournament ? "" : ` (${one.currency}${one.cost.toFixed(2)})`;
+  return `costs ${one.ci95_bb ? "about " : ""}${blinds(one.shown_bb)}${money}${one.ci95_bb ? `, ${interval(one)}` : ""}`;
+}
+/* How the decision was found in the policy, and what another policy says of it. */
+function sourceText(one) {
+  const how = {
+    mapped: ` Taken for ${one.taken_for}.`,
+    "solved again": " The street was solved again with the bets that were made.",
+  }[one.how] || "";
+  const by = one.distance ? ` By ${one.policy}: ${one.distance} (hand for policy, in BB).` : "";
+  const beside = one.other ? ` By ${one.other.policy}: best ${one.other.best}, ${blinds(one.other.cost_bb)}.` : "";
+  return how + by + beside;
+}
+function decisionSentence(one) {
+  const pot = one.pot === "folded first in" ? one.pot : `${one.pot} pot`;
+  const from = one.how === "solved again" ? "the solution" : "the strategy";
+  return `${one.player}, ${one.position}, ${pot}: ${one.did} with ${one.hand} (${from}: ${percent(one.probability)}) ` +
+    `${costText(one)}; the best is ${one.best}.${sourceText(one)} ${one.where}.`;
+}
+function summary({ title, hands, decisions, cost_bb: cost, rows, note }) {
+  const most = rows.length < decisions ? `; the costliest ${rows.length}` : "";
+  return `${title}, ${whole(hands)} hands: ${whole(decisions)} decisions cost ${blinds(cost)}${most}.` +
+    (note ? ` Tournaments: ${note}.` : "");
+}
+
+function Row({ one }) {
+  return (
+    <button type="button" class="review-row" title={one.where} data-place={one.place} onClick={() => go(one)}
+      aria-current={String(one.place) === route.value.review ? "true" : undefined}>
+      <b>{one.shown_bb.toFixed(2)}</b>
+      <span><HandText name={one.hand} /></span>
+      <span class="cards">{split(one.board).map((name) => <Card key={name} name={name} />)}</span>
+      <small>{one.player}, {one.street}: {one.did}, best {one.best}</small>
+    </button>
+  );
+}
+export function ReviewList() {
+  if (!review.value) return null;
+  const { rows } = review.value;
+  return (
+    <section id="review" aria-label="Review">
+      <p class="quiet">{summary(review.value)}</p>
+      <p class="row">
+        {Object.entries(FILTERS).map(([name, all]) => (
+          <Choice key={name} id={`review-${name}`} name={name} value={filter.value[name]} none={all} choices={review.value[`${name}s`]}
+            onChoose={(one) => read({ ...filter.value, [name]: one })} />
+        ))}
+      </p>
+      <div id="review-rows">{rows.map((one) => <Row key={one.place} one={one} />)}</div>
+    </section>
+  );
+}
+export function ReviewedDecision() {
+  const one = here();
+  return one ? <p id="review-told" class="note">{decisionSentence(one)}</p> : null;
+}

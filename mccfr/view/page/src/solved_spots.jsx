@@ -1,0 +1,68 @@
+/* The spots that were solved before, which are runs: open, compare, change, delete. */
+import { signal } from "@preact/signals";
+import { goTo, spotAddress } from "./address.js";
+import { Card, cardsOf } from "./cards.jsx";
+import { percent, whole } from "./figures.js";
+import { get, post, sentenceOf } from "./requests.js";
+import { figure, SortedTable } from "./table.jsx";
+
+const spots = signal([]);
+const failed = signal("");
+const marked = signal("");  // the run that the next one is compared with
+
+async function attempt(does) {
+  try {
+    await does();
+    failed.value = "";
+  } catch (error) { failed.value = sentenceOf(error); }
+}
+export const readSpots = () => attempt(async () => { spots.value = (await get("/api/spots/solved")).spots; });
+const numberOf = async (run) => (await post("/api/spots/open", { run })).of;
+const open = (run) => attempt(async () => goTo(`#line=&of=${await numberOf(run)}`));
+const compare = (run) => attempt(async () => {
+  if (!marked.value) { marked.value = run; return; }
+  const [first, second] = [await numberOf(marked.value), await numberOf(run)];
+  marked.value = "";
+  goTo(`#line=&beside=${second}&of=${first}`);
+});
+function remove(run) {
+  if (!window.confirm(`Delete ${run} with all its files?`)) return;
+  attempt(async () => { spots.value = (await post("/api/spots/delete", { run })).spots; });
+}
+
+function Tools({ run, asked }) {
+  const waits = marked.value === run;
+  return (
+    <>
+      <button type="button" onClick={() => open(run)}>Open</button>{" "}
+      <button type="button" disabled={waits} title="With another one, which is chosen next" onClick={() => compare(run)}>
+        {waits ? "with …" : marked.value ? "Compare with this" : "Compare"}
+      </button>{" "}
+      <button type="button" title="Put its fields into the form" onClick={() => goTo(spotAddress(asked))}>Change</button>{" "}
+      <button type="button" aria-label={`Delete ${run}`} onClick={() => remove(run)}>Delete</button>
+    </>
+  );
+}
+const COLUMNS = [
+  { head: "solved", value: (row) => row.unix_seconds, cell: (row) => new Date(1000 * row.unix_seconds).toLocaleString("sv").slice(0, 16) },
+  { head: "board", value: (row) => row.asked.board, cell: (row) => cardsOf(row.asked.board).map((name) => <Card key={name} name={name} />) },
+  figure("pot", (row) => Number(row.asked.pot), whole),
+  figure("behind", (row) => Number(row.asked.stack), whole),
+  figure("can be beaten by, of the pot", (row) => row.gap_pot, (share) => percent(share, 2)),
+  figure("iterations", (row) => row.iterations, whole),
+  { head: "tools", cell: (row) => <Tools run={row.run} asked={row.asked} /> },
+];
+
+export function SolvedSpots() {
+  if (!spots.value.length && !failed.value) return null;
+  return (
+    <section id="solved-spots" aria-label="Solved spots">
+      <h2>Solved spots</h2>
+      {failed.value && <p class="problem" role="alert">{failed.value}</p>}
+      <div class="scrolling" tabIndex="0">
+        <SortedTable columns={COLUMNS} rows={spots.value} first={{ by: "solved", down: true }}
+          row={({ run }) => ({ key: run, "data-run": run, title: run })} />
+      </div>
+    </section>
+  );
+}

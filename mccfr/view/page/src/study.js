@@ -1,0 +1,183 @@
+/* The decision that the page shows: what is known of it, and the requests that fill it in. */
+import { batch, computed, signal } from "@preact/signals";
+import { decisionAddress, goTo, route } from "./address.js";
+import { cardsOf } from "./cards.jsx";
+import { unit } from "./figures.js";
+import { get, isSilence, pause, post, sentenceOf } from "./requests.js";
+
+export const ALL = -1, SOLVED = "solved", NONE = "";
+const POLL = 400;                 // milliseconds between two looks at a spot that is being solved
+
+export const base = signal(0);            // number of the strategy that is shown
+export const game = signal(null);         // what /api/game says of it
+export const spot = signal(null);         // the decision
+export const equities = signal(null);     // its equities, once they have come
+export const values = signal(null);       // its expected values, the same
+export const beside = signal(NONE);       // what it is compared with: the number of a strategy, SOLVED, or nothing
+export const other = signal(null);        // that strategy here, as a decision; {problem} where it has none
+export const solved = signal(null);       // the decision solved again: what /api/solve says
+export const chosen = signal(ALL);        // the cell of the grid whose hands are listed
+export const wishedView = signal("strategy");  // shown as soon as there is such a view
+export const problem = signal("");
+const cards = signal([]);                 // the board as far as it was ever chosen: kept when one goes back
+let newest = 0;                           // number of the newest request: answers to older ones are dropped
+
+export const compared = computed(() => (other.value?.classes ? other.value : null));
+export const views = computed(() => {
+  if (!spot.value) return [];
+  const square = game.value.square;
+  return [["strategy", `${spot.value.role}'s strategy`],
+    ...(compared.value ? [["difference", "Difference"]] : []),
+    ...game.value.roles.map((role, player) => [player, `${role}'s range`]),
+    ...(square && equities.value?.equity ? [["equity", "Equity"]] : []),
+    ...(square && values.value?.hands ? [["ev", "EV"]] : [])];
+});
+export const view = computed(() =>
+  views.value.some(([key]) => key === wishedView.value) ? wishedView.value : "strategy");
+/* The player whose hands are listed. */
+export const listedPlayer = computed(() => (typeof view.value === "number" ? view.value : spot.value.player));
+
+/* --- cards and lines --- */
+
+export const split = (text) => cardsOf(text, Math.max(...game.value.deck.map((name) => name.length), 1));
+export const streetCards = (street) => game.value.streets[street].cards;
+export const firstCards = () => (game.value.first_board ? split(game.value.first_board) : []);
+export const neededCards = () => streetCards(spot.value.street);
+const lineStreet = (line) => (line.match(/\//g) || []).length;
+/* The board that goes with a line: what was chosen, as far as the street has cards. */
+export function boardOf(line) {
+  const street = Math.min(lineStreet(line), game.value.streets.length - 1);
+  let count = streetCards(street);
+  for (let earlier = street; cards.value.length < count && earlier > 0; earlier--) count = streetCards(earlier - 1);
+  return cards.value.slice(0, count).join("");
+}
+
+/* Pairs of number and name of what the strategy is compared with. */
+export const otherStrategies = () => game.value.strategies.slice(1);
+export const strategyName = (which) => game.value.strategies.find(([number]) => String(number) === String(which))[1];
+
+/* --- where to go --- */
+
+export const addressOf = (line, board) => decisionAddress({
+  line,
+  board,
+  beside: beside.value === SOLVED ? NONE : beside.value,
+  of: base.value || "",
+  review: route.value.review,
+});
+export const go = (line, board = boardOf(line), replaced = false) => goTo(addressOf(line, board), replaced);
+export const take = (action) => { if (action && !action.ends) go(action.line); };
+export const back = () => { if (spot.value?.path.length) go(spot.value.path.at(-1).line); };
+/* Deal a board that is complete for the street. */
+export function chooseBoard(names) {
+  cards.value = names;
+  go(spot.value.line, names.join(""), true);
+}
+export function compareWith(which) {
+  beside.value = which;
+  go(spot.value.line, spot.value.board || boardOf(spot.value.line), true);
+}
+
+/* --- requests --- */
+
+export const ask = (path, query) => get(path, { of: base.value, ...query });
+export const send = (path, body) => post(path, { of: base.value, ...body });
+
+/* Show another strategy: what the page was opened with, or a spot that was solved. */
+export async function openStrategy(number) {
+  if (game.value && base.value === number) return;
+  const found = await get("/api/game", { of: number });
+  batch(() => {
+    game.value = found;
+    base.value = number;
+    unit.value = { name: found.unit, chips: found.unit_chips };
+    cards.value = found.first_board ? split(found.first_board) : [];
+    [spot.value, solved.value, beside.value, chosen.value, wishedView.value] = [null, null, NONE, ALL, "strategy"];
+  });
+}
+
+/* Show a decision, and then what takes longer.  after(spot, still) is called once the decision is there. */
+export async function openDecision({ line, board, beside: wanted, of }, after) {
+  const number = ++newest, still = () => number === newest, at = { line, board };
+  try {
+    await openStrategy(Number(of));
+    if (!still()) return;
+    if (wanted !== beside.value && beside.value !== SOLVED) {
+      beside.value = otherStrategies().some(([number]) => String(number) === wanted) ? wanted : NONE;
+    }
+    const given = split(board);
+    if (given.join("") !== cards.value.slice(0, given.length).join("")) cards.value = given;
+    const found = await ask("/api/spot", at);
+    if (!still()) return;
+    show(found);
+    problem.value = "";
+    const more = after(found, still);
+    document.body.dataset.ready = addressOf(found.line, found.board);
+    if (!found.missing_cards) await complete(at, still);
+    await more;
+    if (still()) document.body.dataset.complete = addressOf(found.line, found.board);
+  } catch (error) {
+    if (!still()) return;
+    if (!game.value && !isSilence(error)) { goTo("#spot", true); return; }  // there is no strategy
+    if (!spot.value && !isSilence(error)) {  // a bad link: the first decision, and what is wrong
+      cards.value = firstCards();
+      show(await ask("/api/spot", { line: "", board: "" }));
+      complete({ line: "", board: "" }, still);
+    }
+    problem.value = sentenceOf(error);
+  }
+}
+function show(found) {
+  batch(() => {
+    spot.value = found;
+    equities.value = values.value = other.value = null;
+    const there = split(found.board || "");
+    if (there.length) cards.value = [...there, ...cards.value.slice(there.length)];
+    if (game.value.square && chosen.value !== ALL && found.classes && !found.classes.combos[chosen.value]) {
+      chosen.value = ALL;
+    }
+  });
+}
+/* What comes later than the decision itself: what is beside it, equities, values. */
+async function complete(at, still) {
+  if (solved.value && (solved.value.line !== at.line || solved.value.board !== at.board)) solved.value = null;
+  if (beside.value === SOLVED && !solved.value) beside.value = NONE;
+  if (beside.value === SOLVED) other.value = solved.value.result && { ...spot.value, ...solved.value.result };
+  else if (beside.value) {
+    const found = await ask("/api/spot", { ...at, of: beside.value }).catch((error) => ({ problem: error.message }));
+    if (!still()) return;
+    other.value = found;
+  }
+  const found = await ask("/api/equity", at);
+  if (!still()) return;
+  equities.value = found;
+  const evs = await ask("/api/values", at);
+  if (still()) values.value = evs;
+}
+const stillHere = () => {
+  const number = newest;
+  return () => number === newest;
+};
+/* Solve the decision again with the ranges as they are; its result is compared with the strategy as it comes. */
+export async function solveAgain() {
+  const { line, board } = spot.value, still = stillHere();
+  /* EV comes after the frequencies. */
+  const stage = () => solved.value.result && solved.value.result.iterations + (solved.value.result.values ? " EV" : "");
+  try {
+    solved.value = await send("/api/solve", { line, board });
+    while (!solved.value.done) {
+      const before = stage();
+      const found = await ask("/api/solve", {});
+      if (!still()) return;
+      solved.value = found;
+      if (found.result && stage() !== before) {
+        batch(() => {
+          beside.value = SOLVED;
+          other.value = { ...spot.value, ...found.result };
+        });
+      }
+      if (!found.done) await pause(POLL);
+    }
+  } catch (error) { problem.value = sentenceOf(error); }
+}
+export const stopSolving = () => send("/api/solve/stop", {});

@@ -1,0 +1,68 @@
+"""Saves ranges under names, and offers the ranges of a strategy's preflop actions."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+from mccfr.view.drills import preflop_lines
+from mccfr.view.spot_view import Spots
+from storage import durable
+from storage.atomic_outputs import output
+from storage.json_files import parse_json, read_bounded, typed
+
+FILE = Path("runs") / "ranges.json"
+"""Saved ranges as a JSON object of texts by name."""
+MOST_SAVED = 500
+_MOST_NAME = 60  # characters
+_MOST_RAISES = 2  # before an action: opens, calls, three-bets, and the answers to these
+
+_lock = threading.Lock()
+
+
+def saved_ranges() -> dict[str, str]:
+    """Return texts of ranges by name; raises `ValueError` for a file that is not as `FILE` says."""
+    return typed(parse_json(read_bounded(FILE), FILE), dict[str, str], FILE) if FILE.exists() else {}
+
+
+def save_range(name: str = "", text: str = "") -> dict[str, Any]:
+    """Save a range, or replace the one of this name; return all as `{"saved": ...}`.
+
+    Raises `ValueError` for a name that is empty or too long, and for too many ranges.
+    """
+    name = " ".join(name.split())
+    if not 0 < len(name) <= _MOST_NAME:
+        raise ValueError(f"name = {name[:_MOST_NAME]!r}: write 1 to {_MOST_NAME} characters")
+    with _lock:
+        found = saved_ranges() | {name: text}
+        if len(found) > MOST_SAVED:
+            raise ValueError(f"{MOST_SAVED} ranges are saved, the most there can be: delete one first")
+        _write(found)
+    return {"saved": found}
+
+
+def delete_range(name: str) -> dict[str, Any]:
+    """Delete a saved range; return the others as `{"saved": ...}`; `ValueError` for an unknown name."""
+    with _lock:
+        found = saved_ranges()
+        if name not in found:
+            raise ValueError(f"no range is saved as {name[:_MOST_NAME]!r}")
+        del found[name]
+        _write(found)
+    return {"saved": found}
+
+
+def _write(found: dict[str, str]) -> None:
+    with output(FILE, lambda _: True) as temporary:
+        durable.write_file(temporary, json.dumps(found, ensure_ascii=False, indent=1).encode())
+
+
+def preset_ranges(spots: Spots) -> list[dict[str, str]]:
+    """Return the range of each preflop action but folds, as `name` and `text`."""
+    return [
+        {"name": f"{name}: {action}", "text": text}
+        for line, name in preflop_lines(spots)
+        if line.count("r") <= _MOST_RAISES
+        for action, text in spots.action_ranges(line)
+        if text
+    ]

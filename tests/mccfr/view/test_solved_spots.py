@@ -1,0 +1,65 @@
+"""Solved spots, which are runs, listed in the page: opened, solved again, deleted.
+
+Shows:
+
+* The page lists solved spots, opens them, and fills its form with what solves them again
+  (test_a_solved_spot_is_listed_with_the_form_that_solves_it, test_spots_are_deleted_unless_they_are_being_solved)
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from refusals import refused
+
+from mccfr.runs.directory.run import lock, open_to_look
+from mccfr.view import open_strategies
+from mccfr.view.solved_spots import RUNS, delete_spot, find_spot, solved_spots
+from mccfr.view.spot_requests import spot_request
+from mccfr.view.spot_worker import solve_spot
+
+SPOT = {"board": "QsJh2h7c", "oop": "TT+,AQs+", "ip": "77+,KQs", "pot": "180", "stack": "180", "to": "5%"}
+SPOT |= {"bets": "50%/33%,allin", "raises": "60%", "rake": "5%", "rake_cap": "9", "locks": "=c TT+"}
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """A folder with a run of the spot."""
+    folder = tmp_path_factory.mktemp("solved")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        solve_spot(spot_request(SPOT), lambda _: None)
+    return folder
+
+
+def test_a_solved_spot_is_listed_with_the_form_that_solves_it(solved, monkeypatch):
+    """The fields of the form lead to the same run, so nothing of the spot is lost; broken runs are left out."""
+    monkeypatch.chdir(solved)
+    (RUNS / "broken").mkdir()
+    for name in ("manifest.json", "config.toml"):
+        (RUNS / "broken" / name).write_text("x")
+    (found,) = solved_spots()
+    assert found["run"].startswith("spot-QsJh2h7c-") and 0 < found["gap_pot"] <= 0.05 and found["iterations"] > 0
+    assert {key: found["asked"][key] for key in ("board", "oop", "ip", "pot", "rake_cap", "locks")} == {
+        key: SPOT[key] for key in ("board", "oop", "ip", "pot", "rake_cap", "locks")
+    }
+    told = []
+    solve_spot(spot_request(found["asked"]), told.append)
+    assert next(one["run"] for one in told if "run" in one) == str(RUNS / found["run"])
+    strategies = open_strategies(None)
+    number = strategies.open_spot(found["run"])["of"]
+    assert strategies.open_spot(found["run"])["of"] == number
+    assert strategies.about(number)["asked"] == found["asked"]
+    assert strategies.about(number)["strategies"] == [(number, found["run"])]
+    refused("no solved spot in runs/ is named 'moon'", strategies.open_spot, "moon")
+
+
+def test_spots_are_deleted_unless_they_are_being_solved(solved, tmp_path, monkeypatch):
+    shutil.copytree(solved / RUNS, tmp_path / RUNS)
+    monkeypatch.chdir(tmp_path)
+    name = solved_spots()[0]["run"]
+    with lock(open_to_look(find_spot(name))):
+        refused("is being solved: stop it before", delete_spot, name)
+    refused("no solved spot in runs/ is named '../runs'", delete_spot, "../runs")
+    assert delete_spot(name) == {"spots": []}
+    assert not (RUNS / name).exists() and Path(solved / RUNS / name).exists()
