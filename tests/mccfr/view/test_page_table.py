@@ -82,7 +82,7 @@ def test_what_is_said_twice_is_done_once():
     first = table.sit(seed=5)
     after = table.act(first["hand"], first["line"], "c")
     assert table.act(first["hand"], first["line"], "c") == after == table.state() == table.deal(first["hand"] + 3)
-    refused("a raise is to", table.act, after["hand"], after["line"], "r1")
+    refused("a raise must be to", table.act, after["hand"], after["line"], "r1")
     over = played(table, after, lambda now: "c")[-1]
     assert table.act(over["hand"], over["line"], "c") == over
     following = table.deal(over["hand"])
