@@ -41,7 +41,7 @@ SPOT = [
     "0",
 ]
 PYTHON = {"oop": "AA,QJs:0.5", "ip": "KK,T9s", "pot": 40, "stack": 20, "bets": "allin", "raises": ""}
-PYTHON |= {"to": 0.001, "run": "run", "workers": 0}
+PYTHON |= {"to": "0.1%", "run": "run", "workers": 0}
 
 
 @pytest.fixture(scope="module")
