@@ -2,7 +2,7 @@
 
 Shows:
 
-* Page, `mccfr spot`, `query --json`, report, UPI and Python state equal EVs, frequencies and units for a spot
+* Page, command, report, UPI and Python state equal figures for a spot
   (test_all_views_state_the_same, planted: test_a_wrong_weight_shows)
 """
 

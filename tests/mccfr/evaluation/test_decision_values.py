@@ -2,10 +2,9 @@
 
 Shows:
 
-* For each hand of random decisions, the sum over actions of frequency times EV is the hand's EV; the EV of a range is
-  the mean over its hands, and over its actions (test_figures_of_a_decision_agree_with_each_other, planted:
+* EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
   test_planted_errors_show)
-* EVs of single hands from sampled boards have 95 % intervals that cover the exact EVs
+* Intervals of EVs from sampled boards cover the exact EVs
   (test_intervals_of_hands_cover_exact_values)
 """
 

@@ -9,7 +9,7 @@ Shows:
 * Planted errors are detected: half of a correction, and a heuristic fitted on the scored hands (planted:
   test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
   test_a_heuristic_fitted_on_the_scored_hands_is_caught)
-* Evaluations play no deal that was used for training (test_no_deal_of_training_is_played)
+* Evaluations play no deal of the training (test_no_deal_of_training_is_played)
 * A seat plays the frequencies that its range implies after bets outside of the tree
   (test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
 """

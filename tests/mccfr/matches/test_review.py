@@ -6,12 +6,12 @@ Shows:
   (test_costs_from_the_turn_on_are_those_of_all_rivers)
 * On earlier streets, the estimated cost is unbiased (test_estimates_do_not_lean_towards_a_cost,
   test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
-* A bet outside of the tree costs what its likeliest translation costs before the flop, and later its street is solved
-  again with the real bets, pot and stacks (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
+* Before the flop a bet outside of the tree costs what its translation costs; later its street is solved again
+  (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
   test_a_street_with_another_bet_is_solved_again)
-* Costs of a solved street are those of enumerated rivers, and the best action costs nothing
+* Solved streets' costs equal enumeration
   (test_a_solved_river_costs_what_enumeration_says)
-* The costs of a review add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
+* Costs add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
 """
 
 import json

@@ -7,11 +7,11 @@ Shows:
 * Without re-solving, local best response wins as much in carried-over subgames as from the policy
   (test_local_best_response_takes_as_much_where_nothing_is_solved)
 * Sampled rivers represent all rivers of a turn (test_rivers_that_are_drawn_stand_for_all_of_a_turn)
-* Local best response with all hands at once equals one hand at a time; the test detects blocked hands
+* Local best response with all hands at once equals one hand at a time
   (test_hands_that_are_played_at_once_play_as_each_alone; planted: test_hands_that_a_board_hits_are_caught)
-* The test detects a range that is not updated and a translation drawn twice (planted:
+* The test detects ranges not updated and translations drawn twice (planted:
   test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
-* A bet below every size changes the ranges of both players as the smallest bet does
+* A bet below every size changes ranges as the smallest bet does
   (test_what_is_believed_of_a_small_bet_is_that_of_the_smallest)
 """
 

@@ -2,7 +2,7 @@
 
 Shows:
 
-* The bundle that is served was made from the page's source, with the licences of its libraries
+* The served bundle is made from its source, with licences
   (test_the_bundle_is_of_the_source, test_licences_of_the_libraries_are_in_the_bundle)
 """
 

@@ -6,7 +6,7 @@ Shows:
 * A repeated request changes nothing (test_what_is_said_twice_is_done_once)
 * The cost of a decision is its EV subtracted from the EV of the best action
   (test_a_decision_costs_what_the_best_one_is_worth_more)
-* The trainer says that an action costs nothing only where the strategy takes it and its EV is certain
+* An action costs nothing only if the strategy takes it and its EV is certain
   (test_no_call_costs_nothing_where_the_strategy_folds)
 """
 

@@ -2,7 +2,7 @@
 
 Shows:
 
-* Ranges are saved under names, and the page offers a blueprint's opens, calls and three-bets
+* Ranges are saved by name, and a blueprint's are offered
   (test_ranges_are_saved_replaced_and_deleted, test_presets_are_the_ranges_that_take_preflop_actions)
 """
 

@@ -2,12 +2,10 @@
 
 Shows:
 
-* In the page, a user can type, paint, solve, stop, lock and share a spot
-  (test_a_spot_from_ranges_to_locks_in_a_browser)
-* Ranges are kept by name, a reloaded form has its answer, and solved spots are compared and deleted
+* In the page, a user can type, paint, solve, stop, lock, share, keep, reload, compare and delete spots
   (test_a_spot_from_ranges_to_locks_in_a_browser)
 * The page's solve gives the result of `mccfr spot` (test_what_is_solved_is_what_the_command_solves)
-* A betting line of a strategy can be solved as a spot (test_a_line_of_a_strategy_is_solved_as_a_spot)
+* A line of a strategy is solved as a spot (test_a_line_of_a_strategy_is_solved_as_a_spot)
 """
 
 import json

@@ -2,13 +2,10 @@
 
 Shows:
 
-* of a polarised range's single sizes, the one with the known highest EV is chosen
+* Of single sizes of a polarised range, the best one is chosen
   (planted: test_a_polarised_range_bets_the_largest_size)
-* trees that are solved side by side have the values that they have alone
-  (planted: test_trees_side_by_side_have_the_values_that_they_have_alone)
-* a choice is repeatable, and does not depend on the number of threads
-  (test_a_choice_is_repeatable_with_any_number_of_threads)
-* the sizes chosen for a river lose less than fixed ones (test_chosen_sizes_lose_less_than_fixed_ones)
+* A choice is repeatable with any number of threads (test_a_choice_is_repeatable_with_any_number_of_threads)
+* Chosen sizes lose less than fixed ones (test_chosen_sizes_lose_less_than_fixed_ones)
 """
 
 from dataclasses import replace
