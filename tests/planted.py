@@ -31,7 +31,7 @@ WORTH_STAYS  own reach behind a decision is not counted at those before it
 
 _ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, weight, word)"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
-_REACH = f"""                        reach[tail] = reach[place]
+_REACH = f"""                        reach[tail] = reach[position]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
                             reach[tail] *= sigma[np.uint64(mine + action)]
 """
@@ -66,7 +66,7 @@ def wrong_external() -> ModuleType:
             f"                        {_ADDITION.replace('word', 'second_word(rng)')}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
-        ("terminals, weight)", "terminals, weight * reach[place])"),
+        ("terminals, weight)", "terminals, weight * reach[position])"),
         (
             "traverser and node.block // 2 < last_street",
             f"traverser and (node.block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
@@ -81,8 +81,8 @@ def wrong_external() -> ModuleType:
 @cache
 def wrong_outcome() -> ModuleType:
     """Outcome sampling (over packed trees) with its errors, compiled once a process."""
-    decisions = "_opponents_decisions(tree, tables, others, level, kept, paths, weight)"
-    decided = "_opponents_decisions(tree, tables, others, level, kept, paths, weight)"
+    decisions = "_opponents_decisions(tree, tables, others, level, count, paths, weight)"
+    decided = "_opponents_decisions(tree, tables, others, level, count, paths, weight)"
     learns = "_learn(tables.regret, logged, paths, weight)"
     learnt = "_learn(regret, logged, paths, weight)"
 

@@ -46,7 +46,7 @@ from mccfr.cards.card_index import DEALT, Board, Deal, IndexedCards
 from mccfr.cards.card_lists import ListedCards, boards_from
 from mccfr.cards.full_deck_deals import DeckDealer, draw_cards
 from mccfr.common.rng import EVALUATION
-from storage.packed_rows import pack_rows
+from storage.compressed_rows import pack_rows
 
 MOST_LISTED_CARDS = 3
 _MOST_BOARDS = 512  # canonical boards looked up at a time

@@ -21,7 +21,7 @@ from mccfr.policy.policy_layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
 from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree
-from storage.packed_rows import PackedRows
+from storage.compressed_rows import PackedRows
 from storage.threads import ordered
 
 _PROBABILITY_TOLERANCE = 1e-6  # of the sum over the outcomes of a chance node

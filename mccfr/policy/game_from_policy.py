@@ -32,7 +32,7 @@ from mccfr.policy.policy_deck import MappedDeck, MappedTables, load_tables
 from mccfr.policy.policy_layout import DECK, META, Arrays, Texts
 from mccfr.policy.row_checksums import GuardedTable
 from mccfr.trees.compiled import CompiledTree, TreeArrays
-from storage.packed_rows import PackedRows
+from storage.compressed_rows import PackedRows
 
 _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "bbbiiiidddb", strict=True)}
 

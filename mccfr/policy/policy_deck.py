@@ -15,8 +15,8 @@ from abstraction.cards import CARD_COUNT, COMBO_COUNT, hand_cards
 from abstraction.lookup import NO_BUCKET
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.policy.row_checksums import GuardedTable
+from storage.compressed_rows import PackedRows
 from storage.damage import DamagedError
-from storage.packed_rows import PackedRows
 from storage.threads import ordered
 
 _PERMUTATIONS = 24

@@ -15,7 +15,7 @@ from mccfr.config.toml_files import config_from, load_config
 from mccfr.config.value_limits import share_of
 from mccfr.games.menu import parse_size
 from mccfr.games.registry import build_game
-from mccfr.view.spot_requests import _request
+from mccfr.view.spot_requests import spot_request
 
 SPOT = {
     "name": "holdem-subgame",
@@ -48,6 +48,7 @@ COUNTS = {
         "--iterations",
         "--machines",
         "--nodes",
+        "--vectors",
     ),
     *("--player", "--players", "--port", "--run-outs", "--sample", "--seed", "--set-aside", "--top", "--values-boards"),
     "--workers",
@@ -101,7 +102,7 @@ def test_a_bare_size_is_refused_everywhere(text, meanings):
     refused(words, parse_size, text, "bets")
     fields = {"board": "QsJh2h7c3d", "oop": "AA", "ip": "KK", "pot": "10", "stack": "20"}
     for field in ("bets", "raises", "donk"):
-        refused(words, _request, {**fields, field: f"50%,{text}"})
+        refused(words, spot_request, {**fields, field: f"50%,{text}"})
     for menu in (
         {"first": [float(text)]},
         {"river": {"later": [text]}},
@@ -118,7 +119,7 @@ def test_a_bare_size_is_refused_everywhere(text, meanings):
 def test_a_bare_share_is_refused_with_both_meanings(number, meanings):
     refused(f"can mean {meanings}", share_of, number)
     for key in ("rake", "to"):
-        refused(f"{key}: .*can mean {meanings}", _request, {key: str(number)})
+        refused(f"{key}: .*can mean {meanings}", spot_request, {key: str(number)})
 
 
 def test_shares_of_a_configuration_are_texts_in_per_cent():

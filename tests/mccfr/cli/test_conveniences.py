@@ -101,7 +101,9 @@ def test_query_asks_a_run_as_it_asks_a_policy(capsys, runs, tmp_path):
 def test_export_says_how_large_it_is_and_what_comes_next(capsys, runs, tmp_path):
     _, _, err = call(capsys, "export", runs / "one", tmp_path / "policy")
     size = sum(path.stat().st_size for path in (tmp_path / "policy").iterdir())
-    assert err == f'wrote {tmp_path / "policy"}, {size / 1000:.3g} kB; next: mccfr query {tmp_path / "policy"} ""\n'
+    wrote, states = err.splitlines()
+    assert wrote == f'wrote {tmp_path / "policy"}, {size / 1000:.3g} kB; next: mccfr query {tmp_path / "policy"} ""'
+    assert states.startswith("it states: ") and states.endswith("license of the data: not stated")
     _, _, err = call(capsys, "export", runs / "one", tmp_path / "rows.csv", "--format", "csv")
     assert err.startswith(f"wrote {tmp_path / 'rows.csv'}, ") and "next" not in err
     _, _, err = call(capsys, "export", runs / "one", tmp_path / "t.zarr", "--format", "zarr")

@@ -134,8 +134,10 @@ def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, 
                 continue
             finally:
                 signal.alarm(0)
-            said = capsys.readouterr().err
+            out, said = capsys.readouterr()
             found[status] = found.get(status, 0) + 1
+            if status == 1 and out.startswith("cannot work: "):
+                continue
             if status not in (0, 2) or said.count("\n") > 1 or len(said) > 1500 or (status == 2) != bool(said):
                 bad.append(f"{what}: status {status}: {said}"[:200])
     finally:

@@ -69,7 +69,7 @@ def test_what_is_not_understood_is_answered_with_an_error(policy):
     for change, words in (
         ({"position": 2}, "it must be 0 or 1"),
         ({"hand": "AhAx"}, "AhAx"),
-        ({"line": "r300c/r100"}, "a raise is to"),
+        ({"line": "r300c/r100"}, "a raise must be to"),
         ({"line": "r300c/"}, "not the turn of position 1"),
         ({"board": "Kc7d"}, "board"),
         ({"board": "Kc7d2s3c"}, "has more cards than the street"),

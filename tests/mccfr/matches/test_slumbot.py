@@ -63,7 +63,7 @@ test_what_cannot_be = refusals(
     ("not written with k, c, f, bN", {**GOOD, "action": "b200x"}),
     ("not written with k, c, f, bN", {**GOOD, "action": 7}),
     ("a raise must be to 200", {**GOOD, "action": "b50"}),
-    ("at most", {**GOOD, "action": "b30000"}),
+    ("to 20000 chips in the hand", {**GOOD, "action": "b30000"}),
     ("k cannot be in the action", {**GOOD, "action": "k"}),
     ("do not end where they should", {**GOOD, "action": "b200ck", "board": ["2c", "3d", "7h"]}),
     ("no player is to act", {**GOOD, "action": ""}),

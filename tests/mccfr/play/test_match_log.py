@@ -205,7 +205,7 @@ def read_again(line, tmp_path):
 
 test_hands_that_cannot_be_in_the_log_of_a_bot = refusals(
     ("is not over", LoggedHand(1, "r300", ("", ""), (), None, NAMES)),
-    ("a raise is to", LoggedHand(1, "r150f", ("", ""), (), None, NAMES)),
+    ("a raise must be to", LoggedHand(1, "r150f", ("", ""), (), None, NAMES)),
     ("what was won", LoggedHand(1, "r300f", ("", ""), (), (-300.0, 300.0), NAMES)),
     ("what was won", LoggedHand(1, "r300f", ("", ""), (), (-100.0, 101.0), NAMES)),
     ("not as it is written", LoggedHand(1, "r300f", ("", ""), (), None, ("Ada", "Eve"))),

@@ -30,9 +30,9 @@ from mccfr.policy import Policy, row_checksums, verify_policy
 from mccfr.policy.policy_layout import bucket_dtype
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+from storage.compressed_rows import pack_rows
 from storage.damage import DamagedError
 from storage.json_files import read_json
-from storage.packed_rows import pack_rows
 
 
 def load(out, name):

@@ -123,7 +123,7 @@ def test_a_stage_is_complete_although_its_inputs_cannot_be_removed(tmp_path, mon
 
 
 class Numbers(SampledEvaluation):
-    fields, least, what = 1, 1, {}
+    fields, least, identity_fields = 1, 1, {}
 
     def play(self, sample):
         return np.array([float(sample)])

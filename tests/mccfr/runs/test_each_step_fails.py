@@ -267,7 +267,7 @@ class ALog:
 class NamedCode(SampledEvaluation):
     """Units of an evaluation with --keep."""
 
-    fields, least, what = 1, 1, {}
+    fields, least, identity_fields = 1, 1, {}
 
     def play(self, sample):
         return np.array([float(sample)])

@@ -169,7 +169,7 @@ def test_of_two_exports_that_do_not_say_whose_they_are_none_replaces_the_other()
 
 def test_ranks_receive_the_replace_option():
     limits = dict.fromkeys(("nodes", "iterations", "seconds", "workers"))
-    assert cluster_commands._again({**limits, "force": False, "replace": True}) == ["--replace"]
+    assert cluster_commands._arguments({**limits, "force": False, "replace": True}) == ["--replace"]
 
 
 def test_what_takes_the_name_while_an_output_is_written_stays(here):

@@ -99,7 +99,7 @@ def test_an_opponent_of_another_game_is_refused(leduc_runs, target, capsys):
         evaluate_target(leduc_runs[target], "head-to-head", against=Reference(Path(other)))
     told = call(capsys, "evaluate", other, "--method", "head-to-head", "--against", leduc_runs[target])
     assert told.status == 2 and not told.out
-    assert "same game, card buckets apart" in told.err and len(told.err.splitlines()) == 1
+    assert "in which only card buckets differ" in told.err and len(told.err.splitlines()) == 1
 
 
 def evaluated(target, options, leduc_runs, capsys):

@@ -18,10 +18,11 @@ export function colourOf(name) {
 export function Chart({ id, label, options, data }) {
   const box = useRef(null);
   useEffect(() => {
-    const size = () => ({ width: box.current.clientWidth, height: HEIGHT });
-    const chart = new uPlot({ legend: { show: false }, ...options(), ...size() }, data, box.current);
+    const room = box.current; // null again after the view has gone, while an observer may still report
+    const size = () => ({ width: room.clientWidth, height: HEIGHT });
+    const chart = new uPlot({ legend: { show: false }, ...options(), ...size() }, data, room);
     const observer = new ResizeObserver(() => chart.setSize(size()));
-    observer.observe(box.current);
+    observer.observe(room);
     return () => {
       observer.disconnect();
       chart.destroy();

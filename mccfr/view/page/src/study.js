@@ -54,7 +54,8 @@ export function boardOf(line) {
 
 /* Pairs of number and name of what the strategy is compared with. */
 export const otherStrategies = () => game.value.strategies.slice(1);
-export const strategyName = (which) => game.value.strategies.find(([number]) => String(number) === String(which))[1];
+/* undefined while the list of strategies is of another moment than the address */
+export const strategyName = (which) => game.value.strategies.find(([number]) => String(number) === String(which))?.[1];
 
 /* --- where to go --- */
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from refusals import refused
 
+from storage.compressed_rows import PackedRows, pack_rows
 from storage.damage import DamagedError
-from storage.packed_rows import PackedRows, pack_rows
 
 TABLES = arrays.arrays(
     st.sampled_from(["uint8", "uint16", "uint32"]), st.tuples(st.integers(1, 9), st.integers(1, 40)), fill=st.just(7)
