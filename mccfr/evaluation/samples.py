@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_collected, signals_deferred
+from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_blocked, signals_collected, signals_deferred
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.policy.strategy_profile import Profile
 from storage import durable
@@ -238,7 +238,9 @@ def shared(
         waiting: dict[futures.Future[Any], int] = {}
         while True:
             for sample in following:
-                with signals_deferred():  # the first submit starts the workers; interrupting that would hang
+                # The first submit starts the workers. An interruption of it would hang, and a signal that a worker
+                # takes before `_begin_work` would be lost in the handler that it has from this process.
+                with signals_deferred(), signals_blocked():
                     waiting[pool.submit(_play, sample)] = sample
                 if len(waiting) >= 2 * workers:
                     break
@@ -264,11 +266,11 @@ def _begin_work(play: Callable[[int], Any], parent: int, leave: Callable[[], Non
     _OWN[:] = [play]
     leave()
     # Terminals and schedulers signal all processes; the parent decides. A worker that died while it holds the
-    # queue's lock would block the others. The pool ends its workers by SIGTERM if one is lost.
+    # queue's lock would block the others. The pool ends its workers by SIGTERM if one is lost; it is blocked here since
+    # the start of the process.
     for number in SIGNALS:
         if number != signal.SIGTERM:
             signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -292,7 +294,7 @@ def _pool(
     except BaseException:  # running samples are no longer needed
         for process in list(getattr(pool, "_processes", None) or {}):
             with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGTERM)
+                os.kill(process, signal.SIGKILL)  # SIGTERM may be pending already, from another process
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

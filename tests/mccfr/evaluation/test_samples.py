@@ -120,27 +120,36 @@ def test_a_signal_for_all_processes_is_for_the_first_one_to_heed(tmp_path, numbe
     assert np.array_equal(run_samples(toy, 40, Effort(2)), EXPECTED)
 
 
-def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch):
-    """Leave no unknown worker: the program would wait for it, and it for work."""
+@pytest.mark.parametrize("late", [1, 2])
+def test_a_signal_while_workers_are_started_leaves_none_behind(tmp_path, monkeypatch, late):
+    """Leave no unknown worker: the program would wait for it, and it for work.
+
+    The second worker starts late, when the first one has been killed while it waits for work.
+    """
     fork, signalled = os.fork, []
 
     def fork_and_be_stopped():
         made = fork()
-        if made and not signalled:
+        if not made and signalled:
+            time.sleep(0.3)
+        elif made:
             signalled.append(made)
-            os.kill(os.getpid(), signal.SIGTERM)
+            if len(signalled) == late:
+                os.kill(os.getpid(), signal.SIGTERM)
         return made
 
     monkeypatch.setattr(os, "fork", fork_and_be_stopped)
     try:
         with pytest.raises(StoppedError, match="stopped by signal 15 after 1 of 40 samples"):
             run_samples(Toy(), 40, Effort(2, keep=tmp_path / "samples"))
-        with pytest.raises(ChildProcessError):  # it has ended, and been waited for
-            os.waitpid(signalled[0], os.WNOHANG)
+        for worker in signalled:
+            with pytest.raises(ChildProcessError):  # it has ended, and been waited for
+                os.waitpid(worker, os.WNOHANG)
         resumed(tmp_path / "samples")
     finally:
-        with suppress(ProcessLookupError):
-            os.kill(signalled[0], signal.SIGKILL)
+        for worker in signalled:
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
 
 
 def killed(path, setup, act, effort):
