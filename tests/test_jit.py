@@ -7,12 +7,15 @@ Shows:
 * Kernels count references correctly in whatever order they were compiled
   (test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does)
 * Child processes find the kernels of their parent (test_processes_that_a_process_starts_find_what_it_has_compiled)
+* A signal does not interrupt the compilation of a kernel
+  (test_a_signal_while_a_kernel_is_compiled_comes_when_it_is)
 * Commands import numba and zarr only if they need them (test_starting)
 """
 
 import fcntl
 import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -23,7 +26,8 @@ import pytest
 from refusals import refused
 
 from abstraction.kernels import jit, kernel_files
-from abstraction.kernels.jit import njit, part_njit
+from abstraction.kernels.compiling import compiling, told_of_compiling
+from abstraction.kernels.jit import decorator, njit, part_njit
 from mccfr.common.rng import new_stream
 
 
@@ -42,6 +46,29 @@ def test_a_part_of_kernels_is_not_called_from_python():
     for _ in range(2):
         refused(r"test_jit.following is a part of kernels", following, 1, error=TypeError)
         assert after(1) == 2
+
+
+def test_a_signal_while_a_kernel_is_compiled_comes_when_it_is():
+    """numba cannot use a function whose compilation was interrupted: "no compiled object yet"."""
+    kernel = decorator("njit", cached=False)(lambda number: following(number) + 1)
+
+    class Interrupted(BaseException):
+        """Raised by the handler."""
+
+    def interrupt(*_):
+        moments.append(compiling())
+        raise Interrupted
+
+    moments, before = [], signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with (
+            told_of_compiling(lambda seconds: seconds and os.kill(os.getpid(), signal.SIGUSR1)),
+            pytest.raises(Interrupted),
+        ):
+            kernel(1)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert moments == [False] and len(kernel.signatures) == 1 and kernel(1) == 3
 
 
 def test_processes_that_a_process_starts_find_what_it_has_compiled(tmp_path, monkeypatch):

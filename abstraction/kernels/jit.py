@@ -18,7 +18,8 @@ from typing import Any
 from abstraction.kernels.branch_pruning import prune_by_type
 from abstraction.kernels.kernel_files import KernelFiles, choose_directory
 from abstraction.kernels.numba_settings import KNOWN_VERSIONS, part_compiler, processor_features
-from abstraction.kernels.struct_references import by_reference, kernel_argument
+from abstraction.kernels.struct_references import PLAIN_TYPES, by_reference, kernel_argument
+from storage.deferred_signals import signals_deferred
 
 _GARBAGE_AFTER = 50_000  # compiling creates many lasting objects; collecting garbage after 700 takes 7 % of its time
 
@@ -124,8 +125,12 @@ def _declare_intrinsics() -> None:
 
 
 def _compile_in_turn(compile_now: Callable[[Any], Any], cached: KernelFiles, signature: Any) -> Any:
-    """Call numba's `compile`, and release the kernel's lock file afterwards in any case."""
-    with import_module("numba.core.compiler_lock").global_compiler_lock:  # so that no other thread's lock ends with it
+    """Call numba's `compile`, and release the kernel's lock file afterwards in any case.
+
+    Signals wait meanwhile: numba cannot use a function again whose compilation an exception has interrupted.
+    """
+    # The lock is taken so that no other thread's lock ends with it.
+    with signals_deferred(), import_module("numba.core.compiler_lock").global_compiler_lock:
         looked_for_after = gc.get_threshold()
         gc.set_threshold(_GARBAGE_AFTER, *looked_for_after[1:])
         try:
@@ -149,6 +154,10 @@ class Kernel:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Call the compiled function with the same arguments and result as the Python function."""
+        if (
+            PLAIN_TYPES.issuperset(map(type, arguments)) and not named
+        ):  # a call of `kernel_argument` for each costs more
+            return self.dispatcher(*arguments)
         passed = {name: kernel_argument(value) for name, value in named.items()}
         return self.dispatcher(*map(kernel_argument, arguments), **passed)
 

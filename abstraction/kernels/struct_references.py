@@ -19,7 +19,7 @@ import numpy as np
 _Fields = TypeVar("_Fields", bound=type)
 _WORD_BYTES = 8
 _KINDS: set[type] = set()  # decorated by `by_reference`
-_PLAIN: set[type] = {np.ndarray, np.int64, np.float64, bool, int, float}
+PLAIN_TYPES: set[type] = {np.ndarray, np.int64, np.float64, bool, int, float}
 """Types that hold no reference.
 
 A look-up here saves a look into every tuple in every call, which took 1 % of the time of a batch of sampling.
@@ -42,15 +42,19 @@ def by_reference(kind: _Fields) -> _Fields:
 def kernel_argument(value: Any) -> Any:
     """Return what a kernel is passed for a value: references for tuples decorated by `by_reference`."""
     kind = type(value)
-    if kind in _PLAIN or not isinstance(value, tuple):
+    if kind in PLAIN_TYPES:
+        return value
+    if not isinstance(value, tuple):
+        if value is not None:
+            PLAIN_TYPES.add(kind)
         return value
     if kind in _KINDS:
         return _reference(value)
     items = [kernel_argument(item) for item in value]
     if not all(map(operator.is_, items, value)):
         return kind(*items) if hasattr(value, "_fields") else tuple(items)
-    if hasattr(value, "_fields") and all(type(item) in _PLAIN for item in items):
-        _PLAIN.add(kind)  # without a None, in whose place another instance may have a reference
+    if hasattr(value, "_fields") and all(type(item) in PLAIN_TYPES for item in items):
+        PLAIN_TYPES.add(kind)  # without a None, in whose place another instance may have a reference
     return value
 
 

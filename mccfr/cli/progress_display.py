@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mccfr.common.signals import signals_deferred
 from mccfr.runs.reporter import COMPILING, TRAINING, Reporter, SessionProgress, duration_text
+from storage.deferred_signals import signals_deferred
 
 _LINE_SECONDS = 10.0
 _LATE_SECONDS = 2.0  # shorter phases are not printed

@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import mccfr
 from mccfr.cluster.mpi import NO_MPI
-from mccfr.common.signals import signals_blocked, signals_to
+from mccfr.common.signals import signals_to
 from mccfr.config.run_tables import ClusterConfig
 from mccfr.runs.directory.run import CHECKPOINTS, Run
 from storage.checkpoint import list_checkpoints
+from storage.deferred_signals import signals_blocked
 from storage.free_space import free_bytes
 from storage.open_directory import OpenDirectory, errors_shown
 from storage.threads import ordered

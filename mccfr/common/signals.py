@@ -2,7 +2,7 @@
 
 The first signal ends the current work.  Further signals within a second count as the same request, later ones as a
 second request.  Contexts in other threads than the main one do nothing, because Python runs handlers there only.  The
-module imports only the standard library, because handlers must be set before other imports.
+module imports no library, because handlers must be set before other imports.
 """
 
 import _thread
@@ -23,14 +23,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+from storage.deferred_signals import SIGNALS, Handler, exchange_handlers, in_main_thread
+
 EXIT_RESUMABLE = 75
 """Exit status if a signal has stopped the training of a run that can be resumed; used for nothing else."""
 SAME_REQUEST_SECONDS = 1.0
 UNAWAITED = "unawaited"
 """Name of threads that the process does not wait for at its end, although they may be running a kernel."""
 _AGAIN_SECONDS = 0.02  # delay before an exception is raised again that Python could only print
-_Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 _contexts = 0  # number of nested contexts that handle signals now
 _last_request_at = -inf  # time of the last signal that was a new request
@@ -56,10 +56,6 @@ class SignalInterrupt(KeyboardInterrupt):
         return 128 + self.number
 
 
-def _is_main() -> bool:
-    return threading.current_thread() is threading.main_thread()
-
-
 @contextmanager
 def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
     """Within the context, call `handle_request` with the number of each signal that is a new request.
@@ -67,7 +63,7 @@ def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
     It does nothing outside of the main thread.  An ignored SIGHUP stays ignored, as `nohup` needs it.
     """
     global _contexts, _last_request_at  # noqa: PLW0603 - signals belong to the process
-    if not _is_main():
+    if not in_main_thread():
         yield
         return
 
@@ -82,7 +78,7 @@ def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
     if _contexts == 0:
         _last_request_at = -inf
     _contexts += 1
-    before = _exchange(handle)
+    before = exchange_handlers(handle)
     try:
         yield
     finally:
@@ -92,20 +88,14 @@ def signals_to(handle_request: Callable[[int], object]) -> Iterator[None]:
                 signal.signal(number, earlier)
 
 
-def _exchange(handler: _Handler) -> dict[int, Any]:
-    """Set the handler of all `SIGNALS`, except an ignored SIGHUP; return the previous handlers by number."""
-    numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
-    return {number: signal.signal(number, handler) for number in numbers}
-
-
-def take(handler: _Handler) -> None:
+def take(handler: Handler) -> None:
     """Set a handler of all `SIGNALS`, except an ignored SIGHUP, until the process ends.
 
     `command_line` then sets no handlers.  A session calls it with its handler for training.
     """
     global _taken  # noqa: PLW0603
     _taken = True
-    _exchange(handler)
+    exchange_handlers(handler)
 
 
 def is_taken() -> bool:
@@ -128,34 +118,6 @@ def signals_collected(*, ignored: float) -> Iterator[list[int]]:
 
     with signals_to(note):
         yield received
-
-
-@contextmanager
-def signals_deferred() -> Iterator[None]:
-    """Within the context, delay signals; at its end, pass the first of them to the previous handler."""
-    if not _is_main():
-        yield
-        return
-    received: list[tuple[int, FrameType | None]] = []
-    before = _exchange(lambda *what: received.append(what))
-    try:
-        yield
-    finally:
-        for number, earlier in before.items():
-            signal.signal(number, earlier)
-    for number, frame in received[:1]:
-        if callable(handler := before[number]):
-            handler(number, frame)
-
-
-@contextmanager
-def signals_blocked() -> Iterator[None]:
-    """Within the context, block all signals; processes started in it inherit the blocking."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _Program:
@@ -186,7 +148,7 @@ def command_line() -> Iterator[None]:
     They wait until `release`, and again after `settle`.
     """
     global _program, _silent
-    if not _is_main():
+    if not in_main_thread():
         yield
         return
     _program, _silent, hook = _Program(), False, sys.unraisablehook
@@ -215,7 +177,7 @@ def _raise(error: BaseException) -> None:
 
 def release() -> None:
     """Raise `SignalInterrupt` for signals from now on, and at once for one that has waited."""
-    if not _is_main():
+    if not in_main_thread():
         return
     _program.waits, pending = False, _program.pending
     _program.pending = 0
@@ -232,7 +194,7 @@ def silence() -> None:
 
 def settle() -> None:
     """Ignore signals from now on, because the exit status is decided."""
-    if _is_main():
+    if in_main_thread():
         _program.waits = True
 
 
@@ -248,6 +210,7 @@ def is_unread(stream: TextIO) -> bool:
 
 def end(status: int) -> None:
     """End the process with a status, in spite of further signals or a closed output."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None: closed when the process started

@@ -29,13 +29,14 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.compiling import working_seconds
-from mccfr.common.signals import SIGNALS, SignalInterrupt, signals_blocked, signals_collected, signals_deferred
+from mccfr.common.signals import SignalInterrupt, signals_collected
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.policy.strategy_profile import Profile
 from storage import durable
 from storage.atomic_outputs import begins_with, check_output
 from storage.cleanup import failure_logged
 from storage.damage import reading
+from storage.deferred_signals import SIGNALS, signals_blocked, signals_deferred
 from storage.free_space import available_memory_bytes, bytes_text
 
 _MAGIC = b"mccfr units 1\n"

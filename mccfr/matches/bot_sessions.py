@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from abstraction.kernels.compiling import told_of_compiling
-from mccfr.common.signals import SignalInterrupt, signals_collected, signals_deferred
+from mccfr.common.signals import SignalInterrupt, signals_collected
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import StoppedError
 from mccfr.games.betting import BettingRules, amount_text, build_tree
@@ -46,6 +46,7 @@ from mccfr.play.resolving import ResolvingSpec
 from mccfr.runs.reporter import COMPILING
 from storage.atomic_outputs import check_output
 from storage.cleanup import closed_after
+from storage.deferred_signals import signals_deferred
 
 Say = Callable[[str], None]
 

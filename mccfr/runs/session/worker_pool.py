@@ -22,7 +22,6 @@ from typing import Any, Protocol
 import numpy as np
 
 import mccfr
-from mccfr.common.signals import signals_blocked
 from mccfr.config.plugins import permissions
 from mccfr.config.run_tables import Config
 from mccfr.config.table_base import first_refused
@@ -36,6 +35,7 @@ from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.table_layout import TableSet
 from storage import free_space
 from storage.checkpoint import Checkpoint
+from storage.deferred_signals import signals_blocked
 from storage.durable import naming
 from storage.live_tables import LiveTables
 from storage.mapping import create_cells, regions_to_json

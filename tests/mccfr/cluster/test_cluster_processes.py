@@ -27,11 +27,11 @@ from stratified import LEDUC_12, long_game
 
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.launch import local_launch, read_end
-from mccfr.common.signals import SIGNALS, signals_blocked
 from mccfr.runs.directory.run import LOCK, is_locked, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.results.checkpoints import find_checkpoint
+from storage.deferred_signals import SIGNALS, signals_blocked
 from storage.run_lock import holder_of
 
 PROGRAM = [sys.executable, "-m", "mccfr", "cluster"]

@@ -25,10 +25,10 @@ import pytest
 from places import ROOT
 from refusals import refused
 
-from mccfr.common.signals import SIGNALS
 from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.samples import Effort, SampledEvaluation, StoppedError, run_samples, samples_in
 from storage import durable
+from storage.deferred_signals import SIGNALS
 
 
 class Toy(SampledEvaluation):

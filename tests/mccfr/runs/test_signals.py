@@ -27,10 +27,10 @@ import pytest
 from forked_commands import Forking
 from sessions import go, make, wait_for
 
-from mccfr.common.signals import SIGNALS
 from mccfr.runs.directory.run import EVALUATIONS, JOURNAL, LOCK, METRICS, is_run, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.directory.verification import problems_of
+from storage.deferred_signals import SIGNALS
 from storage.run_lock import noted
 
 MCCFR = (sys.executable, "-m", "mccfr")

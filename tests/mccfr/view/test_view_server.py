@@ -35,9 +35,9 @@ from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
 
-from mccfr.common.signals import SIGNALS
 from mccfr.config.game_tables import KuhnGame
 from mccfr.view import Spots, open_spots, server
+from storage.deferred_signals import SIGNALS
 
 EVIL = "<img src=x onerror=alert(1)>"
 

@@ -1,0 +1,57 @@
+"""Delays signals while work is done that an exception of a handler must not interrupt.
+
+The module imports only the standard library, because handlers are set before other imports.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""The signals that end the program."""
+Handler = Callable[[int, FrameType | None], object] | signal.Handlers
+
+
+def in_main_thread() -> bool:
+    """Return whether this is the main thread, where Python runs all handlers."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def exchange_handlers(handler: Handler) -> dict[int, Any]:
+    """Set the handler of all `SIGNALS`, except an ignored SIGHUP; return the previous handlers by number."""
+    numbers = [each for each in SIGNALS if each != signal.SIGHUP or signal.getsignal(each) != signal.SIG_IGN]
+    return {number: signal.signal(number, handler) for number in numbers}
+
+
+@contextmanager
+def signals_deferred() -> Iterator[None]:
+    """Within the context, delay signals; at its end, pass the first of them to the previous handler.
+
+    It does nothing outside of the main thread.
+    """
+    if not in_main_thread():
+        yield
+        return
+    received: list[tuple[int, FrameType | None]] = []
+    before = exchange_handlers(lambda *what: received.append(what))
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+    for number, frame in received[:1]:
+        if callable(handler := before[number]):
+            handler(number, frame)
+
+
+@contextmanager
+def signals_blocked() -> Iterator[None]:
+    """Within the context, block all signals; processes started in it inherit the blocking."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
