@@ -270,7 +270,7 @@ def fsync_dir(path: Path) -> None:
         with reading(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except UnreadableError as error:
-        text = f"{error.cause.strerror}: a new name in this folder is not synced"
+        text = f"{error.cause.strerror}: a new name in this folder is not synced to the disk; run the command again"
         raise UnsyncedError(error.errno, text, str(path)) from None
     try:
         with naming(path):

@@ -89,10 +89,10 @@ def test_a_folder_that_cannot_be_read_is_an_error(tmp_path, monkeypatch):
         with pytest.raises(OSError, match=f"{inner}"):
             lists(tmp_path / "outer")
     monkeypatch.setattr(os, "open", failing)
-    with pytest.raises(UnsyncedError, match=f"is not synced.*{inner}"):
+    with pytest.raises(UnsyncedError, match=f"is not synced to the disk; run the command again.*{inner}"):
         durable.fsync_dir(inner)
     monkeypatch.setattr(os, "open", stale)
-    with pytest.raises(UnsyncedError, match=f"Stale file handle.*is not synced.*{inner}"):
+    with pytest.raises(UnsyncedError, match=f"Stale file handle.*is not synced.*again.*{inner}"):
         durable.fsync_dir(inner)
 
 
