@@ -185,8 +185,8 @@ def release() -> None:
         raise SignalInterrupt(pending)
 
 
+def silence() -> None:
     """Print nothing about objects that a signal left incomplete, such as tasks and loops of asyncio."""
-    """Print nothing about objects that a signal left incomplete, such as zarr's coroutines, tasks and event loop."""
     global _silent  # noqa: PLW0603
     import logging  # here, because handlers must be set before other imports
 
