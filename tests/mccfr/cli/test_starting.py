@@ -77,10 +77,10 @@ def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "request"),
+    ("options", "message"),
     [((), "to write a checkpoint and end"), (("--after-checkpoint",), "to end at its next regular checkpoint")],
 )
-def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path, options, request):
+def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path, options, message):
     run = tmp_path / "run"
     solve = [sys.executable, "-m", "mccfr", "solve", RUNS / "leduc.toml", "--run", run, "--time", "10m"]
     solve += ["--set", "run.checkpoint_seconds=5"]
@@ -93,7 +93,7 @@ def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path, options, request):
         assert "stopped by signal 15" in process.stderr.read().decode()
     found = run_status(open_run(run))
     assert (code, found["state"], found["process"]) == (0, "stopped", None) and found["checkpoint"] is not None
-    assert f"asked process {process.pid} {request}" in err
+    assert f"asked process {process.pid} {message}" in err
     assert out.startswith(f"stopped at {found['nodes_touched']:,} nodes") and f"mccfr resume {run}" in out
     assert answer(capsys, "status", run)["machine"] is None
     assert refusal(capsys, "stop", run) == f"mccfr: {run} is stopped: no process works on it\n"
