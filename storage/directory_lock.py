@@ -21,7 +21,8 @@ from storage.damage import UnreadableError, reading
 
 Found = TypeVar("Found")
 
-_UNSUPPORTED = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+UNSUPPORTED = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
+"""Errors of `flock` on file systems that have no locks."""
 _WAIT_SECONDS, _TRY_SECONDS = 2.0, 0.005  # a writer holds its lock while it removes a directory
 _READS = 100  # most attempts on a directory that is replaced during reading, without locks
 
@@ -180,7 +181,7 @@ def _flock(descriptor: int, kind: int) -> bool:
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in _UNSUPPORTED:
+        if error.errno in UNSUPPORTED:
             return False
         raise
     return True

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from storage.damage import UnreadableError
+from storage.directory_lock import UNSUPPORTED
 from storage.durable import naming
 from storage.open_directory import OpenDirectory
 
@@ -76,12 +77,22 @@ class RunLock:
                 _lock_patiently(descriptor)
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, _own_line().encode(), 0)
-        except BlockingIOError:
+        except BlockingIOError:  # before OSError, of which it is a kind
             os.close(descriptor)
             holder = holder_of(self.path) or "an unknown process"
             raise BlockingIOError(
                 errno.EWOULDBLOCK,
                 f"{self.path} is locked by {holder}: wait for it, stop it, or use another directory",
+            ) from None
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno not in UNSUPPORTED:
+                raise
+            raise OSError(
+                error.errno,
+                f"{self.path.parent} lies on a file system without file locks (flock), and two processes could change "
+                "the run at once: choose a directory on another disk, or let the administrator enable locks (NFS: "
+                "mount without nolock)",
             ) from None
         except BaseException:
             os.close(descriptor)
@@ -207,6 +218,9 @@ def lock_is_held(path: Path) -> bool:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError as error:  # without locks no process works here
+        if error.errno not in UNSUPPORTED:
+            raise
     finally:
         os.close(descriptor)
     return False

@@ -96,6 +96,7 @@ def started(
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @limit_options
+@click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Change a key that may change.")
 @code_option
 @abstraction_option
 @force_option
@@ -104,6 +105,7 @@ def started(
 @resumable_command(lambda directory, **_: directory)
 def resume(
     directory: Path,
+    overrides: tuple[str, ...],
     abstraction: Path | None,
     force: bool,
     replace: bool,
@@ -113,8 +115,9 @@ def resume(
 ) -> None:
     """Continue the run in DIR from its newest checkpoint.
 
-    Limits are totals of the run, except --time. Without any, the limits of the run's own config apply. Like solve, it
-    does not start with too little memory or disk.
+    Limits are totals of the run, except --time. Limits and --set run.KEY hold for later sessions too, until they are
+    changed. --set of another table holds for this session. Like solve, it does not start with too little memory or
+    disk.
 
     Example: mccfr resume runs/leduc --nodes 2e8
     """
@@ -122,20 +125,26 @@ def resume(
 
     with reporter() as report:
         terms = Terms(report, force=force, replace=replace)
-        run, game = reopened(directory, abstraction, limits, terms)
+        run, game = reopened(directory, abstraction, limits, terms, overrides)
         _train(run, game, report, force=force, aside=None if from_scratch else aside)
 
 
 def reopened(
-    directory: Path, abstraction: Path | None, limits: Mapping[str, Any], terms: "Terms"
+    directory: Path,
+    abstraction: Path | None,
+    limits: Mapping[str, Any],
+    terms: "Terms",
+    overrides: tuple[str, ...] = (),
 ) -> "tuple[Run, Game]":
-    """Open the run in a directory with this session's limits; return run and game."""
+    """Open the run in a directory with this session's limits and overrides; return run and game."""
+    from mccfr.config.toml_files import parse_override
     from mccfr.runs.directory.run import open_run, with_settings
-    from mccfr.runs.session.start import prepare_run
+    from mccfr.runs.session.start import changed_run, prepare_run
     from mccfr.runs.session.train_and_export import limited
 
-    run = open_run(directory, abstraction)
-    return prepare_run(with_settings(run, run=limited(run.config.run, limits)), terms)
+    run = changed_run(open_run(directory, abstraction), overrides)
+    settings = limited(run.config.run, limits, [parse_override(text)[0] for text in overrides])
+    return prepare_run(with_settings(run, run=settings), terms)
 
 
 def _train(run: "Run", game: "Game", report: "Reporter", *, force: bool, aside: tuple[int, ...] | None) -> None:

@@ -58,12 +58,13 @@ def status(directory: Path, watch: bool, every: float, abstraction: Path | None,
 
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
+@click.option("--after-checkpoint", is_flag=True, help="End at the next regular checkpoint, on any machine.")
 @json_option
-def stop(directory: Path, as_json: bool) -> None:
+def stop(directory: Path, after_checkpoint: bool, as_json: bool) -> None:
     """Stop the run in DIR with a checkpoint, as Ctrl-C does, and wait for its end.
 
     A second `stop`, at least a second later, ends the process without a checkpoint. Stop a run of another machine on
-    that machine.
+    that machine, or with --after-checkpoint.
 
     Example: mccfr stop runs/leduc
     """
@@ -71,7 +72,7 @@ def stop(directory: Path, as_json: bool) -> None:
     from mccfr.runs.directory.run_status import run_status, stop_run
 
     run = open_to_look(directory)
-    stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True))
+    stop_run(run, lambda text: click.echo(f"mccfr: {text}", err=True), after_checkpoint=after_checkpoint)
     result = run_status(run)
     if as_json:
         print_json(result)

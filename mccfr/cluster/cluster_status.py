@@ -4,19 +4,24 @@ import json
 from typing import Any
 
 from mccfr.cluster.rank_pool import RECORDS
-from mccfr.runs.directory.run import Run
+from mccfr.runs.directory.run import Run, is_locked
 from storage.journal_reader import lines_backwards
 
 _FIELDS = {"nodes_touched", "barriers", "sent_bytes", "received_bytes", "moved_strata", "ranks"}
 
 
 def cluster_status(run: Run) -> dict[str, Any]:
-    """Return the newest whole line of the run's `cluster.jsonl`; raises `ValueError` if there is none."""
+    """Return the newest whole line of the run's `cluster.jsonl`.
+
+    `running` is True while a session works on the run.
+
+    Raises `ValueError` if there is no such line.
+    """
     for line in lines_backwards(run.path(RECORDS)):
         try:
             record = json.loads(line.data)
         except (ValueError, RecursionError):  # the last line may be incomplete
             continue
         if isinstance(record, dict) and record.keys() >= _FIELDS:
-            return record
+            return record | {"running": is_locked(run)}
     raise ValueError(f"{run.directory} has no {RECORDS}: no cluster session of it has ended yet")

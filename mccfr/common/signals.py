@@ -186,7 +186,7 @@ def release() -> None:
 
 
 def silence() -> None:
-    """Print nothing about objects that a signal left incomplete, such as zarr's coroutines, tasks and event loop."""
+    """Print nothing about objects that a signal left incomplete, such as tasks and loops of asyncio."""
     global _silent  # noqa: PLW0603
     import logging  # here, because handlers must be set before other imports
 

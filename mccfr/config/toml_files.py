@@ -132,7 +132,7 @@ def config_from(
         structs: dict[str, Any] = {key: table for key, table in tables.items() if isinstance(table, Table)}
         other_tables = {key: converted(table, key, kinds[key]) for key, table in tables.items() if key not in structs}
         config = Config(**structs, **other_tables)
-        if problem := next(limit_problems(config), None) or first_refused(config, _checks(config)):
+        if problem := next(limit_problems(config), None) or first_refused(config, config_checks(config)):
             raise ValueError(problem)
     except (OverflowError, RecursionError) as error:
         raise ValueError(f"{source}: a number is too large, or lists are nested too deep: {error}") from None
@@ -282,7 +282,7 @@ def _fields(kind: Any) -> dict[str, Any]:
     return fields
 
 
-def _checks(config: Config) -> Iterator[Check]:
+def config_checks(config: Config) -> Iterator[Check]:
     """Yield the checks of every table, with dotted keys."""
     for field in fields_of(Config):
         table = getattr(config, field.name)

@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import socket
@@ -7,6 +8,7 @@ import sys
 import pytest
 from refusals import refused
 
+from storage import run_lock
 from storage.run_lock import RunLock, holder_of, lock_is_held, noted
 
 HOLDER = """
@@ -28,6 +30,16 @@ def test_a_second_holder_is_refused_and_told_who_holds_it(tmp_path):
     with RunLock(path) as again, pytest.raises(BlockingIOError, match="already"):
         again.acquire()
     assert path.read_text() == ""
+
+
+def test_a_file_system_without_locks_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(run_lock.fcntl, "flock", fail)
+    refused("without file locks (flock)", RunLock(tmp_path / "run.lock").acquire, error=OSError)
+    refused("choose a directory on another disk", RunLock(tmp_path / "run.lock").acquire, error=OSError)
+    assert not lock_is_held(tmp_path / "run.lock")
 
 
 def test_a_lock_knows_whether_its_file_is_where_it_was(tmp_path):

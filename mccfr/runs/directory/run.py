@@ -2,7 +2,7 @@
 
 A run directory is self-contained. It has `config.toml` with every default, copies of the game's files in `inputs/`, and
 `manifest.json` with the run's identity. The identity includes game, solver and table formats, but not limits, workers
-and evaluation points.
+and evaluation points. These may change; `config.toml` has the `[run]` table of the last session.
 
 User code named in a configuration (`mccfr.config.plugins`) stays in its place. The manifest has the SHA-256 of its
 file, and for training code the hash is part of the identity. The copy in `inputs/` serves for comparison and restoring.
@@ -49,6 +49,8 @@ from storage.run_lock import Holder, RunLock, holder_of, lock_is_held, noted
 FORMAT, FORMAT_VERSION = "mccfr-run", 4
 MANIFEST, CONFIG, INPUTS, LOCK = "manifest.json", "config.toml", "inputs", "run.lock"
 METRICS, EVALUATIONS, JOURNAL, LOG = "metrics.jsonl", "evaluations.jsonl", "journal.jsonl", "log.txt"
+STOP = "stop-after-checkpoint"
+"""File that exists while the session is asked to end at its next regular checkpoint."""
 CHECKPOINTS, LIVE = "checkpoints", "live"
 _ID_BYTES = 16
 
@@ -398,6 +400,15 @@ def worker_of(run: Run) -> Holder | None:
 def phase_of(run: Run) -> str | None:
     """Return the present phase of the session that holds the run's lock, such as "training"; else None."""
     return noted(run.path(LOCK))
+
+
+def save_settings(run: Run) -> None:
+    """Write the `[run]` table of this session to `config.toml`, so that the next `open_run` uses it."""
+    import tomli_w
+
+    document, table = load_document(run.path(CONFIG)), _without_nothing(msgspec.to_builtins(run.config.run))
+    if document["run"] != table:
+        durable.replace_file(run.path(CONFIG), tomli_w.dumps(document | {"run": table}).encode())
 
 
 def with_settings(run: Run, /, **settings: Any) -> Run:

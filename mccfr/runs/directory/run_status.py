@@ -17,6 +17,7 @@ from mccfr.runs.directory.run import (
     JOURNAL,
     LIVE,
     METRICS,
+    STOP,
     Run,
     is_locked,
     is_run,
@@ -197,23 +198,28 @@ def run_list(directory: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def stop_run(run: Run, say: Callable[[str], None]) -> None:
+def stop_run(run: Run, say: Callable[[str], None], *, after_checkpoint: bool = False) -> None:
     """Send SIGTERM to the process that works on a run, and wait until it releases the run.
 
-    say  receives a message with the process id
+    say               receives a message with the process id
+    after_checkpoint  let it end at its next regular checkpoint instead; it may be on another machine
 
-    Raises `ValueError` if no process works on it, or one on another machine.
+    Raises `ValueError` if no process works on it, or without `after_checkpoint` one on another machine.
     """
     worker = worker_of(run)
     if worker is None:
         raise ValueError(f"{run.directory} is {run_status(run)['state']}: no process works on it")
-    if not worker.is_here:
+    if after_checkpoint:
+        run.path(STOP).touch()
+        say(f"asked process {worker.process} to end at its next regular checkpoint")
+    elif not worker.is_here:
         machine = worker.machine or "a machine that it does not name"
         raise ValueError(
             f"{run.directory} is in use by process {worker.process} of {machine}: stop it there, with kill "
             f"{worker.process}"
         )
-    say(f"asked process {worker.process} to write a checkpoint and end")
-    os.kill(worker.process, signal.SIGTERM)
+    else:
+        say(f"asked process {worker.process} to write a checkpoint and end")
+        os.kill(worker.process, signal.SIGTERM)
     while worker_of(run) == worker:
         time.sleep(_LOOK_SECONDS)

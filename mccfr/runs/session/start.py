@@ -7,17 +7,22 @@ Every decision that affects training is made here, so that all callers train the
 * the layout of the tables, and the check of memory and disk
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from msgspec import structs
+
 from abstraction.buckets import is_abstraction, verify_abstraction
 from mccfr.config.run_tables import Config
+from mccfr.config.table_base import fields_of, first_refused
+from mccfr.config.toml_files import config_checks, converted, override, parse_override, to_document
+from mccfr.config.value_limits import limit_problems
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.runs.directory import run as rundir
-from mccfr.runs.directory.identity import check_same_run
+from mccfr.runs.directory.identity import check_same_run, identity_document
 from mccfr.runs.directory.run import Run
 from mccfr.runs.phases import naming_stages
 from mccfr.runs.reporter import Reporter
@@ -173,6 +178,32 @@ def reopen_run(config: Config, base: Path, directory: Path) -> Run:
         tables=config.tables,
         cluster=config.cluster,
     )
+
+
+def changed_run(run: Run, overrides: Sequence[str]) -> Run:
+    """Return an opened run with `--set` overrides of keys that are not part of its identity.
+
+    Raises `ValueError` naming the key for an invalid value, and for a key that may not change within a run.
+    """
+    for text in overrides:
+        path, value = parse_override(text)
+        table, _, _ = path.partition(".")
+        if table not in _CHANGEABLE:
+            raise ValueError(f"--set {text}: {table} may not change within a run: start a new run with mccfr solve")
+        document = to_document(run.config)
+        override(document, path, value, f"--set {text}")
+        kind = next(field.type for field in fields_of(Config) if field.encode_name == table)
+        config = structs.replace(run.config, **{table: converted(document[table], table, kind)})
+        if problem := next(limit_problems(config), None) or first_refused(config, config_checks(config)):
+            raise ValueError(problem)
+        if identity_document(config, run.directory) != run.manifest["identity_document"]:
+            raise ValueError(f"--set {text}: {path} may not change within a run: start a new run with mccfr solve")
+        run = replace(run, config=config)
+    return run
+
+
+_CHANGEABLE = ("cluster", "evaluation", "export", "run", "tables")
+"""Tables that have keys outside of a run's identity."""
 
 
 def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, Game]:

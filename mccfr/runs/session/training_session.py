@@ -5,6 +5,7 @@ evaluations use a copy of the tables while workers train; the workers pause only
 small for a copy, they pause until the work is done.
 """
 
+import signal
 import time
 from collections.abc import Mapping
 from concurrent import futures
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from mccfr.common.signals import SignalInterrupt
 from mccfr.games.game import Game
 from mccfr.runs.directory import journal_records
-from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, Run, lock
+from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, LIVE, STOP, Run, lock, save_settings
 from mccfr.runs.events import Events, Totals
 from mccfr.runs.phases import naming_phases
 from mccfr.runs.reporter import TRAINING, Reporter, SessionProgress, compiling_text
@@ -123,6 +124,7 @@ class Session:
         run = self._run
         self._reporter.phase("looking for checkpoints")
         with reading(run.directory):
+            run.path(STOP).unlink(missing_ok=True)
             remove_stale_live(run.path(LIVE))
             for removed in sweep_live(run.config.tables.live_dir):
                 self._reporter.message(f"removed the live tables of a process that died: {removed}")
@@ -227,10 +229,15 @@ class Session:
         while True:
             room = None if unmeasured or self._done(pool) else self._train_to_next_event(pool)
             self._refuse_losses(pool)
-            totals, done = Totals(*pool.totals()), self._done(pool)
+            totals = Totals(*pool.totals())
+            regular = self._saver.is_checkpoint_time() or self._events.checkpoint_between(seen, totals)
+            if regular and self._signals.number is None and (request := self._run.path(STOP)).exists():
+                request.unlink()
+                self._signals.number = signal.SIGTERM
+            done = self._done(pool)
             point = self._events.evaluation_between(seen, totals)
             keep = point and self._points.keep
-            commit = keep or self._saver.is_checkpoint_time() or self._events.checkpoint_between(seen, totals) or done
+            commit = keep or regular or done
             commit = commit or (point and pool.extra_state() is not None)
             commit = commit and (self._saver.committed is None or self._saver.committed[1] != totals)
             due = bool(
@@ -480,6 +487,10 @@ def train(run: Run, game: Game, reporter: Reporter, *, force: bool = False, pool
     """
     with lock(run) as locked_run:
         assert locked_run.lock is not None
+        try:
+            save_settings(locked_run)
+        except OSError as error:  # a full disk: training does not need it
+            reporter.message(f"{error_text(error)}: later sessions do not know this session's limits and workers")
         with naming_phases(reporter, locked_run.lock.note) as naming:
             outcome = Session(locked_run, game, naming, force=force, pools=pools).run()
         return replace(outcome, directory=locked_run.lock.directory.current_path())

@@ -76,19 +76,24 @@ def test_a_run_needs_neither_zarr_nor_h5py(tmp_path):
 # --- `mccfr stop`: a run is stopped from another terminal, or it is said why not ---
 
 
-def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [((), "to write a checkpoint and end"), (("--after-checkpoint",), "to end at its next regular checkpoint")],
+)
+def test_stop_ends_a_run_with_a_checkpoint(capsys, tmp_path, options, message):
     run = tmp_path / "run"
     solve = [sys.executable, "-m", "mccfr", "solve", RUNS / "leduc.toml", "--run", run, "--time", "10m"]
+    solve += ["--set", "run.checkpoint_seconds=5"]
     with subprocess.Popen(solve, stderr=subprocess.PIPE) as process:
-        wait_for(lambda: run.is_dir() and (open_run(run).path("metrics.jsonl")).exists(), 60)
+        wait_for(lambda: run.is_dir() and run_status(open_run(run))["nodes_touched"], 60)
         code, out, _ = call(capsys, "status", run)
         assert code == 0 and f"process      {process.pid} on {socket.gethostname()}" in out
-        code, out, err = call(capsys, "stop", run)
+        code, out, err = call(capsys, "stop", run, *options)
         assert process.wait(10) == 75
         assert "stopped by signal 15" in process.stderr.read().decode()
     found = run_status(open_run(run))
     assert (code, found["state"], found["process"]) == (0, "stopped", None) and found["checkpoint"] is not None
-    assert f"asked process {process.pid} to write a checkpoint" in err
+    assert f"asked process {process.pid} {message}" in err
     assert out.startswith(f"stopped at {found['nodes_touched']:,} nodes") and f"mccfr resume {run}" in out
     assert answer(capsys, "status", run)["machine"] is None
     assert refusal(capsys, "stop", run) == f"mccfr: {run} is stopped: no process works on it\n"

@@ -42,6 +42,7 @@ from sessions import Listener, assert_same, content, go, make, newest, trained
 from stratified import LEDUC_12
 
 from mccfr.api.evaluating import evaluate_target
+from mccfr.cli.cluster_commands import _status_text
 from mccfr.cluster import launch
 from mccfr.cluster import rank_pool as pool_module
 from mccfr.cluster.assignment import MachineCapacity, assign_strata, interval_time, reassign
@@ -191,6 +192,8 @@ def test_strata_move_by_speed_and_no_rank_is_left_without_one(tmp_path, whole, m
     on_machines(run, 3, iterations=4_000)
     assert_same(run, whole)
     found = cluster_status(run)
+    assert not found["running"] and "process" not in _status_text(found)
+    assert "process" in _status_text(found | {"running": True})
     assert found["moved_strata"] == 4 and found["barriers"] and found["sent_bytes"] > found["received_bytes"] > 0
 
 
