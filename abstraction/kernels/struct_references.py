@@ -75,10 +75,10 @@ class StructPointer:
 
 def _reference(value: Any) -> StructPointer:
     """Return an instance's struct, made on first use."""
-    if "_struct" not in vars(value):
-        vars(value)["_struct"] = StructPointer(value)
-    pointer: StructPointer = vars(value)["_struct"]
-    return pointer
+    attributes: dict[str, StructPointer] = vars(value)
+    if "_struct" not in attributes:
+        attributes["_struct"] = StructPointer(value)
+    return attributes["_struct"]
 
 
 def _append(value: Any, words: list[int]) -> Any:

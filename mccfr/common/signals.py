@@ -186,9 +186,12 @@ def release() -> None:
 
 
 def silence() -> None:
-    """Print nothing about objects that a signal left incomplete, such as zarr's coroutines and event loop."""
+    """Print nothing about objects that a signal left incomplete, such as zarr's coroutines, tasks and event loop."""
     global _silent  # noqa: PLW0603
+    import logging  # here, because handlers must be set before other imports
+
     _silent = True
+    logging.getLogger("asyncio").disabled = True
     warnings.filterwarnings("ignore", "coroutine .* was never awaited")
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from abstraction.kernels.struct_references import kernel_argument
 from mccfr.evaluation.local_best_response.range_kernels import shared_out
 from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, TreePosition
@@ -40,11 +41,12 @@ class PolicyRows:
         for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
             self._tables.append(row_tables([expanded_rows(rows, starts, _TABLES)], [starts], 1))
+        self._references = [kernel_argument(tables) for tables in self._tables]  # made once, not in every call
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
         """Return [A, H] weight of each hand times its probability of each action at a node."""
         out = np.empty((self._count[node], len(weight)))
-        shared_out(self._tables[self._block[node]], self._row[node], deal.buckets(), weight, out)
+        shared_out(self._references[self._block[node]], self._row[node], deal.buckets(), weight, out)
         return out
 
 

@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from queue import Queue
 from typing import NamedTuple
@@ -228,7 +229,9 @@ def send(folder, template, moment, numbers, forking=None):
     while is_running(pid) and time.monotonic() < until and not reached(moment, pid, run):
         time.sleep(0.003)
     time.sleep(moment.delay)
-    tables = [str((run / "live").readlink())] if (run / "live").is_symlink() else []
+    tables = []
+    with suppress(FileNotFoundError):  # not yet, or no longer
+        tables.append(str((run / "live").readlink()))
     sent = time.monotonic()
     for number in numbers:
         if is_running(pid):

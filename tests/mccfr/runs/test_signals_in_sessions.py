@@ -10,6 +10,9 @@ Shows:
 * If threads cannot be started, the exit status is 1, although OpenBLAS raises SIGINT (test_no_threads_is_status_1)
 """
 
+import asyncio
+import gc
+import logging
 import os
 import signal
 import subprocess
@@ -32,6 +35,30 @@ from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
 from mccfr.runs.session import training_session
 from storage import checkpoint_writer
+
+
+def test_nothing_is_printed_of_tasks_that_a_signal_has_left_pending(caplog, monkeypatch):
+    """A signal while zarr writes leaves some, and asyncio logs an error and a traceback for each."""
+
+    async def leave():
+        asyncio.get_running_loop().create_task(asyncio.sleep(100))
+        await asyncio.sleep(0)
+
+    def messages():
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(leave())
+        loop.close()
+        del loop
+        gc.collect()
+        return [record.message for record in caplog.records]
+
+    monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", False)
+    monkeypatch.setattr(signals, "_silent", False)
+    with warnings.catch_warnings():
+        assert any("was destroyed" in message for message in messages())
+        caplog.clear()
+        signals.silence()
+        assert messages() == []
 
 
 @pytest.mark.parametrize("tells", [True, False], ids=["in steps", "in one step"])
