@@ -19,6 +19,9 @@ MOST_LINE_BYTES = 1 << 16
 MOST_PIECE_BYTES = 1 << 18
 """Most characters of one hand; published hands have some hundred."""
 _COMMENTS = ("#", ";")
+_XML = (
+    "is XML, as iPoker's sites write it, which is not read: let a tracker export the hands as text in one of the forms"
+)
 _HAND_NUMBER = re.compile(r"#[A-Z]{0,4}(\d+)|Hand History for Game (\d+)|^\[(\d+)\]|^STATE:(\d+)")
 
 
@@ -66,7 +69,8 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
             break
     if file_format is None:
         names = ", ".join(each.name for each in FORMATS)
-        yield FoundHand(str(path), None, f"{quoted(first)} begins none of the forms that are read: {names}")
+        why = _XML if first.lstrip().startswith("<") else "begins none of the forms that are read"
+        yield FoundHand(str(path), None, f"{quoted(first)} {why}: {names}")
         return
     for number, piece in file_format.pieces(lines):
         match = _HAND_NUMBER.search(piece[:200])

@@ -153,8 +153,7 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
     names = _by_position(lines, seats, playing, facts)
     if blinds is None:
         blinds = [facts.live.get(name, _ZERO) for name in (names[BUTTON], names[BIG_BLIND])]
-    if names[BIG_BLIND] in facts.straddle:
-        raise TableError("the big blind has straddled: a straddle of the button is reviewed")
+    blinds = [blinds[0], facts.straddle.get(names[BIG_BLIND], blinds[1])]  # a straddle there is a larger big blind
     number, money = _NUMBER.search(head), next(filter(None, map(_MONEY.match, lines)), None)
     sign = "" if money is None else money[1] or money[2]
     tournament = _TOURNAMENT.search(head) is not None or (not sign and re.search("[$€£]", head) is not None)

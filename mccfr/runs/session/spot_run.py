@@ -45,7 +45,7 @@ class SpotOptions:
     own           `[game.menu]` of the policy whose line the spot is
     directory     directory of the run; None: a separate one for each spot, in runs/
     overrides     "table.key=value" of the configuration
-    seconds       longest training
+    seconds       longest choice of sizes and training
     """
 
     bets: str | None = None
@@ -114,16 +114,20 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     cards = len(plain_text(str(game["board"]))) // 2
     _check_overrides(game, options)
     workers = available_threads() if options.workers is None else options.workers
-    menu = {**(options.own or {}), **(options.menu or {})}
+    changes = [parse_override(text) for text in options.overrides]
+    menu, seconds = {**(options.own or {}), **(options.menu or {})}, options.seconds
     if options.own is None or options.bets is not None or options.raises is not None:
         bets = _HALF_POT if options.bets is None else options.bets
         raises = (bets if AUTO in bets.lower() else _HALF_POT) if options.raises is None else options.raises
         sizes, street = TypedSizes(bets, raises, options.menu or {}), min(max(cards - 2, 1), 3)
         auto = AUTO in (bets + raises).lower()
-        menu = chosen_menu(game, sizes, street, max(1, workers), terms.reporter) if auto else sizes.filled(street)
+        if auto:
+            menu = chosen_menu(_changed(game, changes), sizes, street, max(1, workers), terms.reporter, seconds)
+            seconds = None if seconds is None else max(0.0, seconds - (time.monotonic() - began))
+        else:
+            menu = sizes.filled(street)
     to = _TO if options.to is None else options.to
-    document = spot_document({**game, "menu": menu}, to, workers, seconds=options.seconds)
-    changes = [parse_override(text) for text in options.overrides]
+    document = spot_document({**game, "menu": menu}, to, workers, seconds=seconds)
     if dict(changes).get("solver.algorithm", "cfr") != "cfr":  # another algorithm has other keys
         document["solver"] = {}
     for path, value in changes:
@@ -137,8 +141,22 @@ def start_spot(game: Mapping[str, Any], options: SpotOptions, terms: Terms) -> S
     directory = options.directory or Path("runs") / f"spot-{board}-{mark}"
     run, spot_game = start_run(config, Path(), directory, dataclasses.replace(terms, room=_room_problem))
     layout = run.layout(spot_game)
-    seconds = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
-    return SpotRun(run, spot_game, planned_memory(run.config, spot_game, layout)["memory_bytes"], seconds, began)
+    iteration = layout.nbytes / (_BYTES_PER_SECOND * max(1, run.config.run.workers))
+    return SpotRun(run, spot_game, planned_memory(run.config, spot_game, layout)["memory_bytes"], iteration, began)
+
+
+def _changed(game: Mapping[str, Any], changes: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return `[game]` with those overrides that change it; `ValueError` for one of the menu."""
+    document: dict[str, Any] = {"game": dict(game)}
+    for path, value in changes:
+        if f"{path}.".startswith("game.menu."):
+            raise ValueError(
+                f"--set {path} beside bet sizes auto:N is not allowed: give sizes with --bets and --raises"
+            )
+        if path.startswith("game."):
+            override(document, path, value, f"--set {path}")
+    changed: dict[str, Any] = document["game"]
+    return changed
 
 
 def _check_overrides(game: Mapping[str, Any], options: SpotOptions) -> None:

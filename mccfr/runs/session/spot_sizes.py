@@ -1,5 +1,6 @@
 """Replaces `auto:N` in a spot's bet sizes by the sizes that lose least, decision by decision."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,15 +55,21 @@ class TypedSizes:
 
 
 def chosen_menu(
-    game: Mapping[str, Any], sizes: TypedSizes, first_street: int, workers: int, reporter: Reporter
+    game: Mapping[str, Any],
+    sizes: TypedSizes,
+    first_street: int,
+    workers: int,
+    reporter: Reporter,
+    seconds: float | None = None,
 ) -> dict[str, Any]:
     """Return a spot's `[game.menu]`: chosen bets are lines of its key `add`.
 
     game          keys of `[game]` without the menu
     first_street  of the spot: 1 for the flop
+    seconds       longest choice
 
-    Raises `ValueError` for locks and keys of the menu that do not go together with auto:N, and as `spot_endgame` and
-    `endgame_rules`.
+    Raises `ValueError` after `seconds`, and for locks and keys of the menu that do not go together with auto:N, and as
+    `spot_endgame` and `endgame_rules`.
     """
     others = [*sorted({*sizes.menu} - {"allin_spr"}), *(["lock"] if game.get("locks") else [])]
     if others:
@@ -71,7 +78,17 @@ def chosen_menu(
             "Leave it out, or repeat it with the chosen sizes: --bets '' --raises '' and an --add-line for each"
         )
     choice = size_choice(game, sizes, first_street, workers)
-    chosen = choice.choose(lambda count: reporter.phase(f"choosing bet sizes, {count} decisions done"))
+    began = time.monotonic()
+
+    def progress(count: int) -> None:
+        if seconds is not None and time.monotonic() - began > seconds:
+            raise ValueError(
+                f"{seconds:g} s have passed before the bet sizes were chosen, {count} decisions are done: give a "
+                "longer --time, or sizes in place of auto:N"
+            )
+        reporter.phase(f"choosing bet sizes, {count} decisions done")
+
+    chosen = choice.choose(progress)
     lines = added_lines(choice.menus.fine, chosen)
     more = f" and {len(lines) - _SHOWN} more, in game.menu.add of the run" if len(lines) > _SHOWN else ""
     reporter.message(f"bet sizes chosen for {len(chosen)} decisions: {', '.join(lines[:_SHOWN])}{more}")

@@ -282,7 +282,27 @@ def test_chosen_sizes_are_printed_and_repeat_the_run_as_lines(capsys):
     assert again.out == asked.out
 
 
+def test_overrides_and_the_time_hold_for_the_choice_of_sizes(capsys):
+    """With a rake of 45 % another size is chosen, by `--rake` and by `--set` alike."""
+    small = (*RIVER, "--to", "2%", "--bets", "auto:1")
+    plain = ask(capsys, *small, "--run", "plain")
+    option = ask(capsys, *small, "--rake", "45%", "--run", "option")
+    override = ask(capsys, *small, "--set", "game.rake=45%", "--run", "override")
+    menus = [
+        tomllib.loads(Path(run, "config.toml").read_text())["game"]["menu"] for run in ("plain", "option", "override")
+    ]
+    assert menus[1] == menus[2] != menus[0] and option.out != plain.out and override.err
+
+
 test_refusals = refusals(
+    (
+        "have passed before the bet sizes were chosen, 0 decisions are done",
+        (*RIVER, "--bets", "auto:1", "--time", "0.0001s"),
+    ),
+    (
+        "--set game.menu.allin_spr beside bet sizes auto:N is",
+        (*RIVER, "--bets", "auto:1", "--set", "game.menu.allin_spr=1"),
+    ),
     ("is not a share above 0%", (*RIVER, "--to", "0")),
     ("bets = '1p/1p' has 2 streets, where the spot has 1", (*RIVER, "--bets", "1p/1p")),
     ("xp", (*RIVER, "--bets", "xp")),

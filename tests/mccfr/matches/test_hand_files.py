@@ -386,6 +386,11 @@ def test_stakes_are_those_of_the_hand(tmp_path):
     (tmp_path / "straddle.phhs").write_text(straddle)
     (one,) = read_hands(tmp_path / "straddle.phhs", GAME)
     assert one.hand.stakes.rules.put_in == (1000, 2000) and one.hand.hand.betting.startswith("cc/r4000c")
+    raised = STARS.replace("*** HOLE", "p: 0: posts straddle $1\n*** HOLE")
+    hand, stakes = text_hand(
+        tmp_path, raised.replace("raises $0.75 to $1.25", "raises $1 to $2").replace("$5.50", "$7")
+    )
+    assert (stakes.rules.put_in, stakes.depth, hand.betting) == ((100, 25), 100, "r200c/cr350r650f")
     go = SITES["Full Tilt"].replace("Table Link (heads up)", "$60 Matrix (1), Table 1").replace("($", "(")
     _, stakes = text_hand(tmp_path, go)
     assert stakes.tournament and stakes.currency == ""
@@ -394,7 +399,8 @@ def test_stakes_are_those_of_the_hand(tmp_path):
 
 
 def test_what_is_not_reviewed_is_refused_with_its_reason(tmp_path):
-    """A hand cut off in the middle of a line ends where the next one begins."""
+    """A hand cut off in the middle of a line ends where the next one begins; iPoker's XML is named as such."""
+    assert "is XML, as iPoker's sites write it" in text_hand(tmp_path, '<?xml version="1.0"?>\n<session></session>\n')
     reasons = {
         STARS.replace("Hold'em No", "Hold'em Pot"): "limits the bets",
         STARS.replace("Hold'em No", "6+ Hold'em No"): "with all 52 cards",
