@@ -186,7 +186,7 @@ def release() -> None:
 
 
 def silence() -> None:
-    """Print nothing about objects that a signal left incomplete, such as zarr's coroutines, tasks and event loop."""
+    """Suppress messages about objects that a signal left incomplete, such as zarr's event loop."""
     global _silent  # noqa: PLW0603
     import logging  # here, because handlers must be set before other imports
 
