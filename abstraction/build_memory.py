@@ -29,7 +29,10 @@ def _slots(cards: int) -> int:
 
 
 def distinct_estimate(document: dict[str, Any]) -> int:
-    """Return an estimate of the number of distinct points of a street."""
+    """Return the estimated number of distinct feature vectors (points of k-means) of a street.
+
+    document  the street's keys of the recipe (`stage_document`)
+    """
     street = document["street"]
     most = HAND_CLASSES[STREET_CARDS[street]]
     known = _DISTINCT.get((street, document["features"]))
@@ -60,7 +63,7 @@ def _clustered_bytes(document: dict[str, Any], workers: int) -> int:
 
 
 def stage_bytes(document: dict[str, Any], workers: int = 2) -> int:
-    """Return the peak bytes of the process while the stage of a document (`stage_document`) is built."""
+    """Return the peak bytes of the process while a street is built; document as in `distinct_estimate`."""
     cards = STREET_CARDS[document["street"]]
     strengths = _slots(5) * 2
     # sums over run-outs, sums of squares, and one copy while they are compared or written

@@ -193,7 +193,7 @@ def _write_chunks(
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Return those of a checkpoint's `files` that hold the array: the one HDF5 file."""
+    """Return the one HDF5 file, which stores all arrays, from the checkpoint's `files`."""
     return [name for name in files if name == TABLES]
 
 

@@ -64,7 +64,7 @@ class TableFormat(Protocol):
         """
 
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
-        """Return those of a checkpoint's `files` (relative to its directory) that hold the array."""
+        """Return the files of a checkpoint that store an array; `files` lists all, relative to its directory."""
 
     def open_array(self, directory: Path, spec: ArraySpec, files: Sequence[str]) -> AbstractContextManager[Any]:
         """Open an array for reading by slices, after checking shape, dtype and chunks."""

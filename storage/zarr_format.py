@@ -187,7 +187,7 @@ def _make_folders(folders: Iterable[Path]) -> list[Path]:
 
 
 def files_of(spec: ArraySpec, files: Sequence[str]) -> list[str]:
-    """Return those of a checkpoint's `files` that hold the array: its metadata and its chunks."""
+    """Return the array's metadata and chunk files from all `files` of a checkpoint."""
     prefix = f"{TABLES}/{spec.name}/"
     return [name for name in files if name.startswith(prefix)]
 

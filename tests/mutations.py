@@ -15,7 +15,6 @@ from mutants import source_file
 
 KINDS = ("negated", "dropped", "swapped", "one off")
 _NEXT_TO = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
-_SIGNS = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 
 
 class Change(NamedTuple):

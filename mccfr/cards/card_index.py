@@ -18,7 +18,7 @@ DEALT = 1
 
 
 class Deal(NamedTuple):
-    """Two hands by number, and the board of every street."""
+    """The cards of one hand of poker: the index of each player's hand, and the board of every street."""
 
     hands: tuple[int, int]
     boards: tuple[Board, ...]

@@ -290,7 +290,7 @@ class ListedCards(NamedCards):
 
     @cached_property
     def card_texts(self) -> dict[int, str]:
-        """Texts of all hand cards, by number."""
+        """Text of each card of the hands, such as `Kd`, by card number."""
         return card_names(self)
 
     def bucket_table(self, street: int) -> str | None:

@@ -49,7 +49,8 @@ class RangeColumns(NDArrayOperatorsMixin):
 def spread(
     kept: npt.NDArray[np.int32], held: npt.NDArray[np.integer], hands: int, nothing: int
 ) -> npt.NDArray[np.int32]:
-    """Return an array [.., hands] with the columns `kept` at `held` and `nothing` elsewhere.
+    """Return an array with a column for each hand: `kept` in columns `held`, `nothing` in the others.
+
 
     The result is a `RangeColumns`, or `kept` itself if all hands are held.
     """

@@ -74,7 +74,7 @@ class DecisionValues:
 
     @cached_property
     def actions_within(self) -> Floats:
-        """[A, H] the same of `actions`."""
+        """[A, H] half the widths of 95 % intervals of `actions`; 0 if exact."""
         return _within(self.action_errors)
 
     def mean(self, player: int) -> Estimate | None:
@@ -224,17 +224,21 @@ def _together(sums: Floats, alike: npt.NDArray[np.integer] | None) -> Floats:
 
 
 def _drawn(board: Sequence[int], last: int, count: int, seed: tuple[int, int]) -> list[tuple[int, ...]]:
-    """Draw the full boards of `last` cards of sample `seed[1]`, no two of them with the same next street."""
+    """Draw `count` full boards that begin with `board`; each has another next card, or another flop.
+
+    last  number of cards of a full board
+    seed  the evaluation's seed, and the number of the sample
+    """
     rng = np.random.default_rng(new_stream(seed[0], _STREAM, EVALUATION, seed[1]).tolist())
     if board:
         left = rng.permutation(np.setdiff1d(np.arange(CARD_COUNT), board)).tolist()
-        return [(*board, left[place], left[(place + 1) % len(left)]) for place in range(count)]
-    flops, found = flops_in_order(), []
-    for place in range(count):
-        flop = flops[int((place + rng.random()) / count * len(flops))]
+        return [(*board, left[number], left[(number + 1) % len(left)]) for number in range(count)]
+    flops, boards = flops_in_order(), []
+    for number in range(count):
+        flop = flops[int((number + rng.random()) / count * len(flops))]
         left = rng.permutation(np.setdiff1d(np.arange(CARD_COUNT), flop))
-        found.append((*flop.tolist(), *left[: last - len(flop)].tolist()))
-    return found
+        boards.append((*flop.tolist(), *left[: last - len(flop)].tolist()))
+    return boards
 
 
 def _mean(values: Floats, errors: Floats, weight: Floats) -> Estimate | None:

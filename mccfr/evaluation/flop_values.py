@@ -114,16 +114,16 @@ class LineOnFlops(SampledEvaluation):
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
         self._ranges, self._line, self._flops = RangesOfLine(source), typed_line(source.game, line), flops
         self._drawn, self._seed = drawn, seed
-        found = self.follow(0)
-        (node, _), *more = found.places
+        followed = self.follow(0)
+        (node, _), *more = followed.places
         tree = source.game.tree
-        if more or line_text(tree, max(node, 0)) != found.line:
+        if more or line_text(tree, max(node, 0)) != followed.line:
             raise ValueError(f"line {line!r} has bets that the strategy does not have: give a line of its tree")
-        self.node, self.put_in = node, found.state.put_in
-        self.player = found.state.player
+        self.node, self.put_in = node, followed.state.put_in
+        self.player = followed.state.player
         start = line_start(source.game)
-        self.line = street_line(found.line, start)
-        self.actions = [street_action(found.line, tree.label[child], start) for child in tree.children(node)]
+        self.line = street_line(followed.line, start)
+        self.actions = [street_action(followed.line, tree.label[child], start) for child in tree.children(node)]
         self._source = source
         self.fields = CLASSES * self._columns + 3 * drawn
         self.sides, self.identity_fields = (
@@ -143,21 +143,21 @@ class LineOnFlops(SampledEvaluation):
     def follow(self, sample: int) -> FollowedLine:
         """Follow the line on a flop; `ValueError` if it does not end on the flop."""
         try:
-            found = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
+            followed = self._ranges.follow(self._line, cards_text(self._flops.cards[sample].tolist()))
         except ValueError as error:
             raise ValueError(f"{error}; the report is of a line that ends on the flop, as b300c/") from None
-        if found.boards is None:
+        if followed.boards is None:
             raise ValueError(f"line {self._line!r} ends after the flop: the report needs a line that ends on the flop")
-        return found
+        return followed
 
     def play(self, sample: int) -> Floats:
         """Return one flop's sums."""
-        dealing, found = self._ranges.dealing, self.follow(sample)
-        assert found.boards is not None
-        board, reach = found.boards[-1], self._ranges.reach(found)
-        values, drawn = self._walked(sample, found.state.street, board, reach)
-        place = self.node, found.state.street, self.player, board
-        return np.concatenate([class_sums(self._source, dealing, place, reach, values).ravel(), drawn.ravel()])
+        dealing, followed = self._ranges.dealing, self.follow(sample)
+        assert followed.boards is not None
+        board, reach = followed.boards[-1], self._ranges.reach(followed)
+        values, drawn = self._walked(sample, followed.state.street, board, reach)
+        decision = self.node, followed.state.street, self.player, board
+        return np.concatenate([class_sums(self._source, dealing, decision, reach, values).ravel(), drawn.ravel()])
 
     def _walked(self, sample: int, street: int, board: Any, reach: Floats) -> tuple[Floats, Floats]:
         """Return [2, 2, H] weighted chips and weights of hands by player, and [K, 3] sums of each run-out."""
@@ -250,14 +250,14 @@ class FlopReport:
         """
         sums = np.tensordot(self.flops.weight, self.classes, 1)
         weight, equity, value, walked = sums[:, _PLAYER_COLUMNS * player : _PLAYER_COLUMNS * (player + 1)].T
-        found = {}
+        results = {}
         for number, name in enumerate(class_names()):
             if weight[number] > 0 and walked[number] > 0:
                 played = (sums[number, 2 * _PLAYER_COLUMNS :] / weight[number]).tolist()
-                worth = value[number] / walked[number] + self.put_in[player]
+                ev = value[number] / walked[number] + self.put_in[player]
                 share, acts = float(weight[number] / weight.sum()), player == self.player
-                found[name] = share, equity[number] / weight[number], worth, played if acts else []
-        return found
+                results[name] = share, equity[number] / weight[number], ev, played if acts else []
+        return results
 
 
 def flop_report(
@@ -270,15 +270,15 @@ def flop_report(
 ) -> FlopReport:
     """Return the report of a line on some flops; raises as `LineOnFlops` and `run_samples`."""
     samples = LineOnFlops(source, line, flops, run_outs, seed)
-    found = run_samples(samples, len(flops.cards), effort)
-    classes, rest = np.split(found, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)
+    sums = run_samples(samples, len(flops.cards), effort)
+    classes, rest = np.split(sums, [CLASSES * (2 * _PLAYER_COLUMNS + len(samples.actions))], axis=1)
     return FlopReport(
         samples.line,
         samples.actions,
         samples.player,
         (samples.put_in[0], samples.put_in[1]),
         flops,
-        classes.reshape(len(found), CLASSES, -1),
-        rest.reshape(len(found), run_outs, 3),
+        classes.reshape(len(sums), CLASSES, -1),
+        rest.reshape(len(sums), run_outs, 3),
         source.game.big_blind_chips or 1.0,
     )

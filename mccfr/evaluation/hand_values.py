@@ -95,8 +95,10 @@ class Below:
             for strength in part.strength:
                 live = strength >= 0
                 for player in range(2):
-                    found = self._dealing.disjoint_weight(np.where(live, part.reach[1 - player], 0.0))
-                    weight[player] += each * np.where(live & (part.reach[player] > 0), np.maximum(found, 0), 0.0)
+                    opponent_weight = self._dealing.disjoint_weight(np.where(live, part.reach[1 - player], 0.0))
+                    weight[player] += each * np.where(
+                        live & (part.reach[player] > 0), np.maximum(opponent_weight, 0), 0.0
+                    )
             shown = RunOuts.of(part.strength, each * size)
             won = [win_minus_lose(self._dealing, shown, part.reach[1 - player]) for player in range(2)]
             yield value, action, weight, np.where(part.reach > 0, np.stack(won), 0.0)
@@ -151,10 +153,10 @@ class Below:
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
         """Return [A, H] the walk's values at the children of a decision of the street; `child` is the first."""
-        found, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
+        action_values, top = np.zeros((actions, self._dealing.hand_count)), int(walk.root.member_first[0]) + child
         own = public.ranges.hand[slice(*public.ranges.first[player, :2])]
-        found[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
-        return found
+        action_values[:, own] = walk.root.value[FOLLOW, top : top + actions, : len(own)]
+        return action_values
 
     def _public(self, cards: ListedCards) -> PublicTree:
         """Return the public tree with these cards; single-board trees share everything but the ranges."""
@@ -174,7 +176,7 @@ class Below:
         last = deck.streets - 1
         live = dealing.live(last, tuple(full))
         boards = dealing.path(last, full)[self.street :]
-        found = [dealing.bucket_row(street, 0, known) for street, known in enumerate(boards, self.street)]
+        bucket_rows = [dealing.bucket_row(street, 0, known) for street, known in enumerate(boards, self.street)]
         return ListedCards(
             dealing.hand_cards,
             [""] * dealing.hand_count,
@@ -182,7 +184,7 @@ class Below:
             [np.array([known], np.int16) for known in boards],
             [np.zeros(1, np.int32) for _ in boards],
             np.where(live, dealing.strengths(tuple(full)), -1).astype(np.int32)[None],
-            [np.tile(np.where(live, rows, NO_BUCKET), (2, 1))[:, None].astype(np.int32) for rows in found],
+            [np.tile(np.where(live, rows, NO_BUCKET), (2, 1))[:, None].astype(np.int32) for rows in bucket_rows],
             np.asarray(deck.buckets)[self.street :],
         )
 
@@ -226,15 +228,15 @@ class Below:
         for street, rows in enumerate(cards.bucket):
             numbered = np.full_like(rows, NO_BUCKET)
             for player in range(2):
-                held = (rows[player] >= 0) & (cards.reach[player] > 0)
-                known = np.unique(rows[player][held])
-                numbered[player][held] = np.searchsorted(known, rows[player][held])
+                in_range = (rows[player] >= 0) & (cards.reach[player] > 0)
+                known = np.unique(rows[player][in_range])
+                numbered[player][in_range] = np.searchsorted(known, rows[player][in_range])
                 block = 2 * street + player
                 table = np.zeros((int(tree.row_slots[block]), max(1, len(known))))
                 for node in np.flatnonzero(tree.arrays.block == block).tolist() if len(known) else ():
-                    found = self._source.rows(int(self._nodes[node]), known)[0]
+                    probability = self._source.rows(int(self._nodes[node]), known)[0]
                     slot = int(tree.arrays.slot[node])
-                    table[slot : slot + found.shape[1]] = found.T
+                    table[slot : slot + probability.shape[1]] = probability.T
                 tables.append(table)
             buckets.append(numbered)
         counts = np.array([[max(1, int(rows[player].max()) + 1) for player in range(2)] for rows in buckets], np.int64)
@@ -312,14 +314,14 @@ def root_values(
                 _add_root(sums[root.node, player], root, dealing, path, player, reach[root.node])
         if progress is not None:
             progress(number + 1, len(dealt))
-    found = []
+    street_values = []
     for street in range(dealing.streets):
         own = [root.node for root in roots if root.street == street]
         for player in range(2):
             columns = [_ratio(*sums[node, player]) for node in own]
             value = np.stack(columns, axis=1) if columns else np.zeros((int(cards.buckets[street][player]), 0))
-            found.append(StreetStartValues(street, player, np.array(own, np.int32), value))
-    return found, listed
+            street_values.append(StreetStartValues(street, player, np.array(own, np.int32), value))
+    return street_values, listed
 
 
 def _roots(source: Behaviour, dealing: IndexedCards) -> list[Below]:
@@ -340,9 +342,9 @@ def _ratio(value: Floats, weight: Floats) -> Floats:
 def _drawn(seed: int, number: int, left: list[int], count: int) -> tuple[int, ...]:
     """Draw `count` of the cards `left` with the stream of board `number` of a seed."""
     stream = new_stream(seed, _STREAM, EVALUATION, number)
-    for place in range(count):
-        other = place + int(uniform(stream) * (len(left) - place))
-        left[place], left[other] = left[other], left[place]
+    for number_drawn in range(count):
+        other = number_drawn + int(uniform(stream) * (len(left) - number_drawn))
+        left[number_drawn], left[other] = left[other], left[number_drawn]
     return tuple(left[:count])
 
 
@@ -351,7 +353,7 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
 
     path  boards of the first streets; decisions of later ones are left out
     """
-    tree, found = source.game.tree, {0: dealing.reach.astype(np.float64)}
+    tree, reach_of = source.game.tree, {0: dealing.reach.astype(np.float64)}
     buckets = {
         (street, player): dealing.bucket_row(street, player, board)
         for street, board in enumerate(path)
@@ -363,9 +365,9 @@ def reaches(source: Behaviour, dealing: IndexedCards, path: Sequence[Board]) -> 
         rows = source.rows(node, buckets[street, player])[0]
         for column, child in enumerate(tree.children(node)):
             if tree.arrays.kind[child] == DECISION:
-                found[child] = found[node].copy()
-                found[child][player] *= rows[:, column]
-    return found
+                reach_of[child] = reach_of[node].copy()
+                reach_of[child][player] *= rows[:, column]
+    return reach_of
 
 
 def _add_root(
@@ -378,6 +380,6 @@ def _add_root(
     cards = root.on_board(last, weight) if isinstance(last, tuple) else root.listed(board, weight)
     value, _, opponent_reach = root.values(cards, (player,))
     bucket = dealing.bucket_row(root.street, player, board)
-    held = (bucket >= 0) & (cards.reach[player] > 0)
-    for place, found in enumerate((value[player], opponent_reach[player])):
-        sums[place] += np.bincount(bucket[held], (cards.reach[player] * found)[held], sums.shape[1])
+    in_range = (bucket >= 0) & (cards.reach[player] > 0)
+    for row, value_of_hand in enumerate((value[player], opponent_reach[player])):
+        sums[row] += np.bincount(bucket[in_range], (cards.reach[player] * value_of_hand)[in_range], sums.shape[1])

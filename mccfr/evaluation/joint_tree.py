@@ -96,7 +96,7 @@ class _JointTreeBuilder:
         return node
 
     def expand(self, node: int, decision: _JointDecision) -> list[tuple[int, _JointDecision]]:
-        """Record a decision, and return those of its children that are decisions, to be expanded."""
+        """Record a decision and its actions; return (node, decision) of each child that is a decision."""
         state, readings = decision
         player = state.player
         own = self.players[player]

@@ -72,9 +72,12 @@ class Sampled(NamedTuple):
 class FirstStreet:
     """The responder's decisions before the first board, chosen for each hand class.
 
-    C hand classes, E leaves of the first street: folds, showdowns and exits. A sample is a vector of [2, E, C]
-    values of each player, weighted by the player's own deals; then the board's weight, and player 0's chips when
-    following the strategy.
+    There are C hand classes and E leaves of the first street: folds, showdowns, and lines that reach the board.  A
+    sample is the result of one board, a vector of three parts:
+
+    * [2, E, C] value of each leaf to each player, summed over the hands of a class with their range weights
+    * the board's weight
+    * the chips of player 0 when both players follow the strategy
     """
 
     def __init__(self, game: Game) -> None:

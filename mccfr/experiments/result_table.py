@@ -84,7 +84,7 @@ def publish(experiment: Experiment, out: Path) -> list[Curve]:
 def _run_rows(
     experiment: Experiment, variant: ExperimentVariant, seed: int, run: rundir.Run, points: Sequence[float]
 ) -> list[Row]:
-    """Return a run's rows at those of its measured `points` that belong to the experiment."""
+    """Return a run's rows of the result table: its evaluations at the experiment's `points`."""
     metrics = [{"nodes_touched": 0, "training_seconds": 0.0}, *run.read(rundir.METRICS)]
     nodes, seconds = ([record[key] for record in metrics] for key in ("nodes_touched", "training_seconds"))
     column = AXES[experiment.axis]

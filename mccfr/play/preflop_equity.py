@@ -21,8 +21,8 @@ def preflop_equities() -> npt.NDArray[np.float32]:
     Ties count half.  The array is shared.
     """
     with as_file(files("mccfr.play").joinpath("data", "preflop_equity.npy")) as path:
-        found: npt.NDArray[np.float32] = np.load(path, allow_pickle=False)
-    return found
+        equity: npt.NDArray[np.float32] = np.load(path, allow_pickle=False)
+    return equity
 
 
 def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -31,9 +31,9 @@ def preflop_won(other: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     `other` [1326] is the weight of each opponent hand.  Hands that share a card do not meet.
     """
     classes, hole = preflop_classes().astype(np.int64), combo_table().astype(np.int64)
-    held = np.zeros((CARD_COUNT, PREFLOP_CLASSES))  # weight of each class's hands that contain a card
+    card_weight = np.zeros((CARD_COUNT, PREFLOP_CLASSES))  # weight of each class's hands that contain a card
     for side in range(2):
-        np.add.at(held, (hole[:, side], classes), other)
-    opponent_weight = np.bincount(classes, other, PREFLOP_CLASSES) - held[hole[:, 0]] - held[hole[:, 1]]
+        np.add.at(card_weight, (hole[:, side], classes), other)
+    opponent_weight = np.bincount(classes, other, PREFLOP_CLASSES) - card_weight[hole[:, 0]] - card_weight[hole[:, 1]]
     opponent_weight[np.arange(len(hole)), classes] += other  # the hand itself was subtracted twice
     return np.asarray((opponent_weight * preflop_equities()[classes]).sum(axis=1))

@@ -35,7 +35,7 @@ def origin_facts(origin: Mapping[str, Any]) -> list[str]:
 
 
 def _evaluation_text(record: Mapping[str, Any]) -> str:
-    """Return an evaluation's figure: of exploitability, else of what the strategy wins."""
+    """Return an evaluation as text: exploitability (or else the chips won) and the kind of bound."""
     bound, figure = record["bound"], f"wins {record['value_chips']:.4g} chips a game against {record.get('against')}"
     for unit in ("chips", "mbb"):
         if (found := record.get(f"exploitability_{unit}")) is not None:

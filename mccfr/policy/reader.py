@@ -76,9 +76,9 @@ class Policy(Behaviour):
     def _place(self, node: int, bucket: int) -> list[int]:
         """Return [block, row, first slot, number of actions], as `infoset_position`."""
         if type(node) is type(bucket) is int and 0 <= node < len(self._places):
-            found: list[int] = self._places[node].tolist()
-            if found[0] >= 0 and 0 <= bucket < self._buckets[found[0]]:
-                return found
+            position: list[int] = self._places[node].tolist()
+            if position[0] >= 0 and 0 <= bucket < self._buckets[position[0]]:
+                return position
         return list(infoset_position(self.game, node, bucket))
 
     @classmethod
@@ -197,13 +197,13 @@ class Policy(Behaviour):
             for bucket in np.unique(known).tolist():
                 if not self._compared[block][bucket]:
                     self._check_row(block, bucket)
-        found = _gathered(self._shares[block], known, slice(slot, slot + count)) / self._total
+        probabilities = _gathered(self._shares[block], known, slice(slot, slot + count)) / self._total
         weight = _gathered(self._weights[block], known, row).astype(np.float64)
-        found[weight == 0] = 1 / count
-        if not self._checked and (np.abs(found.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
+        probabilities[weight == 0] = 1 / count
+        if not self._checked and (np.abs(probabilities.sum(axis=1) - 1) > _SUM_TOLERANCE).any():
             raise self._damaged_row(block)
-        found[dead], weight[dead] = 0, 0
-        return found, weight
+        probabilities[dead], weight[dead] = 0, 0
+        return probabilities, weight
 
     def weight(self, node: int, bucket: int) -> float:
         """Return the weight of a row, rounded to float32; `OSError` for a damaged row."""

@@ -138,14 +138,14 @@ def _fill(game: Game, tables: TableSet, source: Game, strategy: Strategy, boards
 
 
 def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, TableSet]) -> None:
-    """Fill fresh tables of some kinds from tables of the same game on other buckets, in place.
+    """Initialise tables, in place, from tables of the same game under another card abstraction.
 
     kinds  kinds of tables, such as "regret"
     to     game and tables to fill
     of     game and tables to read
 
-    Each bucket takes from a source bucket the share of the hands that lie in both.  So it starts with the same play,
-    and tables on equal buckets are copied.
+    A bucket gets the mean of the source buckets' cells, weighted by the hands that it has in common with each of them.
+    With equal buckets the tables are copied.
     """
     for block, shares in enumerate(bucket_shares(to[0].cards, of[0].cards)):
         for kind in kinds:
@@ -156,7 +156,7 @@ def share_out(kinds: Sequence[str], to: tuple[Game, TableSet], of: tuple[Game, T
 
 
 def bucket_shares(cards: Cards, coarser: Cards) -> Iterator[Shares]:
-    """Yield for each block the overlap of the buckets of `cards` with those of `coarser`.
+    """Yield for each block the hands that buckets of `cards` have in common with those of `coarser`.
 
     Both must deal the same cards.
     """

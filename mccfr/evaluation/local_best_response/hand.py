@@ -192,5 +192,5 @@ class Responder:
 
 
 def _add(ranges: Ranges, tree_node: TreePosition, weight: Floats) -> None:
-    """Add weights [H] to those of a position, in place."""
+    """Add weights [H] of hands to a tree position's entry in `ranges`, in place."""
     ranges[tree_node] = ranges[tree_node] + weight if tree_node in ranges else weight

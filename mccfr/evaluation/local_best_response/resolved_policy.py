@@ -33,7 +33,10 @@ class OpponentRanges:
     """All hands of both players on a sample's board, up to a street."""
 
     def __init__(self, board: DeckBoard, street: int, seed: int) -> None:
-        """Take the board and street; `seed` draws the boards that settle an all-in before the flop."""
+        """Prepare the ranges on a board up to a street.
+
+        seed  draws the boards on which an all-in before the flop is settled
+        """
         self._board, self.street, self._seed = board, street, seed
         self._cards: IndexedCards = board.table.cards
         self.known = tuple(board.cards[: board.table.known[street]])
@@ -64,11 +67,17 @@ class OpponentRanges:
         return self._looked if self.known else self._run_outs(RUN_OUTS, self._seed)
 
     def won(self, weight: Floats) -> Floats:
-        """Return [1326] the policy's weight that each responder hand beats minus loses to, for decisions."""
+        """Return [1326] the policy's weight that each responder hand beats minus loses to, for decisions.
+
+        All boards are enumerated from the flop on; before it, a fixed set of boards stands for them.
+        """
         return win_minus_lose(self._cards, self._looked, weight)
 
     def settled(self, weight: Floats) -> Floats:
-        """Return [1326] the same for payoffs: unbiased over the boards drawn for it."""
+        """Return [1326] the policy's weight that each responder hand beats minus loses to, for payoffs.
+
+        An all-in before the flop is settled on boards drawn for each sample, so that its mean is unbiased.
+        """
         return win_minus_lose(self._cards, self._settling, weight)
 
 

@@ -54,7 +54,10 @@ class ResponderDeal(ABC):
 
     @property
     def settlement(self) -> Floats:
-        """[H] the same for payoffs: unbiased over the boards drawn for it."""
+        """[H] probability of the responder to win minus to lose against each hand, for payoffs.
+
+        If it is computed on drawn boards, its mean is unbiased.
+        """
         return self.equity
 
     @staticmethod
@@ -145,7 +148,10 @@ class ListedHand(ResponderDeal):
     """A hand of the responder on a listed board."""
 
     def __init__(self, table: ListedTable, seat: int, hand: int, street: int, board: int, draws: Floats | None) -> None:
-        """Take the position; `draws` [S] choose the boards to come, None: all of them are followed."""
+        """Take the responder's hand and the board.
+
+        draws  [S] random numbers in [0, 1) that choose the board of each later street; None: all boards are followed
+        """
         self._table, self._seat, self._hand, self._draws = table, seat, hand, draws
         self.street, self._board = street, board
 
@@ -155,7 +161,7 @@ class ListedHand(ResponderDeal):
 
     @cached_property
     def equity(self) -> Floats:
-        """[H] equity over all boards to come."""
+        """[H] probability to win minus to lose over all possible last boards."""
         boards = self._table.last_boards(self.street, self._board)
         balance, live_boards = _balance(self._table.strength[boards], self._hand)
         return balance / np.maximum(live_boards, 1)
@@ -211,7 +217,7 @@ class DeckTable:
 
     @cached_property
     def looked_run_outs(self) -> RunOuts:
-        """The `LOOKED_BOARDS` boards, for all hands at once."""
+        """The fixed `LOOKED_BOARDS` boards on which preflop equities are computed, for all hands at once."""
         last = self.known[-1]
         return RunOuts.of(self._looked_boards, comb(CARD_COUNT, last) / comb(CARD_COUNT - 4, last))
 
@@ -291,7 +297,10 @@ class DeckHand(ResponderDeal):
 
     @cached_property
     def equity(self) -> Floats:
-        """[1326] equity over all boards to come from the flop on, and over fixed drawn boards before it."""
+        """[1326] probability to win minus to lose against each hand.
+
+        From the flop on, over all possible last boards; preflop, over the fixed boards of `DeckTable`.
+        """
         if self._to_come > _MOST_ENUMERATED:
             return self._board.table.looked(self._hand)
         balance, live_boards = _balance(self._board.run_outs(self.street), self._hand)

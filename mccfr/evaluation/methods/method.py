@@ -104,5 +104,5 @@ class Method(ABC):
         return f"{self.short(record)} ({took})"
 
     def short(self, record: Record) -> str:
-        """Return the same in a few words, for a progress bar."""
+        """Return a record as a few words without the time, for a progress bar."""
         return f"value {record['value_chips']:.6g} by {record['method']}"

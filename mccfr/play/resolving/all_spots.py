@@ -166,7 +166,11 @@ class _StrategyWriter:
         self._rows = [np.zeros((b, r), bool) for b, r in zip(game.buckets, game.tree.row_count, strict=True)]
 
     def write(self, spot: Spot, player: int, found: Tables, buckets: Sequence[npt.NDArray[np.int32]]) -> None:
-        """Write a player's part of a spot's solution; `buckets` are those of its infosets by block.
+        """Write a player's strategy in a solved spot to the tables of the whole game.
+
+        found    the spot's strategy by block
+        buckets  the bucket of the whole game of each hand of the spot, by block
+
 
         Raises `ValueError` if another spot wrote a different strategy to a row.
         """

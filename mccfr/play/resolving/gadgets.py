@@ -103,9 +103,11 @@ class Resolving(Gadget):
     """The opponent enters with any dealt hand, or takes the hand's alternative."""
 
     def __init__(self, deal: Floats, alternatives: Floats, mistaken: Floats | None = None) -> None:
-        """Take the deal's weights [H] and the counterfactual alternatives [H] of the opponent's hands.
+        """Start with regrets of 0.
 
-        The weights are those of the deal, not of the opponent's strategy.
+        deal          [H] probability that each of the opponent's hands is dealt, without the opponent's strategy
+        alternatives  [H] counterfactual value of each hand if the opponent does not enter the subgame
+        mistaken      as for `Gadget`
         """
         super().__init__(len(deal), mistaken)
         self._dealt, self._alternatives = deal, alternatives

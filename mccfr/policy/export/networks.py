@@ -233,7 +233,7 @@ def _seen(game: Game, config: DeepCfrConfig) -> dict[str, npt.NDArray[Any]]:
 
 
 def _tables(path: Path, arrays: Mapping[str, npt.NDArray[Any]], sizes: list[int]) -> dict[str, npt.NDArray[Any]]:
-    """Return a run's tables from the arrays of the files; raises as `read_networks`."""
+    """Return the network tables of a run from arrays read from files; raises as `read_networks`."""
     networks, count = arrays["networks"], len(arrays["weights"])
     if networks.shape != (count, max(sizes)):
         raise ValueError(

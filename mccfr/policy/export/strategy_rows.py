@@ -64,7 +64,11 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
 
 
 def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
-    """Return (bucket, hand, board) of every hand, by block; [] on streets after those of the board."""
+    """Return for each block (street and player) the (bucket, hand, board) of every hand on a board.
+
+    Blocks of streets whose board has more cards than `board` are empty.  Raises `ValueError` if no street of the game
+    has a board of this length.
+    """
     cards, text, found = game.cards, plain_text(board), list[list[tuple[int, str, str]]]()
     counts = [cards.cards_on(street) for street in range(game.tree.streets)]
     if not cards.dealt or len(text) not in [2 * count for count in counts]:

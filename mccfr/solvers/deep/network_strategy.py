@@ -106,7 +106,7 @@ class Networks:
         return learned.averaging.strategy(sigma, weights)
 
     def on_deals(self, hands: SampledHands) -> Strategy:
-        """Return the average on deals, each as a bucket of its own: row k is for deal k as its player sees it.
+        """Return the average strategy on sampled deals; bucket k stands for deal k as its player sees it.
 
         For games whose cards are dealt from the whole deck.
         """
@@ -114,7 +114,7 @@ class Networks:
         return self._average(Tabulation(self._dealt, classes), [self._dealt.networks(player) for player in range(2)])
 
     def untabled(self) -> Strategy:
-        """Return an average without tables, to be evaluated on deals; its tables raise `ValueError`."""
+        """Return an average strategy for `on_deals` alone; reading its tables raises `ValueError`."""
         none = LazyBlocks[Any](2 * self.game.tree.streets, self._refuse)
         return Strategy(none, none, none, self.on_deals)
 

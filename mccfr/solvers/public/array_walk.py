@@ -78,16 +78,16 @@ class ArrayWalk:
     def hand_values(self, game: Game, player: int, nodes: Sequence[int]) -> WalkValues:
         """Return the values of a player's hands and actions; `nodes` are decisions of the first street."""
         hands, first, actions = self._hands[player], dict[int, Floats](), []
-        found = self._root(player, 0, first)
+        root = self._root(player, 0, first)
         value = np.zeros(self._cards.reach.shape[1])
-        value[hands] = found[0]
+        value[hands] = root[0]
         for node in nodes:
             children = game.tree.children(node)
             out = np.zeros((len(children), len(value)))
             if game.tree.arrays.player[node] == player:
                 out[:, hands] = [first[child][0].sum(axis=0) for child in children]
             actions.append(out)
-        return WalkValues(found @ self._cards.reach[player][hands], value, actions)
+        return WalkValues(root @ self._cards.reach[player][hands], value, actions)
 
     def _root(self, player: int, respond_from: int, first: dict[int, Floats]) -> Floats:
         """Return [2, N] values at the root."""
@@ -103,24 +103,24 @@ class ArrayWalk:
         arrays, player = self._game.tree.arrays, of[0]
         if arrays.kind[node] == TERMINAL:
             values = self._terminal(node, street, player, reach)
-            found = np.stack([values, values])
+            values_below = np.stack([values, values])
         elif int(arrays.block[node]) // 2 > street:
             parent = self._cards.board_parent[street + 1]
             later = reach[parent] * self._live[street + 1][1 - player]
-            found = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
+            values_below = self._by_board(parent, self._node(node, street + 1, of, later, first), len(reach))
         else:
-            found = self._decision(node, street, of, reach, first)
+            values_below = self._decision(node, street, of, reach, first)
         if street == 0:
-            first[node] = found
-        return found
+            first[node] = values_below
+        return values_below
 
     @staticmethod
     def _by_board(board: npt.NDArray[np.integer], values: Floats, boards: int) -> Floats:
         """Return [2, boards, N] sums of values [2, B, N] over the boards with the same number in `board` [B]."""
-        found = np.zeros((len(values), boards, values.shape[2]))
-        for kind, out in enumerate(found):
+        sums = np.zeros((len(values), boards, values.shape[2]))
+        for kind, out in enumerate(sums):
             np.add.at(out, board, values[kind])
-        return found
+        return sums
 
     def _decision(self, node: int, street: int, of: tuple[int, int], reach: Floats, first: dict[int, Floats]) -> Floats:
         arrays, children = self._game.tree.arrays, self._game.tree.children(node)
@@ -133,10 +133,10 @@ class ArrayWalk:
         below = np.array([self._node(child, street, of, share, first) for child, share in pairs])
         if acting != player:
             return np.asarray(below.sum(axis=0))
-        found: Floats = (sigma[:, None] * below).sum(axis=0)
+        values: Floats = (sigma[:, None] * below).sum(axis=0)
         if street >= respond_from:
-            found[1] = self._best(node, bucket, below[:, 1])
-        return found
+            values[1] = self._best(node, bucket, below[:, 1])
+        return values
 
     def _best(self, node: int, bucket: npt.NDArray[np.int32], below: Floats) -> Floats:
         """Return [B, N] values of the best actions, from the actions' values [A, B, N]; locked actions stay."""

@@ -104,7 +104,10 @@ def _rows_apart(public: PublicTree, cards: ListedCards) -> bool:
 
 
 def _shared(ranges: Ranges, player: int) -> npt.NDArray[np.int64]:
-    """Return the hands of a player that share the bucket of the hand before, as places in the list of all."""
+    """Return the indices into `ranges.every` of a player's hands with the preceding hand's bucket.
+
+    Hands are compared on the same board only.
+    """
     every, entries = ranges.every, slice(*ranges.every.first[player, [0, -1]].tolist())
     board = np.repeat(np.arange(len(every.first[player]) - 1), np.diff(every.first[player]))
     bucket = ranges.bucket[ranges.first[player][board] + every.column[entries]]

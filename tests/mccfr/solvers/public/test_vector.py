@@ -154,8 +154,8 @@ def few_hands(game: Game, count: int) -> Game:
 
 
 def test_a_checked_in_river_equals_the_twin():
-    """Eighty hands of each range, the menu that the file is solved with."""
-    game = few_hands(build_game(HoldemSubgame(file="games/river.txt"), RUNS), 80)
+    """Thirty hands of each range, the menu that the file is solved with."""
+    game = few_hands(build_game(HoldemSubgame(file="games/river.txt"), RUNS), 30)
     assert_equals_twin(game, random_strategy(game, 5), 1e-9)  # values of thousands of chips
 
 
