@@ -10,6 +10,7 @@ from bench_resolving import resolving
 from bench_sizes import sizes
 from bench_solve import solve
 from bench_vector import vector
+from bench_view import view
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,7 +18,7 @@ def bench() -> None:
     """Benchmarks as ratios of two sides measured in turn; docs/performance.md explains the figures."""
 
 
-for command in (kernel, pairs, resolving, sizes, solve, vector):
+for command in (kernel, pairs, resolving, sizes, solve, vector, view):
     bench.add_command(command)
 
 

@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 SAMPLES = 12
 """Independent samples of boards; half a 95 % interval is 2.20 standard errors."""
 _LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # of a sample, by number of cards on the board
-_WORK = 330_000  # nodes times boards of all samples: three seconds of processor time
+_WORK = 330_000  # nodes times boards of all samples: three to four seconds of processor time
 _EXACT_NODES = 40  # after a flop: nodes that are walked on all 2,352 turns and rivers
 _WHOLE_BOARD = 5
 _STREAM = 6
@@ -187,20 +187,33 @@ def _estimated(sums: Sequence[Floats], shown: Floats, ended: Floats, player: int
     sums   value, action, weight and showdown results of each sample, as of `Below.of_samples`
     shown  [2, 2, H] sums of showdown results over all boards, and of the opposing weights
     ended  [1 + A, H] the part of the results that is won on the street itself, which no board changes
+
+    Deviations are the jackknife's (Efron & Stein 1981). Residuals would be too small, because ratio and factor are
+    fitted to the same few samples.
     """
     value, action, weight, won = sums
     found = np.concatenate([value[:, 1 - player, None], action], axis=1) - ended
     of = [1 - player, *[player] * action.shape[1]]
-    weight, won, known = weight[:, of], won[:, of], np.nan_to_num(per_weight(*shown))[of]
+    weight, known = weight[:, of], np.nan_to_num(per_weight(*shown))[of]
+    beside = won[:, of] - weight * known
+    mean = _controlled(found, beside, weight)
+    others = [_controlled(*(np.delete(one, number, 0) for one in (found, beside, weight))) for number in range(SAMPLES)]
+    exact = np.nan_to_num(per_weight(ended, shown[1][of]))
+    return mean + exact, (SAMPLES - 1) * np.nan_to_num(mean - np.stack(others))
+
+
+def _controlled(found: Floats, beside: Floats, weight: Floats) -> Floats:
+    """Return [1 + A, H] results by weight, less a factor times those of the control variate.
+
+    found   [R, 1 + A, H] results of the samples, `weight` their weights
+    beside  results of the control variate, less their expected ones: 0 by weight over all boards
+    """
     total = weight.sum(axis=0)
     total = np.where(total > _LEAST_MET * total.max(initial=0), total, 0)
-    rest, beside = (one - weight * np.nan_to_num(per_weight(one.sum(axis=0), total)) for one in (found, won))
-    spread = (beside**2).sum(axis=(0, 2))
-    factor = np.where(spread > 0, (rest * beside).sum(axis=(0, 2)) / np.where(spread > 0, spread, 1), 0)
-    found = found - factor[:, None] * (won - weight * known)
-    mean = per_weight(found.sum(axis=0), total)
-    exact = np.nan_to_num(per_weight(ended, shown[1][of]))
-    return mean + exact, np.nan_to_num(per_weight(SAMPLES * (found - weight * np.nan_to_num(mean)), total))
+    rest, spread = (one - weight * np.nan_to_num(per_weight(one.sum(axis=0), total)) for one in (found, beside))
+    square = (spread**2).sum(axis=(0, 2))
+    factor = np.where(square > 0, (rest * spread).sum(axis=(0, 2)) / np.where(square > 0, square, 1), 0)
+    return np.asarray(per_weight((found - factor[:, None] * beside).sum(axis=0), total))
 
 
 def _shown(place: _Place, last: int) -> Floats:

@@ -41,7 +41,8 @@ _FILES = {"index.html": _HTML, "view.css": _CSS, "view.js": _SCRIPT}
 """Content types of the page's files."""
 _LONG = ("oop", "ip", "range", "locks", "text")
 _Text, _Range = (Annotated[str, msgspec.Meta(max_length=most)] for most in (MOST_TEXT, MOST_RANGE))
-_Known = Mapping[str, type]
+_Of = int | _Text
+_Known = Mapping[str, Any]
 _Asked = tuple[Callable[..., dict[str, Any]], _Known]
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -136,9 +137,9 @@ class Application:
         if path not in (routes := _POST if posted else _GET):
             raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no {path[:80]!a} here")
         does, known = routes[path]
-        known = {"of": int, **known}
+        known = {"of": _Of, **known}
         given = _fields(environ["wsgi.input"].read(), known) if posted else _arguments(environ["QUERY_STRING"], known)
-        of = given.pop("of", 0)
+        of = _strategy(given.pop("of", 0))
         if not self._places[path].acquire(blocking=False):
             raise BusyError(f"{MOST_ALIKE} requests for {path} are being answered: try again when one is done")
         try:
@@ -202,12 +203,17 @@ def _checked(given: Any, known: _Known, *, strict: bool = True) -> dict[str, Any
     for name, value in given.items():
         if name not in known:
             raise ValueError(f"{name[:40]!r} is no parameter here; known are {', '.join(known)}")
-        kind = int if known[name] is int else _Range if name in _LONG else _Text
+        kind = known[name] if known[name] is not str else _Range if name in _LONG else _Text
         try:
             given[name] = msgspec.convert(value, kind, strict=strict)
         except msgspec.ValidationError as error:
             raise ValueError(f"{name} = {str(value)[:40]!r}: {str(error).replace('`', '')}") from None
     return given
+
+
+def _strategy(of: int | str) -> int | str:
+    """Return a strategy's number, or the name of a solved spot."""
+    return int(of) if isinstance(of, str) and of.isdecimal() else of
 
 
 def _game(shown: LoadedStrategy) -> dict[str, Any]:
@@ -248,7 +254,6 @@ _POST: Mapping[str, _Asked] = {
         dict.fromkeys((*FIELDS, "line"), str),
     ),
     "/api/spots/stop": (lambda shelf, _: shelf.desk.stop(), {}),
-    "/api/spots/open": (lambda shelf, _, run="": shelf.open_spot(run), {"run": str}),
     "/api/spots/delete": (lambda shelf, _, run="": delete_spot(run), {"run": str}),
     "/api/spots/ranges/save": (
         lambda shelf, _, **given: save_range(**given),
@@ -266,4 +271,4 @@ _POST: Mapping[str, _Asked] = {
         {"hand": int, "line": str, "action": str},
     ),
 }
-"""For each path, its function and its parameters besides `of`, the strategy's number."""
+"""For each path, its function and its parameters besides `of`, the strategy's number or name."""

@@ -49,11 +49,11 @@ _GRID = make_grid(combo_table(), _NAMES)
 class SpotRequests:
     """The last spot that the page has requested; several threads may call it."""
 
-    def __init__(self, solve_slots: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], int]) -> None:
+    def __init__(self, solve_slots: threading.Semaphore, show: Callable[[Path, Mapping[str, str]], str]) -> None:
         """Start without a spot.
 
         solve_slots  semaphore for all solves at a time
-        show         opens a run, given the fields of its spot; returns its number
+        show         opens a run, given the fields of its spot; returns its name
         """
         self._places, self._show, self._lock = solve_slots, show, threading.Lock()
         self._state: dict[str, Any] | None = None
@@ -83,12 +83,12 @@ class SpotRequests:
         return {"text": text, "weights": np.round(mean, 4).tolist(), "combos": round(float(weights @ free), 2)}
 
     def start(
-        self, fields: Mapping[str, str], policy: Path | None = None, of: int = 0, line: str = ""
+        self, fields: Mapping[str, str], policy: Path | None = None, of: int | str = 0, line: str = ""
     ) -> dict[str, Any]:
         """Start to solve a spot; answers as `state`.
 
         fields            texts by the names of `FIELDS`
-        policy, of, line  instead of ranges, pot and stack: a strategy, its number, and a line at the start of a street
+        policy, of, line  instead of ranges, pot and stack: a strategy, its number or name, and a street's first line
 
         Raises `ValueError` for invalid fields, and `BusyError` while other spots are solved.
         """
@@ -116,8 +116,8 @@ class SpotRequests:
         """Return the progress of the newest spot; `ValueError` if there is none.
 
         The answer has `asked`, `said`, `phase`, `plan`, `seconds`, `done`, `problem` and `answer`.  `curve` has pairs
-        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the number of the
-        result, None before there is one.
+        of iterations and exploitability as a share of the pot, which should fall to `to`.  `of` is the name of the
+        result's run, None before there is one.
         """
         if self._state is None:
             raise ValueError("no spot has been typed yet")

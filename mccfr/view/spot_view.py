@@ -172,10 +172,10 @@ class Spots:
 
         `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
         equity. Both are None if board cards are missing.  Preflop they are means over suits
-        (`mccfr.play.preflop_equity`). Raises as `spot`.
+        (`mccfr.play.preflop_equity`), and None in games that end before the river. Raises as `spot`.
         """
         found = self._ranges.follow(line, board)
-        if found.boards is None:
+        if found.boards is None or (self._is_preflop(found) and self.dealing.cards_on(self.dealing.streets - 1) != 5):
             return {"equity": None, "mean": None}
         live, weight = self._live(found), self._ranges.reach(found)
         each, mean = [], []
@@ -272,11 +272,14 @@ class Spots:
         `other` [H] is the weight of the other's hands.  The share is a mean over all boards to come.
         """
         assert followed.boards is not None
-        street = followed.state.street
-        if self.dealing.boards is None and not self.dealing.cards_on(street):
+        if self._is_preflop(followed):
             return preflop_won(other)
-        won = win_minus_lose(self.dealing, self._showdowns(street, followed.boards[-1]), other)
+        won = win_minus_lose(self.dealing, self._showdowns(followed.state.street, followed.boards[-1]), other)
         return np.asarray(0.5 * (self.dealing.disjoint_weight(other) + won))
+
+    def _is_preflop(self, followed: FollowedLine) -> bool:
+        """True on the first street of hold'em."""
+        return self.dealing.boards is None and not self.dealing.cards_on(followed.state.street)
 
     # --- actions and probabilities ---
 

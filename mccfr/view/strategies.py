@@ -25,8 +25,6 @@ from mccfr.view.spot_view import Spots
 from storage.checkpoint import list_checkpoints
 from storage.directory_lock import read_unchanged
 
-FIRST_TYPED = 1_000
-"""Number of the first spot requested in the page.  Lower numbers are the strategies with which the page was opened."""
 _KEPT = 2  # strategies in memory besides the first, because checkpoints may be large
 
 
@@ -52,53 +50,56 @@ class StrategyList:
         self._places = threading.Semaphore(MOST_SOLVES)
         self._first = LoadedStrategy(books[0][1](), self._places) if books else None
         self.reviews = Reviews(review, self._first.spots) if review is not None and self._first is not None else None
-        self._others: OrderedDict[int, LoadedStrategy] = OrderedDict()
-        self._typed: list[tuple[Path, Mapping[str, str]]] = []
+        self._others: OrderedDict[int | str, LoadedStrategy] = OrderedDict()
+        self._solved: dict[str, tuple[Path, Mapping[str, str]]] = {}
         self.desk = SpotRequests(self._places, self._show)
 
-    def shown(self, number: int) -> LoadedStrategy:
-        """Return a strategy; `ValueError` for an unknown number, or for another game than the first one's."""
-        typed = FIRST_TYPED <= number < FIRST_TYPED + len(self._typed)
-        if not (typed or 0 <= number < len(self.names)):
+    def shown(self, of: int | str) -> LoadedStrategy:
+        """Return a strategy by its number, or a solved spot by the name of its run.
+
+        Raises `ValueError` for an unknown number or name, and for another game than the first strategy's.
+        """
+        if isinstance(of, int) and not 0 <= of < len(self.names):
             there = f"strategies 0 to {len(self.names) - 1}" if self.names else "no strategies: type a spot"
-            raise ValueError(f"of = {number}: there are {there}")
-        if number == 0 and self._first is not None:
+            raise ValueError(f"of = {of}: there are {there}")
+        if of == 0 and self._first is not None:
             return self._first
         with self._lock:
-            if number not in self._others:
-                spots = open_spots(self._typed[number - FIRST_TYPED][0]) if typed else self._books[number][1]()
-                if self._first is not None and not typed:
+            if of not in self._others:
+                spots = open_spots(self._find(of)[0]) if isinstance(of, str) else self._books[of][1]()
+                if self._first is not None and isinstance(of, int):
                     check_same_game(self._first.spots.source.game, spots.source.game)
-                self._others[number] = LoadedStrategy(spots, self._places)
+                self._others[of] = LoadedStrategy(spots, self._places)
                 if len(self._others) > _KEPT:
                     self._others.popitem(last=False)
-            self._others.move_to_end(number)
-            return self._others[number]
+            self._others.move_to_end(of)
+            return self._others[of]
 
-    def _show(self, run: Path, fields: Mapping[str, str]) -> int:
-        """Add the run of a solved spot unless it is there; return its number."""
+    def _show(self, run: Path, fields: Mapping[str, str]) -> str:
+        """Add the run of a spot that was just solved; return its name."""
         with self._lock:
-            if (run, fields) not in self._typed:
-                self._typed.append((run, fields))
-            return FIRST_TYPED + self._typed.index((run, fields))
+            self._solved[run.name] = run, fields
+            self._others.pop(run.name, None)  # of an earlier solution with more exploitability
+        return run.name
 
-    def open_spot(self, name: str) -> dict[str, int]:
-        """Open a solved spot of the folder runs/; return its number as `of`.  Raises as `find_spot`."""
-        directory = find_spot(name)
-        return {"of": self._show(directory, spot_fields(open_to_look(directory)))}
+    def _find(self, name: str) -> tuple[Path, Mapping[str, str]]:
+        """Return directory and form fields of a solved spot; raises as `find_spot`."""
+        if name not in self._solved:
+            directory = find_spot(name)
+            self._solved[name] = directory, spot_fields(open_to_look(directory))
+        return self._solved[name]
 
-    def about(self, number: int) -> dict[str, Any]:
+    def about(self, of: int | str) -> dict[str, Any]:
         """Return the `strategies` to compare, `of`, the fields `asked` of a solved spot, and `reviewed`.
 
-        The strategies are pairs of number and name, the shown one first; a solved spot is compared with others.
+        The strategies are pairs of number and name, the shown one first. A solved spot is compared with the others that
+        have been opened; its number is its name.
         """
-        if number < FIRST_TYPED:
+        if isinstance(of, int):
             strategies = list(enumerate(self.names))
-            return {"strategies": strategies, "of": number, "asked": None, "reviewed": self.reviews is not None}
-        _, fields = self._typed[number - FIRST_TYPED]
-        strategies = [(FIRST_TYPED + place, run.name) for place, (run, _) in enumerate(self._typed)]
-        strategies.sort(key=lambda pair: pair[0] != number)
-        return {"strategies": strategies, "of": number, "asked": fields, "reviewed": False}
+            return {"strategies": strategies, "of": of, "asked": None, "reviewed": self.reviews is not None}
+        names = sorted(self._solved, key=lambda name: name != of)
+        return {"strategies": [(name, name) for name in names], "of": of, "asked": self._find(of)[1], "reviewed": False}
 
     def reviewed(self, **which: str) -> dict[str, Any]:
         """Return `Reviews.decisions`; `ValueError` if there is no review."""
@@ -106,12 +107,12 @@ class StrategyList:
             raise ValueError("no review is shown: begin with mccfr view POLICY --review FILE")
         return self.reviews.decisions(**which)
 
-    def presets(self, of: int) -> dict[str, Any]:
+    def presets(self, of: int | str) -> dict[str, Any]:
         """Return `saved` ranges, and `presets` of a strategy's preflop actions, [] without a strategy."""
         shown = of != 0 or self._first is not None
         return {"saved": saved_ranges(), "presets": preset_ranges(self.shown(of).spots) if shown else []}
 
-    def solve_typed(self, of: int = 0, line: str = "", **fields: str) -> dict[str, Any]:
+    def solve_typed(self, of: int | str = 0, line: str = "", **fields: str) -> dict[str, Any]:
         """Start to solve a spot from its fields, or at a `line` of strategy `of`.
 
         Raises `ValueError` for a line of a strategy that is neither a policy nor a run's newest checkpoint.

@@ -5,7 +5,8 @@ Shows:
 * EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
   test_planted_errors_show)
 * Intervals of EVs from sampled boards cover the exact EVs
-  (test_intervals_of_hands_cover_exact_values)
+  (test_intervals_of_hands_cover_exact_values, test_intervals_cover_known_means,
+  planted: test_residuals_cover_too_little)
 """
 
 from functools import partial
@@ -196,6 +197,38 @@ def test_intervals_of_hands_cover_exact_values(monkeypatch):
             assert abs(mean - exact.mean(player).mean) < 3 * within + 1e-6
     print(f"covered {np.mean(covered):.3f}, median half width {np.mean(widths):.1f} chips")
     assert 0.88 < np.mean(covered) <= 1 and np.mean(widths) > 0
+
+
+def coverage(estimated, repetitions=2_000):
+    """Return how often 95 % intervals cover a known ratio, with a control variate, from few unequal samples."""
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(repetitions):
+        weight = rng.lognormal(0, 0.5, (module.SAMPLES, 2, 1))
+        won = weight * rng.standard_normal(weight.shape)
+        value = won + weight * rng.standard_normal(weight.shape) + 3 * weight
+        shown = np.stack([np.zeros((2, 1)), np.ones((2, 1))])  # the mean of the control variate is 0
+        found, errors = estimated((value, value[:, :1], weight, won), shown, np.zeros((2, 1)), 0)
+        covered += abs(found[1, 0] - 3) <= module._within(errors[:, 1])[0]
+    return covered / repetitions
+
+
+def test_intervals_cover_known_means():
+    assert 0.94 < coverage(module._estimated) < 0.975
+
+
+def test_residuals_cover_too_little():
+    """Planted: deviations of the samples from the fitted ratio and factor, as if both were known."""
+
+    def estimated(sums, shown, ended, player):
+        _, action, weight, won = sums
+        mean, _ = module._estimated(sums, shown, ended, player)
+        own, each = won[:, player], weight[:, player]
+        rest, beside = (one - each * (one.sum(axis=0) / each.sum(axis=0)) for one in (action[:, 0], own))
+        factor = (rest * beside).sum() / (beside**2).sum()
+        errors = module.SAMPLES * (action[:, 0] - factor * own - each * mean[1]) / each.sum(axis=0)
+        return mean, np.stack([errors, errors], axis=1)
+
+    assert coverage(estimated) < 0.935
 
 
 def test_an_all_in_before_the_flop_is_known_from_equity():

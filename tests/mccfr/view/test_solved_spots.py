@@ -6,10 +6,12 @@ Shows:
   (test_a_solved_spot_is_listed_with_the_form_that_solves_it, test_spots_are_deleted_unless_they_are_being_solved)
 """
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
+from pages_server import ask, served_shelf
 from refusals import refused
 
 from mccfr.runs.directory.run import lock, open_to_look
@@ -46,12 +48,21 @@ def test_a_solved_spot_is_listed_with_the_form_that_solves_it(solved, monkeypatc
     told = []
     solve_spot(spot_request(found["asked"]), told.append)
     assert next(one["run"] for one in told if "run" in one) == str(RUNS / found["run"])
-    strategies = open_strategies(None)
-    number = strategies.open_spot(found["run"])["of"]
-    assert strategies.open_spot(found["run"])["of"] == number
-    assert strategies.about(number)["asked"] == found["asked"]
-    assert strategies.about(number)["strategies"] == [(number, found["run"])]
-    refused("no solved spot in runs/ is named 'moon'", strategies.open_spot, "moon")
+
+
+def test_the_link_of_a_solved_spot_holds_in_another_process(solved, monkeypatch):
+    """Its address names the run, and not a number of the process that solved it."""
+    monkeypatch.chdir(solved)
+    (found,), strategies = solved_spots(), open_strategies(None)
+    with served_shelf(strategies) as served:
+        status, _, body = ask(served, f"/api/spot?line=&of={found['run']}")
+        assert status == 200 and json.loads(body)["board"] == SPOT["board"]
+        about = json.loads(ask(served, f"/api/game?of={found['run']}")[2])
+        assert (about["of"], about["asked"]) == (found["run"], found["asked"])
+        assert about["strategies"] == [[found["run"], found["run"]]]
+        for of, text in (("moon", "no solved spot in runs/ is named 'moon'"), ("0", "no strategies: type a spot")):
+            status, _, body = ask(served, f"/api/spot?line=&of={of}")
+            assert status == 400 and text in json.loads(body)["error"]
 
 
 def test_spots_are_deleted_unless_they_are_being_solved(solved, tmp_path, monkeypatch):

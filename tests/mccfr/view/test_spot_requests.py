@@ -96,7 +96,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         assert "of memory; about" in page.evaluate("document.getElementById('spot-plan').textContent")
         page.evaluate("document.getElementById('spot-stop').click()")
         wait_for(page, f"{state}.includes('Stopped after')")
-        look(page, 1000)
+        look(page)
         answer = served.application.shelf.desk.state()["answer"]
         assert f"EV {answer['ev_chips'][0]:.2f}" in page.evaluate("document.getElementById('ranges').textContent")
         page.evaluate("document.getElementById('lock').click()")
@@ -116,7 +116,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         wait_for(page, f"{state}.includes('Solved in')")
         assert "without locks)" in page.evaluate(state)
         link = page.evaluate("location.href")
-        look(page, 1001)
+        look(page)
         suited, pair = (
             page.evaluate(f"document.querySelector('#grid [data-class={name}]').title") for name in ("AKs", "JJ")
         )
@@ -178,11 +178,10 @@ def drag(page, side, first, last):
     page.mouse.up()
 
 
-def look(page, number):
+def look(page):
     page.evaluate("document.getElementById('spot-open').click()")
-    wait_for(
-        page, f"location.hash === '#line=&of={number}' && (document.body.dataset.complete || '').includes('{number}')"
-    )
+    there = "location.hash.startsWith('#line=&of=spot-')"
+    wait_for(page, there + " && document.body.dataset.complete?.endsWith(location.hash.slice(6))")
 
 
 @needs_browser
@@ -209,7 +208,7 @@ def test_a_line_of_a_strategy_is_solved_as_a_spot(tmp_path, monkeypatch):
         wait_for(page, "document.getElementById('spot-state').textContent.includes('Solved in')")
         worth = np.array(strategy.values.values("cc/", "QsJh2h7c3d")["mean"])
         assert served.application.shelf.desk.state()["answer"]["ev_chips"] == pytest.approx(worth, abs=0.01 * 180)
-        look(page, 1000)
+        look(page)
         page.evaluate("document.querySelector('[data-action=c]').click()")
         wait_for(page, "(document.body.dataset.complete || '').startsWith('#line=c&')")
         assert page.evaluate("document.querySelectorAll('#hands tbody tr').length") > 20

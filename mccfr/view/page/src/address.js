@@ -1,6 +1,6 @@
 /* What the address of the page says: its fragment names the view and the decision, so that a link carries both.
 
-   #line=r300c/&board=Kc7d2s&beside=1&of=0&review=3   a decision, compared, of which strategy, of a review
+   #line=r300c/&board=Kc7d2s&beside=1&of=0&review=3   a decision, compared, of which strategy (a number, or the run of a solved spot), of a review
    #spot&board=...&oop=...                            the form of a spot
    #play                                              the table */
 import { signal } from "@preact/signals";
@@ -27,7 +27,7 @@ export const route = signal(parsed(location.hash));
 export const lastDecision = signal("#line=");
 
 export function decisionAddress({ line, board, beside, of, review }) {
-  const more = Object.entries({ board, beside, of, review }).filter(([, value]) => value);
+  const more = Object.entries({ board, beside, of: of === "0" ? "" : of, review }).filter(([, value]) => value);
   return `#line=${encodeURIComponent(line).replaceAll("%2F", "/")}` +
     more.map(([name, value]) => `&${name}=${encodeURIComponent(value)}`).join("");
 }

@@ -25,6 +25,12 @@ export function difference(own, others) {
   return across(spot.value.actions, own).reduce((sum, share, place) => sum + Math.abs(share - there[place]), 0) / 2;
 }
 
-export const pairNames = () =>
-  beside.value === SOLVED ? ["blueprint", "solved"] : [strategyName(base.value), strategyName(beside.value)];
-export const besideName = () => (beside.value === SOLVED ? "Solved" : strategyName(beside.value));
+const MOST_SAME = 8;   // letters with which two names may begin alike
+/* Names of the two; a long beginning that both have is left out, because narrow columns cut names off. */
+export function pairNames() {
+  if (beside.value === SOLVED) return ["blueprint", "solved"];
+  const [one, another] = [base.value, beside.value].map((which) => strategyName(which) || "");
+  const apart = [...one].findIndex((letter, place) => letter !== another[place]);
+  const cut = one.slice(0, Math.max(apart, 0)).search(/[^-_, ]*$/);
+  return cut > MOST_SAME ? [one, another].map((name) => `…${name.slice(cut)}`) : [one, another];
+}

@@ -12,12 +12,12 @@ const OF_LINE = ["board", "oop", "ip", "pot", "stack"];  // what a strategy's li
 
 export const fields = signal(Object.fromEntries(NAMES.map((name) => [name, ""])));
 export const line = signal("");           // a strategy's line that the spot is; "": it is typed
-const of = signal(0);                     // that strategy's number
+const of = signal("0");                   // that strategy
 export const fromText = signal("");       // where the spot comes from
 export const ranges = signal({});         // by side what the server says of the range: {weights, combos} or {wrong}
 export const state = signal(null);        // what /api/spots says
 export const failed = signal("");
-export const tree = signal(null);         // number of the solved spot whose actions can be locked
+export const tree = signal(null);         // the solved spot whose actions can be locked
 let watching = 0;                         // number of the newest watch over the solution
 const asked = {};                         // by side the last request, after which the next is sent
 
@@ -39,7 +39,7 @@ export async function fill(given) {
   batch(() => {
     fields.value = Object.fromEntries(NAMES.map((name) => [name, given.get(name) || ""]));
     line.value = given.get("line") || "";
-    of.value = Number(given.get("of") || 0);
+    of.value = given.get("of") || "0";
     fromText.value = "";
     if (game.value?.asked) tree.value = game.value.of;
   });

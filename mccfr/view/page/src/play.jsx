@@ -71,7 +71,7 @@ function Entry({ one }) {
     <span class={`step ${one.kind}`}><small>{one.player === table.value.position ? "You" : "Strategy"} </small>{one.name}</span>
   );
   if (!isOver()) return step;
-  const to = decisionAddress({ line: one.line, board: boardAt(one), of: base.value || "" });
+  const to = decisionAddress({ line: one.line, board: boardAt(one), of: base.value });
   return <a href={to} title="What the strategy does here">{step}</a>;
 }
 function Log() {

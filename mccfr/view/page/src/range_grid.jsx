@@ -1,6 +1,6 @@
 /* The grid of a decision's classes of hands: what each does, its range, equity or EV. */
-import { ALL, base, chosen, compared, equities, game, listedPlayer, spot, strategyName, values, view, views, wishedView } from "./study.js";
-import { besideName, difference, sharedColours } from "./compare.js";
+import { ALL, chosen, compared, equities, game, listedPlayer, spot, values, view, views, wishedView } from "./study.js";
+import { difference, pairNames, sharedColours } from "./compare.js";
 import { Toggles } from "./controls.jsx";
 import { amount, percent, shortAmount, unit } from "./figures.js";
 import { HandGrid } from "./grid.jsx";
@@ -86,8 +86,8 @@ export function Grids() {
   return (
     <>
       <div id="grids" class={two ? "two" : ""}>
-        <Panel id="grid" heading={two && strategyName(base.value)} from={spot.value} />
-        {two && <Panel id="grid-beside" heading={besideName()} from={compared.value} />}
+        <Panel id="grid" heading={two && pairNames()[0]} from={spot.value} />
+        {two && <Panel id="grid-beside" heading={pairNames()[1]} from={compared.value} />}
       </div>
       <p id="legend" class="quiet">{(LEGENDS[view.value] || rangeLegend)()}</p>
     </>

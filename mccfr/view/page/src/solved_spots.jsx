@@ -1,6 +1,6 @@
 /* The spots that were solved before, which are runs: open, compare, change, delete. */
 import { signal } from "@preact/signals";
-import { goTo, spotAddress } from "./address.js";
+import { decisionAddress, goTo, spotAddress } from "./address.js";
 import { Card, cardsOf } from "./cards.jsx";
 import { percent, whole } from "./figures.js";
 import { get, post, sentenceOf } from "./requests.js";
@@ -17,14 +17,11 @@ async function attempt(does) {
   } catch (error) { failed.value = sentenceOf(error); }
 }
 export const readSpots = () => attempt(async () => { spots.value = (await get("/api/spots/solved")).spots; });
-const numberOf = async (run) => (await post("/api/spots/open", { run })).of;
-const open = (run) => attempt(async () => goTo(`#line=&of=${await numberOf(run)}`));
-const compare = (run) => attempt(async () => {
-  if (!marked.value) { marked.value = run; return; }
-  const [first, second] = [await numberOf(marked.value), await numberOf(run)];
-  marked.value = "";
-  goTo(`#line=&beside=${second}&of=${first}`);
-});
+function compare(run) {
+  const first = marked.value;
+  marked.value = first ? "" : run;
+  if (first) goTo(decisionAddress({ line: "", beside: run, of: first }));
+}
 function remove(run) {
   if (!window.confirm(`Delete ${run} with all its files?`)) return;
   attempt(async () => { spots.value = (await post("/api/spots/delete", { run })).spots; });
@@ -34,7 +31,7 @@ function Tools({ run, asked }) {
   const waits = marked.value === run;
   return (
     <>
-      <button type="button" onClick={() => open(run)}>Open</button>{" "}
+      <button type="button" onClick={() => goTo(decisionAddress({ line: "", of: run }))}>Open</button>{" "}
       <button type="button" disabled={waits} title="With another one, which is chosen next" onClick={() => compare(run)}>
         {waits ? "with …" : marked.value ? "Compare with this" : "Compare"}
       </button>{" "}

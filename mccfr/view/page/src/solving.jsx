@@ -73,7 +73,7 @@ function Solve() {
 function WayBack() {
   const { asked } = game.value;
   if (!asked?.line) return null;
-  return <p><a id="way-back" href={decisionAddress({ line: asked.line, board: asked.board, of: Number(asked.of) || "" })}>Back to {asked.line} of the strategy</a></p>;
+  return <p><a id="way-back" href={decisionAddress({ line: asked.line, board: asked.board, of: asked.of })}>Back to {asked.line} of the strategy</a></p>;
 }
 
 function valuesText({ why, exact, boards }) {

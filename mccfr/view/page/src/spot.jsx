@@ -1,7 +1,7 @@
 /* The form of a spot that is typed or painted, and its solution.  Its fields stand in the address, so that a link carries
    them; what is solved is looked at as a run. */
 import { useEffect, useState } from "preact/hooks";
-import { goTo, keepAddress, lastDecision, route } from "./address.js";
+import { decisionAddress, goTo, keepAddress, lastDecision, route } from "./address.js";
 import { Card, cardsOf, Deck, FULL_DECK } from "./cards.jsx";
 import { bytes, clock, percent, sentence, whole } from "./figures.js";
 import { address, failed, fields, fill, fillFromLast, fromText, line, paintCell, ranges, readRange, setBoard, setField, SIDES, solve, state, stop,
@@ -147,7 +147,7 @@ export function Spot() {
           <button id="spot-solve" type="submit" disabled={running}>Solve</button>
           {running && <button id="spot-stop" type="button" onClick={stop}>Stop</button>}
           {state.value && state.value.of !== null && (
-            <button id="spot-open" type="button" onClick={() => goTo(`#line=&of=${state.value.of}`)}>Look at it</button>
+            <button id="spot-open" type="button" onClick={() => goTo(decisionAddress({ line: "", of: state.value.of }))}>Look at it</button>
           )}
           <span class="space" />
           <Copy id="spot-link" name="Copy link" text={link} />

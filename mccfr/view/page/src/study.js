@@ -8,7 +8,7 @@ import { get, isSilence, pause, post, sentenceOf } from "./requests.js";
 export const ALL = -1, SOLVED = "solved", NONE = "";
 const POLL = 400;                 // milliseconds between two looks at a spot that is being solved
 
-export const base = signal(0);            // number of the strategy that is shown
+export const base = signal("0");          // the strategy that is shown: its number, or the run of a solved spot
 export const game = signal(null);         // what /api/game says of it
 export const spot = signal(null);         // the decision
 export const equities = signal(null);     // its equities, once they have come
@@ -60,11 +60,7 @@ export const strategyName = (which) => game.value.strategies.find(([number]) => 
 /* --- where to go --- */
 
 export const addressOf = (line, board) => decisionAddress({
-  line,
-  board,
-  beside: beside.value === SOLVED ? NONE : beside.value,
-  of: base.value || "",
-  review: route.value.review,
+  line, board, of: base.value, review: route.value.review, beside: beside.value === SOLVED ? NONE : beside.value,
 });
 export const go = (line, board = boardOf(line), replaced = false) => goTo(addressOf(line, board), replaced);
 export const take = (action) => { if (action && !action.ends) go(action.line); };
@@ -85,12 +81,12 @@ export const ask = (path, query) => get(path, { of: base.value, ...query });
 export const send = (path, body) => post(path, { of: base.value, ...body });
 
 /* Show another strategy: what the page was opened with, or a spot that was solved. */
-export async function openStrategy(number) {
-  if (game.value && base.value === number) return;
-  const found = await get("/api/game", { of: number });
+export async function openStrategy(of) {
+  if (game.value && base.value === of) return;
+  const found = await get("/api/game", { of });
   batch(() => {
     game.value = found;
-    base.value = number;
+    base.value = of;
     unit.value = { name: found.unit, chips: found.unit_chips };
     cards.value = found.first_board ? split(found.first_board) : [];
     [spot.value, solved.value, beside.value, chosen.value, wishedView.value] = [null, null, NONE, ALL, "strategy"];
@@ -101,7 +97,11 @@ export async function openStrategy(number) {
 export async function openDecision({ line, board, beside: wanted, of }, after) {
   const number = ++newest, still = () => number === newest, at = { line, board };
   try {
-    await openStrategy(Number(of));
+    await openStrategy(of);
+    /* A solved spot is among those to compare with once it has been opened. */
+    if (wanted && strategyName(wanted) === undefined && await get("/api/game", { of: wanted }).catch(() => null)) {
+      game.value = await get("/api/game", { of: base.value });
+    }
     if (!still()) return;
     if (wanted !== beside.value && beside.value !== SOLVED) {
       beside.value = otherStrategies().some(([number]) => String(number) === wanted) ? wanted : NONE;
