@@ -163,7 +163,7 @@ def _walk(cfr: VectorCfr) -> Walk:
 
 
 def _single_values(game: Game, tree: CompiledTree) -> list[float]:
-    """Return player 0's value in chips with each single size of the first bet, and the fine menu elsewhere."""
+    """Return player 0's values in chips with each single size of the first bet, fine menus elsewhere."""
     bets = [node for node in tree.children(0) if tree.label[node][0] == "r"]
     copies = side_by_side(tree, 0, [[node for node in bets if node != bet] for bet in bets], 0)
     cfr = _solver(game, copies)

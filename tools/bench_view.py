@@ -57,7 +57,7 @@ def view(policy: Path, line: str, board: str, rounds: int) -> None:
 
 
 def _first_paint(policy: Path, page: Page) -> tuple[float, float]:
-    """Return the seconds from the command until the first decision is shown, and the server's processor seconds."""
+    """Return seconds from the command to the first decision shown, and the server's processor seconds."""
     command = [sys.executable, "-m", "mccfr", "view", str(policy.resolve()), "--port", "0", "--no-browser"]
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()

@@ -1,5 +1,6 @@
 /* look_up.c: what a policy of no-limit hold'em plays, after any legal bets.  docs/bots.md describes the steps.
-   cc -O2 -o look_up look_up.c -lz -lm, then ./look_up POLICY LINE HAND [BOARD] */
+   cc -O2 -o look_up look_up.c -lz -lm, then ./look_up POLICY LINE HAND [BOARD [NUMBER]]
+   With the NUMBER of a played hand, the sizes that the tree does not have are drawn. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -168,8 +169,18 @@ static void follow(Reading from, char action, double target, Reading *to, int *c
     add(to, count, above, -1, from.probability * (lower < 1e-9 ? 1 : 1 - lower));
 }
 
-static void play(const char *line) {
+/* Keep one of the readings, drawn by its probability; the same one whenever the hand comes here. */
+static void draw(uint32_t played, uint32_t place) {
+    uint32_t mixed = ((played * 64 + place) ^ 0x5bd1e995u) * 0x9e3779b1u;
+    double left = (mixed ^ mixed >> 15) * 0x85ebca6bu / 4294967296.0;
+    int k = 0;
+    while (k < reading_count - 1 && (left -= readings[k].probability) >= 0) k++;
+    readings[0] = readings[k], readings[0].probability = 1, reading_count = 1;
+}
+
+static void play(const char *line, const char *played) {
     static Reading after[4096];
+    int place = 0;
     while (*line) {
         char action = *line++, *end = (char *)line;
         if (action == '/') continue;
@@ -178,6 +189,7 @@ static void play(const char *line) {
         int count = 0;
         for (int k = 0; k < reading_count; k++) follow(readings[k], action, target, after, &count);
         memcpy(readings, after, sizeof *after * (reading_count = count));
+        if (played) draw(strtoul(played, NULL, 10), place++);
         line = end;
         if (action == 'r') last_raise = most(last_raise, target - before);
         if (action != 'f') put_in[to_act] = action == 'r' ? target : before;
@@ -250,7 +262,7 @@ static void print_value(long node, long bucket) {
 }
 
 int main(int argc, char **argv) {
-    if (argc < 4) { fprintf(stderr, "look_up POLICY LINE HAND [BOARD]\n"); return 2; }
+    if (argc < 4) { fprintf(stderr, "look_up POLICY LINE HAND [BOARD [NUMBER]]\n"); return 2; }
     policy = argv[1];
     int hand[5], board[5], known = argc > 4 ? cards(argv[4], board) : 0;
     if (cards(argv[3], hand) != 2 || hand[0] == hand[1]) refuse(argv[3], "a hand has two cards");
@@ -258,7 +270,7 @@ int main(int argc, char **argv) {
         if (board[k] == hand[0] || board[k] == hand[1] || (k && board[k] == board[k - 1]))
             refuse(argv[4], "a card is there twice, on the board or in the hand");
     load();
-    play(argv[2]);
+    play(argv[2], argc > 5 ? argv[5] : NULL);
     if (known != (street ? street + 2 : 0)) refuse(argc > 4 ? argv[4] : "", "not as many cards as the street has");
     long bucket = bucket_of(street, hand, board, known);
     for (int k = 0; k < reading_count; k++) answer(readings[k], bucket);

@@ -1,9 +1,9 @@
 // look_up.mjs: what a policy of no-limit hold'em plays, after any legal bets.  docs/bots.md describes the steps.
-// node look_up.mjs POLICY LINE HAND [BOARD]
+// node look_up.mjs POLICY LINE HAND [BOARD [NUMBER]]; with the NUMBER of a played hand, other sizes are drawn
 import { existsSync, openSync, readFileSync, readSync } from "node:fs";
 import { inflateSync } from "node:zlib";
 
-const [policy, line, hand, board = ""] = process.argv.slice(2);
+const [policy, line, hand, board = "", played] = process.argv.slice(2);
 const texts = (name) => JSON.parse(readFileSync(`${policy}/${name}.json`, "utf8"));
 
 /** A .npy file: its number of rows, bytes of its cells, and the number at [row, column] (of a list, at [0, column]). */
@@ -93,7 +93,16 @@ function outcomes({ node, closed }, action, target) {
   return [[raises[above - 1], -1, lower], [raises[above], -1, 1 - lower]];
 }
 
+/** One of the readings, drawn by its probability; the same one whenever the hand comes here. */
+function drawn(readings, place) {
+  const mixed = Math.imul((Number(played) * 64 + place) ^ 0x5bd1e995, 0x9e3779b1) >>> 0;
+  let left = ((Math.imul(mixed ^ (mixed >>> 15), 0x85ebca6b) >>> 0) / 2 ** 32);
+  const found = readings.find(({ probability }) => (left -= probability) < 0) ?? readings.at(-1);
+  return [{ ...found, probability: 1 }];
+}
+
 let readings = [{ node: 0, closed: -1, probability: 1 }];
+let place = 0;
 for (const [action] of line.matchAll(/r[\d.]+|[^/]/g)) {
   if (!/^(c|f|r[\d.]+)$/.test(action) || hold.toAct < 0) throw new Error(`${line}: ${action} is no action here`);
   const [target, before] = [Number(action.slice(1)), Math.max(...hold.putIn)];
@@ -105,6 +114,7 @@ for (const [action] of line.matchAll(/r[\d.]+|[^/]/g)) {
     }
   }
   readings = [...merged.values()];
+  if (played) readings = drawn(readings, place++);
   if (action[0] === "r") hold.lastRaise = Math.max(hold.lastRaise, target - before);
   if (action !== "f") hold.putIn[hold.toAct] = action === "c" ? before : target;
   if (action[0] === "r" || (action === "c" && !hold.acted && before < stack)) {
@@ -131,18 +141,18 @@ function realAction(node, child) {
 
 if (board.length / 2 !== (hold.street ? hold.street + 2 : 0)) throw new Error(`${board}: not as many cards as the street has`);
 const bucket = bucketOf(hold.street);
-const played = new Map();
+const answers = new Map();
 for (const { node, probability } of readings) {
   const block = `street${hold.street}_player${decides(node) ? tree("player", node) : 0}`;
   const actions = decides(node) ? children(node).map((child) => realAction(node, child)) : ["c"];
   const reached = decides(node) && cell(`weight_${block}`, bucket, tree("row", node)) > 0; // else: play uniformly
   const shares = actions.map((_, k) => (reached ? cell(`probability_${block}`, bucket, tree("slot", node) + k) : 1));
   const total = shares.reduce((sum, share) => sum + share, 0);
-  actions.forEach((action, k) => played.set(action, (played.get(action) ?? 0) + (probability * shares[k]) / total));
+  actions.forEach((action, k) => answers.set(action, (answers.get(action) ?? 0) + (probability * shares[k]) / total));
 }
 const order = (action) => (action === "f" ? -1 : Number(action.slice(1)));
-for (const action of [...played.keys()].sort((a, b) => order(a) - order(b))) {
-  console.log(action, played.get(action).toFixed(9));
+for (const action of [...answers.keys()].sort((a, b) => order(a) - order(b))) {
+  console.log(action, answers.get(action).toFixed(9));
 }
 const roots = `values_root_street${hold.street}`;
 if (readings.length === 1 && existsSync(`${policy}/${roots}.npy`)) {  // of `export --values`, where a street begins

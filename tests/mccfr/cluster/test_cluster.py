@@ -2,12 +2,12 @@
 
 Shows:
 
-* A run has the same bits on any number of machines, after kills, and with one slow machine
+* A run has the same bits on any number of machines, also after kills
   (test_one_digest_for_every_number_of_machines,
   test_machines_of_one_host_train_the_same_bits_by_mpi_and_stop_on_a_signal,
   test_one_digest_after_twenty_kills_one_slow_machine_and_other_machines,
   test_one_digest_of_larger_games_on_one_two_and_four_machines)
-* The test detects changes added twice and an interval on the wrong first street; late answers change nothing (planted:
+* The test detects changes added twice and an interval on the wrong first street (planted:
   test_planted_errors_change_the_digest_and_late_answers_do_not)
 * Damaged rows are detected; the checkpoint before is used
   (test_damaged_rows_are_found_and_the_run_goes_on_from_before)

@@ -15,6 +15,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -332,6 +333,49 @@ def test_readers_in_other_languages_pass_the_vectors_of_the_policy(trained, tmp_
         assert [text.split()[0] for text in found] == vector["actions"], vector
         shares = [float(text.split()[1]) for text in found]
         assert shares == pytest.approx(vector["probabilities"], abs=1e-9), vector
+
+
+@pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language):
+    """Over the numbers of hands, the drawn readings have the probabilities of the vector."""
+    program = [*program_in_the_documents(language, tmp_path), trained / "policy"]
+    assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 60) == 0
+    vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
+    vector = max(vectors, key=lambda vector: min(reading["probability"] for reading in vector["readings"]) % 1)
+    assert len(vector["readings"]) > 1
+    draws = 100 if language == "c" else 10
+    found = np.zeros((draws, len(vector["actions"])))
+    for number in range(draws):
+        arguments = [*program, vector["line"], vector["hand"], vector["board"], str(number)]
+        out = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
+        for action, share in map(str.split, out):
+            found[number, vector["actions"].index(action)] = float(share)
+    assert 1 < len(np.unique(found, axis=0)) <= len(vector["readings"])
+    error = found.std(axis=0, ddof=1) / np.sqrt(draws)
+    assert (abs(found.mean(axis=0) - vector["probabilities"]) <= 4.5 * error + 1e-9).all()
+
+
+@pytest.mark.parametrize("language", ["cpp", "js"])
+def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(trained, tmp_path, language):
+    reader = program_in_the_documents("c" if language == "cpp" else "js", tmp_path)
+    bot = [reader[0], str(ROOT / "docs/examples/acpc_bot.mjs")]
+    if language == "cpp":
+        bot = [str(tmp_path / "acpc_bot")]
+        strict = "-std=c++17", "-Wall", "-Wextra", "-Werror"
+        subprocess.run(["c++", *strict, "-o", *bot, ROOT / "docs/examples/acpc_bot.cpp"], check=True, timeout=60)
+    rules = Policy.open(trained / "policy").game.real_rules
+    hands = "20" if language == "cpp" else "6"  # a process of the reader for each decision
+    match = "dealer", "--hands", hands, "--with", "odd-size", "--port", "0", "--stack", f"{rules.stack:g}"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    dealer = subprocess.Popen([sys.executable, "-m", "mccfr", *match], cwd=tmp_path, **pipes)
+    try:
+        port = dealer.stderr.readline().split(":")[-1].strip()
+        played = subprocess.run([*bot, trained / "policy", "localhost", port], check=False, timeout=120)
+        out, told = dealer.communicate(timeout=60)
+    finally:
+        dealer.kill()
+    assert played.returncode == 0 and dealer.returncode == 0, told
+    assert f"{hands} hands" in out and "legal" not in told
 
 
 def test_rows_of_hands_on_a_board_are_what_query_answers(trained, tmp_path, capsys, tables_read_once):

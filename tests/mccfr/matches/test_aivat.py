@@ -6,11 +6,11 @@ Shows:
   (test_the_mean_is_exact_whatever_the_heuristic, test_the_mean_is_exact_where_hands_are_solved_again)
 * AIVAT's variance is zero if the heuristic's values are exact
   (test_nothing_is_left_where_values_are_exact_and_every_term_is_there)
-* Planted errors are detected: half of a correction, and a heuristic fitted on the scored hands (planted:
+* The test detects half a correction and a heuristic fitted on scored hands (planted:
   test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
   test_a_heuristic_fitted_on_the_scored_hands_is_caught)
 * Evaluations play no deal of the training (test_no_deal_of_training_is_played)
-* A seat plays the frequencies that its range implies after bets outside of the tree
+* After bets outside of the tree a seat plays as its range implies
   (test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
 """
 

@@ -6,7 +6,7 @@ Shows:
   (test_costs_from_the_turn_on_are_those_of_all_rivers)
 * On earlier streets, the estimated cost is unbiased (test_estimates_do_not_lean_towards_a_cost,
   test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
-* Before the flop a bet outside of the tree costs what its translation costs; later its street is solved again
+* A bet outside of the tree costs what its translation costs; after the flop its street is solved again
   (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
   test_a_street_with_another_bet_is_solved_again)
 * Solved streets' costs equal enumeration
