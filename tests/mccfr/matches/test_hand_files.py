@@ -5,7 +5,7 @@ Shows:
 * Hands of any format are read back unchanged (test_hands_come_back_from_every_form)
 * Damaged or six-handed hands are refused, others read
   (test_a_hand_that_cannot_be_read_stops_no_other)
-* Hands of seven sites are read with their stacks, blinds, antes and straddles (test_sites_write_the_same_hand,
+* Hands of seven sites are read with stacks, blinds, antes, straddles (test_sites_write_the_same_hand,
   test_stakes_are_those_of_the_hand)
 * A pot, rake or winner that contradicts the hand is refused with both figures
   (test_a_pot_that_cannot_be_is_refused_with_both_figures)
