@@ -163,6 +163,7 @@ class _Bench:
     def __init__(self, case: Case, before: Path, folder: Path) -> None:
         top = Path(case.watched).parts[0]
         self.case, self._before, self._folder, self._work = case, before / top, folder, folder / "work"
+        self._saved: dict[str, bytes] = {}
         self._pristine = {f"{top}/{name}": data for name, data in _content(self._before).items()}
         self._library = ctypes.CDLL(None)
 
@@ -188,7 +189,10 @@ class _Bench:
         said = self._folder / "out/said"
         calls, digest = json.loads(said.read_text()) if said.exists() else (0, "")
         after = _content(self._work)
-        lost = sorted(name for name in _kept(self._pristine) if after.get(name) != self._pristine[name])
+        if at == 0 and self.case.run:  # a session keeps its limits in its configuration
+            self._saved = {name: data for name, data in after.items() if name.endswith("/config.toml")}
+        kept = {name: (self._pristine[name], self._saved.get(name)) for name in _kept(self._pristine)}
+        lost = sorted(name for name, contents in kept.items() if name not in after or after[name] not in contents)
         return Trial(self.case.name, at, times, number, status, **texts, digest=digest, lost=lost), calls
 
     def _child(self, at: int, times: int, number: int) -> None:

@@ -221,5 +221,5 @@ def stop_run(run: Run, say: Callable[[str], None], *, after_checkpoint: bool = F
     else:
         say(f"asked process {worker.process} to write a checkpoint and end")
         os.kill(worker.process, signal.SIGTERM)
-    while worker_of(run) == worker:
+    while is_locked(run) and worker_of(run) in (worker, None):  # None: it writes its phase into the lock's file
         time.sleep(_LOOK_SECONDS)

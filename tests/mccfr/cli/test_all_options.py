@@ -77,7 +77,8 @@ CASES = {
     "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
     "report leduc out.csv --spots x": "--spots y|--checkpoint 9|--abstraction no",
-    "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch",
+    "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch|"
+    "--set run.iterations=9",
     "resume taken --iterations 6": "--replace",
     "review hands --policy P": "--policy Q|--resolve river|--boards 9|--workers 2|--keep k|--top 9",
     "solve kuhn.toml --run r": f"{SOLVE}|--workers 1|--run s|--set run.iterations=9",
@@ -89,7 +90,7 @@ CASES = {
     "--remove-line b500|--remove-line b1|--big-blind 2|--rake 5%|--rake 5% --rake-cap 1|--lock 'c=c 100%'|--time 0s|"
     "--workers 1|--run s|--set run.iterations=3|--force",
     "status kuhn": "--watch|--watch --every 9s|--every 9s|--abstraction no",
-    "stop kuhn": "",
+    "stop kuhn": "--after-checkpoint",
     "tensorboard kuhn out": "--watch|--watch --every 9s|--every 9s|--abstraction no",
     "verify kuhn": "--abstraction no",
     "view kuhn": "--port 0|--no-browser|--checkpoint 1|--abstraction no|--against kuhn-policy|--against-checkpoint 1|"

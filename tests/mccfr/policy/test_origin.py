@@ -11,11 +11,18 @@ from mccfr.runs.directory import run as rundir
 from mccfr.runs.results import run_export
 
 
+def stopped_early(run):
+    """Train 400 iterations of a run, with the length that it had before."""
+    before = run.path(rundir.CONFIG).read_text()
+    trained(run, iterations=400)
+    run.path(rundir.CONFIG).write_text(before)
+    return run.directory
+
+
 @pytest.fixture(scope="module")
 def early(tmp_path_factory):
     """A run of Leduc at a thousandth of its length, evaluated at its end."""
-    run = make(tmp_path_factory.mktemp("early") / "run", iterations=400_000)
-    return trained(run, iterations=400).directory
+    return stopped_early(make(tmp_path_factory.mktemp("early") / "run", iterations=400_000))
 
 
 def test_an_export_tells_that_its_run_is_not_finished(early, tmp_path, capsys):
@@ -45,8 +52,8 @@ def test_an_export_tells_that_its_run_was_still_going(early, tmp_path, monkeypat
 
 def test_a_finished_run_and_one_without_length_are_not_called_unfinished(tmp_path, capsys):
     for name, settings, share in (("whole", {"iterations": 400}, 1.0), ("endless", {}, None)):
-        run = trained(make(tmp_path / name, **settings), iterations=400)
-        assert command("export", run.directory, tmp_path / f"{name}-policy") == 0
+        directory = stopped_early(make(tmp_path / name, **settings))
+        assert command("export", directory, tmp_path / f"{name}-policy") == 0
         assert "unfinished" not in capsys.readouterr().err
         assert Policy.open(tmp_path / f"{name}-policy").meta["provenance"]["share_of_run"] == share
     assert call(capsys, "query", tmp_path / "whole-policy", "", "--hand", "Kc").err == ""
