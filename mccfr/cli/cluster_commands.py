@@ -187,16 +187,16 @@ def status(directory: Path, as_json: bool) -> None:
 
 
 def _status_text(status: Mapping[str, Any]) -> str:
-    running = status["running"]
+    process = ", process {}" if status["running"] else ""
+    session = "" if status["running"] else "no session is running; the last one: "
     ranks = [
-        f"\nmachine {rank['machine']} ({rank['host']}{(', process ' + str(rank['pid'])) * running}): "
+        f"\nmachine {rank['machine']} ({rank['host']}{process.format(rank['pid'])}): "
         f"{len(rank['strata'])} strata, "
         f"{rank['nodes_per_second'] / 1e6:.1f} M nodes/s, {rank['waiting_share']:.1%} waiting"
         for rank in status["ranks"]
     ]
     return (
-        f"{'no session is running; the last one: ' * (not running)}{status['nodes_touched']:,} nodes; since the rest "
-        f"before: {status['barriers']:,} barriers, "
+        f"{session}{status['nodes_touched']:,} nodes; since the rest before: {status['barriers']:,} barriers, "
         f"{bytes_text(status['sent_bytes'])} sent and {bytes_text(status['received_bytes'])} received by the "
         f"coordinator, {status['moved_strata']} strata moved{''.join(ranks)}"
     )

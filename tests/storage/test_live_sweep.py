@@ -218,7 +218,7 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
     place.mkdir()
     starters = [
         subprocess.Popen(
-            [sys.executable, "-c", STARTER, str(place), str(tmp_path / f"live{n}"), "20"], stderr=subprocess.PIPE
+            [sys.executable, "-c", STARTER, str(place), str(tmp_path / f"live{n}"), "60"], stderr=subprocess.PIPE
         )
         for n in range(3)
     ]
