@@ -98,7 +98,8 @@ CASES = {
 }
 """Command lines, and the options that are added to each; the last one of each is tried."""
 _VARIABLE = re.compile(
-    r"[\d.,]+ (m?s|[kMG]B available)\b| at 0x\w+|speed .*|^.* · .*|^(compiling|evaluating|reading|writing|flop)\b.*",
+    r"[\d.,]+ (m?s|[kMG]B available)\b| at 0x\w+|speed .*|^.* · .*|^\d+ kernels compiled.*|"
+    r"^(compiling|evaluating|reading|writing|flop)\b.*",
     re.M,
 )
 
