@@ -101,7 +101,7 @@ class DecisionValues:
         return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
 
     def mixes(self, least: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Return [H] whether a hand mixes actions, and whether all that it mixes have the EV of the best action.
+        """Return [H] whether a hand mixes actions, and whether these all have the best action's EV.
 
         least  difference in chips below which EVs count as equal, as they do within the interval of the difference
 
