@@ -14,8 +14,8 @@ from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.line_text import line_start
+from mccfr.games.money import money_of
 from mccfr.games.translation import Translation
-from mccfr.matches.terminal_player import money_of
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
 from mccfr.play.player import State
 from mccfr.play.preflop_equity import preflop_won
