@@ -73,7 +73,7 @@ def by_page(_):
     spots = open_spots(Path("run"))
     values, there, equity = ExpectedValues(spots).values(), spots.spot(), spots.equity()
     assert values["exact"] and there["pot_chips"] == POT and spots.game()["unit_chips"] == 1
-    names = [one["street_action"] for one in there["actions"]]
+    names = [one["action"] for one in there["actions"]]
     figures = {"ev": values["mean"], "equity": equity["mean"], "names": names}
     return figures | {"frequency": there["frequencies"], "taken": values["taken"]}
 

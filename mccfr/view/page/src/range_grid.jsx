@@ -52,9 +52,9 @@ function cellsOf(from) {
       return { shares: [1], colour: ["range-fill"], height: (mean - low) / (high - low || 1), figure: figured.brief(mean),
         title: `${figured.told(mean)}; ${told}` };
     }
-    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
+    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, empty: !reach, title: told };
     const text = from.actions.map((one, action) => `${one.name} ${percent(shares[action])}`).join(", ");
-    return { shares, colour, height: reach / most, title: `${text}; ${told}` };
+    return { shares, colour, height: reach / most, empty: !reach, title: `${text}; ${told}` };
   });
 }
 
