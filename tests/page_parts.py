@@ -58,6 +58,7 @@ def check_the_review(page, at):
         "the best is call 2 BB."
     ), told
     assert page.evaluate("document.getElementById('tab-look').hasAttribute('aria-current')") is False
+    check_the_layout(page)
     page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
     at("#line=b200&review=1")
     assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.evaluate(
@@ -81,6 +82,7 @@ def check_the_cards(page, at, served):
     card, _, *told = page.evaluate(cells)
     wait_for(page, "document.querySelectorAll('.card-row').length === 48")
     assert "Equity is highest on " in page.locator("#card-chart").get_attribute("aria-label")
+    check_the_layout(page)
     assert card == "A♠"
     spot, equity, values = (
         json.loads(ask(served, f"/api/{what}?line=b200c/cc/cc/&board=Kc7d2s4hAs")[2])

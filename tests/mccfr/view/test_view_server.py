@@ -6,6 +6,8 @@ Shows:
 * Wrong methods and bad requests end with an error of one sentence (test_nothing_but_get_and_post_is_known,
   test_bad_requests_end_in_a_sentence)
 * The page works in a real browser without requests to other servers (test_the_page_in_a_browser)
+* axe finds no violation on any tab, in both themes, at 390 and 1,400 pixels (test_the_page_in_a_browser,
+  test_a_spot_from_ranges_to_locks_in_a_browser, planted: test_small_games_are_a_list_of_hands)
 * A spot can be re-solved in the browser (test_a_spot_is_solved_again_in_a_browser)
 """
 
@@ -295,7 +297,7 @@ def test_the_page_in_a_browser(holdem):
         assert page.evaluate("document.getElementById('hands-title').textContent") == "AKs"
         page.keyboard.press("?")
         wait_for(page, "document.getElementById('keys').open")
-        check_accessible(page)
+        check_the_layout(page)
         page.evaluate("document.getElementById('keys').close()")
         check_the_cards(page, at, holdem)
         river = "#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
@@ -390,3 +392,7 @@ def test_small_games_are_a_list_of_hands(tmp_path):
         assert page.evaluate("!document.getElementById('grids')")
         assert page.evaluate("[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()") == "J,Q,K"
         assert page.evaluate("document.querySelector('[data-action=c]').innerText").startswith("Call 1 chips")
+        check_the_layout(page)
+        page.evaluate("document.body.append(document.createElement('input'))")
+        with pytest.raises(AssertionError, match="label"):
+            check_accessible(page)
