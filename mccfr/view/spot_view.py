@@ -94,7 +94,7 @@ class Spots:
         self._stack = stack if self._rules is None else self._rules.stack
         self._names = [self.dealing.hand_text(hand) for hand in range(self.dealing.hand_count)]
         self._grid = make_grid(self.dealing.hand_cards, self._names)
-        self._cells = GridCells(self._grid)
+        self.cells = GridCells(self._grid)
         self.square = len(self._grid.label) != len(self._names)
         first, second = source.game.roles
         self.money, self.roles = money_of(source.game), (first.capitalize(), second.capitalize())
@@ -400,7 +400,7 @@ class Spots:
             "reach": rounded(reach[:, live]),
             "shares": rounded(share[:, live]),
         }
-        answer["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
+        answer["classes"] |= self.cells.weights(reach[:, live], share[:, live], live)
         return {**answer, "ranges": self._texts(followed, "mccfr")}
 
     def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
@@ -425,5 +425,5 @@ class Spots:
         return {
             "frequencies": rounded(own @ played) if own.any() else None,
             "hands": {"probabilities": rounded(played[live])},
-            "classes": {"probabilities": self._cells.means(played[live], own[live], live)},
+            "classes": {"probabilities": self.cells.means(played[live], own[live], live)},
         }

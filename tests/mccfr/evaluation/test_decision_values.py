@@ -4,6 +4,8 @@ Shows:
 
 * EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
   test_planted_errors_show)
+* An equilibrium mixes actions of equal EV, and a random strategy does not
+  (test_an_equilibrium_mixes_actions_of_equal_ev)
 * Intervals of EVs from sampled boards cover the exact EVs
   (test_intervals_of_hands_cover_exact_values, test_intervals_cover_known_means,
   planted: test_residuals_cover_too_little)
@@ -16,6 +18,7 @@ import pytest
 from policies import write_random
 from random_policy import policy
 
+import mccfr
 from abstraction.cards import CARD_COUNT, card_text, parse_cards
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation import decision_values as module
@@ -125,6 +128,22 @@ def largest(spots, kind, count=DECISIONS, seed=1):
         values, there = show(of, line, board)
         found.append(disagreement(values, there, there.get("pot_chips") or of.spot(line, board)["pot_chips"]))
     return max(found)
+
+
+def mixed(of):
+    """Return the numbers of classes that mix actions of equal and of different EV, at the first decision of a spot."""
+    found = ExpectedValues(of).values()["mixed"]
+    return found.count("equal"), found.count("different")
+
+
+def test_an_equilibrium_mixes_actions_of_equal_ev(spots, tmp_path):
+    game = mccfr.game(**{**SPOT, "board": "QsJh2h7c4d"})
+    solver = mccfr.solver(game, "cfr", variant="dcfr")
+    solver.run(iterations=3_000)
+    equal, different = mixed(open_spots(solver.save(tmp_path / "solved").path))
+    assert equal > 2 and different == 0
+    equal, different = mixed(spots[1])  # random probabilities
+    assert different > 2 and equal == 0
 
 
 @pytest.mark.parametrize("kind", ["blueprint", "typed spot", "solved again"])

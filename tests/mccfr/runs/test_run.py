@@ -48,8 +48,8 @@ PRUNED = {
     **EXTERNAL,
     "negative_regret_pruning": True,
     "prune_after_nodes": 65_000,
-    "prune_below_chips": 10.0,
-    "floor_chips": 12.0,
+    "prune_below_bb": 10.0,
+    "floor_bb": 12.0,
 }
 
 

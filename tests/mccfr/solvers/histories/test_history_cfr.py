@@ -155,10 +155,15 @@ def test_matrix_game_of_the_discounting_paper(name):
     assert strategy.probability[1][0] == pytest.approx([0.1 / 1.8, 1.7 / 1.8], abs=within)
 
 
-@pytest.mark.parametrize(("name", "iterations"), [("lcfr", 970), ("cfr", 471_405), ("cfr+", 471_405)])
-def test_example_of_a_large_loss(name, iterations):
-    """Solve payoffs 0, 1, -1,000,000 (discounting paper, section 3); LCFR is pure from t = 972 on."""
-    cfr = HistoryCfr(matrix(MatrixGame(payoffs=[[0], [1], [-1_000_000]])), variant(name))
+@pytest.mark.parametrize(
+    ("name", "loss", "iterations"), [("lcfr", 1e6, 970), ("cfr", 1e4, 4_714), ("cfr+", 1e4, 4_714)]
+)
+def test_example_of_a_large_loss(name, loss, iterations):
+    """Solve payoffs 0, 1, -1,000,000 (discounting paper, section 3); LCFR is pure from t = 972 on.
+
+    CFR takes a hundred times as many iterations for a hundred times the loss: 471,407 in the paper.
+    """
+    cfr = HistoryCfr(matrix(MatrixGame(payoffs=[[0], [1], [-loss]])), variant(name))
     cfr.iterate(iterations)
     assert cfr.current_strategy().probability[0][0, 1] < 1
     cfr.iterate(1)
@@ -203,24 +208,6 @@ def test_zero_reach_best_responses_need_fewer_iterations():
 
 
 # --- state, refusals ---
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("zero_reach", [False, True])
-def test_tables_and_the_iteration_are_the_whole_state(zero_reach, dtype):
-    game, made = GAMES["goofspiel-4"], variant("optimistic-dcfr")
-    whole, first = (HistoryCfr(game, made, dtype, zero_reach=zero_reach) for _ in range(2))
-    whole.iterate(40)
-    first.iterate(17)
-    first.average_strategy()
-    first.current_strategy()
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    begins = {"tables": copies, "iteration": 17, "nodes_touched": first.nodes_touched}
-    second = HistoryCfr(game, made, dtype, zero_reach=zero_reach, **begins)
-    second.iterate(23)
-    assert second.nodes_touched == whole.nodes_touched and second.iteration == 40
-    assert_same_arrays(whole.tables, copies)
-    assert {table.dtype.name for table in copies.values()} == {dtype}
 
 
 def test_float32_is_near_float64():
