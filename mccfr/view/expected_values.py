@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from mccfr.common.intervals import Estimate
 from mccfr.evaluation.decision_values import DecisionValues, decision_values
-from mccfr.games.line_text import typed_line
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.view.spot_view import SpotDecision, Spots
 from storage.threads import available_threads
@@ -98,7 +97,7 @@ def query_values(source: Behaviour, line: str, hand: str | None, board: str | No
     Raises as `Spots.spot`, and `ValueError` for a line that is not in the tree.
     """
     spots = Spots(source, "")
-    line, board = typed_line(source.game, line), board or ""
+    board = board or ""
     at = spots.decision(line, board)
     if at.node is None:
         raise ValueError(f"line {line!r} has bets that are not in the tree: --ev needs a line of the tree")

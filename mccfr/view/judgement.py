@@ -23,7 +23,7 @@ def judge(
     names = [spots.dealing.hand_text(each) for each in at.live.tolist()]
     if hand not in names:
         raise ValueError(f"hand = {hand[:40]!r} cannot be held here: write it as {names[0]}")
-    actions = spots.offered(line)
+    actions = [one["action"] for one in spots.offered(line)]
     empty = dict.fromkeys(("cost_chips", "within_chips", "best", "own_loss_chips", "indifferent", "verdict", "actions"))
     if at.node is None or action not in actions:
         return empty | {"exact": False, "sentences": [_NO_BET]}

@@ -61,7 +61,8 @@ class Walk:
                  Needs one thread and leaves out best responses
         sums     whether tables hold strategy sums, read directly; the tree must have merged rows (`tree_by_rows`) and
                  the dtype of the sums (`in_dtype`). Else tables hold float64 probabilities
-        follow   False: only best responses, in three quarters of the time
+        follow   False: only best responses, in three quarters of the time. If `values` gets the number of streets as
+                 `respond_from`, that is the strategy alone
         noted    tables like `tables`, which receive 1 for the best action of each hand of the evaluated player and 0
                  for the others
         narrow   both players' sums in 16-bit cells; `tables` then have one cell each

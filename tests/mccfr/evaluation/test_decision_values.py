@@ -29,6 +29,7 @@ from mccfr.play.resolving import Effort
 from mccfr.play.resolving.solved_street import SolvedSpot
 from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.resolve_request import Solving, _Job
@@ -63,8 +64,9 @@ def lines(of, rng, least_cards):
             continue
         left = [card for card in rng.permutation(CARD_COUNT).tolist() if card_text(card) not in first]
         board = first + "".join(map(card_text, left))[: 2 * count - len(first)]
-        if of.decision(line_text(tree, node), board).reach.any(axis=1).all():
-            yield line_text(tree, node), board
+        line = street_line(line_text(tree, node), of.start)
+        if of.decision(line, board).reach.any(axis=1).all():
+            yield line, board
 
 
 def disagreement(values, there, scale):
@@ -265,7 +267,7 @@ def test_the_solution_for_study_is_from_the_ranges_as_they_are():
     """Both players' hands and nothing else: the opponent's hands outside of the range are not dealt."""
     source, board = policy(), parse_cards("Kc7d2s4h9d")
     spots = Spots(source, "random")
-    at, betting = spots.decision("r200c/cc/cc/r400", "Kc7d2s4h9d"), spots.betting
+    at, betting = spots.decision("b200c/cc/cc/b200", "Kc7d2s4h9d"), spots.betting
     assert isinstance(betting, Translation)
     solved = SolvedSpot(betting.rules, at.state, board, at.reach, source.game.cards, effort=Effort(20))
     assert ((solved.game.cards.listed().reach > 0) == (solved.ranges > 0)).all()

@@ -55,10 +55,10 @@ function cellsOf(from) {
       return { shares: [1], colour: ["range-fill"], height: (mean - low) / (high - low || 1), figure: figured.brief(mean),
         title: `${figured.told(mean)}; ${told}` };
     }
-    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
+    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, empty: !reach, title: told };
     const text = from.actions.map((one, action) => `${one.name} ${percent(shares[action])}`).join(", ");
     const [figure, meaning] = (from === spot.value && player === from.player && SIGNS[values.value?.mixed?.[cell]]) || [];
-    return { shares, colour, height: reach / most, figure, title: [text, meaning, told].filter(Boolean).join("; ") };
+    return { shares, colour, height: reach / most, empty: !reach, figure, title: [text, meaning, told].filter(Boolean).join("; ") };
   });
 }
 
