@@ -4,7 +4,7 @@ Shows:
 
 * EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
   test_planted_errors_show)
-* An equilibrium mixes actions of equal EV, and a random strategy does not
+* Equilibria mix actions of equal EV
   (test_an_equilibrium_mixes_actions_of_equal_ev)
 * Intervals of EVs from sampled boards cover the exact EVs
   (test_intervals_of_hands_cover_exact_values, test_intervals_cover_known_means,

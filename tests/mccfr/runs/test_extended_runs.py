@@ -5,7 +5,7 @@ Shows:
 * `resume` alone continues with the limits, workers and checkpoint interval of the session before
   (test_resume_alone_continues_an_extension)
 * `resume --set` refuses, by name, what is part of a run's identity (test_resume_refuses_keys_of_the_identity)
-* A run that is asked to stop after a checkpoint ends at its next regular one, and writes no other
+* `stop --after-checkpoint` ends a run at its next regular checkpoint
   (test_a_request_to_stop_waits_for_the_regular_checkpoint)
 """
 
