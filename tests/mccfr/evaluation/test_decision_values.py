@@ -203,7 +203,7 @@ def test_intervals_of_hands_cover_exact_values(monkeypatch):
     assert exact.exact and exact.boards == 2352 and not exact.hands_within.any()
     monkeypatch.setattr(module, "_EXACT_NODES", 0)
     covered, widths = [], []
-    for seed in range(3):
+    for seed in range(2):
         found = decision_values(source, dealing, (node, board), reach, (800, 2000), seed=seed)
         assert not found.exact
         held = ~np.isnan(exact.actions).any(axis=0)
