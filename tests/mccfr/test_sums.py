@@ -14,13 +14,22 @@ from harness import LEDUC, Trainer, fixed_profile, rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutants import mutant
+from same import assert_same_arrays
 
 from abstraction.kernels.jit import allocating_njit, njit, nogil_njit
 from mccfr.common import rounding
 from mccfr.common.rng import new_stream, next_word, random_at, second_word, uniform
 from mccfr.common.rounding import added, lane_bits, rounded
 from mccfr.solvers.dcfr_discount import discount_sum_table
+from mccfr.solvers.public.public_chance.public_chance_sampling import (
+    PublicChanceOptions,
+    PublicChanceSampling,
+    new_tables,
+    table_specs,
+)
 from mccfr.solvers.sampling import packed_rows as row_module
+from mccfr.solvers.sampling.outcome.paths import DEALS_TOGETHER
+from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import table_name
 
 LARGE = 2.0**24
@@ -166,6 +175,15 @@ def test_a_number_is_rounded_to_a_neighbour_by_its_share(number, bits):
     assert found == (outer if bits >= 2**29 * (1 - share) and share > 0 else inner)
 
 
+@pytest.mark.parametrize("number", [0.0, 1.0, 2.0**-126, 2.0**-149, 16_777_216.0, float(np.finfo(np.float32).max)])
+def test_numbers_of_float32_are_not_changed(number):
+    for bits in (0, 1, 2**28, 2**29 - 1):
+        assert rounded_to(NARROW_CELL, number, bits) == number
+        assert rounded_to(NARROW_CELL, np.inf, bits) == np.inf
+        assert np.isnan(rounded_to(NARROW_CELL, np.nan, bits))
+        assert rounded_to(NARROW_CELL, 5e-324, bits) == 0
+
+
 # --- many additions --------------------------------------------------------------------------------------------------
 
 STRATEGIES = 64
@@ -279,7 +297,46 @@ def test_large_float32_sums_grow_like_float64_sums(algorithm, general):
         np.testing.assert_array_equal(narrow.tables[name], wide.tables[name], err_msg=name)
 
 
+@pytest.mark.parametrize("general", [False, True], ids=["packed", "general"])
+@pytest.mark.parametrize("algorithm", ["external", "outcome"])
+def test_rounding_does_not_depend_on_where_a_run_stops(algorithm, general):
+    options = {"schedule": Schedule("dcfr", 5_000), "general": general, "seed": 3}
+    group = {"external": 1, "outcome": DEALS_TOGETHER}[algorithm]
+    whole = Trainer(LEDUC, algorithm, **options).train(3_200)
+    parts = Trainer(LEDUC, algorithm, batch=7 * group, **options)
+    parts = parts.train(1_120).resume().train(1_120 + group).resume().train(3_200)
+    assert_same_arrays(whole.tables, parts.tables)
+    assert whole.tables["strategy_sum/street1/player1"].dtype == np.float32
+
+
 # --- public chance sampling ------------------------------------------------------------------------------------------
+
+
+def whole_boards(options, iterations, start):
+    """Return a run of public chance sampling on Leduc in float32, whose sums begin at `start`."""
+    tables = new_tables(table_specs(LEDUC))
+    for name, table in tables.items():
+        if name.startswith("strategy_sum/"):
+            table[:] = start
+    run = PublicChanceSampling(LEDUC, options, tables, 3)
+    run.run(iterations)
+    return run
+
+
+def joined(tables, kind="strategy_sum"):
+    return np.concatenate([t.ravel() for name, t in sorted(tables.items()) if name.startswith(kind)]).astype(float)
+
+
+def test_large_sums_of_public_chance_sampling_grow_like_small_ones():
+    """A board adds less than half a unit in the last place; sums that begin at 0 are the truth."""
+    options, start = PublicChanceOptions(Schedule(), False), 2.0**31
+    large, small = (whole_boards(options, 8_000, first) for first in (start, 0.0))
+    np.testing.assert_array_equal(joined(large.tables, "regret"), joined(small.tables, "regret"))
+    found, expected = joined(large.tables) - start, joined(small.tables)
+    assert np.all(found[expected == 0] == 0) and expected.sum() > 1000
+    bound = np.sqrt(256 * expected.sum())  # an addition x has a variance of at most x·ulp
+    assert 0 < abs(found.sum() - expected.sum()) < 3 * bound
+    assert abs(found.sum() / expected.sum() - 1) < 0.1
 
 
 def test_discounts_of_whole_tables_are_unbiased():

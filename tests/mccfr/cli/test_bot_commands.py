@@ -3,7 +3,8 @@
 Shows:
 
 * Bots play only legal hands against a dealer and a Slumbot test server, for minimum, odd, large and random bets
-  (test_a_bot_at_our_dealer_is_legal_and_in_step, test_hands_are_legal_and_in_step)
+  (test_a_bot_at_our_dealer_is_legal_and_in_step, test_hands_are_legal_and_in_step,
+  test_twenty_thousand_hands_at_our_dealer)
 * A bot stopped by a signal keeps the hands that it has played (test_a_signal_ends_a_bot_with_its_hands_kept)
 * A match stopped by a signal continues from the dealer's log (test_a_signal_ends_a_dealer_and_its_match_goes_on)
 """
@@ -92,6 +93,27 @@ def test_a_bot_at_our_dealer_is_legal_and_in_step(program):
 @pytest.mark.parametrize("program", [PROGRAMS["odd-size"], PROGRAMS["random"]])
 def test_a_bot_that_solves_its_hands_again_is_legal_and_in_step(program):
     check_over_a_connection(program, 6, "resolving")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "hands"),
+    [
+        ("resolving", 100),
+        ("resolving from the turn", 100),
+        ("resolving from the flop", 16),
+    ],
+)
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_hundreds_of_hands_of_a_bot_that_solves_them_again(program, name, hands):
+    check_over_a_connection(program, hands, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
+def test_twenty_thousand_hands_at_our_dealer(program):
+    """Five thousand against each of four."""
+    check_over_a_connection(program, 5_000)
 
 
 def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_path):

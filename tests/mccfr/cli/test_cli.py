@@ -29,6 +29,44 @@ def refused(capsys, tmp_path, *arguments):
     return err
 
 
+def test_from_solve_to_query(capsys, tmp_path, kuhn):
+    run, policy = tmp_path / "run", tmp_path / "policy"
+    assert call(capsys, "solve", kuhn, "--run", run)[0] == 0
+    record = answer(capsys, "evaluate", run, "--method", "exact")
+    assert record["iterations"] == 2000 and record["bound"] == "exact"
+    assert 0 < record["exploitability_chips"] < 0.1
+    assert abs(record["value_chips"] + 1 / 18) < 0.05
+    status = answer(capsys, "status", run)
+    assert status["state"] == "finished" and status["iterations"] == 2000 and status["checkpoint"] == 1
+    assert call(capsys, "verify", run)[0] == 0
+    assert call(capsys, "export", run, policy)[0] == 0
+    assert call(capsys, "verify", policy)[0] == 0
+    again = answer(capsys, "evaluate", policy)
+    assert abs(again["exploitability_chips"] - record["exploitability_chips"]) < 1e-3
+    found = answer(capsys, "query", policy, "cb", "--hand", "J")
+    assert [action["action"] for action in found["actions"]] == ["f", "c"]
+    assert found["actions"][0]["probability"] > 0.9  # the jack folds to a bet
+    assert call(capsys, "query", policy, "")[0] == 0
+
+
+def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    checkpoint = run / "checkpoints" / "000001"
+    assert call(capsys, "verify", checkpoint)[0] == 0
+    assert "give its run's directory and --checkpoint 1" in refusal(capsys, "evaluate", checkpoint)
+    (checkpoint / "state.json").write_text("{}")
+    code, out, _ = call(capsys, "verify", checkpoint)
+    assert code == 1 and "state.json" in out
+
+
+def test_another_config_in_the_same_directory_is_refused(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    err = refused(capsys, tmp_path, "solve", kuhn, "--run", run, "--set", "solver.seed=1")
+    assert "solver.seed = 0 there and 1 here" in err
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -10,7 +10,7 @@ Shows:
 * The test detects changes added twice and an interval on the wrong first street (planted:
   test_planted_errors_change_the_digest_and_late_answers_do_not)
 * After damage the checkpoint before is used
-  (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone)
+  (test_damaged_rows_are_found_and_the_run_goes_on_from_before)
 * Strata fit in each machine's memory
   (test_strata_move_to_no_machine_without_room_for_them,
   test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory,
@@ -47,7 +47,7 @@ from mccfr.cluster import launch
 from mccfr.cluster import rank_pool as pool_module
 from mccfr.cluster.assignment import MachineCapacity, assign_strata, interval_time, reassign
 from mccfr.cluster.capacity import fixed_bytes, strata_bytes
-from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations
+from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
@@ -99,6 +99,16 @@ def test_a_machine_keeps_its_own_strata_alone_and_what_they_wrote_is_evaluated(t
     assert sorted(owned) == [0, 1, 2, 3]
     found = next(run.backwards("evaluations.jsonl"))["exploitability_chips"]
     assert found == evaluate_target(run.directory, "exact")["exploitability_chips"] < 2.5
+
+
+def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole):
+    run, listener = stratified_run(tmp_path / "run"), Listener()
+    on_machines(run, 2, iterations=1_000)
+    on_machines(run, 2, iterations=2_000)
+    damage(run)
+    on_machines(run, 2, listener, iterations=4_000)
+    assert any("damaged checkpoint passed over" in text for text in listener.told)
+    assert_same(run, whole)
 
 
 def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
@@ -346,6 +356,14 @@ def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
         assert held.current_path() == whole.directory
     refused("is not the coordinator's", shared_directory, tmp_path, token, seconds=0)
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
+
+
+def test_a_machine_without_room_for_its_strata_is_named(whole):
+    game, places = whole.build_game(), rank_locations(["a", "b", "b"], 1)
+    check_machine_memory(whole, game, places)
+    check_machine_memory(whole, game, with_memory(places, [10**12] * 3))
+    with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
+        check_machine_memory(whole, game, with_memory(places, [10**12, 10_000, 10_000]))
 
 
 def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):

@@ -10,6 +10,8 @@ import pytest
 from places import ENDGAMES, RUNS
 
 from mccfr.config.game_tables import (
+    AkqGame,
+    ClairvoyanceGame,
     HoldemSubgame,
     KuhnGame,
     LeducGame,
@@ -82,3 +84,39 @@ def test_kuhn_equilibrium():
     result = evaluate(KuhnGame(), choose)
     assert result.value_chips == pytest.approx(-1 / 18, abs=1e-12)
     assert result.exploitability_chips == pytest.approx(0, abs=1e-12)
+
+
+def test_akq_equilibrium():
+    """Pot 2, bet 1: the first player bets the ace and a third of queens, a third of kings call: 1/18."""
+
+    def choose(hand, history):
+        return {"": {"Q": 1 / 3, "K": 0, "A": 1}, "r": {"Q": 0, "K": 1 / 3, "A": 1}}[history][hand]
+
+    result = evaluate(AkqGame(), choose)
+    assert result.value_chips == pytest.approx(1 / 18, abs=1e-12)
+    assert result.best_response_chips == pytest.approx((1 / 18, -1 / 18), abs=1e-12)
+    assert result.exploitability_chips == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("streets", "bet", "probability", "share"),
+    [(2, 1, 0.2, 0.45), (3, 1, 0.2, 0.675), (3, 0.5, 0.3, 0.7111111)],
+)
+def test_clairvoyance_equilibrium(streets, bet, probability, share):
+    """Bluff in the ratio at which a call is worth 0; 1/(1+b) of the bets are called."""
+    ratio = (1 + 2 * bet) / (1 + bet)
+    betting = [1, *(probability * ratio ** (streets - street) for street in range(streets))]  # mass up to each street
+
+    def choose(hand, history):
+        if hand == "bluffcatcher":
+            return 1 / (1 + bet)
+        if hand == "nuts":
+            return 1
+        street = history.count("r")
+        gave_up = history != "rc" * street
+        return 0 if gave_up else (betting[street + 1] - probability) / (betting[street] - probability)
+
+    result = evaluate(ClairvoyanceGame(streets=streets, bet=bet, probability=probability), choose)
+    assert result.value_chips == pytest.approx(share, abs=5e-8)
+    assert result.exploitability_chips == pytest.approx(0, abs=1e-12)
+    assert result.best_response_chips == pytest.approx((result.value_chips, -result.value_chips), abs=1e-12)
