@@ -90,7 +90,7 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
     if not bounds[0] <= target <= bounds[1]:
         low, high = (amount_text(bound) for bound in bounds)
         raise ValueError(f"{prefix}{action} is not possible: a raise must be to {low} to {high} chips in the hand")
-    return raised(state, target)
+    return raised(rules, state, target)
 
 
 def pseudo_harmonic(small: float, large: float, share: float) -> float:
