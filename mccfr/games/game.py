@@ -98,6 +98,14 @@ class Game:
         """[P·S] number of infosets of each block."""
         return self.tree.row_count * self.buckets
 
+    def check_two_players(self, what: str) -> None:
+        """Raise `ValueError` for three and more players; `what` is the subject of its sentence."""
+        if self.tree.players > 2:
+            raise ValueError(
+                f"{what} is for two players, and {self.name} has {self.tree.players}: mccfr evaluate --method exact "
+                "gives each player's value and gain of a best response"
+            )
+
     def counts(self) -> dict[str, object]:
         """Return the counts that `plan` and `games` print: nodes, decisions and actions by street, infosets."""
         tree, streets = self.tree, self.tree.streets

@@ -114,6 +114,7 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
+    game.check_two_players("play at a table")
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards outside of its tree: this is for the poker family")
     return IdentityTranslation(game.tree)

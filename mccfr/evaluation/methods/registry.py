@@ -84,10 +84,8 @@ def method_for(game: "Game", name: str) -> Method:
 def check_method(game: "Game", name: str) -> Method:
     """Return `method_for`; `ValueError` also if the method cannot measure the game."""
     method = method_for(game, name)
-    if game.tree.players > 2 and not method.takes_seats:
-        raise ValueError(
-            f"the method {method.name} is for two players, and {game.name} has {game.tree.players}: use exact"
-        )
+    if not method.takes_seats:
+        game.check_two_players(f"the method {method.name}")
     with calling(method.problem):
         problem = method.problem(game)
     if problem is not None:

@@ -24,6 +24,8 @@ from mccfr.evaluation.methods import measure, record_text
 from mccfr.games import seat_histories
 from mccfr.games.betting import payoffs
 from mccfr.games.poker import kuhn, leduc, poker
+from mccfr.games.translation import real_betting
+from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, row_starts, uniform_strategy
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
@@ -239,8 +241,10 @@ def test_the_exact_method_prints_each_players_gain(game_of):
     record = measure("auto", side)
     assert record_text(record, "1 s").startswith("NashConv 2.0625 chips; player 0: value 0.234375, gain 0.546875; ")
     for method in ("head-to-head", "lbr", "sampled-br", "abstract"):
-        refused("is for two players, and kuhn has 3: use exact", measure, method, side)
-    refused("mccfr evaluate --method exact", exploitative_responses.answered, game, side.strategy, (0,))
+        refused("is for two players, and kuhn has 3: mccfr evaluate --method exact", measure, method, side)
+    refused("a response that is kept is for two", exploitative_responses.answered, game, side.strategy, (0,))
+    refused("play at a table is for two players", real_betting, game)
+    refused("re-solving is for two players", Spot, game, 0, 0)
 
 
 def test_two_players_are_as_before():
