@@ -31,7 +31,7 @@ _PLANNER = "DCFR(3/2, 0, 2)"
 
 _FULL = {"algorithm": "cfr", "dtype": "float32"}
 _PRUNED = {"discount": "linear", "negative_regret_pruning": True, "prune_after_nodes": 10_000_000}
-_HOPELESS, _FLOOR = 15.0, 15.5  # multiples of the stack, as hold'em's defaults are of 20,000 chips
+_HOPELESS, _FLOOR = 15.0, 15.5  # multiples of the stack, as hold'em's defaults are of 200 big blinds
 SOLVERS: Mapping[str, Mapping[str, Any]] = {
     _PLANNER: {**_FULL, "variant": "dcfr"},
     "CFR+": {**_FULL, "variant": "cfr+"},
@@ -55,16 +55,16 @@ def twin() -> Mapping[str, Any]:
 
 
 def config_of(
-    name: str, game: Mapping[str, Any], horizon: int | None = None, seed: int = 0, stack: float = 20_000.0
+    name: str, game: Mapping[str, Any], horizon: int | None = None, seed: int = 0, stack: float = 200.0
 ) -> Config:
     """Return the configuration of one of SOLVERS on a game.
 
     horizon  number of iterations for which schedules plan
-    stack    chips, which set the pruning threshold and the regret floor
+    stack    big blinds, or chips in a game without blinds, which set the pruning threshold and the regret floor
     """
     solver = {**SOLVERS[name], "seed": seed}
     if solver.get("negative_regret_pruning"):
-        solver |= {"prune_below_chips": _HOPELESS * stack, "floor_chips": _FLOOR * stack}
+        solver |= {"prune_below_bb": _HOPELESS * stack, "floor_bb": _FLOOR * stack}
     if str(solver.get("variant")).startswith("hs-"):
         solver["horizon"] = horizon
     return config_from({"game": game, "solver": solver}, "the figure")
@@ -108,7 +108,7 @@ def _traced(
 ) -> dict[str, list[list[Point]]]:
     """Return the traces of each algorithm by name, one for each seed; one if it is deterministic."""
     game, horizon = configured_game(config_of(_PLANNER, document), TWIN.parent), None
-    stack = 1.0 if game.tree.put_in is None else float(game.tree.put_in.max())
+    stack = 1.0 if game.tree.put_in is None else float(game.tree.put_in.max()) / (game.big_blind_chips or 1.0)
     found: dict[str, list[list[Point]]] = {}
     for solver in names:
         tried = range(seeds) if algorithm_of(config_of(solver, document, horizon)).traits.seeded else range(1)

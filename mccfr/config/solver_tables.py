@@ -47,18 +47,17 @@ class ExternalSamplingConfig(SampledConfig, frozen=True, tag="external-sampling"
 
     negative_regret_pruning: bool = False  # on 95 % of the traversals, skip actions of very negative regret
     prune_after_nodes: Natural = 100_000_000  # pruning begins after this many nodes
-    prune_below_chips: Above0 = 300_000.0  # skip actions whose regret is below minus this, times the weight
-    floor_chips: float = 310_000.0  # regrets are kept above minus this, times the weight
+    # In big blinds, in chips for a game without blinds; times the weight of the period:
+    prune_below_bb: Above0 = 3_000.0  # skip actions whose regret is below minus this
+    floor_bb: float = 3_100.0  # regrets are kept above minus this
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""
-        below, where = self.prune_below_chips, "without solver.negative_regret_pruning = true"
+        below, where = self.prune_below_bb, "without solver.negative_regret_pruning = true"
         return [
             *super().checks(),
-            *self.unused(
-                not self.negative_regret_pruning, where, "prune_after_nodes", "prune_below_chips", "floor_chips"
-            ),
-            ("floor_chips", self.floor_chips > below, f"above solver.prune_below_chips = {below:g}"),
+            *self.unused(not self.negative_regret_pruning, where, "prune_after_nodes", "prune_below_bb", "floor_bb"),
+            ("floor_bb", self.floor_bb > below, f"above solver.prune_below_bb = {below:g}"),
         ]
 
 

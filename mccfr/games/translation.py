@@ -61,7 +61,7 @@ def actions_of(line: str) -> list[str]:
         match = _TOKEN.match(line, position)
         if match is None:
             raise ValueError(
-                f"line {line!r}, character {position + 1}: {line[position]!r} is not an action; write c, f or rN, "
+                f"line {line!r}, character {position + 1}: {line[position]!r} is not an action; write c, f or bN, "
                 "and / between streets"
             )
         actions.append(match[0])
@@ -169,7 +169,7 @@ class Translation:
             match = _TOKEN.match(line, position)
             if match is None:
                 raise ValueError(
-                    f"{where}: {line[position]!r} is not an action; write c, f or rN, and / between streets"
+                    f"{where}: {line[position]!r} is not an action; write c, f or bN, and / between streets"
                 )
             position = match.end()
             if match[0] == "/":

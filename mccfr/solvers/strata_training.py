@@ -213,7 +213,7 @@ class Barrier:
 
     def add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
         """Add the changes [cells] of an interval to the totals; keep regrets at the floor of pruning or above."""
-        floor = self.algorithm.first_floor(interval.nodes)
+        floor = self.algorithm.first_floor(self.game, interval.nodes)
         for name in self.parts.names:
             total = self.totals[name]
             total += self.parts.of(changes, name).reshape(total.shape) / interval.scale

@@ -95,9 +95,9 @@ class SampledAlgorithm(Algorithm):
         """Return the traits: `dcfr` sweeps tables, and runs in strata do not support locked rows."""
         return Traits(sweeps=self.schedule.sweeps, takes_locks=self.config.run.strata is None, takes_seats=True)
 
-    def first_floor(self, total_nodes: int) -> float:
+    def first_floor(self, game: Game, total_nodes: int) -> float:
         """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
-        del total_nodes
+        del game, total_nodes
         return -inf
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> "SampledSolver":

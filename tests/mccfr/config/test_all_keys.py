@@ -57,7 +57,7 @@ ELSEWHERE = {"holdem", "limit-holdem", "openspiel"}
 """Games that need an abstraction or another package."""
 TRAINED = {
     "external-sampling": {"period_nodes": 300, "negative_regret_pruning": True, "prune_after_nodes": 10}
-    | {"prune_below_chips": 1.0, "floor_chips": 2.0},
+    | {"prune_below_bb": 1.0, "floor_bb": 2.0},
     "outcome-sampling": {"period_nodes": 300},
     "public-chance-sampling": {"period_nodes": 300},
     "cfr": {},
@@ -67,8 +67,8 @@ TRAINED = {
 VALUES = {"seed": 1, "period_nodes": 700, "discount": "initial", "discount_until_nodes": 200, "epsilon": 0.3} | {
     "negative_regret_pruning": False,
     "prune_after_nodes": 900,
-    "prune_below_chips": 0.5,
-    "floor_chips": 300.0,
+    "prune_below_bb": 0.5,
+    "floor_bb": 300.0,
     "variant": "cfr+",
     "alpha": 1.2,
     "beta": 0.3,

@@ -4,6 +4,8 @@ Shows:
 
 * EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
   test_planted_errors_show)
+* Equilibria mix actions of equal EV
+  (test_an_equilibrium_mixes_actions_of_equal_ev)
 * Intervals of EVs from sampled boards cover the exact EVs
   (test_intervals_of_hands_cover_exact_values, test_intervals_cover_known_means,
   planted: test_residuals_cover_too_little)
@@ -16,6 +18,7 @@ import pytest
 from policies import write_random
 from random_policy import policy
 
+import mccfr
 from abstraction.cards import CARD_COUNT, card_text, parse_cards
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation import decision_values as module
@@ -26,6 +29,7 @@ from mccfr.play.resolving import Effort
 from mccfr.play.resolving.solved_street import SolvedSpot
 from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.resolve_request import Solving, _Job
@@ -60,8 +64,9 @@ def lines(of, rng, least_cards):
             continue
         left = [card for card in rng.permutation(CARD_COUNT).tolist() if card_text(card) not in first]
         board = first + "".join(map(card_text, left))[: 2 * count - len(first)]
-        if of.decision(line_text(tree, node), board).reach.any(axis=1).all():
-            yield line_text(tree, node), board
+        line = street_line(line_text(tree, node), of.start)
+        if of.decision(line, board).reach.any(axis=1).all():
+            yield line, board
 
 
 def disagreement(values, there, scale):
@@ -123,6 +128,22 @@ def largest(spots, kind, count=DECISIONS, seed=1):
         values, there = show(of, line, board)
         found.append(disagreement(values, there, there.get("pot_chips") or of.spot(line, board)["pot_chips"]))
     return max(found)
+
+
+def mixed(of):
+    """Return the numbers of classes that mix actions of equal and of different EV, at the first decision of a spot."""
+    found = ExpectedValues(of).values()["mixed"]
+    return found.count("equal"), found.count("different")
+
+
+def test_an_equilibrium_mixes_actions_of_equal_ev(spots, tmp_path):
+    game = mccfr.game(**{**SPOT, "board": "QsJh2h7c4d"})
+    solver = mccfr.solver(game, "cfr", variant="dcfr")
+    solver.run(iterations=3_000)
+    equal, different = mixed(open_spots(solver.save(tmp_path / "solved").path))
+    assert equal > 2 and different == 0
+    equal, different = mixed(spots[1])  # random probabilities
+    assert different > 2 and equal == 0
 
 
 @pytest.mark.parametrize("kind", ["blueprint", "typed spot", "solved again"])
@@ -246,7 +267,7 @@ def test_the_solution_for_study_is_from_the_ranges_as_they_are():
     """Both players' hands and nothing else: the opponent's hands outside of the range are not dealt."""
     source, board = policy(), parse_cards("Kc7d2s4h9d")
     spots = Spots(source, "random")
-    at, betting = spots.decision("r200c/cc/cc/r400", "Kc7d2s4h9d"), spots.betting
+    at, betting = spots.decision("b200c/cc/cc/b200", "Kc7d2s4h9d"), spots.betting
     assert isinstance(betting, Translation)
     solved = SolvedSpot(betting.rules, at.state, board, at.reach, source.game.cards, effort=Effort(20))
     assert ((solved.game.cards.listed().reach > 0) == (solved.ranges > 0)).all()

@@ -46,7 +46,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import find_node
-from mccfr.trees.street_amounts import street_action, street_line, tree_start
+from mccfr.trees.street_amounts import street_action, street_line, tree_start, whole_line
 
 GAME = HoldemGame()
 MENU = Menu(first=("1p",), later=("allin",), max_bets=2)
@@ -88,7 +88,8 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
     for row in found.decisions:
         if len(row.board) < 8:
             continue
-        tree, inside = SOURCE.game.tree, row.verdict.tree_line
+        tree = SOURCE.game.tree
+        inside = whole_line(row.verdict.tree_line, tree_start(tree))
         costs = exact(inside, row.board, row.hand, row.position)
         assert row.line == street_line(inside, tree_start(tree))
         labels = [

@@ -29,7 +29,7 @@ from mccfr.tables.table_layout import private_tables
 from mccfr.trees.compiled import TERMINAL
 
 LEDUC_4 = {"name": "leduc", "ranks": 4}
-PRUNED = {"negative_regret_pruning": True, "prune_after_nodes": 0, "prune_below_chips": 1.0, "floor_chips": 1.5}
+PRUNED = {"negative_regret_pruning": True, "prune_after_nodes": 0, "prune_below_bb": 1.0, "floor_bb": 1.5}
 
 
 # --- what is dealt ---
@@ -209,9 +209,9 @@ def check_interval(trained):
     for name, table in trained.totals.items():
         wanted = before[name] + added[name]
         if name.startswith("regret/"):
-            np.maximum(wanted, algorithm.first_floor(nodes), out=wanted)
+            np.maximum(wanted, algorithm.first_floor(trained.game, nodes), out=wanted)
         np.testing.assert_allclose(table, wanted, rtol=0, atol=1e-5)  # whole numbers stand for 2^-21 or so
-    if algorithm.first_floor(nodes) == -inf:  # each first decision is visited once an iteration
+    if algorithm.first_floor(trained.game, nodes) == -inf:  # each first decision is visited once an iteration
         row = (trained.totals["strategy_sum/street0/player0"] - before["strategy_sum/street0/player0"])[:, :2]
         assert row.sum() == pytest.approx(schedule.weight(nodes) * iterations, rel=1e-6)
 
@@ -227,8 +227,8 @@ def test_an_interval_adds_what_each_stratum_changes(solver):
     trained = begun(**solver)
     for _ in range(3):
         check_interval(trained)
-    if "floor_chips" in solver:
-        floor = trained.algorithm.first_floor(trained.nodes)
+    if "floor_bb" in solver:
+        floor = trained.algorithm.first_floor(trained.game, trained.nodes)
         assert min(trained.totals[f"regret/street0/player{p}"].min() for p in (0, 1)) >= floor
 
 

@@ -20,6 +20,7 @@ class ExternalSolver(SampledSolver):
         nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
         self._kernel = external_sampling_packed if packed else external_sampling_general
         self._floored = self._config.negative_regret_pruning
+        self._unit_chips = game.big_blind_chips or 1.0
         size = nodes, len(game.tree.row_slots), self._tables.regret.dtype
         self._scratch = new_packed_worklist(*size) if packed else new_worklist(*size, game.tree.payoffs)
 
@@ -28,9 +29,9 @@ class ExternalSolver(SampledSolver):
         if not config.negative_regret_pruning:
             return ()  # selects the kernel compiled without pruning
         active = int(total_nodes >= config.prune_after_nodes)
-        floor = float(config.floor_chips)
+        below, floor = config.prune_below_bb * self._unit_chips, config.floor_bb * self._unit_chips
         # In strata the floor of the first street is applied to the totals and not to the copies.
-        return (Pruning(active, float(config.prune_below_chips), floor, inf if self._strata is not None else floor),)
+        return (Pruning(active, below, floor, inf if self._strata is not None else floor),)
 
     def _next_change(self, total_nodes: int) -> int | None:
         config = self._config
@@ -45,12 +46,13 @@ class ExternalSampling(SampledAlgorithm):
     walks_all = True
     iterates = ExternalSolver
 
-    def first_floor(self, total_nodes: int) -> float:
+    def first_floor(self, game: Game, total_nodes: int) -> float:
         """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
         assert isinstance(self.config.solver, ExternalSamplingConfig)
         solver = self.config.solver
         prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes
-        return -solver.floor_chips * self.schedule.weight(total_nodes) if prunes else -inf
+        floor = solver.floor_bb * (game.big_blind_chips or 1.0)
+        return -floor * self.schedule.weight(total_nodes) if prunes else -inf
 
     @property
     def traits(self) -> Traits:

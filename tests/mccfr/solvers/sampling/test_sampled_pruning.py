@@ -4,18 +4,24 @@ Shows:
 
 * Kernels with sampled pruning equal a naive implementation to the last bit
   (test_kernels_equal_a_naive_one_to_the_last_bit)
+* Thresholds of pruning scale with the big blind (test_thresholds_of_pruning_are_in_big_blinds)
 """
 
 import numpy as np
 import pytest
 from harness import LEDUC, LEDUC_EXTERNAL_SHORT, Trainer, same_tables
+from places import ROOT
 from planted import NO_FLOOR, SKIPS_IN_UNIFORM_PLAY, SKIPS_ON_THE_LAST_STREET, THRESHOLD_WITHOUT_WEIGHT, wrong_external
 
 from mccfr.common.rng import uniform
 from mccfr.config.game_tables import PokerGame
+from mccfr.config.toml_files import config_from
 from mccfr.games.poker import poker
+from mccfr.solvers.game_from_config import configured_game
+from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, Pruning
 from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.table_layout import private_tables
 from mccfr.trees.compiled import DECISION, TERMINAL
 
 TOY = poker(PokerGame(antes=(1, 1), stack=5))
@@ -157,3 +163,26 @@ def test_convergence_with_pruning(game, iterations, below_chips, share, bound_ch
     pruned.train(iterations)
     assert pruned.nodes < share * 10 * full.nodes
     assert pruned.exploitability_chips < bound_chips
+
+
+def pruned_turn(chips):
+    """A turn endgame trained with pruning, in which a big blind has so many chips: (nodes, regrets in big blinds)."""
+    game = {"name": "holdem-subgame", "board": "QsJh2h7c", "ranges": {"oop": "AA,QJs,98s", "ip": "KK,T9s,77"}}
+    game |= {"pot": 8 * chips, "effective_stack": 24 * chips, "big_blind": chips, "menu": {"first": ["1p"]}}
+    pruning = {"negative_regret_pruning": True, "prune_after_nodes": 0, "prune_below_bb": 8.0, "floor_bb": 12.0}
+    config = config_from({"game": game, "solver": pruning}, "test")
+    spot, algorithm = configured_game(config, ROOT), algorithm_of(config)
+    tables = private_tables(algorithm.layout(spot))
+    solver = algorithm.solver(spot, tables)
+    for _ in range(4):
+        solver.run(solver.state.nodes, 2**62, 2**62)
+    assert -algorithm.first_floor(spot, 0) == 12 * chips
+    return solver.state.nodes, {name: tables[name] / chips for name in tables if name.startswith("regret/")}
+
+
+def test_thresholds_of_pruning_are_in_big_blinds():
+    """A game in chips a 64th as large is trained on the same nodes, to the same bits."""
+    (nodes, small), (again, large) = pruned_turn(1.0), pruned_turn(64.0)
+    assert nodes == again and min(table.min() for table in small.values()) == -12
+    for name, table in small.items():
+        np.testing.assert_array_equal(table, large[name])
