@@ -1,14 +1,23 @@
-"""Betting rules of poker games, and the public betting tree that they generate.
+"""Betting rules of poker games for two to six seats, and the public betting tree of two.
 
 One state machine serves Kuhn, Leduc, limit and no-limit poker, half-street games and hold'em. They differ in antes and
 blinds, in the player to act first, and in the legal raises. Amounts are chips put in over the whole hand, as in the
 ACPC protocol: `r300` raises *to* 300.
+
+Rule books differ in some points. The rules here take these readings:
+
+* After an all-in of less than a full raise, players who have acted on the street may raise only against a full raise.
+  Several short all-ins together can be one (TDA).
+* The last player with chips, who faces no bet, does not act.
+* A call of a short big blind is a call of the whole blind (`BettingRules.least_call`).
+* Antes are posted before blinds. One player's ante for all goes to the main pot (`BettingRules.dead`).
+* Odd chips go one by one to the winners of the pot, from the first player of the last street on.
 """
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isfinite
+from math import floor, inf, isfinite
 from numbers import Real
 from operator import lt
 from typing import NamedTuple
@@ -31,31 +40,46 @@ Two streets of so many bets have three million nodes.
 """
 MAX_STREETS = 63
 """Most streets: blocks, two for each street, are numbered in int8."""
+MOST_SEATS = 6
 MAX_CHIPS = 1e15
 """Most chips of a player: below it, whole numbers and halves are exact in float64."""
 
 
-class BettingState(NamedTuple):
-    """A public state: everything that both players see of the betting."""
+class Seats(NamedTuple):
+    """Sets of seats; seat i is bit i."""
 
-    put_in: tuple[float, float]  # chips each player has put in over the whole hand
+    acted: int = 0  # took an action on this street
+    folded: int = 0
+    barred: int = 0  # may not raise unless facing a full raise: a smaller all-in came after they acted
+
+
+class BettingState(NamedTuple):
+    """A public state: everything that all players see of the betting."""
+
+    put_in: tuple[float, ...]  # chips each player has put in over the whole hand
     player: int
     street: int = 0
     bets: int = 0  # bets and raises on this street (a blind is none)
-    acted: bool = False  # an action was taken on this street
     last_raise: float = 0  # size of the last bet or raise on this street, at least the minimum bet
     dealt: bool = False  # board cards are dealt just before this state
-    put_in_before: float = 0  # chips each player had put in before this street
+    put_in_before: float = 0  # chips each player had put in before this street; a player who is all-in may have less
     called_bet: bool = False  # the last street ended with a call by the player to act first on this one
+    seats: Seats = Seats()
+    least_call: float = 0  # on the first street: the big blind, if its player had fewer chips
+
+    @property
+    def acted(self) -> bool:
+        """True if an action was taken on this street."""
+        return self.seats.acted != 0
 
     @property
     def to_call(self) -> float:
-        """Chips that the player to act has put in after a check or call, over the whole hand.
+        """Chips that a player with enough of them has put in after a check or call, over the whole hand.
 
-        It is the larger of both amounts, since the player's own blind may be the larger one.
+        It is the largest of all amounts, since the player's own blind may be the largest one.
         """
-        first, second = self.put_in
-        return first if first > second else second
+        level = max(self.put_in)
+        return level if level >= self.least_call else self.least_call
 
     @property
     def lowest_raise(self) -> float:
@@ -64,22 +88,22 @@ class BettingState(NamedTuple):
 
     @property
     def facing(self) -> bool:
-        """True if the player to act has put in less than the opponent, so that there is a bet to call."""
-        return self.put_in[self.player] < self.put_in[1 - self.player]
+        """True if the player to act has put in less than a call, so that there is a bet to call."""
+        return self.put_in[self.player] < self.to_call
 
-    def with_put_in(self, amount: float) -> tuple[float, float]:
+    def with_put_in(self, amount: float) -> tuple[float, ...]:
         """Return `put_in` after the player to act has put in `amount` chips over the whole hand."""
-        return (amount, self.put_in[1]) if self.player == 0 else (self.put_in[0], amount)
+        return (*self.put_in[: self.player], amount, *self.put_in[self.player + 1 :])
 
 
 @dataclass(frozen=True)
 class BettingRules:
-    """Parameters of a betting game. Positions are player numbers, 0 and 1."""
+    """Parameters of a betting game. Positions are player numbers from 0 on, in the order of action."""
 
-    put_in: tuple[float, float]  # antes and blinds, by position
-    first_player: Sequence[int]  # position to act first on each street
+    put_in: tuple[float, ...]  # antes and blinds, by position
+    first_player: Sequence[int]  # position to act first on each street; the next one if that player cannot act
     raise_targets: Callable[[BettingState], Sequence[float]]  # amounts that the player to act may raise to, ascending
-    stack: float = inf  # chips of each player in the whole hand
+    stack: float = inf  # chips of each player in the whole hand, or the most if they differ
     minimum_bet: float = 0  # starting value of `last_raise` on each street
     board_cards: Sequence[int] = ()  # cards dealt on each street; () means none anywhere
     check_closes: bool = False  # half-street games: a check ends the street at once
@@ -88,6 +112,10 @@ class BettingRules:
     limp: bool = True  # False: the first action of a hand cannot be a call of the blind
     added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to add, by line without /
     removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to leave out, by line without /
+    stacks: Sequence[float] = ()  # chips by position, if they differ
+    dead: Sequence[float] = ()  # by position: chips in the pot that are no bet, besides `put_in` and the stacks
+    least_call: float = 0  # least amount of a call on the first street
+    chip: float = 0  # smallest chip, for pots that do not split evenly; 0: they are split exactly
 
     @property
     def streets(self) -> int:
@@ -103,10 +131,22 @@ class BettingRules:
         """Return True if board cards are dealt before this street."""
         return bool(self.board_cards) and self.board_cards[street] > 0
 
+    def stack_of(self, player: int) -> float:
+        """Return the chips of a player in the whole hand."""
+        return self.stacks[player] if self.stacks else self.stack
+
     def start(self) -> BettingState:
-        """Return the first decision of a hand."""
+        """Return the first decision of a hand; `ValueError` if antes and blinds leave none."""
+        level = max(*self.put_in, self.least_call)
+        player = _next_player(self, self.put_in, level, Seats(), self.first_player[0])
+        if player is None:
+            raise ValueError(f"with {self.put_in} chips put in, no player can bet: larger stacks are needed")
         return BettingState(
-            self.put_in, self.first_player[0], last_raise=self.minimum_bet, put_in_before=self.put_in_before
+            self.put_in,
+            player,
+            last_raise=self.minimum_bet,
+            put_in_before=self.put_in_before,
+            least_call=self.least_call,
         )
 
 
@@ -115,15 +155,28 @@ def amount_text(amount: float) -> str:
     return str(int(amount)) if amount == int(amount) else repr(float(amount))
 
 
+def may_raise(rules: BettingRules, state: BettingState) -> bool:
+    """Return True if the player to act may raise, has the chips, and has an opponent who can call."""
+    player, level, (_, folded, barred) = state.player, state.to_call, state.seats
+    if level >= rules.stack_of(player) or (barred >> player & 1 and level - state.put_in[player] < state.last_raise):
+        return False
+    if not rules.stacks:
+        return True
+    return any(
+        other != player and not folded >> other & 1 and stack > level for other, stack in enumerate(rules.stacks)
+    )
+
+
 def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float] | None:
     """Return the least and largest amount of a no-limit raise, or None if no raise is legal.
 
     A raise adds at least the street's largest bet or raise so far, at least the minimum bet. A player with fewer chips
-    may raise all-in. An all-in cannot be raised, because stacks are equal.
+    may raise all-in.
     """
-    if state.to_call >= rules.stack:
+    if not may_raise(rules, state):
         return None
-    return min(state.lowest_raise, rules.stack), rules.stack
+    stack = rules.stack_of(state.player)
+    return min(state.lowest_raise, stack), stack
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
@@ -132,47 +185,131 @@ def may_call(rules: BettingRules, state: BettingState) -> bool:
     A call of a blind that is all-in is allowed, because no raise could replace it.
     """
     opening = state.street == 0 and not state.acted and state.facing
-    return rules.limp or not opening or state.to_call >= rules.stack
+    return rules.limp or not opening or state.to_call >= rules.stack_of(state.player)
 
 
 def fold_value(state: BettingState) -> float:
-    """Return the chips that player 0 wins when the player to act folds (negative for a loss)."""
+    """Return the chips that player 0 wins when the player to act of two folds (negative for a loss)."""
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
-def raised(state: BettingState, target: float) -> BettingState:
-    """Return the state after the player to act has raised to `target` chips."""
-    return BettingState(
-        state.with_put_in(target),
-        1 - state.player,
-        state.street,
-        state.bets + 1,
-        True,
-        max(target - state.to_call, state.last_raise),
-        False,
-        state.put_in_before,
-    )
+def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
+    """Return the next player to act, from position `first` on, or None if the street is over.
 
-
-def called(rules: BettingRules, state: BettingState) -> BettingState | None:
-    """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
-    level = state.to_call
-    if level >= rules.stack:
+    A player has to act who has chips, and has not acted or has put in less than a call, of `level` chips. The last
+    player with chips acts only against a bet.
+    """
+    acted, folded, _ = seats
+    count, able, found = len(put_in), 0, None
+    stacks = rules.stacks or (rules.stack,) * count
+    for player in range(first - count, first):
+        if put_in[player] < stacks[player] and not folded >> player % count & 1:
+            able += 1
+            if found is None and (put_in[player] < level or not acted >> player % count & 1):
+                found = player
+    if found is None or (able == 1 and put_in[found] >= max(put_in)):
         return None
-    if not (state.acted or rules.check_closes):
-        return state._replace(put_in=state.with_put_in(level), player=1 - state.player, acted=True, dealt=False)
+    return found % count
+
+
+def following(rules: BettingRules, state: BettingState, *, closes: bool = False) -> BettingState | None:
+    """Return the next decision after a fold, check or call, or None at the end of the hand.
+
+    state   of `after_fold` or `after_call`
+    closes  True: the street ends here
+    """
+    put_in, level, seats = state.put_in, state.to_call, state.seats
+    if seats.folded.bit_count() == len(put_in) - 1:
+        return None
+    player = None if closes else _next_player(rules, put_in, level, seats, (state.player + 1) % len(put_in))
+    if player is not None:
+        return state._replace(player=player, dealt=False)
     street = state.street + 1
     if street == rules.streets:
         return None
+    new = Seats(folded=seats.folded)
+    player = _next_player(rules, put_in, level, new, rules.first_player[street])
+    if player is None:
+        return None
     return BettingState(
-        (level, level),
-        rules.first_player[street],
+        put_in,
+        player,
         street,
         last_raise=rules.minimum_bet,
         dealt=rules.deals_board(street),
         put_in_before=level,
-        called_bet=state.bets > 0 and state.player == rules.first_player[street],
+        called_bet=state.bets > 0 and state.player == player,
+        seats=new,
     )
+
+
+def after_fold(state: BettingState) -> BettingState:
+    """Return the state in which the player to act has just folded (see `following`)."""
+    acted, folded, barred = state.seats
+    own = 1 << state.player
+    return state._replace(seats=Seats(acted | own, folded | own, barred))
+
+
+def after_call(rules: BettingRules, state: BettingState) -> BettingState:
+    """Return the state in which the player to act has just checked or called (see `following`)."""
+    acted, folded, barred = state.seats
+    amount = min(state.to_call, rules.stack_of(state.player))
+    return state._replace(put_in=state.with_put_in(amount), seats=Seats(acted | 1 << state.player, folded, barred))
+
+
+def called(rules: BettingRules, state: BettingState) -> BettingState | None:
+    """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
+    return following(rules, after_call(rules, state), closes=rules.check_closes)
+
+
+def raised(rules: BettingRules, state: BettingState, target: float) -> BettingState:
+    """Return the next decision after the player to act has raised to `target` chips."""
+    player, size, put_in = state.player, target - state.to_call, state.with_put_in(target)
+    acted = state.seats.acted | 1 << player
+    short = size < state.last_raise and target >= rules.stack_of(player)
+    seats = Seats(acted, state.seats.folded, acted if short else 0)
+    following_player = _next_player(rules, put_in, target, seats, (player + 1) % len(put_in))
+    assert following_player is not None, "no player can answer the raise: it was not legal"
+    return BettingState(
+        put_in,
+        following_player,
+        state.street,
+        state.bets + 1,
+        max(size, state.last_raise),
+        put_in_before=state.put_in_before,
+        seats=seats,
+    )
+
+
+def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
+    """Return the chips that each player wins at the end of a hand (negative for a loss); they sum to 0.
+
+    state     of `after_fold` or `after_call`, which `following` does not follow
+    strength  of each player's hand at the showdown, higher wins; those of folded players are not read
+
+    A main or side pot holds what all players put in up to the amount of one player who has not folded. The best hands
+    among those who put in as much share it. An uncalled bet goes back.
+    """
+    dead = rules.dead or (0,) * len(state.put_in)
+    won = [-chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
+    first, count = rules.first_player[-1], len(state.put_in)
+    live = [player for player in (*range(first, count), *range(first)) if not state.seats.folded >> player & 1]
+    below, pot = 0.0, float(sum(dead))
+    for level in sorted({state.put_in[player] for player in live}):
+        pot += sum(min(chips, level) - min(chips, below) for chips in state.put_in)
+        entitled = [player for player in live if state.put_in[player] >= level]
+        best = max(strength[player] for player in entitled)
+        winners = [player for player in entitled if strength[player] == best]
+        share = pot / len(winners)
+        if rules.chip:
+            share = floor(share / rules.chip) * rules.chip
+        odd = pot - share * len(winners) if rules.chip else 0.0
+        for player in winners:
+            extra = min(rules.chip, odd)
+            won[player] += share + extra
+            odd -= extra
+        below, pot = level, 0.0
+    return won
 
 
 class _Builder:
@@ -296,12 +433,13 @@ class _Builder:
                 self.end_touched.append(1 + self.run_out[state.street])
             else:
                 children.append((call, after_call))
-        targets = self.targets(node, state) if state.to_call < rules.stack else ()
+        raises = may_raise(rules, state)
+        targets = self.targets(node, state) if raises else ()
         if self.has_edits:
-            targets = self.edited(node, state, targets) if state.to_call < rules.stack else ()
+            targets = self.edited(node, state, targets) if raises else ()
         self.check_size(state, targets)
         for target in targets:
-            children.append((self.add(self.label_of_raise(target)), raised(state, target)))
+            children.append((self.add(self.label_of_raise(target)), raised(rules, state, target)))
         self.node.append(node)
         self.block.append(2 * state.street + state.player)
         self.count.append(len(self.label) - first)

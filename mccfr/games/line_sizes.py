@@ -51,7 +51,7 @@ def line_tree(rules: BettingRules, sizes: Sizes) -> LineTree:
         after = called(rules, state)
         if after is not None:
             todo.append((line + "c", after))
-        todo += [(f"{line}r{amount_text(amount)}", raised(state, amount)) for amount in amounts]
+        todo += [(f"{line}r{amount_text(amount)}", raised(rules, state, amount)) for amount in amounts]
     tree = build_tree(replace(rules, raise_targets=_no_raises, added=added, removed={}))
     return LineTree(tree, states, added)
 

@@ -23,7 +23,7 @@ _ALL_IN = 0.1  # weight of a raise after which the hand ends at once; other rais
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Expected counts of one iteration (two traversals) in a tree of S streets.
+    """Expected counts of one iteration (a traversal of each player) in a tree of S streets.
 
     nodes   nodes touched
     visits  [S] float64 decisions on each street at which strategy sums are updated; None: unknown
@@ -72,7 +72,7 @@ def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
     share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()
     streets, nodes = game.tree.streets, 0.0
     visits = np.zeros(streets)
-    for traverser in (0, 1):
+    for traverser in range(game.tree.players):
         reach = [1.0] * len(parent)
         for node in range(1, len(parent)):
             above = parent[node]
@@ -81,5 +81,5 @@ def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
         reached = np.array(reach)
         nodes += float(reached @ arrays.touched)
         added = np.flatnonzero((arrays.kind == DECISION) & (arrays.player != traverser))
-        np.add.at(visits, arrays.block[added] // 2, reached[added])
+        np.add.at(visits, arrays.block[added] // game.tree.players, reached[added])
     return CoverageEstimate(nodes, visits)

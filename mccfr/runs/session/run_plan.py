@@ -135,8 +135,8 @@ def make_plan(config: Config, base: Path, directory: Path = Path(), *, seconds: 
     found = {
         "game": game.name,
         **game.counts(),
-        "infosets_per_street": game.infosets.reshape(-1, 2).sum(axis=1).tolist(),
-        "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
+        "infosets_per_street": game.infosets.reshape(-1, game.tree.players).sum(axis=1).tolist(),
+        "buckets_per_street": game.buckets.reshape(-1, game.tree.players).tolist(),
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
         **_strata(config, game, layout),
@@ -379,7 +379,7 @@ def _time(config: Config, game: Game, expected: CoverageEstimate | None, speed: 
     if nodes is not None and expected is not None:
         iterations = nodes / expected.nodes
         if expected.visits is not None:
-            infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
+            infosets = np.maximum(1, game.infosets.reshape(-1, game.tree.players).sum(axis=1))
             visits = (iterations * expected.visits / infosets).tolist()
     return {
         "seconds": None if nodes is None else nodes / speed,

@@ -105,7 +105,7 @@ COUNTS = {  # nodes, decisions, infosets
 
 def test_games_tells_of_one_game(capsys):
     code, out, _ = call(capsys, "games", "leduc")
-    assert code == 0 and out.startswith("leduc  ") and "    ranks = 3\n" in out and "kuhn" not in out
+    assert code == 0 and out.startswith("leduc  ") and "    ranks = (none)\n" in out and "kuhn" not in out
     assert [game["name"] for game in answer(capsys, "games", "leduc")] == ["leduc"]
     assert [game["required"] for name in ("matrix", "holdem-subgame") for game in answer(capsys, "games", name)] == [
         ["payoffs"],

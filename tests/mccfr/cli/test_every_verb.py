@@ -25,9 +25,10 @@ GAMES = {
     "boards": {"name": "leduc", "merge_suits": True},
     "many actions": {"name": "poker", "suits": 1, "antes": [1, 1], "stack": 10, "max_raises": [1, 0]},
     "histories": {"name": "goofspiel", "cards": 3},
+    "three players": {"name": "kuhn", "players": 3},
     "whole deck": {"name": "holdem", "stack": 300, "menu": {"first": ["1p"], "later": [], "max_bets": 1}},
 }
-CARDLESS = ("histories",)
+CARDLESS = ("histories", "three players")
 PACKED = ("listed cards", "boards")
 EXPORTS = ("zarr", "hdf5", "csv", "parquet", "openspiel")
 """Of which each pair of algorithm and game has one, beside the policy."""
@@ -67,7 +68,8 @@ def allowed(algorithm, game):
     Public chance sampling and CFR-BR need cards beside the tree; full width and deep CFR need listed boards.
     """
     listed = ("whole deck",)
-    refused = {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": listed, "cfr-br": CARDLESS}
+    others = ("whole deck", "three players")
+    refused = {"public-chance-sampling": CARDLESS, "cfr": listed, "deep-cfr": others, "cfr-br": CARDLESS}
     return game not in refused.get(algorithm, ())
 
 
