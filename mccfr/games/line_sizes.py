@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mccfr.games.betting import BettingRules, BettingState, amount_text, build_tree, called, raised
+from mccfr.games.betting import BettingRules, BettingState, amount_text, called, raised
+from mccfr.games.betting_tree import build_tree
 from mccfr.trees.compiled import CompiledTree
 from mccfr.trees.street_amounts import street_line
 

@@ -15,7 +15,8 @@ from abstraction.small_deck_hands import DeckListing
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
+from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.betting_tree import MAX_STREETS, build_tree
 from mccfr.games.full_betting import small_rules
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets

@@ -10,7 +10,8 @@ from abstraction.kernels.compiling import told_of_compiling
 from mccfr.common.signals import SignalInterrupt, signals_collected
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import StoppedError
-from mccfr.games.betting import BettingRules, amount_text, build_tree
+from mccfr.games.betting import BettingRules, amount_text
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.money import money_of
 from mccfr.games.translation import Translation, real_betting

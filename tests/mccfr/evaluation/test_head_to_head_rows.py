@@ -18,7 +18,8 @@ from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import quantise
 from mccfr.policy.strategy_profile import Profile

@@ -31,7 +31,8 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods.exact_method import ExactMethod, ExactOptions
 from mccfr.evaluation.preflop_best_response import FirstStreet, SecondStreetBoards
 from mccfr.evaluation.stratified_boards import BoardStrata
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile

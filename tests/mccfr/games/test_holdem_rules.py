@@ -18,7 +18,8 @@ from pokerkit import Automation, NoLimitTexasHoldem
 from abstraction.cards import card_text
 from abstraction.hand_evaluator import strengths
 from mccfr.config.game_tables import Menu
-from mccfr.games.betting import build_tree, called, fold_value, may_call, raise_bounds, raised
+from mccfr.games.betting import called, fold_value, may_call, raise_bounds, raised
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
 from mccfr.trees.compiled import TERMINAL
 

@@ -8,7 +8,8 @@ from refusals import refusals, refused
 
 from mccfr.config.game_tables import Menu, PlayerMenu, StreetMenu
 from mccfr.config.toml_files import config_from, to_document
-from mccfr.games.betting import build_tree, called, raised
+from mccfr.games.betting import called, raised
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.trees.compiled import can_pack

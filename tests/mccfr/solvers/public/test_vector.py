@@ -25,7 +25,8 @@ from mccfr.cards.no_cards import NO_CARDS
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.registry import build_game
 from mccfr.solvers.public import best_response
