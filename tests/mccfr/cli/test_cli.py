@@ -29,6 +29,17 @@ def refused(capsys, tmp_path, *arguments):
     return err
 
 
+def test_checkpoints_verify_by_themselves_and_evaluate_points_to_their_run(capsys, tmp_path, kuhn):
+    run = tmp_path / "run"
+    call(capsys, "solve", kuhn, "--run", run)
+    checkpoint = run / "checkpoints" / "000001"
+    assert call(capsys, "verify", checkpoint)[0] == 0
+    assert "give its run's directory and --checkpoint 1" in refusal(capsys, "evaluate", checkpoint)
+    (checkpoint / "state.json").write_text("{}")
+    code, out, _ = call(capsys, "verify", checkpoint)
+    assert code == 1 and "state.json" in out
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -47,7 +47,7 @@ from mccfr.cluster import launch
 from mccfr.cluster import rank_pool as pool_module
 from mccfr.cluster.assignment import MachineCapacity, assign_strata, interval_time, reassign
 from mccfr.cluster.capacity import fixed_bytes, strata_bytes
-from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations
+from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
 from mccfr.cluster.launch import check_ports
@@ -346,6 +346,14 @@ def test_a_directory_that_is_not_shared_is_found(tmp_path, whole):
         assert held.current_path() == whole.directory
     refused("is not the coordinator's", shared_directory, tmp_path, token, seconds=0)
     assert facts_of(whole)["identity"] == whole.manifest["identity"][:12]
+
+
+def test_a_machine_without_room_for_its_strata_is_named(whole):
+    game, places = whole.build_game(), rank_locations(["a", "b", "b"], 1)
+    check_machine_memory(whole, game, places)
+    check_machine_memory(whole, game, with_memory(places, [10**12] * 3))
+    with pytest.raises(ValueError, match=r"b needs [\d,]+ bytes .* for the largest stratum\) and has 5,000"):
+        check_machine_memory(whole, game, with_memory(places, [10**12, 10_000, 10_000]))
 
 
 def test_strata_move_to_no_machine_without_room_for_them(tmp_path, monkeypatch):
