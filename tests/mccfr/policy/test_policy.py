@@ -193,6 +193,20 @@ def test_weights_of_any_size_stay_what_they_mean(leduc, tmp_path):
 # Damage ---------------------------------------------------------------------------------------------------------------
 
 
+def test_a_damaged_row_is_not_played(leduc, tmp_path):
+    out = write(tmp_path / "policy", leduc)
+    path = out / "probability_street0_player0.npy"
+    shares = np.load(path)
+    bucket = int(np.argmax(leduc[1].weight[0][:, 0] > 0))
+    shares[bucket, 0] ^= 1
+    np.save(path, shares)
+    refused(f"{path.name} has checksum", Policy.open, out, error=OSError)
+    policy = Policy.open(out, check=False)
+    for look_up in (policy.probabilities, policy.weight):
+        refused(f"{path.name}: the rows from 0 on have checksum", look_up, 0, bucket, error=OSError)
+    refused(f"{path.name}: the rows from 0 on have checksum", policy.strategy, error=OSError)
+
+
 def test_a_row_that_is_none_is_not_played_whatever_its_checksums_say(leduc, tmp_path, monkeypatch):
     """Refuse a policy with wrong rows and matching checksums."""
     original = policy_writing._table_arrays
