@@ -224,3 +224,18 @@ def test_runs_that_start_at_once_do_not_sweep_each_other(tmp_path):
     errors = [starter.communicate(timeout=120)[1].decode() for starter in starters]
     assert [starter.returncode for starter in starters] == [0, 0, 0], errors
     assert list(place.iterdir()) == []
+
+
+def test_two_sweeps_at_once_remove_everything_once(tmp_path):
+    process, directory = hold(tmp_path, tmp_path / "live")
+    end(process, signal.SIGKILL)
+    abandoned = [directory, *(tmp_path / f"mccfr-{number}-01234567" for number in (1, 2))]
+    for copy in abandoned[1:]:
+        shutil.copytree(directory, copy)
+    program = "import sys; from storage import live_tables as live; print(len(live.sweep_live(sys.argv[1])))"
+    sweepers = [
+        subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) for _ in range(3)
+    ]
+    removed = [int(sweeper.communicate()[0]) for sweeper in sweepers]
+    assert [sweeper.returncode for sweeper in sweepers] == [0, 0, 0]
+    assert sum(removed) >= 1 and not any(directory.exists() for directory in abandoned)

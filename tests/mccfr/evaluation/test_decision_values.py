@@ -156,7 +156,7 @@ def test_figures_of_a_decision_agree_with_each_other(spots, kind):
 def test_sampled_figures_agree_too(spots, monkeypatch):
     """Before the turn, where boards are drawn: a flop and the first decision."""
     monkeypatch.setattr(module, "_WORK", 0)
-    for line, board in (("r200c/cr600r1800", "Kc7d2s"), ("r300r900r2700", "")):
+    for line, board in (("b200c/cb400b1600", "Kc7d2s"), ("b300b900b2700", "")):
         values, there = of_line(spots[0], line, board)
         assert disagreement(values, there, there["pot_chips"]) < 1e-4 and not values["exact"]
         assert np.array(values["hands_within"][there["player"]], float).max() > 0
@@ -203,7 +203,7 @@ def test_intervals_of_hands_cover_exact_values(monkeypatch):
     assert exact.exact and exact.boards == 2352 and not exact.hands_within.any()
     monkeypatch.setattr(module, "_EXACT_NODES", 0)
     covered, widths = [], []
-    for seed in range(3):
+    for seed in range(2):
         found = decision_values(source, dealing, (node, board), reach, (800, 2000), seed=seed)
         assert not found.exact
         held = ~np.isnan(exact.actions).any(axis=0)

@@ -12,12 +12,16 @@ Shows:
 
 import json
 import shutil
+import subprocess
+import sys
 from functools import partial
 
 import pytest
+from commands import call
 from machines import on_machines, stratified_run
+from places import ROOT
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, go, in_form, make
+from sessions import NO_EVALUATION, Listener, go, in_form, make, wait_for
 
 from mccfr.policy import Policy
 from mccfr.runs.directory import run as rundir
@@ -25,6 +29,21 @@ from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.session.train_and_export import train_and_export
 from storage import open_directory
 from storage.checkpoint import list_checkpoints
+
+CONFIG = """
+[game]
+name = "leduc"
+[solver]
+period_nodes = 50_000
+seed = {seed}
+[run]
+workers = 1
+checkpoint_seconds = 0.3
+keep_checkpoints = 2
+[evaluation]
+every_checkpoint = false
+at_end = false
+"""
 
 
 class Hook(Listener):
@@ -38,6 +57,20 @@ class Hook(Listener):
         if text.startswith(self._phase) and self._do is not None:
             do, self._do = self._do, None
             do()
+
+
+def solving(folder, seed, *options):
+    """A process that solves in `folder/run`, whose configuration has a seed."""
+    config = folder / f"{seed}.toml"
+    config.write_text(CONFIG.format(seed=seed))
+    command = [sys.executable, "-m", "mccfr", "solve", config, "--run", folder / "run", *options]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen(list(map(str, command)), text=True, cwd=ROOT, **pipes)
+
+
+def has_checkpoint(run, process, number=1):
+    assert process.poll() is None, process.communicate()
+    return max(list_checkpoints(run / "checkpoints"), default=0) >= number
 
 
 def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_path):
@@ -57,6 +90,36 @@ def test_two_runs_are_whole_after_one_was_moved_and_another_took_its_name(tmp_pa
         assert [line["event"] for line in opened.read(rundir.JOURNAL) if "event" in line] == ["started", "finished"]
         assert go(opened, iterations=2_400).checkpoint > max(1, outcome.checkpoint if path == moved else 1)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["moved", "run"]
+
+
+@pytest.mark.slow
+def test_two_processes_keep_their_runs_apart_when_one_is_moved(tmp_path, capsys):
+    run, moved = tmp_path / "run", tmp_path / "moved"
+    first = solving(tmp_path, 1)
+    wait_for(partial(has_checkpoint, run, first), 300)
+    run.rename(moved)
+    before = max(list_checkpoints(moved / "checkpoints"))
+    wait_for(partial(has_checkpoint, moved, first, before + 2), 60)
+    assert not run.exists()
+    second = solving(tmp_path, 2)
+    wait_for(partial(has_checkpoint, run, second), 300)
+    before = max(list_checkpoints(moved / "checkpoints"))
+    wait_for(partial(has_checkpoint, moved, first, before + 2), 60)
+    assert call(capsys, "stop", moved).status == 0
+    assert call(capsys, "stop", run).status == 0
+    told = [process.communicate()[1] for process in (first, second)]
+    assert [process.returncode for process in (first, second)] == [75, 75]
+    for directory, text in zip((moved, run), told, strict=True):
+        assert text.endswith(f"continue with: mccfr resume {directory}\n") and "/proc/" not in text
+        assert not problems_of(directory)
+        opened = rundir.open_run(directory)
+        journal = opened.read(rundir.JOURNAL)
+        assert [line["event"] for line in journal if "event" in line] == ["started", "stopped"]
+        noted = [line["checkpoint"] for line in journal if "manifest" in line]
+        assert noted == list(range(1, len(noted) + 1)) and noted[-2:] == list_checkpoints(directory / "checkpoints")
+        go(opened, workers=0, nodes=10**9, seconds=0.5)
+        assert not problems_of(directory)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml", "2.toml", "moved", "run"]
 
 
 @pytest.mark.parametrize("form", ["zarr", "hdf5", "blocks"])
@@ -107,6 +170,17 @@ def test_a_session_whose_directory_was_removed_stops(tmp_path):
         words = rf"^{directory} was removed, or moved to another file system, .* since checkpoint 1 are lost$"
         refused(words, go, run, report, iterations=1_600, checkpoint_nodes=20_000, error=RuntimeError)
         assert not directory.exists() and not open_directory._held
+
+
+@pytest.mark.slow
+def test_a_removed_directory_ends_a_process_with_status_1(tmp_path):
+    process = solving(tmp_path, 1)
+    wait_for(partial(has_checkpoint, tmp_path / "run", process), 300)
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)  # a checkpoint may have been written meanwhile
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1 and f"mccfr: {tmp_path / 'run'} was removed, or moved" in said, said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml"]
 
 
 def test_a_session_whose_lock_was_replaced_stops(tmp_path):

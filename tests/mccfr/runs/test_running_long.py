@@ -10,7 +10,7 @@ import sessions
 from commands import answer, call
 from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, wait_for
 
-from mccfr.runs.directory.run import EVALUATIONS
+from mccfr.runs.directory.run import EVALUATIONS, METRICS
 from mccfr.runs.directory.run_status import recent_speed, run_status
 from mccfr.runs.directory.trends import TRENDS, block_totals
 from mccfr.runs.directory.verification import problems_of
@@ -233,3 +233,31 @@ def test_an_evaluation_that_does_not_fit_in_memory_is_skipped_with_a_message(tmp
 
 
 # --- many sessions ---
+
+
+def resumed(path, stops, **settings):
+    run = make(path, {"discount": "linear", "period_nodes": 100_000, "seed": 2}, **settings)
+    for stop in stops:
+        go(run, nodes=stop)
+    return run
+
+
+def test_ten_resumes_end_with_the_nodes_and_periods_of_one_session(tmp_path):
+    target = 1_100_000
+    whole, parts = (
+        resumed(tmp_path / "whole", [target]),
+        resumed(tmp_path / "parts", range(100_000, target + 1, 100_000)),
+    )
+    states = [find_checkpoint(run, None).state for run in (whole, parts)]
+    assert find_checkpoint(parts, None).number == 11
+    assert [state["period"] for state in states] == [12, 12]
+    for key in ("nodes_touched", "iterations", "workers", "iterations_weight"):
+        assert states[0][key] == states[1][key]
+    assert target <= states[1]["nodes_touched"] < target + 200
+    assert_same_tables(whole, parts)
+    lines = parts.read(TRENDS)
+    lost = lines[-1]["lost_updates"]
+    assert len(lines) == 11 and abs(lost["first_decisions"]) < 3 * lost["first_decisions_error"] < 3e-4
+    nodes = [record["nodes_touched"] for record in parts.read(METRICS)]
+    assert nodes == sorted(nodes)
+    assert problems_of(parts.directory) == []
