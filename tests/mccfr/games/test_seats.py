@@ -6,7 +6,8 @@ Readings of the rules in which PokerKit differs, which the random play allows fo
   from the last full raise on, and not what the player faces; and it takes a street's first all-in bet for a full one.
 * The last player with chips, who faces no bet, does not act. PokerKit asks for a check.
 * A short big blind is called in full. PokerKit's call is of the blind that was posted.
-* Odd chips go one by one to the winners of the pot. PokerKit gives all of them to the first.
+* Odd chips go one by one to the winners of each pot. PokerKit gives all of them to the first, and counts pots as one
+  that differ only in players who win nothing.
 
 Shows:
 
@@ -136,18 +137,29 @@ def random_action(rng, facing, bounds):
 
 
 def odd_chips_to_the_first(rules, state, strength):
-    """Return the payoffs by PokerKit's reading: the first winner of a pot gets all of its odd chips."""
+    """Return the payoffs by PokerKit's reading: the first winner of a pot gets all of its odd chips.
+
+    Hands that win nothing are killed before; pots of the same players are one pot then.
+    """
     dead = rules.dead or (0,) * len(strength)
     won = [-(chips + extra) for chips, extra in zip(state.put_in, dead, strict=True)]
     live = [seat for seat in range(len(strength)) if not state.seats.folded >> seat & 1]
-    below, pot = 0, sum(dead)
+    below, amounts, winners = 0, [], []
     for level in sorted({state.put_in[seat] for seat in live}):
-        pot += sum(min(chips, level) - min(chips, below) for chips in state.put_in)
-        inside = [seat for seat in live if state.put_in[seat] >= level]
-        winners = [seat for seat in inside if strength[seat] == max(strength[other] for other in inside)]
-        for seat in winners:
-            won[seat] += pot // len(winners) + pot % len(winners) * (seat == winners[0])
-        below, pot = level, 0
+        amounts.append(sum(min(chips, level) - min(chips, below) for chips in state.put_in))
+        best = max(strength[seat] for seat in live if state.put_in[seat] >= level)
+        winners.append([seat for seat in live if state.put_in[seat] >= level and strength[seat] == best])
+        below = level
+    amounts[0] += sum(dead)
+    alive = {seat for each in winners for seat in each}
+    levels = sorted({state.put_in[seat] for seat in live})
+    inside = [{seat for seat in alive if state.put_in[seat] >= level} for level in levels]
+    for number, (amount, each) in enumerate(zip(amounts, winners, strict=True)):
+        if number + 1 < len(amounts) and inside[number + 1] == inside[number]:
+            amounts[number + 1] += amount
+            continue
+        for seat in each:
+            won[seat] += amount // len(each) + amount % len(each) * (seat == each[0])
     return won
 
 
@@ -196,6 +208,8 @@ def play(rng, counts):
     if paid != list(hand.state.payoffs):
         counts["odd chips"] += 1
         assert odd_chips_to_the_first(rules, over, strength) == list(hand.state.payoffs)
+        pots = len({*over.put_in})
+        assert max(abs(ours - theirs) for ours, theirs in zip(paid, hand.state.payoffs, strict=True)) < seats * pots
     counts["hands"] += 1
     counts["seats", seats] += 1
     counts["side pots"] += len({over.put_in[p] for p in range(seats) if not over.seats.folded >> p & 1}) > 2

@@ -6,8 +6,8 @@ Shows:
   2.06 in uniform play (planted: test_an_average_at_one_opponent_only_plateaus)
 * external sampling drives NashConv in Leduc poker with three players below 0.05 chips at 5 million iterations
   (test_leduc_with_three_players)
-* the average strategy is that of what was played: each addition has the mean of the player's own reach
-  (test_additions_are_in_proportion_to_own_reach)
+* each addition to an average has the mean of the player's own reach, so that it is the average of what was played
+  (planted: test_additions_are_in_proportion_to_own_reach)
 """
 
 import numpy as np
@@ -23,6 +23,7 @@ from mccfr.games.poker import kuhn
 from mccfr.solvers.histories.history_cfr import HistoryCfr
 from mccfr.solvers.sampling.external import external_general
 from mccfr.solvers.variants import variant
+from mccfr.tables.linear_discounting import Schedule
 
 KUHN = kuhn(KuhnGame(players=3))
 PART = "part = weight / others_sampled(work, node, tree.player[node])"
@@ -63,46 +64,46 @@ def test_simultaneous_updates_use_the_strategies_before():
 @pytest.mark.parametrize(("algorithm", "iterations"), [("external", 1_000_000), ("outcome", 4_000_000)])
 def test_sampling_in_kuhn(algorithm, iterations):
     trainer = Trainer(KUHN, algorithm, regret_dtype="float64", sum_dtype="float64").train(iterations)
-    assert nash_conv(KUHN, trainer.strategy) < {"external": 0.005, "outcome": 0.02}[algorithm]
+    assert nash_conv(KUHN, trainer.strategy) < 0.005
 
 
 def test_an_average_at_one_opponent_only_plateaus():
-    """Additions at the next player's traversal only, or that are not divided, do not average what was played."""
-    found = {}
-    for name, text in {
-        "next": "part = weight if tree.player[node] == (traverser + 1) % players else 0.0",
-        "undivided": "part = weight",
-    }.items():
-        kernels = mutant(external_general, (PART, text))
-        trainer = Trainer(KUHN, general=True, kernels=kernels, regret_dtype="float64", sum_dtype="float64")
-        found[name] = nash_conv(KUHN, trainer.train(1_000_000).strategy)
-    assert found["next"] > 0.01
-
-
-def test_additions_are_in_proportion_to_own_reach():
-    """While regrets stay 0 play is uniform: the mean sum at an infoset is its chance times own reach, at every line."""
+    """Additions at the next player's traversal only do not average what was played: 0.02 chips, and no less later."""
     kernels = mutant(
-        external_general, ("update(tables.regret, row, actions, value, child, value[node], weight)", "pass")
+        external_general, (PART, "part = weight if tree.player[node] == (traverser + 1) % players else 0.0")
     )
     trainer = Trainer(KUHN, general=True, kernels=kernels, regret_dtype="float64", sum_dtype="float64")
+    assert nash_conv(KUHN, trainer.train(1_000_000).strategy) > 0.015
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_additions_are_in_proportion_to_own_reach(divided):
+    """While regrets stay 0 play is uniform: the mean sum at an infoset is its chance times own reach, at every line.
+
+    Undivided additions carry the other opponent's reach.
+    """
+    edits = [("update(tables.regret, row, actions, value, child, value[node], weight)", "pass")]
+    kernels = mutant(external_general, *edits, *([] if divided else [(PART, "part = weight")]))
+    trainer = Trainer(KUHN, general=True, kernels=kernels, regret_dtype="float64", sum_dtype="float64")
     trainer.train(400_000)
-    arrays = KUHN.tree.arrays
+    arrays, off = KUHN.tree.arrays, 0.0
     for player in range(3):
         sums = trainer.tables[f"strategy_sum/street0/player{player}"][0]
         for node in np.flatnonzero(arrays.player == player).tolist():
-            path = KUHN.tree.path(node)
-            own = sum(arrays.player[step] == player for step in path[:-1])
+            own = sum(arrays.player[step] == player for step in KUHN.tree.path(node)[:-1])
             slot = int(arrays.slot[node])
             expected = trainer.iterations * 2 / 4 * 0.5**own  # two other players' traversals, a card of four
-            assert sums[slot : slot + 2].sum() == pytest.approx(expected, rel=0.05), KUHN.tree.infoset_names[player]
+            off = max(off, abs(sums[slot : slot + 2].sum() / expected - 1))
+    assert off < 0.05 if divided else off > 0.4
 
 
 @pytest.mark.slow
 def test_leduc_with_three_players():
-    """A minute to build and walk 1.8 million histories, and minutes to train."""
+    """Linear discounting is what a run does; without it NashConv is 0.06 chips."""
     game = mccfr.game("leduc", players=3)
-    trainer = Trainer(game, regret_dtype="float64").train(5_000_000)
-    assert nash_conv(game, trainer.strategy) < 0.05
+    trainer = Trainer(game, schedule=Schedule("linear")).train(5_000_000)
+    found = nash_conv(game, trainer.strategy)
+    assert found < 0.05
 
 
 @pytest.mark.parametrize(
