@@ -7,20 +7,8 @@ from contextlib import contextmanager
 
 from storage import durable
 
-STEPS = (
-    "make_dir",
-    "write_file",
-    "adopt_file",
-    "fsync_file",
-    "fsync_dir",
-    "rename",
-    "exchange",
-    "append",
-    "cut",
-    "remove_file",
-    "_remove_empty_dir",
-    "append_lines",
-)
+_OF_FOLDERS = ("make_dir", "fsync_dir", "rename", "exchange", "remove_file", "_remove_empty_dir")
+STEPS = (*_OF_FOLDERS, "write_file", "adopt_file", "fsync_file", "append", "append_lines", "cut")
 """Functions of `storage.durable` that do one step each; others are made of them."""
 
 

@@ -14,6 +14,7 @@ from mccfr.games.game import Game
 from mccfr.games.poker import kuhn, leduc
 from mccfr.solvers import dcfr_discount as sweeps
 from mccfr.solvers.registry import algorithm_of
+from mccfr.solvers.sampling.outcome.outcome_general import SeatPaths, new_seat_paths
 from mccfr.solvers.sampling.outcome.paths import new_paths
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, average_strategy
@@ -79,7 +80,12 @@ class Trainer:
         if deals is not None and algorithm == "outcome":
             most = max(MAX_PACKED_ACTIONS, int(game.tree.arrays.count.max()))
             self.inner._together = deals
-            self.inner._scratch = new_paths(deals, game.tree.nodes, most, 2 * game.tree.streets, regret_dtype)
+            size = deals, game.tree.nodes, most
+            self.inner._scratch = (
+                new_seat_paths(*size, game.tree, regret_dtype)
+                if isinstance(self.inner._scratch, SeatPaths)
+                else new_paths(*size, 2 * game.tree.streets, regret_dtype)
+            )
         if kernels is not None:
             kernel = getattr(kernels, f"{algorithm}_sampling_{'general' if general else 'packed'}")
             self.inner._kernel = lambda tree, tables, deals, limits, *rest: kernel(

@@ -24,9 +24,9 @@ def write_review(path):
             **{"cost": cost / 2, "other": None},
         }
 
-    river = "r200c/cc/cc/r400"
+    river = "b200c/cc/cc/b200"
     hands = [
-        [decision("preflop", "r200", "", "7h2c", "call 1 BB", "fold", 0.4, ci95=[0.1, 0.7])],
+        [decision("preflop", "b200", "", "7h2c", "call 1 BB", "fold", 0.4, ci95=[0.1, 0.7])],
         [
             decision("river", river, "Kc7d2s4h9d", "AdAs", "fold", "call 2 BB", 3.1),
             decision("preflop", "", "", "KdKs", "call 0.5 BB", "call 0.5 BB", -0.2, "<i>Bob", [-0.5, 0.1]),
@@ -48,7 +48,7 @@ def check_the_review(page, at):
     """Check order, grid, line and hand of reviewed decisions, the filters, and the link back."""
     rows = "[...document.querySelectorAll('.review-row')].map((one) => one.dataset.place).join()"
     page.evaluate("document.getElementById('tab-review').click()")
-    at("#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&review=0")
+    at("#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&review=0")
     assert page.evaluate(rows) == "0,1,2"
     assert page.evaluate("document.getElementById('hands-title').textContent") == "AA"
     assert page.evaluate("document.querySelector('#hands tr[aria-current] .hand').textContent") == "A♠A♦"
@@ -58,8 +58,9 @@ def check_the_review(page, at):
         "the best is call 2 BB."
     ), told
     assert page.evaluate("document.getElementById('tab-look').hasAttribute('aria-current')") is False
+    check_the_layout(page)
     page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
-    at("#line=r200&review=1")
+    at("#line=b200&review=1")
     assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.evaluate(
         "document.getElementById('review-told').textContent"
     )
@@ -68,22 +69,23 @@ def check_the_review(page, at):
         page.evaluate(f"{chosen}.value = {json.dumps(value)}, {chosen}.dispatchEvent(new Event('change'))")
         wait_for(page, f"{rows} === '{left}'")
     page.evaluate("document.getElementById('tab-look').click()")
-    at("#line=r200")
+    at("#line=b200")
     assert page.evaluate("!document.getElementById('review')")
 
 
 def check_the_cards(page, at, served):
     """Check the list of next cards: each row equals the spot with this card, and a click opens it."""
-    page.evaluate("location.hash = '#line=r200c/cc/cc/&board=Kc7d2s4h'")
+    page.evaluate("location.hash = '#line=b200c/cc/cc/&board=Kc7d2s4h'")
     wait_for(page, "document.querySelectorAll('.card-row').length > 3 && !document.querySelector('#left')")
     cells = "[...document.querySelector('[data-row=As]').cells].map((one) => one.innerText)"
     wait_for(page, f"!{cells}.includes('–')")  # EVs come last
     card, _, *told = page.evaluate(cells)
     wait_for(page, "document.querySelectorAll('.card-row').length === 48")
     assert "Equity is highest on " in page.locator("#card-chart").get_attribute("aria-label")
+    check_the_layout(page)
     assert card == "A♠"
     spot, equity, values = (
-        json.loads(ask(served, f"/api/{what}?line=r200c/cc/cc/&board=Kc7d2s4hAs")[2])
+        json.loads(ask(served, f"/api/{what}?line=b200c/cc/cc/&board=Kc7d2s4hAs")[2])
         for what in ("spot", "equity", "values")
     )
     player = spot["player"]
@@ -92,7 +94,7 @@ def check_the_cards(page, at, served):
     assert told[-4:-1] == [f"{spot['ranges'][player]['combos']:.1f}", f"{100 * share:.1f} %", f"{ev / 100:.2f}"]
     assert float(told[-1].removesuffix(" %")) == pytest.approx(100 * ev / (share * spot["pot_chips"]), abs=0.51)
     page.evaluate("document.querySelector('[data-row=As] button').click()")
-    at("#line=r200c/cc/cc/&board=Kc7d2s4hAs")
+    at("#line=b200c/cc/cc/&board=Kc7d2s4hAs")
     page.evaluate("[...document.querySelectorAll('#views button')].find((one) => one.textContent === 'Equity').click()")
     hands, won = spot["hands"], equity["equity"][player]
     aces = [(hands["shares"][player][k], won[k]) for k, cell in enumerate(hands["cells"]) if not cell]
@@ -250,7 +252,7 @@ def check_the_trainer(page):
     drilled = page.evaluate(f"[...{list_}.options].find((one) => one.textContent.includes('facing a 3-bet')).value")
     page.evaluate(f"{list_}.value = {json.dumps(drilled)}; {list_}.dispatchEvent(new Event('change'))")
     wait_for(page, f"document.getElementById('{session}').textContent.startsWith('Hand 1 · 0 played')")
-    assert page.evaluate("document.querySelectorAll('#play-log .step').length") == drilled.count("r") + drilled.count(
+    assert page.evaluate("document.querySelectorAll('#play-log .step').length") == drilled.count("b") + drilled.count(
         "c"
     )
     while page.evaluate("!document.getElementById('play-result').textContent"):

@@ -10,7 +10,7 @@ from abstraction.cards import combo_masks, hand_cards
 from mccfr.cards.deals import card_masks
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.config.game_tables import HoldemGame, Menu
-from mccfr.games.betting import build_tree
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import holdem_rules

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from same import assert_same_arrays
+from stratified import LEDUC_12
 
 from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.run import Run, create_run, with_settings
@@ -50,6 +51,15 @@ def make(
         "evaluation": {"every_checkpoint": False} if evaluation is None else evaluation,
     }
     return new_run(path, document)
+
+
+def in_form(path: Path, form: str, seed: int = 5, **settings: object) -> Run:
+    """Create a run of a small game in a storage form: zarr, hdf5, or blocks of which two of four are in memory."""
+    solver, tables = {"seed": seed, "period_nodes": 10_000}, {"format": form}
+    if form != "blocks":
+        return make(path, solver, "leduc", tables, NO_EVALUATION, **settings)
+    strata = {"strata": 6, "blocks": 4, "cycle_iterations": 400}
+    return make(path, solver, LEDUC_12, {"memory_budget": "80kB"}, NO_EVALUATION, **{**strata, **settings})
 
 
 def go(run: Run, reporter: Reporter | None = None, **settings: object) -> Outcome:

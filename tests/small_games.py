@@ -15,7 +15,8 @@ from mccfr.cards.deals import card_masks
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.cards.no_cards import NO_CARDS
 from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.tables.strategy import Strategy

@@ -21,7 +21,6 @@ import figures_bounds
 import figures_catalogue as catalogue
 import figures_clock
 from figures_averages import distances
-from figures_example import first_pure
 
 from mccfr.api.api_types import evaluation_of
 from mccfr.config.game_tables import LeducGame
@@ -114,11 +113,6 @@ def test_a_game_against_the_clock_over_seeds(tmp_path, monkeypatch):
     last = [float(row[-1]) for row in rows if "external" in row[0]][figures_clock.POINTS - 1 :: figures_clock.POINTS]
     mean = np.exp(np.log(last).mean())
     assert lines[0].startswith("CFR+: ") and f"{mean:.3g} chips (" in lines[1].split(", ")[-1 - 3]
-
-
-def test_the_example_with_a_payoff_of_minus_a_million():
-    assert first_pure("lcfr")[0] == 972  # the paper prints 970
-    assert first_pure("cfr", 1000)[0] is None
 
 
 class Measured:

@@ -34,6 +34,7 @@ KEYS = {
     "DeepCfrConfig": 17,
     "EvaluationConfig": 13,
     "PokerGame": 13,
+    "LeducGame": 6,
     "FullWidthConfig": 10,
     "RunSettings": 12,
     "HoldemSubgame": 10,

@@ -123,15 +123,6 @@ def test_each_planted_violation_is_found(what, disturbed, monkeypatch):
     assert words in said
 
 
-def test_processes_that_appear_late_are_found(place, monkeypatch):
-    with subprocess.Popen(["sleep", "60"]) as process:
-        looks = iter([[], [], [process.pid]])
-        monkeypatch.setattr(soak_world, "_ENDS_SECONDS", 0.1)
-        monkeypatch.setattr(SoakPlace, "processes", lambda place: next(looks, [process.pid]))
-        assert soak_world.left_running(place) == [process.pid]
-    assert process.returncode == -9
-
-
 def test_other_bits_and_rising_use_of_files_are_found(place, disturbed, trained, tmp_path):
     go(make(tmp_path / "other", evaluation=NO_EVALUATION, solver={"seed": 6}), iterations=80)
     assert same_bits(disturbed.directory, trained) and not same_bits(tmp_path / "other", trained)

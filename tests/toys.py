@@ -7,7 +7,8 @@ import mccfr
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.solver_tables import SolverConfig
 from mccfr.evaluation.methods import EvaluationLine, Method
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.solvers.solver import Algorithm, Share
 from mccfr.tables.table_layout import make_layout
 

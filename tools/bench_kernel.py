@@ -31,7 +31,8 @@ from abstraction.kernels.jit import njit
 from mccfr.cards.deals import Deals, new_deals
 from mccfr.common.rng import new_stream, uniform
 from mccfr.config.game_tables import Menu
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.solvers.sampling.external.external_packed import external_sampling_packed, new_packed_worklist
 from mccfr.solvers.sampling.outcome.outcome_algorithm import tree_depth

@@ -25,8 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 from browser import program  # noqa: E402
 
-_WIDTH, _HEIGHT = 1400, 860
-_COLOURS = 96  # of a picture: a fifth of the bytes
+_WIDTH, _HEIGHT = 1400, 880
+_COLOURS = 256  # of a picture: a third of the bytes
 _PATIENCE_MILLISECONDS = 300_000
 _DECISIONS = 10
 _TURN = {
@@ -63,9 +63,9 @@ class PageWalk:
     def __init__(self, page: Page, url: str, out: Path) -> None:
         self.page, self.url, self.out, self.began = page, url, out, time.monotonic()
 
-    def step(self, name: str, text: str) -> None:
-        """Take the picture of a step that is done."""
-        self.picture(name, "body", whole=False)
+    def step(self, name: str, text: str, *, whole: bool = False) -> None:
+        """Take the picture of a step that is done: of the window, or of the whole page."""
+        self.picture(name, "html", whole=whole)
         click.echo(f"{time.monotonic() - self.began:6.1f} s  {text}")
         self.began = time.monotonic()
 
@@ -86,8 +86,8 @@ class PageWalk:
         self.page.locator("#spot-told-ip", has_text="combos").wait_for()
         self.page.click("#spot-solve")
         self.page.locator("#spot-state", has_text="Solved in").wait_for()
-        self.page.evaluate("scrollTo(0, 0)")
-        self.step("spot-form", "a spot typed and solved")
+        self.page.evaluate("scrollTo(0, 0)")  # what sticks to the window's edge stands in its place
+        self.step("spot-form", "a spot typed and solved", whole=True)
         self.page.click("#spot-open")
         self.page.wait_for_function("() => (document.body.dataset.complete || '').includes('&of=')")
         self.step("spot", "its first decision")
@@ -98,12 +98,12 @@ class PageWalk:
             self.picture(name.lower().replace(" ", "-"), "#list")
         self.page.goto(f"{self.url}#line=cc/&board={_TURN['board']}&of={of}")
         self.page.wait_for_function("() => (document.body.dataset.complete || '').startsWith('#line=cc')")
-        self.picture("next-cards", "#card-chart")
+        self.picture("next-cards", "#card-figure")
         self.step("rivers", "all rivers after two checks")
 
     def blueprint(self) -> None:
         """Study a blueprint: a preflop decision, a flop's turns, a solved river, a preflop range."""
-        first = self.page.locator("#actions button[data-action^=r]:enabled").first
+        first = self.page.locator("#actions button[data-action^=b]:enabled").first
         self.page.goto(self.url)
         first.wait_for()
         self.step("first", "first paint")
@@ -136,14 +136,15 @@ class PageWalk:
         choice = self.page.locator("#train-drill")
         line = choice.locator("option", has_text="c-bet in a single-raised pot").first.get_attribute("value")
         choice.select_option(value=line)
-        for _ in range(_DECISIONS):
+        for number in range(1, _DECISIONS + 1):
             self.page.locator("#play:not(.busy)").wait_for()
             if self.page.locator("#play-next").count():
                 self.page.keyboard.press("n")
                 self.page.locator("#play-next").wait_for(state="detached")
             self.page.keyboard.press("c")
-        self.page.wait_for_function("() => !document.getElementById('train-told').textContent.includes('…')")
-        self.step("play", f"a drill of {_DECISIONS} decisions")
+            self.page.locator("#train-score", has_text=f"{number} decision").wait_for()
+        self.page.wait_for_function("() => /^You[^…]*$/.test(document.getElementById('train-told').textContent)")
+        self.step("play", self.page.locator("#train-score").inner_text())
 
     def review(self) -> None:
         """The costliest decision of a review."""

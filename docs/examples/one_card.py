@@ -2,7 +2,8 @@
 
 from mccfr import Game
 from mccfr.cards.small_deck_cards import small_deck
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 
 
 def one_card(ranks: int = 3, bet: float = 1.0, ante: float = 1.0) -> Game:

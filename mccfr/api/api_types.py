@@ -55,7 +55,7 @@ class Evaluation:
     value_chips: float
     exploitability_chips: float | None
     exploitability_mbb: float | None
-    best_response_chips: tuple[float, float] | None
+    best_response_chips: tuple[float, ...] | None
     ci95_chips: tuple[float, float] | None
     against: str | None
     boards: int | None

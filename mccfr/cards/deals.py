@@ -44,9 +44,9 @@ class DealArrays(NamedTuple):
 
 
 class Deals(NamedTuple):
-    """A batch of K deals. S streets.
+    """A batch of K deals. S streets, P players.
 
-    bucket  [K, 2·S] int32 buckets, column 2·street + player
+    bucket  [K, P·S] int32 buckets, column P·street + player
     result  [K] float64 showdown: +1 if player 0 wins, -1 if player 1 wins, 0 for a tie
     """
 
@@ -79,9 +79,9 @@ def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float6
     return accept, alias
 
 
-def new_deals(count: int, streets: int) -> Deals:
+def new_deals(count: int, streets: int, players: int = 2) -> Deals:
     """Allocate a batch of `count` deals."""
-    return Deals(np.zeros((count, 2 * streets), np.int32), np.zeros(count, np.float64))
+    return Deals(np.zeros((count, players * streets), np.int32), np.zeros(count, np.float64))
 
 
 @part_njit

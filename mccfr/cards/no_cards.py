@@ -21,7 +21,10 @@ class _TieDealer:
 
 @dataclass(frozen=True)
 class NoCards(Cards):
-    """No dealt cards: one street, one bucket, every showdown a tie."""
+    """No dealt cards: one street, one bucket, every showdown a tie.
+
+    buckets  [1, P] ones, for P players
+    """
 
     dealt: ClassVar[bool] = False
     source: ClassVar[str] = "the tree"
@@ -43,7 +46,7 @@ class NoCards(Cards):
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
         """Yield bucket 0 with weight 1 for each street and player."""
-        for _ in range(2 * self.streets):
+        for _ in range(self.buckets.size):
             yield np.zeros(1, np.int32), np.ones(1)
 
     @property
@@ -57,3 +60,8 @@ class NoCards(Cards):
 
 
 NO_CARDS = NoCards()
+
+
+def no_cards(players: int) -> NoCards:
+    """Return the cards of a game of so many players without cards beside its tree."""
+    return NO_CARDS if players == 2 else NoCards(np.ones((1, players), np.int64))

@@ -341,12 +341,10 @@ def _add_values(found: dict[str, Any], source: "Behaviour", line: str, hand: str
 
 def _ranges(target: "Reference", line: str, board: str, notation: str) -> dict[str, Any]:
     """Return both players' ranges after a typed line."""
-    from mccfr.games.line_text import typed_line
     from mccfr.runs.results.targets import open_source
     from mccfr.view.spot_view import Spots
 
-    source = open_source(target)
-    return {"ranges": Spots(source, "").ranges(typed_line(source.game, line), board, notation)}
+    return {"ranges": Spots(open_source(target), "").ranges(line, board, notation)}
 
 
 def _query_text(answer_fields: dict[str, Any]) -> str:

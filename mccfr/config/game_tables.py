@@ -1,10 +1,14 @@
 """The `[game]` table of each game, as frozen structs with the defaults of all keys."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
 
 from mccfr.config.table_base import Above0, Check, Table
 from mccfr.config.value_limits import share_of, share_problem
+
+Players = Annotated[int, msgspec.Meta(ge=2, le=5)]
 
 
 class GameConfig(Table, frozen=True, tag_field="name"):
@@ -21,13 +25,16 @@ class OpaqueGame(GameConfig, frozen=True, tag="opaque"):
 
 
 class KuhnGame(GameConfig, frozen=True, tag="kuhn"):
-    """Kuhn poker: three cards, ante 1, one bet of 1."""
+    """Kuhn poker: one card more than players, ante 1, one bet of 1."""
+
+    players: Players = 2
 
 
 class LeducGame(GameConfig, frozen=True, tag="leduc"):
     """Leduc poker: one hole card, one board card, two rounds; a raise adds one of the round's sizes."""
 
-    ranks: int = 3
+    players: Players = 2
+    ranks: int | None = None  # None: one more than players
     suits: int = 2
     raises: int = 2  # most bets and raises in a round
     bets: Sequence[Sequence[float]] = ((2.0,), (4.0,))  # sizes of a raise in chips, for each of the two rounds
@@ -81,19 +88,22 @@ class Menu(PlayerMenu, frozen=True):
 
 
 class PokerGame(GameConfig, frozen=True, tag="poker"):
-    """Poker on a small deck with the ACPC dealer's rules: limit, or no-limit with all sizes or a menu."""
+    """Poker on a small deck with the ACPC dealer's rules: limit, or no-limit with all sizes or a menu.
+
+    With more than two seats, a pot of whole chips is shared in whole chips.
+    """
 
     ranks: int = 3
     suits: int = 2
     hole_cards: Literal[1, 2] = 1
     board_cards: Sequence[int] = (0, 1)  # cards dealt to the board on each street
-    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; give either blinds or antes
-    antes: Sequence[float] = ()
-    stack: float = 5.0
+    blinds: Sequence[float] = ()  # by seat: [2, 1] = seat 0 posts 2; two seats have either blinds or antes
+    antes: Sequence[float] = ()  # beside blinds: of all seats, or of one seat for all, which is no bet
+    stack: float | Sequence[float] = 5.0  # chips of each seat, or by seat
     raise_sizes: Sequence[float] = ()  # limit: size of a raise on each street; none: no-limit
     max_raises: Sequence[int] = ()  # most raises on each street; required for limit; no-limit without it: any number
     menu: Menu | None = None  # no-limit: bet sizes; None: every whole amount
-    first_player: Sequence[int] = ()  # seat (1 or 2) to act first on each street; default 1 everywhere
+    first_player: Sequence[int] = ()  # seat (from 1 on) to act first on each street; default 1 everywhere
     merge_suits: bool = False
 
 

@@ -81,7 +81,7 @@ def override(document: dict[str, Any], path: str, value: Any, source: str) -> No
         table = table.setdefault(key, {})
         if not isinstance(table, dict):
             raise ValueError(f"{source}: {key!r} is not a table")
-    table[last] = value
+    table[last] = _whole_numbers(value)
     if path == "solver.algorithm" and value in OPTIONS:
         for key in foreign_keys(table, OPTIONS[value]):
             del table[key]

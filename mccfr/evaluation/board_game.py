@@ -18,8 +18,6 @@ from mccfr.solvers.public.public_tree import PublicTree, public_tree
 from mccfr.tables.row_tables import some_rows
 from mccfr.tables.strategy import Strategy, row_starts
 
-_BLOCKS = 8  # kernels are compiled anew for each number of tables
-
 
 def board_game(
     game: Game, strategy: Strategy, street: int, board: int | Sequence[int]
@@ -58,7 +56,7 @@ def renumbered_buckets(
             hand_buckets, block = cards.bucket[street][player], 2 * street + player
             occurring = np.unique(hand_buckets[hand_buckets != NO_BUCKET]).astype(np.int32)
             numbered[player] = np.where(hand_buckets == NO_BUCKET, NO_BUCKET, np.searchsorted(occurring, hand_buckets))
-            tables.append(some_rows(strategy.blocks[block], row_starts(game, block), occurring, _BLOCKS))
+            tables.append(some_rows(strategy.blocks[block], row_starts(game, block), occurring))
             numbers.append(occurring)
         buckets.append(numbered)
     return replace(cards, bucket=buckets), tables, numbers

@@ -28,6 +28,8 @@ from mccfr.play.showdown_values import all_run_outs, per_weight, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
 
 Floats = npt.NDArray[np.float64]
+LEAST_SHARE = 0.05
+"""Frequency below which a strategy hardly takes an action."""
 SAMPLES = 12
 """Independent samples of boards; half a 95 % interval is 2.20 standard errors."""
 _LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # of a sample, by number of cards on the board
@@ -97,6 +99,21 @@ class DecisionValues:
         best = int(ev.argmax())
         errors = self.action_errors[:, best, hand] - self.action_errors[:, action, hand]
         return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
+
+    def mixes(self, least: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Return [H] whether a hand mixes actions, and whether these all have the best action's EV.
+
+        least  difference in chips below which EVs count as equal, as they do within the interval of the difference
+
+        Actions that are taken less often than `LEAST_SHARE` do not count.
+        """
+        best = self.actions.argmax(axis=0)[None]
+        costs = np.take_along_axis(self.actions, best, 0) - self.actions
+        errors = np.take_along_axis(self.action_errors, best[None], 1) - self.action_errors
+        taken = self.played >= LEAST_SHARE
+        equal = costs <= np.maximum(_within(errors), least)
+        known = ~np.isnan(self.actions).any(axis=0)
+        return known & (taken.sum(axis=0) > 1), np.asarray((equal | ~taken).all(axis=0))
 
 
 def decision_values(

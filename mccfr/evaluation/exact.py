@@ -21,12 +21,15 @@ class ExactEvaluation:
     exploitability_chips  mean gain of the players' best responses: half of NashConv. With rake the gain is over each
                           player's chips when both follow the strategy
     exploitability_mbb    the same in milli big blinds per game; None for games without big blinds
+    gains_chips           with more than two players: each player's gain of a best response to all others. Their sum is
+                          NashConv, and their mean the exploitability
     """
 
     value_chips: float
-    best_response_chips: tuple[float, float]
+    best_response_chips: tuple[float, ...]
     exploitability_chips: float
     exploitability_mbb: float | None = None
+    gains_chips: tuple[float, ...] | None = None
 
 
 def prepared_tree(game: Game) -> PublicTree | None:
@@ -53,6 +56,8 @@ def evaluate_exact(
 
     Raises `ValueError` for full-deck hold'em that continues after the flop.
     """
+    if game.tree.players > 2:
+        return _of_seats(game, strategy)
     if game.cards.dealt:
         listed, threads = replace(game, cards=game.cards.listed()), threads or available_threads()
         value, best, rake_chips = best_response.value_and_responses(listed, strategy, public, threads)
@@ -71,3 +76,11 @@ def evaluate_exact(
 def _by_histories(game: Game, strategy: Strategy) -> tuple[float, tuple[float, float]]:
     best = [history_values.best_response_value(game, strategy, player) for player in range(2)]
     return history_values.expected_value(game, strategy), (best[0], best[1])
+
+
+def _of_seats(game: Game, strategy: Strategy) -> ExactEvaluation:
+    players = range(game.tree.players)
+    best = tuple(history_values.best_response_value(game, strategy, player) for player in players)
+    values = [history_values.expected_value(game, strategy, player) for player in players]
+    gains = tuple(response - value for response, value in zip(best, values, strict=True))
+    return ExactEvaluation(values[0], best, sum(gains) / len(gains), gains_chips=gains)

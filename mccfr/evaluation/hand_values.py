@@ -7,6 +7,7 @@ public chance sampling of Johanson, Bard, Lanctot, Gibson & Bowling 2012, for fi
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -87,10 +88,11 @@ class Below:
         minus the weight that it loses to at showdowns on these boards.
         """
         tables, cards = self._tables(cards)
-        for first in range(0, len(cards.strength), size):
+
+        def sample(first: int) -> tuple[Floats, Floats, Floats, Floats]:
             part = _boards_from(cards, first, size)
             public = public_tree(replace(self._game, cards=part), some=True)
-            value, action, _ = self._values(Walk(public, tables, self._threads), public, (0, 1))
+            value, action, _ = self._values(Walk(public, tables, follow=False), public, (0, 1))
             each, weight = float(np.prod(public.boards.weight[1:])), np.zeros_like(value)
             for strength in part.strength:
                 live = strength >= 0
@@ -101,7 +103,10 @@ class Below:
                     )
             shown = RunOuts.of(part.strength, each * size)
             won = [win_minus_lose(self._dealing, shown, part.reach[1 - player]) for player in range(2)]
-            yield value, action, weight, np.where(part.reach > 0, np.stack(won), 0.0)
+            return value, action, weight, np.where(part.reach > 0, np.stack(won), 0.0)
+
+        with ThreadPoolExecutor(self._threads) as pool:
+            yield from pool.map(sample, range(0, len(cards.strength), size))
 
     def of_street(self, cards: ListedCards) -> tuple[Floats, Floats]:
         """Return the part of `value` and `action` that is won where a hand ends on the street itself.
@@ -112,7 +117,7 @@ class Below:
         public = public_tree(replace(self._game, cards=cards), some=True)
         first = np.arange(public.streets) == 0
         public = public._replace(boards=public.boards._replace(weight=np.where(first, public.boards.weight, 0.0)))
-        value, action, _ = self._values(Walk(public, tables, self._threads), public, (0, 1))
+        value, action, _ = self._values(Walk(public, tables, self._threads, follow=False), public, (0, 1))
         return value, action
 
     def _values(self, walk: Walk, public: PublicTree, players: Sequence[int]) -> tuple[Floats, Floats, PublicTree]:
@@ -120,7 +125,7 @@ class Below:
         hands = self._dealing.hand_count
         value, action = np.zeros((2, hands)), np.zeros((self._actions, hands))
         for player in players:
-            walk.values(player)
+            walk.values(player, public.streets)
             value[player] = walk.root.by_hand.value[0, FOLLOW]
             if player == self.player:
                 action = self._after(walk, public, player, self._child, self._actions)
@@ -133,7 +138,7 @@ class Below:
         """
         walk, public = self._walk(cards)
         for player in range(2):
-            walk.values(player)
+            walk.values(player, public.streets)
             for node, actor, child, actions in self._decisions:
                 if actor == player:
                     yield node, player, self._after(walk, public, player, child, actions)
@@ -149,7 +154,7 @@ class Below:
     def _walk(self, cards: ListedCards) -> tuple[Walk, PublicTree]:
         tables, cards = self._tables(cards)
         public = self._public(cards)
-        return Walk(public, tables, self._threads), public
+        return Walk(public, tables, self._threads, follow=False), public
 
     def _after(self, walk: Walk, public: PublicTree, player: int, child: int, actions: int) -> Floats:
         """Return [A, H] the walk's values at the children of a decision of the street; `child` is the first."""

@@ -129,7 +129,7 @@ def boards_in_both_seats(
 def _expanded_rows(side: Profile) -> list[BlockRows]:
     """Return the rows of each block of a side."""
     blocks = range(2 * side.game.tree.streets)
-    return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block), _BLOCKS) for block in blocks]
+    return [expanded_rows(side.strategy.blocks[block], row_starts(side.game, block)) for block in blocks]
 
 
 class PolicyPair:

@@ -1,61 +1,66 @@
-"""Betting rules of poker games, and the public betting tree that they generate.
+"""Betting rules of poker games for two to six seats.
 
 One state machine serves Kuhn, Leduc, limit and no-limit poker, half-street games and hold'em. They differ in antes and
 blinds, in the player to act first, and in the legal raises. Amounts are chips put in over the whole hand, as in the
 ACPC protocol: `r300` raises *to* 300.
+
+Rule books differ in some points. The rules here take these readings:
+
+* After an all-in of less than a full raise, players who have acted on the street may raise only against a full raise.
+  Several short all-ins together can be one (TDA).
+* The last player with chips, who faces no bet, does not act.
+* A call of a short big blind is a call of the whole blind (`BettingRules.least_call`).
+* Antes are posted before blinds. One player's ante for all goes to the main pot (`BettingRules.dead`).
+* Odd chips go one by one to the winners of the pot, from the first player of the last street on.
 """
 
-from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import inf, isfinite
-from numbers import Real
-from operator import lt
+from dataclasses import dataclass, field
+from math import floor, inf
 from typing import NamedTuple
 
-import numpy as np
+from mccfr.trees.street_amounts import LineStart
 
-from mccfr.common.user_code import UserCodeError, function_name, is_foreign, user_error
-from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
-from mccfr.trees.street_amounts import LineStart, street_action, street_line
-
-MAX_NODES = 10_000_000
-"""Most nodes of a betting tree.
-
-A node takes about 300 bytes during compilation: 3 GB. runs/hunl-large.toml has 298,498 nodes.
-"""
-MAX_BETS = 1_000
-"""Most bets on one street; a game that never ends reaches it.
-
-Two streets of so many bets have three million nodes.
-"""
-MAX_STREETS = 63
-"""Most streets: blocks, two for each street, are numbered in int8."""
+MOST_SEATS = 6
 MAX_CHIPS = 1e15
 """Most chips of a player: below it, whole numbers and halves are exact in float64."""
 
 
-class BettingState(NamedTuple):
-    """A public state: everything that both players see of the betting."""
+class Seats(NamedTuple):
+    """Sets of seats; seat i is bit i."""
 
-    put_in: tuple[float, float]  # chips each player has put in over the whole hand
+    acted: int = 0  # took an action on this street
+    folded: int = 0
+    barred: int = 0  # may not raise unless facing a full raise: a smaller all-in came after they acted
+
+
+class BettingState(NamedTuple):
+    """A public state: everything that all players see of the betting."""
+
+    put_in: tuple[float, ...]  # chips each player has put in over the whole hand
     player: int
     street: int = 0
     bets: int = 0  # bets and raises on this street (a blind is none)
-    acted: bool = False  # an action was taken on this street
     last_raise: float = 0  # size of the last bet or raise on this street, at least the minimum bet
     dealt: bool = False  # board cards are dealt just before this state
-    put_in_before: float = 0  # chips each player had put in before this street
+    put_in_before: float = 0  # chips each player had put in before this street; a player who is all-in may have less
     called_bet: bool = False  # the last street ended with a call by the player to act first on this one
+    seats: Seats = Seats()
+    least_call: float = 0  # on the first street: the big blind, if its player had fewer chips
+
+    @property
+    def acted(self) -> bool:
+        """True if an action was taken on this street."""
+        return self.seats.acted != 0
 
     @property
     def to_call(self) -> float:
-        """Chips that the player to act has put in after a check or call, over the whole hand.
+        """Chips that a player with enough of them has put in after a check or call, over the whole hand.
 
-        It is the larger of both amounts, since the player's own blind may be the larger one.
+        It is the largest of all amounts, since the player's own blind may be the largest one.
         """
-        first, second = self.put_in
-        return first if first > second else second
+        level = max(self.put_in)
+        return level if level >= self.least_call else self.least_call
 
     @property
     def lowest_raise(self) -> float:
@@ -64,22 +69,22 @@ class BettingState(NamedTuple):
 
     @property
     def facing(self) -> bool:
-        """True if the player to act has put in less than the opponent, so that there is a bet to call."""
-        return self.put_in[self.player] < self.put_in[1 - self.player]
+        """True if the player to act has put in less than a call, so that there is a bet to call."""
+        return self.put_in[self.player] < self.to_call
 
-    def with_put_in(self, amount: float) -> tuple[float, float]:
+    def with_put_in(self, amount: float) -> tuple[float, ...]:
         """Return `put_in` after the player to act has put in `amount` chips over the whole hand."""
-        return (amount, self.put_in[1]) if self.player == 0 else (self.put_in[0], amount)
+        return (*self.put_in[: self.player], amount, *self.put_in[self.player + 1 :])
 
 
 @dataclass(frozen=True)
 class BettingRules:
-    """Parameters of a betting game. Positions are player numbers, 0 and 1."""
+    """Parameters of a betting game. Positions are player numbers from 0 on, in the order of action."""
 
-    put_in: tuple[float, float]  # antes and blinds, by position
-    first_player: Sequence[int]  # position to act first on each street
+    put_in: tuple[float, ...]  # antes and blinds, by position
+    first_player: Sequence[int]  # position to act first on each street; the next one if that player cannot act
     raise_targets: Callable[[BettingState], Sequence[float]]  # amounts that the player to act may raise to, ascending
-    stack: float = inf  # chips of each player in the whole hand
+    stack: float = inf  # chips of each player in the whole hand, or the most if they differ
     minimum_bet: float = 0  # starting value of `last_raise` on each street
     board_cards: Sequence[int] = ()  # cards dealt on each street; () means none anywhere
     check_closes: bool = False  # half-street games: a check ends the street at once
@@ -88,6 +93,10 @@ class BettingRules:
     limp: bool = True  # False: the first action of a hand cannot be a call of the blind
     added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to add, by line without /
     removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to leave out, by line without /
+    stacks: Sequence[float] = ()  # chips by position, if they differ
+    dead: Sequence[float] = ()  # by position: chips in the pot that are no bet, besides `put_in` and the stacks
+    least_call: float = 0  # least amount of a call on the first street
+    chip: float = 0  # smallest chip, for pots that do not split evenly; 0: they are split exactly
 
     @property
     def streets(self) -> int:
@@ -103,10 +112,22 @@ class BettingRules:
         """Return True if board cards are dealt before this street."""
         return bool(self.board_cards) and self.board_cards[street] > 0
 
+    def stack_of(self, player: int) -> float:
+        """Return the chips of a player in the whole hand."""
+        return self.stacks[player] if self.stacks else self.stack
+
     def start(self) -> BettingState:
-        """Return the first decision of a hand."""
+        """Return the first decision of a hand; `ValueError` if antes and blinds leave none."""
+        level = max(*self.put_in, self.least_call)
+        player = _next_player(self, self.put_in, level, Seats(), self.first_player[0])
+        if player is None:
+            raise ValueError(f"with {self.put_in} chips put in, no player can bet: larger stacks are needed")
         return BettingState(
-            self.put_in, self.first_player[0], last_raise=self.minimum_bet, put_in_before=self.put_in_before
+            self.put_in,
+            player,
+            last_raise=self.minimum_bet,
+            put_in_before=self.put_in_before,
+            least_call=self.least_call,
         )
 
 
@@ -115,15 +136,28 @@ def amount_text(amount: float) -> str:
     return str(int(amount)) if amount == int(amount) else repr(float(amount))
 
 
+def may_raise(rules: BettingRules, state: BettingState) -> bool:
+    """Return True if the player to act may raise, has the chips, and has an opponent who can call."""
+    player, level, (_, folded, barred) = state.player, state.to_call, state.seats
+    if level >= rules.stack_of(player) or (barred >> player & 1 and level - state.put_in[player] < state.last_raise):
+        return False
+    if not rules.stacks:
+        return True
+    return any(
+        other != player and not folded >> other & 1 and stack > level for other, stack in enumerate(rules.stacks)
+    )
+
+
 def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float] | None:
     """Return the least and largest amount of a no-limit raise, or None if no raise is legal.
 
     A raise adds at least the street's largest bet or raise so far, at least the minimum bet. A player with fewer chips
-    may raise all-in. An all-in cannot be raised, because stacks are equal.
+    may raise all-in.
     """
-    if state.to_call >= rules.stack:
+    if not may_raise(rules, state):
         return None
-    return min(state.lowest_raise, rules.stack), rules.stack
+    stack = rules.stack_of(state.player)
+    return min(state.lowest_raise, stack), stack
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
@@ -132,263 +166,128 @@ def may_call(rules: BettingRules, state: BettingState) -> bool:
     A call of a blind that is all-in is allowed, because no raise could replace it.
     """
     opening = state.street == 0 and not state.acted and state.facing
-    return rules.limp or not opening or state.to_call >= rules.stack
+    return rules.limp or not opening or state.to_call >= rules.stack_of(state.player)
 
 
 def fold_value(state: BettingState) -> float:
-    """Return the chips that player 0 wins when the player to act folds (negative for a loss)."""
+    """Return the chips that player 0 wins when the player to act of two folds (negative for a loss)."""
     return -state.put_in[0] if state.player == 0 else state.put_in[1]
 
 
-def raised(state: BettingState, target: float) -> BettingState:
-    """Return the state after the player to act has raised to `target` chips."""
-    return BettingState(
-        state.with_put_in(target),
-        1 - state.player,
-        state.street,
-        state.bets + 1,
-        True,
-        max(target - state.to_call, state.last_raise),
-        False,
-        state.put_in_before,
-    )
+def _next_player(rules: BettingRules, put_in: tuple[float, ...], level: float, seats: Seats, first: int) -> int | None:
+    """Return the next player to act, from position `first` on, or None if the street is over.
 
-
-def called(rules: BettingRules, state: BettingState) -> BettingState | None:
-    """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
-    level = state.to_call
-    if level >= rules.stack:
+    A player has to act who has chips, and has not acted or has put in less than a call, of `level` chips. The last
+    player with chips acts only against a bet.
+    """
+    acted, folded, _ = seats
+    count, able, found = len(put_in), 0, None
+    stacks = rules.stacks or (rules.stack,) * count
+    for player in range(first - count, first):
+        if put_in[player] < stacks[player] and not folded >> player % count & 1:
+            able += 1
+            if found is None and (put_in[player] < level or not acted >> player % count & 1):
+                found = player
+    if found is None or (able == 1 and put_in[found] >= max(put_in)):
         return None
-    if not (state.acted or rules.check_closes):
-        return state._replace(put_in=state.with_put_in(level), player=1 - state.player, acted=True, dealt=False)
+    return found % count
+
+
+def following(rules: BettingRules, state: BettingState, *, closes: bool = False) -> BettingState | None:
+    """Return the next decision after a fold, check or call, or None at the end of the hand.
+
+    state   of `after_fold` or `after_call`
+    closes  True: the street ends here
+    """
+    put_in, level, seats = state.put_in, state.to_call, state.seats
+    if seats.folded.bit_count() == len(put_in) - 1:
+        return None
+    player = None if closes else _next_player(rules, put_in, level, seats, (state.player + 1) % len(put_in))
+    if player is not None:
+        return state._replace(player=player, dealt=False)
     street = state.street + 1
     if street == rules.streets:
         return None
+    new = Seats(folded=seats.folded)
+    player = _next_player(rules, put_in, level, new, rules.first_player[street])
+    if player is None:
+        return None
     return BettingState(
-        (level, level),
-        rules.first_player[street],
+        put_in,
+        player,
         street,
         last_raise=rules.minimum_bet,
         dealt=rules.deals_board(street),
         put_in_before=level,
-        called_bet=state.bets > 0 and state.player == rules.first_player[street],
+        called_bet=state.bets > 0 and state.player == player,
+        seats=new,
     )
 
 
-class _Builder:
-    """Expands decisions in depth-first order; siblings are numbered together, before their children."""
-
-    def __init__(self, rules: BettingRules) -> None:
-        self.rules = rules
-        self.start = rules.line_start
-        self.label = [""]
-        # for each decision, in order of expansion: node, block, number of actions, touched nodes
-        self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
-        self.fold_node, self.fold_value = array("i"), array("d")
-        self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
-        self.put_in = (array("d"), array("d"))  # by player, at each decision
-        self.raise_label: dict[float, str] = {}
-        self.has_edits = bool(rules.added or rules.removed)
-        self.foreign = is_foreign(rules.raise_targets)
-        self.above = [NO_PARENT]  # parent of each node, recorded if lines are edited or appear in errors
-        self.applied: set[tuple[str, str, float]] = set()  # edits already applied
-        streets = range(rules.streets)
-        self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
-
-    def add(self, label: str) -> int:
-        self.label.append(label)
-        return len(self.label) - 1
-
-    def label_of_raise(self, target: float) -> str:
-        label = self.raise_label.get(target)
-        if label is None:
-            label = self.raise_label[target] = self.rules.raise_text.format(amount_text(target))
-        return label
-
-    def line(self, node: int) -> str:
-        """Return the actions that lead to a node, without the / between streets."""
-        path = [node]
-        while (above := self.above[path[-1]]) != NO_PARENT:
-            path.append(above)
-        return "".join(self.label[each] for each in reversed(path))
-
-    def targets(self, node: int, state: BettingState) -> Sequence[float]:
-        """Return the amounts that the player to act may raise to.
-
-        Amounts from a user's function are checked; `UserCodeError` names the line.
-        """
-        if not self.foreign:
-            return self.rules.raise_targets(state)
-        function, where = self.rules.raise_targets, f" after the line {self.line(node)!r}"
-        try:
-            raises = list(function(state))
-            numbers = all(isinstance(target, Real) and isfinite(target) for target in raises)
-        except Exception as error:
-            raise user_error(function, error, where) from error
-        stack = min(self.rules.stack, MAX_CHIPS)
-        if not numbers or not all(map(lt, (state.to_call, *raises), (*raises, inf))) or max(raises, default=0) > stack:
-            raise UserCodeError(
-                f"{function_name(function)}{where} returned {raises}; amounts to raise to are needed, ascending, above "
-                f"{amount_text(state.to_call)} and at most {stack:g} chips"
-            )
-        if len({self.label_of_raise(target) for target in raises} | {"f", "c"}) != len(raises) + 2:
-            raise UserCodeError(
-                f"{function_name(function)}{where} returned {raises}, which raise_text = {self.rules.raise_text!r} "
-                "writes alike: write {} where the amount stands"
-            )
-        return raises
-
-    def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
-        """Return the targets at a decision with the edits of its line (`added`, `removed`) applied."""
-        rules, line = self.rules, self.line(node)
-        for amounts, edit in ((rules.added, "add"), (rules.removed, "remove")):
-            for amount in amounts.get(line, ()):
-                self.applied.add((edit, line, amount))
-                if edit == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
-                    raise ValueError(
-                        f"game.menu.add: {self.street_bet(line, amount)} is not a bet after the line "
-                        f"{street_line(line, self.start)!r}: bets there are "
-                        f"{self.street_bet(line, state.lowest_raise)} to {self.street_bet(line, rules.stack)}"
-                    )
-                if edit == "add" and amount in targets:
-                    raise ValueError(
-                        f"game.menu.add: {self.street_bet(line, amount)} after the line "
-                        f"{street_line(line, self.start)!r} is in the tree already: leave it out"
-                    )
-        offered, removed = set(targets) | set(rules.added.get(line, ())), set(rules.removed.get(line, ()))
-        if absent := sorted(removed - offered):
-            bets = ", ".join(self.street_bet(line, amount) for amount in sorted(offered)) or "none"
-            raise ValueError(
-                f"game.menu.remove: {self.street_bet(line, absent[0])} is not a bet after the line "
-                f"{street_line(line, self.start)!r}: bets there are {bets}"
-            )
-        return sorted(offered - removed)
-
-    def check_edits(self) -> None:
-        """Raise `ValueError` for an edit whose line leads to no decision."""
-        for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
-            for line, listed in amounts.items():
-                for amount in listed:
-                    if (edit, line, amount) not in self.applied:
-                        before = street_line(line, self.start)
-                        raise ValueError(
-                            f"game.menu.{edit}: {before + self.street_bet(line, amount)!r} is not a line of the tree: "
-                            f"{before!r} leads to no such bet"
-                        )
-
-    def street_bet(self, line: str, amount: float) -> str:
-        """Return a raise to `amount` after a line, with the chips put in on the street: b75."""
-        return street_action(line, f"r{amount_text(amount)}", self.start)
-
-    def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
-        """Record the decision of `state` and return its children that are decisions."""
-        rules = self.rules
-        first = len(self.label)
-        children: list[tuple[int, BettingState]] = []
-        if state.facing:
-            self.fold_node.append(self.add("f"))
-            self.fold_value.append(fold_value(state))
-        if may_call(rules, state):
-            call, after_call = self.add("c"), called(rules, state)
-            if after_call is None:
-                self.end_node.append(call)
-                self.end_showdown.append(state.to_call)
-                self.end_touched.append(1 + self.run_out[state.street])
-            else:
-                children.append((call, after_call))
-        targets = self.targets(node, state) if state.to_call < rules.stack else ()
-        if self.has_edits:
-            targets = self.edited(node, state, targets) if state.to_call < rules.stack else ()
-        self.check_size(state, targets)
-        for target in targets:
-            children.append((self.add(self.label_of_raise(target)), raised(state, target)))
-        self.node.append(node)
-        self.block.append(2 * state.street + state.player)
-        self.count.append(len(self.label) - first)
-        self.touched.append(1 + state.dealt)
-        if self.has_edits or self.foreign:
-            self.above.extend([node] * (len(self.label) - first))
-        for chips, amount in zip(self.put_in, state.put_in, strict=True):
-            chips.append(amount)
-        return children
-
-    def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
-        """Raise `ValueError` if a decision's raises make the tree too large, or their amounts are invalid."""
-        advice = "lower raises, max_raises or game.menu's max_bets, or offer fewer sizes"
-        nodes = len(self.label) + len(targets)
-        if nodes > MAX_NODES:
-            raise ValueError(f"the betting tree has at least {nodes:,} nodes; {MAX_NODES:,} are allowed: {advice}")
-        if len(targets) and state.bets >= MAX_BETS:
-            raise ValueError(
-                f"the betting tree has at least {state.bets + 1:,} bets on one street, and so {nodes:,} nodes or more; "
-                f"{MAX_BETS:,} bets are allowed: {advice}"
-            )
-        if len(targets) and not state.to_call < targets[0] <= targets[-1] <= MAX_CHIPS:
-            raise ValueError(
-                f"a raise from {state.to_call:g} to {targets[0]:g} .. {targets[-1]:g} chips is not allowed: it must "
-                f"differ in float64 from the chips put in before, and stay below {MAX_CHIPS:g} chips: change the bet "
-                "sizes"
-            )
-
-    def compiled(self) -> CompiledTree:
-        """Return the compiled tree; children and rows are numbered in order of expansion."""
-        nodes = len(self.label)
-        decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
-        rows = numbered_rows(block, count, 2 * self.rules.streets)
-        arrays, put_in = blank_arrays(nodes), np.zeros((nodes, 2))
-        columns = {
-            **{"kind": DECISION, "player": block % 2, "block": block, "count": count, "touched": self.touched},
-            **{"first": 1 + np.cumsum(count) - count, "slot": rows.slot, "row": rows.row},
-        }
-        for name, values in columns.items():
-            getattr(arrays, name)[decision] = values
-        arrays.fixed[self.fold_node], arrays.showdown[self.end_node] = self.fold_value, self.end_showdown
-        arrays.touched[self.end_node] = self.end_touched
-        parent = np.concatenate([[NO_PARENT], np.repeat(decision, count)]).astype(np.int32)
-        put_in[decision] = np.transpose(self.put_in)
-        put_in[self.end_node] = np.reshape(self.end_showdown, (-1, 1))
-        put_in[self.fold_node] = put_in[parent[self.fold_node]]
-        label, streets = self.label, self.rules.streets
-        return CompiledTree(arrays, parent, label, streets, rows.row_slots, rows.row_count, put_in=put_in)
+def after_fold(state: BettingState) -> BettingState:
+    """Return the state in which the player to act has just folded (see `following`)."""
+    acted, folded, barred = state.seats
+    own = 1 << state.player
+    return state._replace(seats=Seats(acted | own, folded | own, barred))
 
 
-def _check_rules(rules: BettingRules) -> None:
-    """Raise `UserCodeError` for invalid rules from a user; `targets` checks their amounts later."""
-    streets = rules.streets
-    problem = None
-    if len(rules.put_in) != 2 or not all(isinstance(each, Real) and 0 <= each < inf for each in rules.put_in):
-        problem = f"put_in = {rules.put_in!r} is not allowed; two finite amounts of at least 0 are needed"
-    elif not streets or any(player not in (0, 1) for player in rules.first_player):
-        problem = f"first_player = {rules.first_player!r} is not allowed; player 0 or 1 is needed for each street"
-    elif rules.board_cards and len(rules.board_cards) != streets:
-        problem = (
-            f"board_cards = {rules.board_cards!r} is not allowed; a number is needed for each of {streets} streets"
-        )
-    elif not rules.stack >= max(rules.put_in):
-        problem = f"stack = {rules.stack!r} is not allowed; it must be at least what is put in, {max(rules.put_in)}"
-    elif not 0 <= rules.minimum_bet < inf:
-        problem = f"minimum_bet = {rules.minimum_bet!r} is not allowed; a finite amount of at least 0 is needed"
-    if problem is not None:
-        raise UserCodeError(f"the betting rules of {function_name(rules.raise_targets)}: {problem}")
+def after_call(rules: BettingRules, state: BettingState) -> BettingState:
+    """Return the state in which the player to act has just checked or called (see `following`)."""
+    acted, folded, barred = state.seats
+    amount = min(state.to_call, rules.stack_of(state.player))
+    return state._replace(put_in=state.with_put_in(amount), seats=Seats(acted | 1 << state.player, folded, barred))
 
 
-def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
-    """Build the public betting tree of `rules` (depth-first, siblings contiguous).
+def called(rules: BettingRules, state: BettingState) -> BettingState | None:
+    """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
+    return following(rules, after_call(rules, state), closes=rules.check_closes)
 
-    start  first decision of the tree, if it begins in the middle of a hand, with street 0. Then `rules.added` and
-           `rules.removed`, which are lines of whole hands, are ignored
 
-    Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
-    MAX_STREETS streets; and if a raise adds nothing or exceeds MAX_CHIPS.
+def raised(rules: BettingRules, state: BettingState, target: float) -> BettingState:
+    """Return the next decision after the player to act has raised to `target` chips."""
+    player, size, put_in = state.player, target - state.to_call, state.with_put_in(target)
+    acted = state.seats.acted | 1 << player
+    short = size < state.last_raise and target >= rules.stack_of(player)
+    seats = Seats(acted, state.seats.folded, acted if short else 0)
+    following_player = _next_player(rules, put_in, target, seats, (player + 1) % len(put_in))
+    assert following_player is not None, "no player can answer the raise: it was not legal"
+    return BettingState(
+        put_in,
+        following_player,
+        state.street,
+        state.bets + 1,
+        max(size, state.last_raise),
+        put_in_before=state.put_in_before,
+        seats=seats,
+    )
+
+
+def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
+    """Return the chips that each player wins at the end of a hand (negative for a loss); they sum to 0.
+
+    state     of `after_fold` or `after_call`, which `following` does not follow
+    strength  of each player's hand at the showdown, higher wins; those of folded players are not read
+
+    A main or side pot holds what all players put in up to the amount of one player who has not folded. The best hands
+    among those who put in as much share it. An uncalled bet goes back.
     """
-    if rules.streets > MAX_STREETS:
-        raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
-    if is_foreign(rules.raise_targets):
-        _check_rules(rules)
-    builder = _Builder(rules if start is None else replace(rules, added={}, removed={}))
-    todo = [(0, start or rules.start())]
-    while todo:
-        node, state = todo.pop()
-        todo.extend(reversed(builder.expand(node, state)))
-    builder.check_edits()
-    return builder.compiled()
+    dead = rules.dead or (0,) * len(state.put_in)
+    won = [-chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
+    first, count = rules.first_player[-1], len(state.put_in)
+    live = [player for player in (*range(first, count), *range(first)) if not state.seats.folded >> player & 1]
+    below, pot = 0.0, float(sum(dead))
+    for level in sorted({state.put_in[player] for player in live}):
+        pot += sum(min(chips, level) - min(chips, below) for chips in state.put_in)
+        entitled = [player for player in live if state.put_in[player] >= level]
+        best = max(strength[player] for player in entitled)
+        winners = [player for player in entitled if strength[player] == best]
+        share = pot / len(winners)
+        if rules.chip:
+            share = floor(share / rules.chip) * rules.chip
+        odd = pot - share * len(winners) if rules.chip else 0.0
+        for player in winners:
+            extra = min(rules.chip, odd)
+            won[player] += share + extra
+            odd -= extra
+        below, pot = level, 0.0
+    return won

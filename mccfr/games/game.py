@@ -14,6 +14,8 @@ from mccfr.cards.full_deck import STREET_NAMES
 from mccfr.games.betting import BettingRules
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
+_ORDER = ("first", "second", "third", "fourth", "fifth", "sixth")
+
 
 class Rake(NamedTuple):
     """Rake: a share of the pot, at most `cap` chips, that is taken before the pot is paid."""
@@ -72,8 +74,10 @@ class Game:
         return STREET_NAMES[self.cards.cards_on(street)] if self.is_holdem and self.cards.dealt else street
 
     @property
-    def roles(self) -> tuple[str, str]:
-        """Names of the two players' positions, for display."""
+    def roles(self) -> tuple[str, ...]:
+        """Names of the players' positions, for display."""
+        if self.tree.players > 2:
+            return tuple(f"{order} player" for order in _ORDER[: self.tree.players])
         if self.is_holdem:
             return (
                 ("big blind", "button")
@@ -86,19 +90,27 @@ class Game:
 
     @property
     def buckets(self) -> npt.NDArray[np.int64]:
-        """[2·S] number of buckets of each block (2·street + player)."""
+        """[P·S] number of buckets of each block (P·street + player)."""
         return self.cards.buckets.reshape(-1)
 
     @property
     def infosets(self) -> npt.NDArray[np.int64]:
-        """[2·S] number of infosets of each block."""
+        """[P·S] number of infosets of each block."""
         return self.tree.row_count * self.buckets
+
+    def check_two_players(self, what: str) -> None:
+        """Raise `ValueError` for three and more players; `what` is the subject of its sentence."""
+        if self.tree.players > 2:
+            raise ValueError(
+                f"{what} is for two players, and {self.name} has {self.tree.players}: mccfr evaluate --method exact "
+                "gives each player's value and gain of a best response"
+            )
 
     def counts(self) -> dict[str, object]:
         """Return the counts that `plan` and `games` print: nodes, decisions and actions by street, infosets."""
         tree, streets = self.tree, self.tree.streets
         decision = tree.arrays.kind == DECISION
-        street = tree.arrays.block[decision] // 2
+        street = tree.arrays.block[decision] // tree.players
         actions = tree.arrays.count[decision]
         return {
             "nodes": tree.nodes,
@@ -107,7 +119,7 @@ class Game:
             "decision_nodes_per_street": np.bincount(street, minlength=streets).tolist(),
             "actions_per_street": np.bincount(street, weights=actions, minlength=streets).astype(int).tolist(),
             "infosets": int(self.infosets.sum()),
-            "infosets_per_player": [int(self.infosets[player::2].sum()) for player in range(2)],
+            "infosets_per_player": [int(self.infosets[player :: tree.players].sum()) for player in range(tree.players)],
         }
 
 

@@ -16,7 +16,7 @@ from abstraction.recipe import LOSSLESS_BUCKETS, PERCENTILES, bucket_count, load
 from mccfr.cards.full_deck import STREET_NAMES, WholeDeck
 from mccfr.config.game_tables import FlopHoldemGame, HoldemGame, LimitHoldemGame
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.games.betting import build_tree
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules

@@ -13,7 +13,8 @@ from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.cards.suit_symmetry import suits_merged
 from mccfr.config.game_tables import HoldemSubgame
 from mccfr.config.value_limits import share_of
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.libratus import Endgame, check_endgame, read_endgame
 from mccfr.games.locks import LockRanges, read_locks

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mccfr.games.betting import BettingRules, BettingState, amount_text, build_tree, called, raised
+from mccfr.games.betting import BettingRules, BettingState, amount_text, called, raised
+from mccfr.games.betting_tree import build_tree
 from mccfr.trees.compiled import CompiledTree
 from mccfr.trees.street_amounts import street_line
 
@@ -51,7 +52,7 @@ def line_tree(rules: BettingRules, sizes: Sizes) -> LineTree:
         after = called(rules, state)
         if after is not None:
             todo.append((line + "c", after))
-        todo += [(f"{line}r{amount_text(amount)}", raised(state, amount)) for amount in amounts]
+        todo += [(f"{line}r{amount_text(amount)}", raised(rules, state, amount)) for amount in amounts]
     tree = build_tree(replace(rules, raise_targets=_no_raises, added=added, removed={}))
     return LineTree(tree, states, added)
 

@@ -10,25 +10,41 @@ from math import isfinite
 
 import numpy as np
 
+from abstraction.cards import RANKS
+from abstraction.small_deck_hands import DeckListing
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
-from mccfr.games.betting import MAX_STREETS, BettingRules, BettingState, build_tree
+from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.betting_tree import MAX_STREETS, build_tree
 from mccfr.games.full_betting import small_rules
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets
+from mccfr.games.seat_histories import seat_game
 
+_KING = RANKS.index("K")
 Targets = Callable[[BettingState], Sequence[float]]
 
 
-def kuhn(_: KuhnGame) -> Game:
-    """Build Kuhn poker; its value for player 0 is -1/18."""
-    rules = BettingRules((1, 1), (0,), lambda state: [state.to_call + 1] if state.bets == 0 else [], raise_text="b")
-    return Game("kuhn", build_tree(rules), small_deck(3, 1, 1, [0], names="JQK"), pot_chips=2)
+def kuhn(config: KuhnGame) -> Game:
+    """Build Kuhn poker; its value for the first of two players is -1/18.
+
+    With more players (Risk & Szafron 2010), the others call or fold in turn, as in OpenSpiel's `kuhn_poker(players=N)`.
+    """
+    players, ranks = config.players, config.players + 1
+    rules = BettingRules(
+        (1,) * players, (0,), lambda state: [state.to_call + 1] if state.bets == 0 else [], raise_text="b"
+    )
+    letters = RANKS[_KING + 1 - ranks : _KING + 1]
+    if players > 2:
+        return seat_game("kuhn", rules, DeckListing(ranks, 1, 1, (0,)), letters=letters, merge_suits=False)
+    return Game("kuhn", build_tree(rules), small_deck(ranks, 1, 1, [0], names=letters), pot_chips=2)
 
 
 def leduc(config: LeducGame) -> Game:
-    """Build Leduc poker with any ranks, raises and bet sizes, and unlimited stacks.
+    """Build Leduc poker with any players, ranks, raises and bet sizes, and unlimited stacks.
+
+    Three and more players play OpenSpiel's `leduc_poker(players=N)`, with one rank more than players.
 
     Raises `ValueError` for invalid parameters.
     """
@@ -41,9 +57,13 @@ def leduc(config: LeducGame) -> Game:
     def targets(state: BettingState) -> list[float]:
         return [state.to_call + size for size in sizes[state.street]] if state.bets < config.raises else []
 
-    rules = BettingRules((1, 1), (0, 0), targets, board_cards=(0, 1))
-    letters = "JQK" if config.ranks == 3 else None
-    cards = small_deck(config.ranks, config.suits, 1, [0, 1], merge_suits=config.merge_suits, names=letters)
+    ranks = config.players + 1 if config.ranks is None else config.ranks
+    rules = BettingRules((1,) * config.players, (0, 0), targets, board_cards=(0, 1))
+    letters = "JQK" if ranks == 3 else None
+    if config.players > 2:
+        deck = DeckListing(ranks, config.suits, 1, (0, 1))
+        return seat_game("leduc", rules, deck, letters=letters, merge_suits=config.merge_suits)
+    cards = small_deck(ranks, config.suits, 1, [0, 1], merge_suits=config.merge_suits, names=letters)
     return Game("leduc", build_tree(rules), cards, pot_chips=2)
 
 
@@ -52,14 +72,20 @@ def poker(config: PokerGame) -> Game:
 
     Raises `ValueError` for invalid parameters.
     """
-    rules, menu, streets = small_rules(config), config.menu, len(config.board_cards)
+    rules, menu = small_rules(config), config.menu
+    seats = len(rules.put_in)
+    if menu is not None and seats > 2:
+        raise ValueError(f"game.menu is for two seats: leave it out with {seats} seats, and give stacks of few chips")
     if menu is not None:
         edits = line_edits(menu, rules.line_start)
-        rules = replace(rules, raise_targets=_menu_targets(config, menu, streets), limp=menu.limp, **edits)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, rules), limp=menu.limp, **edits)
         _check_limp(menu, rules)
     else:
-        targets = _limit_targets(config, streets) if config.raise_sizes else _no_limit_targets(config, streets)
-        rules = replace(rules, raise_targets=targets)
+        kind = _limit_targets if config.raise_sizes else _no_limit_targets
+        rules = replace(rules, raise_targets=kind(config, rules))
+    if seats > 2:
+        deck = DeckListing(config.ranks, config.suits, config.hole_cards, tuple(config.board_cards))
+        return seat_game("poker", rules, deck, merge_suits=config.merge_suits)
     cards = small_deck(
         config.ranks, config.suits, config.hole_cards, config.board_cards, merge_suits=config.merge_suits
     )
@@ -72,8 +98,9 @@ def poker(config: PokerGame) -> Game:
     )
 
 
-def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
+def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets:
     """Return the raises of `[game.menu]`, with hold'em's names of streets (from preflop on) and players."""
+    streets, stack = rules.streets, rules.stack
     if config.raise_sizes or config.max_raises:
         raise ValueError(
             "game.menu is for no-limit poker, and limits the number of bets by max_bets: leave out raise_sizes and "
@@ -84,17 +111,17 @@ def _menu_targets(config: PokerGame, menu: Menu, streets: int) -> Targets:
             f"game.board_cards = {list(config.board_cards)}: with game.menu there are at most {len(STREET_NAMES)} "
             f"streets, {', '.join(STREET_NAMES)}"
         )
-    if not isfinite(config.stack):
-        raise ValueError(f"game.stack = {config.stack}: a menu needs a finite stack")
+    if not isfinite(stack):
+        raise ValueError(f"game.stack = {stack}: a menu needs a finite stack")
     blinds, small_first = config.blinds, bool(config.blinds) and config.blinds[0] < config.blinds[1]
     return menu_targets(
         menu,
         MenuGame(
-            config.stack,
+            stack,
             max(blinds) if blinds else None,
             streets=streets,
             players=PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES,
-            whole_chips=all(float(amount).is_integer() for amount in (config.stack, *blinds, *config.antes)),
+            whole_chips=all(float(amount).is_integer() for amount in (stack, *blinds, *config.antes)),
         ),
     )
 
@@ -109,34 +136,34 @@ def _check_limp(menu: Menu, rules: BettingRules) -> None:
     check_opening(menu, rules)
 
 
-def _limit_targets(config: PokerGame, streets: int) -> Targets:
-    sizes, most = list(config.raise_sizes), list(config.max_raises)
+def _limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
+    sizes, most, streets = list(config.raise_sizes), list(config.max_raises), rules.streets
     if len(sizes) != streets or len(most) != streets or min(sizes) <= 0 or min(most) < 0:
         raise ValueError(f"game: limit poker needs raise_sizes and max_raises, one for each of {streets} streets")
 
     def targets(state: BettingState) -> list[float]:
         if state.bets >= most[state.street]:
             return []
-        return [min(state.to_call + sizes[state.street], config.stack)]
+        return [min(state.to_call + sizes[state.street], rules.stack_of(state.player))]
 
     return targets
 
 
-def _no_limit_targets(config: PokerGame, streets: int) -> Targets:
-    if config.max_raises and len(config.max_raises) != streets:
-        raise ValueError(f"game: no-limit poker takes max_raises for each of {streets} streets, or none")
+def _no_limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
+    if config.max_raises and len(config.max_raises) != rules.streets:
+        raise ValueError(f"game: no-limit poker takes max_raises for each of {rules.streets} streets, or none")
     if config.max_raises and min(config.max_raises) < 0:
         raise ValueError(f"game.max_raises = {list(config.max_raises)} is not allowed: numbers must be at least 0")
-    if not isfinite(config.stack) or config.stack != int(config.stack):
+    if not all(isfinite(stack) and stack == int(stack) for stack in (rules.stack, *rules.stacks)):
         raise ValueError(
-            f"game.stack = {config.stack}: no-limit poker, where every whole amount is a raise, needs a whole stack"
+            f"game.stack = {config.stack}: no-limit poker, where every whole amount is a raise, needs whole stacks"
         )
 
     def targets(state: BettingState) -> Sequence[float]:
         if config.max_raises and state.bets >= config.max_raises[state.street]:
             return []
-        lowest = int(min(state.to_call + state.last_raise, config.stack))
-        return range(lowest, int(config.stack) + 1)
+        stack = int(rules.stack_of(state.player))
+        return range(int(min(state.lowest_raise, stack)), stack + 1)
 
     return targets
 

@@ -61,7 +61,7 @@ def actions_of(line: str) -> list[str]:
         match = _TOKEN.match(line, position)
         if match is None:
             raise ValueError(
-                f"line {line!r}, character {position + 1}: {line[position]!r} is not an action; write c, f or rN, "
+                f"line {line!r}, character {position + 1}: {line[position]!r} is not an action; write c, f or bN, "
                 "and / between streets"
             )
         actions.append(match[0])
@@ -90,7 +90,7 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
     if not bounds[0] <= target <= bounds[1]:
         low, high = (amount_text(bound) for bound in bounds)
         raise ValueError(f"{prefix}{action} is not possible: a raise must be to {low} to {high} chips in the hand")
-    return raised(state, target)
+    return raised(rules, state, target)
 
 
 def pseudo_harmonic(small: float, large: float, share: float) -> float:
@@ -114,6 +114,7 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
+    game.check_two_players("play at a table")
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards outside of its tree: this is for the poker family")
     return IdentityTranslation(game.tree)
@@ -168,7 +169,7 @@ class Translation:
             match = _TOKEN.match(line, position)
             if match is None:
                 raise ValueError(
-                    f"{where}: {line[position]!r} is not an action; write c, f or rN, and / between streets"
+                    f"{where}: {line[position]!r} is not an action; write c, f or bN, and / between streets"
                 )
             position = match.end()
             if match[0] == "/":

@@ -10,8 +10,10 @@ from abstraction.kernels.compiling import told_of_compiling
 from mccfr.common.signals import SignalInterrupt, signals_collected
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import StoppedError
-from mccfr.games.betting import BettingRules, amount_text, build_tree
+from mccfr.games.betting import BettingRules, amount_text
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.money import money_of
 from mccfr.games.translation import Translation, real_betting
 from mccfr.matches.acpc import acpc_rules, game_text
 from mccfr.matches.acpc_bot import play_acpc
@@ -40,7 +42,7 @@ from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, PlayManner, holdem_of, open_player
 from mccfr.matches.slumbot import SlumbotSession
 from mccfr.matches.socket_lines import FirstMessages
-from mccfr.matches.terminal_player import Ask, Tell, history, money_of, play_person
+from mccfr.matches.terminal_player import Ask, Tell, history, play_person
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.runs.reporter import COMPILING

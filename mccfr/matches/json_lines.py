@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from abstraction.cards import plain_text
-from mccfr.games.line_text import line_start
+from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.translation import actions_of, real_betting
 from mccfr.matches.players import PlayManner, open_player
 from mccfr.play.player import Player
@@ -25,7 +25,7 @@ class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Yield the answer to each line: `action` over the whole hand and `street_action`, or `error`.
+    """Yield the answer to each line: `action`, with its amount of the street, or `error`.
 
     name  of a policy or run
 
@@ -39,22 +39,23 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
     for line in lines:
         try:
             decision = msgspec.json.decode(line, type=JsonDecision)
-            action = _action(player, decision, counts)
-            typed = street_action(player.line[: -len(action)].rstrip("/"), action, start)
-            yield {"action": action, "street_action": typed}
+            actions = actions_of(typed_line(spec.game, decision.line))
+            action = _action(player, decision, actions, counts)
+            yield {"action": street_action(player.line[: -len(action)].rstrip("/"), action, start)}
         except (ValueError, msgspec.DecodeError) as error:
             yield {"error": str(error)}
 
 
-def _action(player: Player, decision: JsonDecision, counts: list[int]) -> str:
+def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> str:
     """Return the player's action; `ValueError` for a decision that is not possible.
 
-    counts  [S] board cards on each street
+    actions  of the line
+    counts   [S] board cards on each street
     """
     stakes = {} if decision.stacks is None else {"stacks": decision.stacks}
     player.deal(decision.position, decision.hand, decision.number, **stakes)
     board = plain_text(decision.board)
-    for action in [*actions_of(decision.line), None]:
+    for action in [*actions, None]:
         if not isinstance(player.state, int):
             player.board(board[: 2 * counts[player.state.street]])
         if action is not None:

@@ -14,6 +14,7 @@ import numpy as np
 from mccfr.cards.card_index import Deal, IndexedCards
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
+from mccfr.games.money import money_of
 from mccfr.games.translation import real_betting
 from mccfr.play.player import Betting, PlayerSpec, Program
 from mccfr.play.showdown_values import showdown_results
@@ -36,21 +37,6 @@ Tell = Callable[[str], None]
 
 class LeaveError(Exception):
     """Raised when the human player quits."""
-
-
-class Money(NamedTuple):
-    """Formats chips as big blinds or as chips."""
-
-    unit: float
-
-    def text(self, chips: float) -> str:
-        """Return an amount with its unit."""
-        return f"{amount_text(round(chips / self.unit, 2))} {'chips' if self.unit == 1 else 'BB'}"
-
-
-def money_of(game: Game) -> Money:
-    """Return the format of a game's amounts: big blinds if it has one."""
-    return Money(game.big_blind_chips or 1.0)
 
 
 def role(game: Game, position: int) -> str:

@@ -133,9 +133,11 @@ def check_meta(meta: Mapping[str, Any]) -> MetaFields:
     quantised = fields.quantisation
     known = TOTALS[quantised.dtype] == quantised.total
     _require(known, "meta.json", f"has a quantisation of {quantised.dtype} with the total {quantised.total}")
-    _require(len(fields.blocks) == 2 * fields.streets, "meta.json", f"has {len(fields.blocks)} blocks")
+    players = max(2, len(fields.blocks)) if fields.streets == 1 else 2  # three and more have one street
+    _require(len(fields.blocks) == players * fields.streets, "meta.json", f"has {len(fields.blocks)} blocks")
     for number, block in enumerate(fields.blocks):
-        _require((block.street, block.player) == divmod(number, 2), "meta.json", f"has block {number} out of order")
+        placed = (block.street, block.player) == divmod(number, players)
+        _require(placed, "meta.json", f"has block {number} out of order")
         named = (block.probability is not None, block.weight is not None, block.slots > 0)
         _require(set(named) == {block.rows > 0}, "meta.json", f"has rows without tables, or tables without, in {block}")
     return fields
@@ -182,10 +184,11 @@ def check_tree(tree: CompiledTree) -> None:
     _require_all(np.isin(arrays.kind, (DECISION, TERMINAL, CHANCE)), "tree_kind.npy", "has an unknown kind")
     _require_all((arrays.count > 0) == inner, "tree_count.npy", "has children of a terminal, or none of another node")
     _check_children(tree, np.flatnonzero(inner))
-    acts = np.where(decision, np.isin(arrays.player, (0, 1)), arrays.player == NO_PLAYER)
+    players = tree.players
+    acts = np.where(decision, np.isin(arrays.player, range(players)), arrays.player == NO_PLAYER)
     _require_all(acts, "tree_player.npy", "has a player out of range")
-    street = arrays.block // 2
-    placed = (arrays.block % 2 == arrays.player) & (arrays.block >= 0) & (street < tree.streets)
+    street = arrays.block // players
+    placed = (arrays.block % players == arrays.player) & (arrays.block >= 0) & (street < tree.streets)
     _require_all(np.where(decision, placed, arrays.block == -1), "tree_block.npy", "has a block out of range")
     above = tree.parent[1:]
     both = decision[1:] & decision[above]
@@ -199,8 +202,10 @@ def check_tree(tree: CompiledTree) -> None:
         _require(sound.all(), "tree_put_in.npy", "has an amount of chips that is negative or not finite")
         kept = tree.put_in[1:] >= tree.put_in[above]
         _require(kept.all(), "tree_put_in.npy", "takes chips back")
+    if tree.payoffs is not None:
+        _require(np.isfinite(tree.payoffs).all(), "tree_payoffs.npy", "has a payoff that is not finite")
     _check_chance(tree)
-    for block in range(2 * tree.streets):
+    for block in range(len(tree.row_slots)):
         _check_rows(tree, block)
     for name in ("slot", "row"):
         _require_all(decision | (getattr(arrays, name) == NO_SLOT), f"tree_{name}.npy", "has a row without a decision")
@@ -245,7 +250,7 @@ def _check_rows(tree: CompiledTree, block: int) -> None:
     arrays, rows, slots = tree.arrays, int(tree.row_count[block]), int(tree.row_slots[block])
     nodes = np.flatnonzero(arrays.block == block)
     row, slot, count = (getattr(arrays, name)[nodes].astype(np.int64) for name in ("row", "slot", "count"))
-    where = f"of street {block // 2}, player {block % 2}"
+    where = f"of street {block // tree.players}, player {block % tree.players}"
     _require(not len(nodes) or (row.min() >= 0 and row.max() < rows), "tree_row.npy", f"has a row {where} out of range")
     _require(rows <= len(nodes), "meta.json", f"states {rows} rows {where}, which has {len(nodes)} decisions")
     width = np.zeros(rows, np.int64)

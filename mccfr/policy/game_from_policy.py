@@ -16,7 +16,7 @@ from mccfr.cards.base import Cards
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.cards.full_deck import HISTORY, STARTS
-from mccfr.cards.no_cards import NO_CARDS
+from mccfr.cards.no_cards import no_cards
 from mccfr.games.game import Game, Rake
 from mccfr.policy.checks import (
     BucketTable,
@@ -74,7 +74,7 @@ def rebuild_game(arrays: Arrays, texts: Texts, guards: Guards) -> Game:
     """
     meta = guards.fields
     tree = _rebuild_tree(meta, arrays, texts)
-    cards: Cards = NO_CARDS
+    cards: Cards = no_cards(tree.players)
     if "cards_reach" in arrays:
         cards = listed = _rebuild_cards(meta, arrays, _text(texts, "cards_hand_names"))
         check_cards(listed)
@@ -91,9 +91,12 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
     labels = _text(texts, "tree_label")
     nodes = (len(labels),)
     fields = [_array(arrays, f"tree_{name}", nodes, dtype) for name, dtype in _TREE_DTYPES.items()]
-    names = put_in = None
+    names = put_in = payoffs = None
+    players = len(meta.blocks) // meta.streets
     if "infosets_player0" in texts:
-        names = _text(texts, "infosets_player0"), _text(texts, "infosets_player1")
+        names = tuple(_text(texts, f"infosets_player{player}") for player in range(players))
+    if players > 2:
+        payoffs = _array(arrays, "tree_payoffs", (len(labels), players), np.dtype(np.float64))
     if "tree_put_in" in arrays:
         put_in = _array(arrays, "tree_put_in", (len(labels), 2), np.dtype(np.float64))
     tree = CompiledTree(
@@ -106,14 +109,15 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
         names,
         put_in,
         _text(texts, "tree_action") if "tree_action" in texts else None,
+        payoffs=payoffs,
     )
     if tree.action_names is not None and len(tree.action_names) != len(labels):
         raise ValueError(f"tree_action.json has {len(tree.action_names)} names for {len(labels)} nodes")
     check_tree(tree)
     if not np.array_equal(_array(arrays, "tree_street", nodes, np.dtype(np.int8)), tree.street):
         raise ValueError("tree_street.npy contradicts tree_block.npy")
-    if names is not None and [len(own) for own in names] != tree.row_count[:2].tolist():
-        raise ValueError(f"infosets_player0.json and infosets_player1.json do not have {tree.row_count[:2]} names")
+    if names is not None and [len(own) for own in names] != tree.row_count[:players].tolist():
+        raise ValueError(f"the files infosets_playerP.json do not have {tree.row_count[:players]} names")
     return tree
 
 

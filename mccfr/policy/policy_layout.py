@@ -6,6 +6,7 @@ The files describe the game completely, so that a reader needs no other source.
                                    abstraction, bucket tables, row checksums, every file with its length and CRC-32C
     tree_FIELD.npy                 [N] one for each field of `TreeArrays`; tree_parent.npy; tree_street.npy, the street
     tree_put_in.npy                [N, 2] chips of each player over the whole hand; betting trees only
+    tree_payoffs.npy               [N, players] chips of each player at terminals; three and more players only
     tree_label.json                the action or chance outcome that leads into each node
     tree_line.json                 the line that leads to each node, as `mccfr.trees.betting_lines` writes it
     infosets_player0.json          names of infosets by row, for trees with hidden moves
@@ -60,9 +61,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 Texts = dict[str, list[str]]
 
 
-def block_file(kind: str, block: int) -> str:
+def block_file(kind: str, block: int, players: int) -> str:
     """Return the name of a block's file, such as "probability_street0_player1.npy"."""
-    return f"{kind}_street{block // 2}_player{block % 2}.npy"
+    return f"{kind}_street{block // players}_player{block % players}.npy"
 
 
 def bucket_dtype(buckets: int) -> np.dtype[Any]:
@@ -87,6 +88,8 @@ def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     yield "tree_street", tree.street
     if tree.put_in is not None:
         yield "tree_put_in", tree.put_in
+    if tree.payoffs is not None:
+        yield "tree_payoffs", tree.payoffs
     yield from game.cards.arrays(bucket_dtype)
 
 
@@ -97,8 +100,8 @@ def game_texts(game: Game) -> Texts:
     if game.tree.action_names is not None:
         texts["tree_action"] = list(game.tree.action_names)
     if game.tree.infoset_names is not None:
-        for player in range(2):
-            texts[f"infosets_player{player}"] = list(game.tree.infoset_names[player])
+        for player, names in enumerate(game.tree.infoset_names):
+            texts[f"infosets_player{player}"] = list(names)
     return texts
 
 
@@ -115,7 +118,7 @@ def game_fields(game: Game) -> dict[str, Any]:
         "board_cards": None if game.cards.board_cards_by_street is None else list(game.cards.board_cards_by_street),
         "card_numbering": _card_numbering(game),
         "bucket_tables": _bucket_tables(game),
-        "blocks": [_block_fields(game, block) for block in range(2 * tree.streets)],
+        "blocks": [_block_fields(game, block) for block in range(len(tree.row_slots))],
         **_rake_fields(game.rake),
     }
 
@@ -133,15 +136,15 @@ def _bucket_tables(game: Game) -> list[dict[str, Any]]:
 
 
 def _block_fields(game: Game, block: int) -> dict[str, Any]:
-    rows = int(game.tree.row_count[block])
+    rows, players = int(game.tree.row_count[block]), game.tree.players
     return {
-        "street": block // 2,
-        "player": block % 2,
+        "street": block // players,
+        "player": block % players,
         "buckets": int(game.buckets[block]),
         "rows": rows,
         "slots": int(game.tree.row_slots[block]),
-        "probability": block_file("probability", block) if rows else None,
-        "weight": block_file("weight", block) if rows else None,
+        "probability": block_file("probability", block, players) if rows else None,
+        "weight": block_file("weight", block, players) if rows else None,
     }
 
 

@@ -47,7 +47,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
         if game.real_rules is None:
             raise
         return _translated(source, line, hand, board)
-    street, player, actions = int(tree.arrays.block[node]) // 2, answer["player"], answer["actions"]
+    street, player, actions = int(tree.arrays.block[node]) // tree.players, answer["player"], answer["actions"]
     if not cards.dealt:
         if hand or board:
             raise ValueError(f"game {game.name!r} has no cards: leave hand and board out")
@@ -76,7 +76,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
     tree, dealt = game.tree, game.cards.dealt
     node, start = find_decision(tree, line), line_start(game)
     line = line_text(tree, node)
-    street, player = divmod(int(tree.arrays.block[node]), 2)
+    street, player = divmod(int(tree.arrays.block[node]), tree.players)
     chips = [None] * int(tree.arrays.count[node]) if not dealt else [_whole(n) for n in chips_after(tree, node)]
     return node, {
         "line": street_line(line, start) if dealt else line,

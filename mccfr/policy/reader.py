@@ -143,7 +143,9 @@ class Policy(Behaviour):
         tables = []
         for number, block in enumerate(fields.blocks):
             for name, kind in ((block.probability, "probability"), (block.weight, "weight")):
-                if name is not None and (name != block_file(kind, number) or name not in meta["files"]):
+                if name is not None and (
+                    name != block_file(kind, number, game.tree.players) or name not in meta["files"]
+                ):
                     raise ValueError(f"{META} does not list {name} as the {kind} file of block {number}")
             dtype = np.dtype(fields.quantisation.dtype)
             shares = _map(guards, inside, block.probability, (block.buckets, block.slots), dtype)
@@ -156,7 +158,8 @@ class Policy(Behaviour):
         problems = []
         for block, (shares, weights) in enumerate(zip(self._shares, self._weights, strict=True)):
             if weights.size:
-                files = block_file("probability", block), block_file("weight", block)
+                players = self.game.tree.players
+                files = block_file("probability", block, players), block_file("weight", block, players)
                 problems.append(row_problem(shares, weights, row_starts(self.game, block), files))
         return [problem for problem in problems if problem]
 
@@ -172,7 +175,8 @@ class Policy(Behaviour):
         self._compared[block][bucket] = 1
 
     def _damaged_row(self, block: int) -> DamagedError:
-        where = f"street {block // 2}, player {block % 2}"
+        street, player = divmod(block, self.game.tree.players)
+        where = f"street {street}, player {player}"
         return DamagedError(f"{self.path}: a row of {where} is damaged: run mccfr verify")
 
     def probabilities(self, node: int, bucket: int) -> npt.NDArray[np.float64]:

@@ -82,7 +82,8 @@ def infoset_position(game: Game, node: int, bucket: int) -> tuple[int, int, int,
     block = int(arrays.block[node])
     buckets = int(game.buckets[block])
     if not 0 <= bucket < buckets:
-        where = f"street {block // 2}, player {block % 2}"
+        street, player = divmod(block, game.tree.players)
+        where = f"street {street}, player {player}"
         raise ValueError(f"bucket {bucket} at node {node}: {where} has buckets 0 to {buckets - 1}")
     return block, int(arrays.row[node]), int(arrays.slot[node]), int(arrays.count[node])
 

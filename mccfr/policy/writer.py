@@ -136,7 +136,7 @@ def _text_lines(texts: list[str]) -> bytes:
 def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.NDArray[Any]]:
     """Return shares and weights of every block that has rows, by file name."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    blocks = 2 * game.tree.streets
+    blocks, players = len(game.tree.row_slots), game.tree.players
     if len(strategy.probability) != blocks or len(strategy.weight) != blocks:
         raise ValueError(f"the strategy has {len(strategy.probability)} tables; the game needs {blocks}")
     for block in range(blocks):
@@ -144,12 +144,12 @@ def _table_arrays(game: Game, strategy: Strategy, dtype: str) -> dict[str, npt.N
         probability, weight = strategy.probability[block], strategy.weight[block]
         if probability.shape != (buckets, slots) or weight.shape != (buckets, rows):
             raise ValueError(
-                f"the strategy of street {block // 2}, player {block % 2} has shapes {probability.shape} and "
-                f"{weight.shape}; the game needs {(buckets, slots)} and {(buckets, rows)}"
+                f"the strategy of street {block // players}, player {block % players} has shapes {probability.shape} "
+                f"and {weight.shape}; the game needs {(buckets, slots)} and {(buckets, rows)}"
             )
         if rows:
-            arrays[block_file("probability", block)] = quantise(probability, row_starts(game, block), dtype)
-            arrays[block_file("weight", block)] = _narrow(weight)
+            arrays[block_file("probability", block, players)] = quantise(probability, row_starts(game, block), dtype)
+            arrays[block_file("weight", block, players)] = _narrow(weight)
     return arrays
 
 

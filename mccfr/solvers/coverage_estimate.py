@@ -23,7 +23,7 @@ _ALL_IN = 0.1  # weight of a raise after which the hand ends at once; other rais
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Expected counts of one iteration (two traversals) in a tree of N nodes.
+    """Expected counts of one iteration (a traversal of each player) in a tree of N nodes.
 
     nodes   nodes touched
     visits  [N] float64 updates of the strategy sums of each decision; 0 at other nodes
@@ -71,7 +71,7 @@ def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
     arrays, parent = game.tree.arrays, game.tree.parent.tolist()
     share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()
     nodes, visits = 0.0, np.zeros(len(parent))
-    for traverser in (0, 1):
+    for traverser in range(game.tree.players):
         reach = [1.0] * len(parent)
         for node in range(1, len(parent)):
             above = parent[node]

@@ -115,6 +115,7 @@ class FullWidth(Algorithm):
             one_process=True,
             takes_rake=not over_histories,
             takes_locks=not over_histories,
+            takes_seats=self._solver.pruning != "regret-based" and self._solver.best_response == "none",
         )
 
     @property
@@ -160,7 +161,7 @@ class FullWidth(Algorithm):
     def layout(self, game: Game) -> TableLayout:
         """Return the layout of the run's tables, without padding."""
         self.completed(game)  # refuses what no run can be
-        nothing = np.zeros(2 * game.tree.streets, np.int64)
+        nothing = np.zeros(len(game.tree.row_slots), np.int64)
         return TableLayout(table_specs(game, self._solver), nothing)
 
     def solver(self, game: Game, tables: TableSet, share: Share | None = None) -> IterationSolver:

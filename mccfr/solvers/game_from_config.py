@@ -104,7 +104,13 @@ def form_for(game: Game, config: Config) -> Game:
     Histories replace cards dealt beside the tree if needed.  Raises `ValueError` for rake or locked rows that the
     algorithm does not support.
     """
-    algorithm = algorithm_of(config)
+    algorithm, players = algorithm_of(config), game.tree.players
+    if players > 2 and not algorithm.traits.takes_seats:
+        raise ValueError(
+            f"solver.algorithm = {algorithm.name!r} with these options is for two players, and {game.name} has "
+            f"{players}: take 'external-sampling', 'outcome-sampling', or 'cfr' without best_response and with pruning "
+            "'none' or 'partial'"
+        )
     if game.rake is not None and not algorithm.traits.takes_rake:
         raise ValueError(
             f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "

@@ -27,10 +27,11 @@ def table_attributes(game: Game) -> dict[str, Any]:
             "tree/slot .. tree/slot + tree/count - 1"
         ),
         "row": "one decision: tree/row",
-        "slots": {_name(block): int(game.tree.row_slots[block]) for block in blocks},
-        "rows": {_name(block): int(game.tree.row_count[block]) for block in blocks},
+        "slots": {_name(block, game): int(game.tree.row_slots[block]) for block in blocks},
+        "rows": {_name(block, game): int(game.tree.row_count[block]) for block in blocks},
     }
 
 
-def _name(block: int) -> str:
-    return f"street{block // 2}/player{block % 2}"
+def _name(block: int, game: Game) -> str:
+    street, player = divmod(block, game.tree.players)
+    return f"street{street}/player{player}"

@@ -157,53 +157,58 @@ def gather_rows(tables, block, rows, buckets, out):
 
 
 @nogil_njit
-def _gather_block(tables, rows, buckets, out):
-    """Apply `gather_rows` to the first block."""
-    gather_rows(tables, 0, rows, buckets, out)
+def gather_block(tables, first, stop, buckets, weight, out):
+    """Apply `gather_rows` to rows first .. stop-1 of the only block of `tables`, and multiply the result.
+
+    weight  [n] float64 factor of each bucket; empty: no factors
+    """
+    gather_rows(tables, 0, (first, stop), buckets, out)
+    if weight.shape[0] > 0:
+        for slot in range(out.shape[0]):
+            for k in range(weight.shape[0]):
+                out[slot, k] *= weight[k]
 
 
 def some_rows(
-    rows: BlockRows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], count: int, threads: int = 1
+    rows: BlockRows, starts: npt.NDArray[np.int64], buckets: npt.NDArray[np.int32], threads: int = 1
 ) -> npt.NDArray[np.float64]:
     """Return [slots, n] probabilities of the buckets [n] in all rows of a block.
 
     starts   [rows+1] first slot of each row, and the end of the last
-    count    number of blocks that kernels are compiled for
     threads  number of threads
     """
-    slots, tables = int(starts[-1]), row_tables([rows], [starts], count)
-    out = np.empty((slots, len(buckets)))
+    slots, tables = int(starts[-1]), row_tables([rows], [starts], 1)
+    out, none = np.empty((slots, len(buckets))), np.zeros(0)
     step = max(1, min(_SLOTS, slots // (2 * threads)) if threads > 1 else _SLOTS)
     edges = np.unique(np.searchsorted(starts, [*range(0, slots, step), slots])).tolist()
 
     def gather(piece: int, stop: int) -> None:
         first, last = edges[piece], edges[stop]
-        _gather_block(tables, (first, last), buckets, out[starts[first] : starts[last]])
+        gather_block(tables, first, last, buckets, none, out[starts[first] : starts[last]])
 
     deque(run_ranges(gather, 0, len(edges) - 1, 1, threads), maxlen=0)
     return out
 
 
-def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int, threads: int = 1) -> npt.NDArray[np.float64]:
+def full_rows(rows: BlockRows, starts: npt.NDArray[np.int64], threads: int = 1) -> npt.NDArray[np.float64]:
     """Return [slots, buckets] probabilities of a block, without a copy if stored in that form."""
     cells = rows.cells
     if cells.dtype == np.float64 and not rows.sums and cells.T.flags.c_contiguous:
         return cells.T
-    return some_rows(rows, starts, np.arange(len(cells), dtype=np.int32), count, threads)
+    return some_rows(rows, starts, np.arange(len(cells), dtype=np.int32), threads)
 
 
-def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64], count: int) -> BlockRows:
+def expanded_rows(rows: BlockRows, starts: npt.NDArray[np.int64]) -> BlockRows:
     """Return the rows as float64 probabilities, slot axis first, if they are small; else unchanged.
 
     Small rows take at most `LARGEST_EXPANDED_BYTES` in that form, which kernels read fastest.
 
     starts  [rows+1] first slot of each row, and the end of the last
-    count   number of blocks that kernels are compiled for
     """
     buckets = len(rows.cells)
     if buckets * int(starts[-1]) * 8 > LARGEST_EXPANDED_BYTES or len(starts) < 2:
         return rows
-    return BlockRows(full_rows(rows, starts, count).T)
+    return BlockRows(full_rows(rows, starts).T)
 
 
 def row_tables(blocks: Sequence[BlockRows], starts: Sequence[npt.NDArray[np.int64]], count: int) -> RowTables:

@@ -194,13 +194,13 @@ def average_strategy(game: Game, tables: TableSet) -> Strategy:
 
     Raises `ValueError` if a sum is negative or not finite.
     """
-    blocks = [average_block(game, block, tables) for block in range(2 * game.tree.streets)]
+    blocks = [average_block(game, block, tables) for block in range(len(game.tree.row_slots))]
     return Strategy(tuple(probability for probability, _ in blocks), tuple(weight for _, weight in blocks))
 
 
 def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strategy:
     """Build a strategy from a function (node, bucket) -> probabilities of the node's actions; slow."""
-    blocks = range(2 * game.tree.streets)
+    blocks = range(len(game.tree.row_slots))
     probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
     weight = [np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks]
     arrays = game.tree.arrays
@@ -230,7 +230,7 @@ def pure_strategy(game: Game, action: str) -> Strategy:
 
 def uniform_strategy(game: Game) -> Strategy:
     """Return the strategy that is uniform at every infoset."""
-    counts = [np.diff(row_starts(game, block)) for block in range(2 * game.tree.streets)]
+    counts = [np.diff(row_starts(game, block)) for block in range(len(game.tree.row_slots))]
     return _alike(game, [np.repeat(1.0 / count, count) for count in counts], 0.0)
 
 

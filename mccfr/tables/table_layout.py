@@ -1,10 +1,11 @@
 """Schema and memory layout of regret and strategy tables, and their flat form for kernels.
 
-`regret` and `strategy_sum` are arrays [bucket, slot] for each block 2·street + player. The bucket axis comes first, so
-that all rows of one hand on a street are adjacent: 1.3 to 2 times faster than node first. A bucket's cells are padded
-to a cache line.
+`regret` and `strategy_sum` are arrays [bucket, slot] for each block P·street + player of P players. The bucket axis
+comes first, so that all rows of one hand on a street are adjacent: 1.3 to 2 times faster than node first. A bucket's
+cells are padded to a cache line.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -27,6 +28,7 @@ ROW_FIRST = ("row", "bucket")
 """Axes of full-width tables: all buckets of a slot are adjacent."""
 
 _KINDS = ("regret", "strategy_sum")
+_BLOCK_NAME = re.compile(r"/street\d+/player(\d+)$")
 
 
 class TableArrays(NamedTuple):
@@ -58,9 +60,15 @@ class TableLayout:
         return sum(spec.nbytes for spec in self.specs)
 
 
-def table_name(kind: str, block: int) -> str:
+def table_name(kind: str, block: int, players: int = 2) -> str:
     """Return the name of a block's table, such as "regret/street0/player1"."""
-    return f"{kind}/street{block // 2}/player{block % 2}"
+    return f"{kind}/street{block // players}/player{block % players}"
+
+
+def players_of(names: Iterable[str]) -> int:
+    """Return the number of players of tables with these names: two, or more if there are their tables."""
+    found = (_BLOCK_NAME.search(name) for name in names)
+    return max([2, *(1 + int(match[1]) for match in found if match)])
 
 
 def make_layout(
@@ -85,7 +93,8 @@ def make_layout(
             kinds["strategy_sum"] = sum_dtype
         for kind, chosen in kinds.items():
             dtype = first_dtype if first_dtype is not None and block < 2 else chosen
-            specs.append(ArraySpec(table_name(kind, block), shape, dtype, ("bucket", "slot")))
+            name = table_name(kind, block, game.tree.players)
+            specs.append(ArraySpec(name, shape, dtype, ("bucket", "slot")))
     return TableLayout(tuple(specs), width.astype(np.int64))
 
 
@@ -104,7 +113,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
         kernel: TableArrays | None = None,
     ) -> None:
         """Take axis names from `specs`; tables without a spec are [bucket, slot]."""
-        self._arrays, self.kernel = arrays, kernel
+        self._arrays, self.kernel, self._players = arrays, kernel, players_of(arrays)
         self.axes = {spec.name: spec.axes for spec in specs}
 
     def __getitem__(self, name: str) -> npt.NDArray[np.generic]:
@@ -121,7 +130,7 @@ class TableSet(Mapping[str, npt.NDArray[np.generic]]):
 
         16-bit cells are as stored (`mccfr.tables.int16_cells`); `numbers` converts them.
         """
-        name = table_name(kind, block)
+        name = table_name(kind, block, self._players)
         table = self._arrays.get(name)
         return (
             table.T if table is not None and self.axes.get(name, ())[:1] in (SLOT_FIRST[:1], ROW_FIRST[:1]) else table
@@ -156,8 +165,10 @@ def kernel_arrays(
     def cells(dtype: str) -> npt.NDArray[Any]:
         return flat.get(dtype, np.zeros(1, dtype))
 
+    players = players_of(offsets)
+
     def base(kind: str, missing: int = 0) -> npt.NDArray[np.int64]:
-        starts = [offsets.get(table_name(kind, block), missing) for block in range(len(layout.width))]
+        starts = [offsets.get(table_name(kind, block, players), missing) for block in range(len(layout.width))]
         return np.array(starts, np.int64)
 
     return TableArrays(

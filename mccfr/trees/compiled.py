@@ -25,7 +25,7 @@ class TreeArrays(NamedTuple):
 
     kind        [N] int8     DECISION, TERMINAL or CHANCE
     player      [N] int8     player to act at a decision, else NO_PLAYER
-    block       [N] int8     2·street + player at a decision: the table block of its row; else -1
+    block       [N] int8     P·street + player at a decision of P players: the table block of its row; else -1
     count       [N] int32    number of children (actions of a decision, outcomes of chance)
     first       [N] int32    first child; children are first .. first+count-1
     slot        [N] int32    first cell of the decision's row within a bucket's cells of its block; else NO_SLOT
@@ -153,7 +153,8 @@ class Locks:
 class CompiledTree:
     """A compiled tree with labels and counts for display and for tables.
 
-    N nodes, S streets, B = 2·S blocks (block 2·street + player).
+    N nodes, S streets, P players, B = P·S blocks (block P·street + player). Trees of three and more players have every
+    history and one street.
     """
 
     arrays: TreeArrays
@@ -162,10 +163,22 @@ class CompiledTree:
     streets: int
     row_slots: npt.NDArray[np.int64]  # [B] cells of one bucket's rows in each block
     row_count: npt.NDArray[np.int64]  # [B] rows (infosets of one bucket) in each block
-    infoset_names: tuple[Sequence[str], Sequence[str]] | None = None  # by player and row, for trees with hidden moves
+    infoset_names: tuple[Sequence[str], ...] | None = None  # by player and row, for trees with hidden moves
     put_in: npt.NDArray[np.float64] | None = None  # [N, 2] chips of each player over the whole hand, in betting trees
     action_names: Sequence[str] | None = None  # [N] action names for display, if labels are numbers
     locks: Locks | None = None  # rows with a fixed strategy
+    payoffs: npt.NDArray[np.float64] | None = None  # [N, P] chips of each player at terminals, for three and more
+
+    @property
+    def players(self) -> int:
+        """Number of players."""
+        return len(self.row_slots) // self.streets
+
+    def payoffs_of(self, player: int) -> npt.NDArray[np.float64]:
+        """Return [N] a player's chips at terminals, independent of cards beside the tree."""
+        if self.payoffs is not None:
+            return self.payoffs[:, player]
+        return self.arrays.fixed if player == 0 else -self.arrays.fixed
 
     @property
     def nodes(self) -> int:
@@ -180,7 +193,7 @@ class CompiledTree:
     @property
     def street(self) -> npt.NDArray[np.int8]:
         """[N] street of each decision; of another node, the street of its parent; 0 at the root."""
-        street = np.where(self.arrays.kind == DECISION, self.arrays.block // 2, -1)
+        street = np.where(self.arrays.kind == DECISION, self.arrays.block // self.players, -1)
         above = np.where(street < 0, self.parent, NO_PARENT)
         while (open_nodes := np.flatnonzero(above != NO_PARENT)).size:  # chance nodes may follow each other
             street[open_nodes] = street[above[open_nodes]]

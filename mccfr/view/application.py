@@ -182,7 +182,7 @@ def _arguments(query: str, known: _Known) -> dict[str, Any]:
     try:
         found = parse_qs(query, keep_blank_values=True, strict_parsing=bool(query), max_num_fields=8, errors="strict")
     except ValueError:
-        raise ValueError("the query is not understood: write line=r300c/&board=Kc7d2s") from None
+        raise ValueError("the query is not understood: write line=b300c/&board=Kc7d2s") from None
     if repeated := [name for name, values in found.items() if len(values) > 1]:
         raise ValueError(f"{repeated[0][:40]!r} is given twice")
     return _checked({name: values[0] for name, values in found.items()}, known, strict=False)

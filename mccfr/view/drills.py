@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from mccfr.cards.card_index import Deal
-from mccfr.games.line_text import line_start
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.street_amounts import street_line
@@ -45,14 +44,14 @@ def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
     if not spots.starts_preflop:
         return []
     tree, found = spots.source.game.tree, []
-    block, start = tree.arrays.block, line_start(spots.source.game)
+    block = tree.arrays.block
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
-        line = line_text(tree, node)
-        raises = line.count("r")
+        line = street_line(line_text(tree, node), spots.start)
+        raises = line.count("b")
         if raises >= len(_RAISES):
             continue
         facing = f"facing {_RAISES[raises]}" if raises else "first in" if not line else "after a limp"
-        name = f"{spots.roles[block[node]]}, {facing}" + f": {street_line(line, start)}" * (raises > 0)
+        name = f"{spots.roles[block[node]]}, {facing}" + f": {line}" * (raises > 0)
         found.append((line, name))
     return found
 
@@ -65,15 +64,15 @@ def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
     if not spots.starts_preflop:
         return []
     tree, found = spots.source.game.tree, []
-    block, kind, start = tree.arrays.block, tree.arrays.kind, line_start(spots.source.game)
+    block, kind = tree.arrays.block, tree.arrays.kind
 
     def after(node: int, action: str) -> int | None:
         child = next((one for one in tree.children(node) if tree.label[one] == action), None)
         return child if child is not None and kind[child] == DECISION else None
 
     def add(node: int, name: str) -> None:
-        line = line_text(tree, node)
-        found.append((line, f"{spots.roles[block[node] % 2]}, {name} in a {pot} pot: {street_line(line, start)}"))
+        line = street_line(line_text(tree, node), spots.start)
+        found.append((line, f"{spots.roles[block[node] % 2]}, {name} in a {pot} pot: {line}"))
 
     for faces in np.flatnonzero((kind == DECISION) & (block < 2)).tolist():
         raises, node = line_text(tree, faces).count("r"), after(faces, "c")
@@ -99,11 +98,11 @@ def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
 def spot_lines(spots: Spots) -> list[tuple[str, str]]:
     """Return the lines of at most two actions on the first street of a solved spot, with their names."""
     tree, found = spots.source.game.tree, []
-    block, start = tree.arrays.block, line_start(spots.source.game)
+    block = tree.arrays.block
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
-        line = line_text(tree, node)
+        line = street_line(line_text(tree, node), spots.start)
         if len(tree.path(node)) - 1 <= _MOST_SPOT_ACTIONS:
-            found.append((line, f"{spots.roles[block[node]]}, {street_line(line, start) or 'first to act'}"))
+            found.append((line, f"{spots.roles[block[node]]}, {line or 'first to act'}"))
     return found
 
 

@@ -9,13 +9,14 @@ import numpy.typing as npt
 
 from mccfr.common.intervals import Estimate
 from mccfr.evaluation.decision_values import DecisionValues, decision_values
-from mccfr.games.line_text import typed_line
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.view.spot_view import SpotDecision, Spots
 from storage.threads import available_threads
 
 _KEPT = 8
+_LEAST_MIXED = 0.1
 _DIGITS = 4
+LEAST_CHIPS = 0.005  # of a unit of money: EVs that differ by less are shown as equal
 _RARE = 1e-9  # weight in the largest of a range, of a hand that the strategy does not hold
 _NO_NODE = "Only where the line is one of the strategy's tree: it says nothing of what follows other bets."
 
@@ -35,6 +36,8 @@ class ExpectedValues:
         taken         [A] EV of the hands that take each action; None if none does
         mean          [2] EV of the ranges
         ..._within    half the 95 % interval of each of these four; 0 if exact
+        mixed         [C] whether most hands of a class that mix actions mix those of "equal" or of "different" EV;
+                      None if less than `_LEAST_MIXED` of a class mix any
         boards        number of boards evaluated
         exact         True if these are all boards that may follow
         why           reason if there are no values, else None
@@ -44,8 +47,11 @@ class ExpectedValues:
         at = self._spots.decision(line, board)
         if at.node is None:
             names = [key + end for key in ("hands", "actions", "taken", "mean") for end in ("", "_within")]
-            return dict.fromkeys((*names, "boards")) | {"exact": False, "why": _NO_NODE}
+            return dict.fromkeys((*names, "mixed", "boards")) | {"exact": False, "why": _NO_NODE}
         found = self.at(at, line, board)
+        mixes, equal = found.mixes(LEAST_CHIPS * self._spots.money.unit)
+        mixed = np.stack([mixes & equal, mixes & ~equal], axis=1)[at.live].astype(np.float64)
+        shares = self._spots.cells.means(mixed, at.reach[found.player, at.live], at.live)
         return {
             "hands": json_rows(found.hands[:, at.live]),
             "hands_within": json_rows(found.hands_within[:, at.live]),
@@ -53,6 +59,10 @@ class ExpectedValues:
             "actions_within": json_rows(found.actions_within[:, at.live].T),
             **_pair("taken", [ev for _, ev in found.action_means()]),
             **_pair("mean", [found.mean(player) for player in range(2)]),
+            "mixed": [
+                None if same + other < _LEAST_MIXED else "equal" if same > other else "different"
+                for same, other in shares
+            ],
             "boards": found.boards,
             "exact": found.exact,
             "why": None,
@@ -87,7 +97,7 @@ def query_values(source: Behaviour, line: str, hand: str | None, board: str | No
     Raises as `Spots.spot`, and `ValueError` for a line that is not in the tree.
     """
     spots = Spots(source, "")
-    line, board = typed_line(source.game, line), board or ""
+    board = board or ""
     at = spots.decision(line, board)
     if at.node is None:
         raise ValueError(f"line {line!r} has bets that are not in the tree: --ev needs a line of the tree")

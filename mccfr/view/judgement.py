@@ -2,15 +2,12 @@
 
 from typing import Any
 
-from mccfr.evaluation.decision_values import DecisionValues
-from mccfr.view.expected_values import ExpectedValues
+from mccfr.evaluation.decision_values import LEAST_SHARE, DecisionValues
+from mccfr.view.expected_values import LEAST_CHIPS, ExpectedValues
 from mccfr.view.labels import often_text
 from mccfr.view.spot_view import Spots
 
 _DIGITS = 4
-_LEAST_SHARE = 0.05
-"""Frequency below which the strategy hardly takes an action."""
-_LEAST_CHIPS = 0.005  # of a unit: EVs that differ by less are shown as equal
 _NO_BET = "The strategy has not this bet: it cannot say what it costs."
 _NO_RANGE = "By the strategies nobody comes here."
 
@@ -26,7 +23,7 @@ def judge(
     names = [spots.dealing.hand_text(each) for each in at.live.tolist()]
     if hand not in names:
         raise ValueError(f"hand = {hand[:40]!r} cannot be held here: write it as {names[0]}")
-    actions = spots.offered(line)
+    actions = [one["action"] for one in spots.offered(line)]
     empty = dict.fromkeys(("cost_chips", "within_chips", "best", "own_loss_chips", "indifferent", "verdict", "actions"))
     if at.node is None or action not in actions:
         return empty | {"exact": False, "sentences": [_NO_BET]}
@@ -36,9 +33,9 @@ def judge(
         return empty | {"exact": found.exact, "sentences": [_NO_RANGE]}
     best, (chips, within) = cost
     told = _Judged(spots, found, one, actions, best)
-    least, share = _LEAST_CHIPS * spots.money.unit, float(found.played[actions.index(action), one])
+    least, share = LEAST_CHIPS * spots.money.unit, float(found.played[actions.index(action), one])
     clear = chips > within and chips >= least
-    rare = share < _LEAST_SHARE
+    rare = share < LEAST_SHARE
     return {
         "cost_chips": round(chips, _DIGITS),
         "within_chips": round(within, _DIGITS),
@@ -60,12 +57,8 @@ class _Judged:
         self._ev, self._played = found.actions[:, number], found.played[:, number]
         self._within = found.actions_within[:, number]
         self.own_loss = float(self._ev[best] - self._played @ self._ev)
-        taken = [place for place, share in enumerate(self._played.tolist()) if share >= _LEAST_SHARE]
-        costs = [found.cost(place, number) for place in taken]
-        least = _LEAST_CHIPS * spots.money.unit
-        self.indifferent = len(taken) > 1 and all(
-            cost is not None and cost[1].mean <= max(cost[1].within, least) for cost in costs
-        )
+        mixes, indifferent = found.mixes(LEAST_CHIPS * spots.money.unit)
+        self.indifferent = bool(mixes[number] and indifferent[number])
 
     def actions(self) -> list[dict[str, Any]]:
         """Return each action with its frequency and EV."""
@@ -85,7 +78,7 @@ class _Judged:
         share = often_text(float(self._played[place]))
         if clear:
             told = [f"It costs {money.text(chips)}{sure} against the best action."]
-        elif within > _LEAST_CHIPS * money.unit:
+        elif within > LEAST_CHIPS * money.unit:
             told = [f"It costs {money.text(chips)}{sure}: too uncertain to tell it from the best action."]
         elif rare:
             told = [f"Its EV is that of the best action by the strategy's values, but the strategy takes it {share}."]
@@ -96,7 +89,7 @@ class _Judged:
         if self.indifferent:
             told.append("The strategy is indifferent: the actions that it mixes have the same EV.")
         unsure = float(self._within.max())
-        if self.own_loss > max(unsure, _LEAST_CHIPS * money.unit):
+        if self.own_loss > max(unsure, LEAST_CHIPS * money.unit):
             told.append(
                 f"The strategy's own play loses {money.text(self.own_loss)} with this hand by its own values, "
                 "because it is not an exact equilibrium."

@@ -4,7 +4,7 @@ from typing import Any
 
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.game import Game
-from mccfr.matches.terminal_player import Money
+from mccfr.games.money import Money
 from mccfr.play.player import State
 from mccfr.policy.origin import origin_facts
 

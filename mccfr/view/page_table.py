@@ -15,12 +15,14 @@ import numpy as np
 
 from mccfr.cards.card_index import Deal
 from mccfr.games.betting import BettingState
-from mccfr.games.translation import Translation
+from mccfr.games.line_text import typed_line
+from mccfr.games.translation import Translation, actions_of
 from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving import ResolvingSpec
 from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.play.showdown_values import showdown_results
+from mccfr.trees.street_amounts import street_line
 from mccfr.view.drills import deal_hand
 from mccfr.view.resolve_request import MOST_ITERATIONS, BusyError
 from mccfr.view.spot_view import Spots
@@ -114,11 +116,13 @@ class PageTable:
         """
         with self._lock():
             begun = self._cards is not None and self._result is None
-            if begun and hand == self._number and line == self._person.line:
-                before = self._person.state
-                self._person.see(action)
-                self._bot.see(action)
-                self._done(before, action)
+            if begun and hand == self._number and line == self._seen():
+                before, actions = self._person.state, actions_of(typed_line(self._spots.source.game, line + action))
+                if len(actions) != len(self._log) + 1:
+                    raise ValueError(f"action = {action[:40]!r}: give one action")
+                self._person.see(actions[-1])
+                self._bot.see(actions[-1])
+                self._done(before, actions[-1])
                 self._go_on()
             return self._document()
 
@@ -133,9 +137,8 @@ class PageTable:
         behind_chips   by position, if stacks are known
         opened         number of log entries that belong to the `drilled` line
         again          True if the hand was dealt before and does not count
-        actions        the user's actions (`action`, `name`, `kind`), if it is the user's turn
+        actions        those of the strategy as in `Spots.spot`, if it is the user's turn; other bets may be typed
         raise_chips    least and most of a bet on this street; null if none is allowed
-        put_in_before  chips put in on earlier streets
         result         after the hand: `won_chips`, and the opponent's cards `shown`, null without a showdown
         played         number of hands in the session
         won_chips      chips won in the session
@@ -184,7 +187,7 @@ class PageTable:
     def _done(self, before: Any, action: str) -> None:
         """Record an action that both players have seen."""
         line = self._log[-1]["after"] if self._log else ""
-        self._log.append({**self._spots.step(before, action, line), "after": self._person.line})
+        self._log.append({**self._spots.step(before, action, line), "after": self._seen()})
         if isinstance(self._person.state, int):
             self._end(before, action)
         elif self._person.state.street != before.street:
@@ -213,6 +216,10 @@ class PageTable:
 
     # --- answers ---
 
+    def _seen(self) -> str:
+        """Return the line of the hand."""
+        return street_line(self._person.line, self._spots.start)
+
     def _document(self) -> dict[str, Any]:
         if self._cards is None:
             return {"hand": None}
@@ -226,13 +233,12 @@ class PageTable:
             "position": self._position,
             "cards": person.hand,
             "board": person.cards,
-            "line": person.line,
+            "line": self._seen(),
             "log": self._log,
             "pot_chips": sum(put_in),
             "behind_chips": None if rules is None else [rules.stack - chips for chips in put_in],
-            "actions": self._actions() if turn else [],
+            "actions": self._spots.offered(self._seen()) if turn else [],
             "raise_chips": self._bounds() if turn else None,
-            "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
             "result": self._result,
             "drilled": self._line,
             "opened": self._opened,
@@ -247,8 +253,3 @@ class PageTable:
         if not isinstance(state, BettingState) or not found:
             return None
         return [float(action[1:]) - state.put_in_before for action in found]
-
-    def _actions(self) -> list[dict[str, Any]]:
-        """Return the actions offered to the user, those of the strategy; the user may also type other bets."""
-        person = self._person
-        return [self._spots.step(person.state, action, person.line) for action in self._spots.offered(person.line)]

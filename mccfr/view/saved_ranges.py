@@ -62,7 +62,7 @@ def preset_ranges(spots: Spots) -> list[dict[str, str]]:
     return [
         {"name": f"{name}: {action}", "text": text}
         for line, name in preflop_lines(spots)
-        if line.count("r") <= _MOST_RAISES
+        if line.count("b") <= _MOST_RAISES
         for action, text in spots.action_ranges(line)
         if text
     ]

@@ -13,9 +13,9 @@ from mccfr.cards.card_index import Board
 from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.line_lookup import NOWHERE, LineReading
-from mccfr.games.line_text import line_start
+from mccfr.games.line_text import line_start, typed_line
+from mccfr.games.money import money_of
 from mccfr.games.translation import Translation
-from mccfr.matches.terminal_player import money_of
 from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
 from mccfr.play.player import State
 from mccfr.play.preflop_equity import preflop_won
@@ -89,12 +89,12 @@ class Spots:
         self._facts = facts or []
         self._ranges = RangesOfLine(source)
         self.betting, self.dealing = self._ranges.betting, self._ranges.dealing
-        self._start = line_start(source.game)
+        self.start = line_start(source.game)
         self._rules = self.betting.rules if isinstance(self.betting, Translation) else None
         self._stack = stack if self._rules is None else self._rules.stack
         self._names = [self.dealing.hand_text(hand) for hand in range(self.dealing.hand_count)]
         self._grid = make_grid(self.dealing.hand_cards, self._names)
-        self._cells = GridCells(self._grid)
+        self.cells = GridCells(self._grid)
         self.square = len(self._grid.label) != len(self._names)
         first, second = source.game.roles
         self.money, self.roles = money_of(source.game), (first.capitalize(), second.capitalize())
@@ -139,23 +139,21 @@ class Spots:
     def spot(self, line: str = "", board: str = "") -> dict[str, Any]:
         """Return the spot of a line on a board; docs/http.md lists the fields.
 
-        line   text that `mccfr.trees.betting_lines` reads, with any legal bets in games with real betting
+        line   as typed by users (`mccfr.games.line_text`), with any legal bets in games with real betting
         board  all board cards of the line's street
 
         With fewer cards the answer has no hands; `missing_cards` is the number of cards to add.  Raises `ValueError`
         for an invalid line or board; the message lists the allowed ones.
         """
-        found = self._ranges.follow(line, board)
+        found = self._follow(line, board)
         state, actions = found.state, self._actions(found)
         answer = {
-            "line": found.line,
-            "street_line": street_line(found.line, self._start),
+            "line": street_line(found.line, self.start),
             "street": state.street,
             "player": state.player,
             "role": self.roles[state.player],
             "pot_chips": sum(state.put_in),
             "put_in_chips": list(state.put_in),
-            "put_in_before": state.put_in_before if isinstance(state, BettingState) else None,
             "behind_chips": None if self._stack is None else [self._stack - chips for chips in state.put_in],
             "path": [self.step(state, action, line) for line, state, action in found.acted],
             "readings": self._readings(found),
@@ -174,7 +172,7 @@ class Spots:
         equity. Both are None if board cards are missing.  Preflop they are means over suits
         (`mccfr.play.preflop_equity`), and None in games that end before the river. Raises as `spot`.
         """
-        found = self._ranges.follow(line, board)
+        found = self._follow(line, board)
         if found.boards is None or (self._is_preflop(found) and self.dealing.cards_on(self.dealing.streets - 1) != 5):
             return {"equity": None, "mean": None}
         live, weight = self._live(found), self._ranges.reach(found)
@@ -195,7 +193,7 @@ class Spots:
 
         Raises as `spot` and `range_text`, and `ValueError` if board cards are missing.
         """
-        found = self._ranges.follow(line, board)
+        found = self._follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
         return self._texts(found, notation)
@@ -205,7 +203,7 @@ class Spots:
 
         Raises as `spot`, and `ValueError` if board cards are missing.
         """
-        found = self._ranges.follow(line, "")
+        found = self._follow(line, "")
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
         actions, reach = self._actions(found), self._ranges.reach(found)[found.state.player]
@@ -218,6 +216,10 @@ class Spots:
             for column, one in enumerate(actions)
             if one.action != "f"
         ]
+
+    def _follow(self, line: str, board: str) -> FollowedLine:
+        """Follow a typed line on a board, as `RangesOfLine.follow`."""
+        return self._ranges.follow(typed_line(self._game, line.strip()), board)
 
     def _texts(self, found: FollowedLine, notation: str) -> list[dict[str, Any]]:
         reach, possible = self._ranges.reach(found), np.zeros(self.dealing.hand_count, bool)
@@ -233,7 +235,7 @@ class Spots:
 
     def decision(self, line: str, board: str) -> SpotDecision:
         """Return a spot with a board; raises as `spot`, and `ValueError` if board cards are missing."""
-        found = self._ranges.follow(line, board)
+        found = self._follow(line, board)
         if found.boards is None:
             raise ValueError("cards of the board are missing: choose them first")
         acted = [(state, action, found.boards[state.street]) for _, state, action in found.acted]
@@ -243,25 +245,30 @@ class Spots:
     def strategy(self, line: str, board: str, actions: Sequence[str], played: Weights) -> dict[str, Any]:
         """Return another strategy at a spot with `actions`, `frequencies`, `hands` and `classes`, as `spot`.
 
-        actions  legal actions in their notation
+        actions  legal actions with chips of the whole hand
         played   [H, A] their probabilities
         """
-        found = self._ranges.follow(line, board)
+        found = self._follow(line, board)
         answer = [Action(action, self._to_chips(found.state, action)) for action in actions]
         return {"actions": [self._labelled(found, one) for one in answer], **self._played(found, played)}
 
-    def offered(self, line: str) -> list[str]:
-        """Return the actions of a spot in their notation; raises as `spot`."""
-        return [one.action for one in self._actions(self._ranges.follow(line, ""))]
+    def offered(self, line: str) -> list[dict[str, Any]]:
+        """Return `actions` of `spot` at a line; raises as `spot`."""
+        found = self._follow(line, "")
+        return [self._labelled(found, one) for one in self._actions(found)]
 
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
-        """Return the fields of an action at a state of the real betting; `line` is the line before it."""
+        """Return the fields of an action at a state of the real betting.
+
+        action  with chips of the whole hand
+        line    the line before it
+        """
         answer = action_text(state, action, self._to_chips(state, action), self.money, self._rules)
         return {
-            "line": line,
+            "line": street_line(line, self.start),
             "street": state.street,
             "player": state.player,
-            "action": action,
+            "action": street_action(line, action, self.start),
             "kind": action_kind(action),
             "name": answer,
         }
@@ -356,13 +363,12 @@ class Spots:
         street = "" if isinstance(after, int) or after.street == state.street else "/"
         kind = action_kind(action.action)
         return {
-            "action": action.action,
-            "street_action": street_action(followed.line, action.action, self._start),
+            "action": street_action(followed.line, action.action, self.start),
             "kind": kind,
             "name": action_text(state, action.action, action.to_chips, self.money, self._rules),
             "to_chips": action.to_chips,
             "pot_share": round(pot_share(state, action.to_chips), 4) if kind == "raise" else None,
-            "line": None if ends else followed.line + action.action + street,
+            "line": None if ends else street_line(followed.line + action.action + street, self.start),
             "ends": ends,
         }
 
@@ -373,8 +379,8 @@ class Spots:
         tree = self._game.tree
         readings: list[dict[str, Any]] = [
             {
-                "line": None if node == NOWHERE else street_line(line_text(tree, node), self._start),
-                "after_call": None if closed == NOWHERE else street_line(line_text(tree, closed), self._start),
+                "line": None if node == NOWHERE else street_line(line_text(tree, node), self.start),
+                "after_call": None if closed == NOWHERE else street_line(line_text(tree, closed), self.start),
                 "probability": place.probability,
             }
             for (node, closed), place in followed.places.items()
@@ -394,7 +400,7 @@ class Spots:
             "reach": rounded(reach[:, live]),
             "shares": rounded(share[:, live]),
         }
-        answer["classes"] |= self._cells.weights(reach[:, live], share[:, live], live)
+        answer["classes"] |= self.cells.weights(reach[:, live], share[:, live], live)
         return {**answer, "ranges": self._texts(followed, "mccfr")}
 
     def _kinds(self, followed: FollowedLine, live: npt.NDArray[np.int64]) -> dict[str, list[str]]:
@@ -419,5 +425,5 @@ class Spots:
         return {
             "frequencies": rounded(own @ played) if own.any() else None,
             "hands": {"probabilities": rounded(played[live])},
-            "classes": {"probabilities": self._cells.means(played[live], own[live], live)},
+            "classes": {"probabilities": self.cells.means(played[live], own[live], live)},
         }

@@ -4,7 +4,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mccfr.config.game_tables import HoldemSubgame
 from mccfr.evaluation.compatible_games import check_same_game
@@ -17,13 +17,15 @@ from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.labels import details
 from mccfr.view.page_table import PageTable
 from mccfr.view.resolve_request import MOST_SOLVES, Solving
-from mccfr.view.review_page import Reviews
 from mccfr.view.saved_ranges import preset_ranges, saved_ranges
 from mccfr.view.solved_spots import find_spot, spot_fields
 from mccfr.view.spot_requests import SpotRequests
 from mccfr.view.spot_view import Spots
 from storage.checkpoint import list_checkpoints
 from storage.directory_lock import read_unchanged
+
+if TYPE_CHECKING:
+    from mccfr.view.review_page import Reviews
 
 _KEPT = 2  # strategies in memory besides the first, because checkpoints may be large
 
@@ -49,7 +51,11 @@ class StrategyList:
         self._books, self._lock = books, threading.Lock()
         self._places = threading.Semaphore(MOST_SOLVES)
         self._first = LoadedStrategy(books[0][1](), self._places) if books else None
-        self.reviews = Reviews(review, self._first.spots) if review is not None and self._first is not None else None
+        self.reviews: Reviews | None = None
+        if review is not None and self._first is not None:
+            from mccfr.view import review_page  # its imports take a tenth of the time until the page appears
+
+            self.reviews = review_page.Reviews(review, self._first.spots)
         self._others: OrderedDict[int | str, LoadedStrategy] = OrderedDict()
         self._solved: dict[str, tuple[Path, Mapping[str, str]]] = {}
         self.desk = SpotRequests(self._places, self._show)

@@ -5,8 +5,11 @@
 * A text with two meanings is refused with both (test_two_meanings)
 """
 
+import json
+
 import numpy as np
 import pytest
+from places import DATA
 from refusals import refusals
 
 from abstraction.cards import COMBO_COUNT, combo_cards, combo_index, combo_table, parse_cards
@@ -34,67 +37,7 @@ TOP_5 = "AA KK QQ JJ TT 99 88 AKs 77 AQs AJs"
 TOP_10_WITHOUT_5 = "AKo ATs AQo AJo KQs 66 A9s ATo KJs"
 EVERY = " ".join(class_names())
 NOTATIONS = (
-    # classes and combinations, as every program writes them
-    ("AA", "AA"),
-    ("AKs", "AKs"),
-    ("AKo", "AKo"),
-    ("AK", "AKs AKo"),
-    ("KAo", "AKo"),
-    ("AsKh", "AsKh"),
-    ("KhAs", "AsKh"),
-    ("QQ+", "QQ KK AA"),
-    ("QQ+, AKs", "QQ KK AA AKs"),
-    ("JTs, J9s+, 98s", "J9s JTs 98s"),
-    ("ATs+", "ATs AJs AQs AKs"),
-    ("KTo+", "KTo KJo KQo"),
-    ("KT+", "KTo KJo KQo KTs KJs KQs"),
-    ("AK+", "AKs AKo"),
-    ("TT-77", "TT 99 88 77"),
-    ("77-TT", "TT 99 88 77"),
-    ("A5s-A2s", "A5s A4s A3s A2s"),
-    ("A2s-A5s", "A5s A4s A3s A2s"),
-    ("76s-54s", "76s 65s 54s"),
-    ("J9o-86o", "J9o T8o 97o 86o"),
-    # weights: PioSOLVER, GTO Wizard, postflop-solver
-    ("AA:0.5,KK", "AA:0.5 KK"),
-    ("QQ:50%", "QQ:0.5"),
-    ("AQs-ATs:.25", "AQs:0.25 AJs:0.25 ATs:0.25"),
-    ("2d2c: 1, 2h2c: 0.5, 2h2d: 0", "2d2c 2h2c:0.5"),
-    ("AKs:1e-3", "AKs:0.001"),
-    # weights: GTO+, Flopzilla
-    ("[50]AA,KK[/50],QQ", "AA:0.5 KK:0.5 QQ"),
-    ("[50.0]AA,KK[/50.0],[12.5]AhKh[/12.5]", "AA:0.5 KK:0.5 AhKh:0.125"),
-    ("[50%]JJ[/50.00%]", "JJ:0.5"),
-    ("[75%]A5s-A3s,AQo[/75%]", "A5s:0.75 A4s:0.75 A3s:0.75 AQo:0.75"),
-    ("[99.0]AKs[/99.0],[1.00]98o[/1.00]", "AKs:0.99 98o:0.01"),
-    ("AA-QQ,AKs-AQs,[50.0]KQo[/50.0]", "AA KK QQ AKs AQs KQo:0.5"),
-    # weights: rust_poker, ProPokerTools, eval7
-    ("AJo@50", "AJo:0.5"),
-    ("AA-KK@100, QQ@50%", "AA KK QQ:0.5"),
-    ("40%(AA, KK)", "AA:0.4 KK:0.4"),
-    ("0.6(AA, AKs) QQ", "AA:0.6 AKs:0.6 QQ"),
-    # separators and blanks
-    ("AA KK AKs", "AA KK AKs"),
-    ("AA; KK;\nAKs,\n", "AA KK AKs"),
-    ("AA\r\nKK\tAKs", "AA KK AKs"),
-    ("\ufeffAA | KK", "AA KK"),
-    ("QQ + , A5s - A2s : 0.5", "QQ KK AA A5s:0.5 A4s:0.5 A3s:0.5 A2s:0.5"),
-    ("A5s–A2s", "A5s A4s A3s A2s"),
-    # letters, ten and suits
-    ("aks, tt, kqO", "AKs TT KQo"),
-    ("AKS,ASKH", "AKs AsKh"),
-    ("askh", "AsKh"),
-    ("A♠K♥", "AsKh"),
-    ("A\u2660\ufe0fK\u2665\ufe0f, q♢j♧", "AsKh QdJc"),
-    ("A10s+, 1010", "ATs AJs AQs AKs TT"),
-    ("10s9s", "Ts9s"),
-    # suit variables: ProPokerTools, Open PQL
-    ("AxKx, QxJy", "AKs QJo"),
-    ("AwJw+", "AJs AQs AKs"),
-    ("AxAy", "AA"),
-    ("Axs", "AKs AQs AJs ATs A9s A8s A7s A6s A5s A4s A3s A2s"),
-    ("44-", "44 33 22"),
-    ("A5s-, K3o-", "A5s A4s A3s A2s K3o K2o"),
+    *(pair for pairs in json.loads((DATA / "range_notations.json").read_text("utf-8")).values() for pair in pairs),
     # every hand and the best hands: PokerStove, Equilab
     ("random", EVERY),
     ("Any Two", EVERY),

@@ -12,7 +12,6 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
-from commands import command
 from refusals import refusals, refused
 
 from abstraction.buckets import Abstraction, unused, verify_abstraction
@@ -177,25 +176,3 @@ def test_decks_that_are_none_or_another_game_s_are_refused(tmp_path):
     refused("is for a deck of 4 ranks and 2 suits", bucketed, build_game(KuhnGame(), tmp_path), Abstraction(tmp_path))
     refused("hands have 2 cards, and boards 0, 1, 2", Abstraction(tmp_path).bucket, [1], [])
     refused("each once", Abstraction(tmp_path).bucket, [1, 2], [2])
-
-
-def test_a_run_builds_its_recipe_and_is_evaluated_exported_and_asked(tmp_path, capsys):
-    recipe = "deck = {ranks = 3, suits = 2, board_cards = [0, 1]}\nflop = {features = 'ehs', buckets = 3}\n"
-    (tmp_path / "recipe.toml").write_text(recipe)
-    config = tmp_path / "small.toml"
-    config.write_text(
-        '[game]\nname = "leduc"\n[abstraction]\npath = "buckets"\nrecipe = "recipe.toml"\n'
-        "[run]\nworkers = 0\nnodes = 200_000\n"
-    )
-    run, out = tmp_path / "run", tmp_path / "policy"
-    assert command("solve", config, "--run", run) == 0
-    assert command("evaluate", run, "--method", "exact", "--json") == 0
-    record = capsys.readouterr().out
-    assert '"bound": "exact"' in record
-    assert command("export", run, out) == 0
-    assert command("verify", out) == 0 and command("verify", tmp_path / "buckets") == 0
-    capsys.readouterr()
-    assert command("query", out, "cc/", "--hand", "Kc", "--board", "Qd", "--json") == 0
-    asked = capsys.readouterr().out
-    assert command("query", out, "cc/", "--hand", "Kd", "--board", "Qc", "--json") == 0
-    assert capsys.readouterr().out == asked  # one bucket

@@ -91,19 +91,6 @@ def test_sums_over_runouts_equal_the_definition(river, cards):
     assert np.array_equal(squares[0], expected[1])
 
 
-def test_reference_hands_one_by_one(reference):
-    streets = set()
-    for street, hand, board, runouts, wins2, squares, ehs, ehs2 in reference:
-        found = hand_strength(hand, board)
-        assert list(found) == ["street", "hand", "board", "runouts", "wins2_sum", "wins2_square_sum", "ehs", "ehs2"]
-        assert [found[key] for key in ("street", "hand", "board", "runouts")] == [street, hand, board, int(runouts)]
-        assert (found["wins2_sum"], found["wins2_square_sum"]) == (int(wins2), int(squares))
-        assert found["ehs"] == pytest.approx(float(ehs), abs=1e-12)
-        assert found["ehs2"] == pytest.approx(float(ehs2), abs=1e-12)
-        streets.add(street)
-    assert streets == {"flop", "turn", "river"}
-
-
 def test_reference_hands_in_the_tables(reference, river):
     for street, hand, board, _, wins2, squares, _, _ in reference:
         index, combo = slot(hand, board)

@@ -32,6 +32,7 @@ from mccfr.matches.programs import PROGRAMS
 from mccfr.matches.slumbot import SlumbotSession
 from mccfr.matches.socket_lines import Lines
 from mccfr.policy.strategy_profile import Profile
+from mccfr.trees.street_amounts import street_line, tree_start
 from mccfr.view import Spots, StrategyList
 from mccfr.view.application import _GET, _POST
 from mccfr.view.server import ViewServer, _Channel
@@ -111,14 +112,20 @@ def _server(name):
     return served
 
 
+def _leduc_line(rng):
+    return walked(rng, _leduc().tree), tree_start(_leduc().tree)
+
+
 def _values(rng, game):
     """Return values that pages send, some of them exchanged."""
-    line = betted(rng, rules()) if game == "holdem" else walked(rng, _leduc().tree)
+    line, start = (betted(rng, rules()), rules().line_start) if game == "holdem" else _leduc_line(rng)
+    if rng.random() < 0.95:
+        line = street_line(line, start)
     cards = rng.sample(range(52 if game == "holdem" else 8), rng.choice((0, 1, 3, 4, 5)))
     board = "".join(card_text(card) for card in cards) if game == "holdem" else rng.choice(("", "2", "3", "A"))
     given = {"line": line, "board": board, "of": 0, "boards": 1, "hand": rng.randrange(3)}
     given |= {"seed": rng.choice((0, 1, 2**63 - 1, 2**63, -1)), "iterations": rng.randrange(9)}
-    given |= {"action": rng.choice(("c", "f", "r", "r300", "r1e400", "r-1", "r" * 99))}
+    given |= {"action": rng.choice(("c", "f", "b", "b300", "r300", "b1e400", "b-1", "b" * 99))}
     given |= {"resolve": rng.choice(("", "river", "flop:unsafe:9999999999", "turn:x")), "method": "unsafe"}
     for name in given:
         if rng.random() < 0.05:

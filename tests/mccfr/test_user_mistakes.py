@@ -26,7 +26,8 @@ from mccfr.evaluation.methods import EvaluationLine, Method, measure
 from mccfr.experiments.definition import experiment_from
 from mccfr.gallery.history_game import HistoryGame
 from mccfr.games import openspiel_import
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Rake
 from mccfr.games.translation import real_betting
 from mccfr.matches.programs import ProgramSpec

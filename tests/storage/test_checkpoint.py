@@ -335,20 +335,6 @@ def test_temporary_leftovers_are_swept_and_nothing_else(tmp_path):
     assert checkpoint.verify(root / "000001") == []
 
 
-@BOTH
-def test_a_full_disk_leaves_the_older_checkpoints_and_no_trace(tmp_path, monkeypatch, layout):
-    root = tmp_path / "all"
-    commit(root, 1, layout)
-
-    def fail(path, data, kind):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(durable, "write_file", fail)
-    refused("No space", commit, root, 2, layout, keep=1, error=OSError)
-    assert [path.name for path in root.iterdir()] == ["000001"]
-    assert checkpoint.newest_valid(root)[0].number == 1
-
-
 def committed(changes, tmp_path):
     try:
         commit(tmp_path / "all", 1, **changes)

@@ -22,7 +22,6 @@ from sessions import wait_for
 
 from storage import live_tables, stale_live_tables
 from storage.run_lock import RunLock
-from storage.schema import ArraySpec
 
 STEPS = Path(__file__).with_name("killed_steps.py")
 
@@ -240,17 +239,3 @@ def test_two_sweeps_at_once_remove_everything_once(tmp_path):
     removed = [int(sweeper.communicate()[0]) for sweeper in sweepers]
     assert [sweeper.returncode for sweeper in sweepers] == [0, 0, 0]
     assert sum(removed) >= 1 and not any(directory.exists() for directory in abandoned)
-
-
-def test_create_live_refuses_and_leaves_nothing_when_the_marker_cannot_be_written(tmp_path, monkeypatch):
-    def fail(*_):
-        raise OSError("full")
-
-    monkeypatch.setattr(stale_live_tables.durable, "write_file", fail)
-    before = len(list(Path("/proc/self/fd").iterdir()))
-    with pytest.raises(OSError, match="full"):
-        live_tables.create_live(
-            [ArraySpec("a", (9,), "int32", ("x",))], format="zarr", live_dir=tmp_path, link=tmp_path / "live"
-        )
-    assert list(tmp_path.iterdir()) == []
-    assert len(list(Path("/proc/self/fd").iterdir())) == before

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
 
-from storage import free_space, live_tables, mapping, zarr_format
+from storage import durable, free_space, live_tables, mapping, zarr_format
 from storage.schema import ALLOWED_DTYPES, ArraySpec
 
 PLAIN_READER = """
@@ -166,7 +166,10 @@ def test_a_directory_on_disk_is_used_with_a_warning(tmp_path, monkeypatch):
         live_tables.create_live([spec("a", (9,))], format="zarr", live_dir=tmp_path / "nowhere", link=tmp_path / "l")
 
 
-def test_a_failure_half_way_is_cleaned_up(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("place", "name"), [(os, "posix_fallocate"), (durable, "write_file")])
+def test_a_failure_half_way_is_cleaned_up(tmp_path, monkeypatch, place, name):
+    """Without room for the cells, or for the file that says whose they are."""
+
     def fail(*_):
         raise OSError("full")
 
@@ -176,7 +179,7 @@ def test_a_failure_half_way_is_cleaned_up(tmp_path, monkeypatch):
         descriptors = open_descriptors()
         for layout in ("zarr", "hdf5"):
             with monkeypatch.context() as patch:
-                patch.setattr(os, "posix_fallocate", fail)
+                patch.setattr(place, name, fail)
                 with pytest.raises(OSError, match="full"):
                     live_tables.create_live([spec("a", (9,))], format=layout, link=tmp_path / "live")
             assert our_directories() == list(tmp_path.iterdir()) == []

@@ -7,17 +7,15 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.kernels.struct_references import kernel_argument
-from mccfr.evaluation.local_best_response.range_kernels import shared_out
 from mccfr.evaluation.local_best_response.responder_deals import ResponderDeal
 from mccfr.evaluation.local_best_response.settings import ResponderBetting, TreePosition
 from mccfr.games.line_lookup import NOWHERE, OVER
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.row_tables import expanded_rows, row_tables
+from mccfr.tables.row_tables import expanded_rows, gather_block, row_tables
 from mccfr.tables.strategy import row_starts
 
 SAME = 1e-9
 """Values that differ by less than this share of the stakes count as equal; the first such action is taken."""
-_TABLES = 8  # the same as in head-to-head, so that the kernel is compiled once
 Floats = npt.NDArray[np.float64]
 Ranges = dict[TreePosition, Floats]
 """Weights [H] of the policy's hands by position in its tree: probability of hand, translations and actions."""
@@ -40,13 +38,14 @@ class PolicyRows:
         self._tables = []
         for block, rows in enumerate(strategy.blocks):
             starts = row_starts(side.game, block)
-            self._tables.append(row_tables([expanded_rows(rows, starts, _TABLES)], [starts], 1))
+            self._tables.append(row_tables([expanded_rows(rows, starts)], [starts], 1))
         self._references = [kernel_argument(tables) for tables in self._tables]  # made once, not in every call
 
     def shared_out(self, node: int, deal: ResponderDeal, weight: Floats) -> Floats:
         """Return [A, H] weight of each hand times its probability of each action at a node."""
         out = np.empty((self._count[node], len(weight)))
-        shared_out(self._references[self._block[node]], self._row[node], deal.buckets(), weight, out)
+        row = self._row[node]
+        gather_block(self._references[self._block[node]], row, row + 1, deal.buckets(), weight, out)
         return out
 
 

@@ -1,25 +1,8 @@
-"""Kernels of LBR: strategy rows of a range, and one hand against all others over run-outs."""
+"""Kernels of LBR: one hand against all others over run-outs."""
 
 from abstraction.hand_evaluator import fill_board_strengths
 from abstraction.kernels.jit import njit
 from mccfr.common.rng import below
-from mccfr.tables.row_tables import gather_rows
-
-
-@njit
-def shared_out(tables, row, buckets, weight, out):
-    """Multiply the weights of all hands by their action probabilities at one decision.
-
-    tables   RowTables of one block
-    row      of the decision
-    buckets  [H] int32 of each hand; arbitrary if its weight is 0
-    weight   [H] float64
-    out      [A, H] float64 weight of each hand times its probability of each action, in place
-    """
-    gather_rows(tables, 0, (row, row + 1), buckets, out)
-    for action in range(out.shape[0]):
-        for hand in range(weight.shape[0]):
-            out[action, hand] *= weight[hand]
 
 
 @njit

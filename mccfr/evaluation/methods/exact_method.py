@@ -25,7 +25,8 @@ class ExactLine(EvaluationLine):
 
     exploitability_chips: float
     exploitability_mbb: float | None
-    best_response_chips: tuple[float, float]
+    best_response_chips: tuple[float, ...]
+    gains_chips: tuple[float, ...] | None = None
 
 
 class OverAllDeals(Method):
@@ -50,7 +51,7 @@ class OverAllDeals(Method):
             "exploitability_chips": result.exploitability_chips,
             "exploitability_mbb": in_mbb(side.game, result.exploitability_chips),
             "best_response_chips": [float(chips) for chips in result.best_response_chips],
-        }
+        } | ({} if result.gains_chips is None else {"gains_chips": list(result.gains_chips)})
 
     @abstractmethod
     def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
@@ -72,6 +73,7 @@ class ExactMethod(OverAllDeals):
     name: ClassVar[str] = "exact"
     options: ClassVar[type[MethodOptions]] = ExactOptions
     takes_rake: ClassVar[bool] = True
+    takes_seats: ClassVar[bool] = True
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
         """Return a problem for full-deck hold'em without a time budget in a run's configuration, or None."""
@@ -147,6 +149,8 @@ class ExactMethod(OverAllDeals):
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
         size = exploitability_text(record, 6)
+        if record.get("gains_chips") is not None:
+            return f"{_seats_text(record)} (exact, {took})"
         value = f"value for player 0 {record['value_chips']:.6g} chips"
         if record.get("bound", self.bound) == self.bound:
             return f"exploitability {size}, {value} (exact, {took})"
@@ -188,6 +192,16 @@ class AbstractMethod(OverAllDeals):
     def short(self, record: Record) -> str:
         """Return the figure as a short text."""
         return f"exploitability by buckets {exploitability_text(record)}"
+
+
+def _seats_text(record: Record) -> str:
+    """Return NashConv, and each player's value and gain, of three and more players."""
+    gains, best = record["gains_chips"], record["best_response_chips"]
+    seats = (
+        f"player {player}: value {response - gain:.6g}, gain {gain:.6g}"
+        for player, (response, gain) in enumerate(zip(best, gains, strict=True))
+    )
+    return f"NashConv {sum(gains):.6g} chips; {'; '.join(seats)}"
 
 
 def _by_flops(game: "Game") -> bool:

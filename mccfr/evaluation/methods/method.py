@@ -35,6 +35,7 @@ class Method(ABC):
     meets       the strategy is played against another strategy
     reads_rows  strategies are read row by row in place; otherwise they are loaded into memory in full
     takes_rake  games with rake are allowed
+    takes_seats games with three and more players are allowed
     pairs       the method reports the gain since the previous evaluation (`gained`)
     line        fields of a line of evaluations.jsonl
     options     struct of the method's options
@@ -45,6 +46,7 @@ class Method(ABC):
     meets: ClassVar[bool] = False
     reads_rows: ClassVar[bool] = False
     takes_rake: ClassVar[bool] = False
+    takes_seats: ClassVar[bool] = False
     pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
     options: ClassVar[type[MethodOptions]] = BoardOptions

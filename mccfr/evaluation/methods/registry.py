@@ -73,8 +73,8 @@ def method_for(game: "Game", name: str) -> Method:
 
     For "auto" without any suitable method it is `exact`. Raises `ValueError` for an unknown name.
     """
-    if name != AUTO:
-        return find_method(name)
+    if name != AUTO or game.tree.players > 2:
+        return find_method(ExactMethod.name if name == AUTO else name)
     return next(
         (method for method in _METHODS.values() if method.problem(game) is None and method.suits(game)),
         find_method(ExactMethod.name),
@@ -84,6 +84,8 @@ def method_for(game: "Game", name: str) -> Method:
 def check_method(game: "Game", name: str) -> Method:
     """Return `method_for`; `ValueError` also if the method cannot measure the game."""
     method = method_for(game, name)
+    if not method.takes_seats:
+        game.check_two_players(f"the method {method.name}")
     with calling(method.problem):
         problem = method.problem(game)
     if problem is not None:

@@ -17,6 +17,7 @@ from mccfr.cards.card_index import Deal
 from mccfr.games.betting import BettingRules, BettingState, amount_text
 from mccfr.games.holdem_betting import BUTTON
 from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
+from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation, real_betting
 from mccfr.matches.acpc import follow_line
 from mccfr.matches.acpc_log import LoggedHand
@@ -28,7 +29,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
 from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.trees.betting_lines import line_text
-from mccfr.trees.street_amounts import street_action, street_line, tree_start
+from mccfr.trees.street_amounts import street_action, street_line
 
 Floats = npt.NDArray[np.float64]
 POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more")
@@ -265,7 +266,8 @@ class _HandReview:
         if costs is None:
             return None
         scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
-        label, line, start = tree.label[tree.children(node)[column]], line_text(tree, node), tree_start(tree)
+        label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
+        start = line_start(self._source.game)
         real = self._betting.real_actions(step.reading, state)
         # Against an all-in, the tree's raises are calls too.
         same = [each for each in range(len(real)) if each == column or real[each] == action]
@@ -274,7 +276,7 @@ class _HandReview:
         return Verdict(
             IN_TREE if step.exact else MAPPED,
             "" if step.exact else f"{street_action(line, label, start)} after {street_line(line, start)!r}",
-            line,
+            street_line(line, start),
             float(row[same].sum()),
             self._words(state, action),
             self._words(state, action if best in same else real[best]),
@@ -305,10 +307,12 @@ class _HandReview:
         if held is None or np.isnan(solved.values[number][:, held]).any():
             return None
         evs, column = solved.values[number][:, held], labels.index(action)
+        game = self._source.game
+        line = "" if step.column is None else line_text(game.tree, step.reading.node)
         return Verdict(
             SOLVED,
             "",
-            "" if step.column is None else line_text(self._source.game.tree, step.reading.node),
+            street_line(line, line_start(game)),
             float(solved.played[number][column, held]),
             self._words(state, action),
             self._words(state, labels[int(evs.argmax())]),

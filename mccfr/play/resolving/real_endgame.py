@@ -15,7 +15,8 @@ from abstraction.cards import COMBO_COUNT
 from mccfr.cards.base import Cards
 from mccfr.cards.endgame_cards import endgame_cards
 from mccfr.config.game_tables import Menu
-from mccfr.games.betting import BettingRules, BettingState, build_tree
+from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.games.menu import MenuGame, menu_targets
 

@@ -63,6 +63,7 @@ class Spot:
         beside their tree.
         """
         tree = game.tree
+        game.check_two_players("re-solving")
         if not game.cards.dealt:
             raise ValueError(f"{game.name} deals no cards outside of its tree: nothing of it can be re-solved")
         if game.rake is not None:

@@ -48,6 +48,8 @@ PROVENANCE: Mapping[str, FindProvenance] = {
 
 def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of the command's option
     """Raise `ValueError` for a format that does not support this game."""
+    if format == "openspiel" and game.tree.players > 2:
+        raise ValueError(f"the format openspiel is for two players, and {game.name} has {game.tree.players}: take csv")
     if format == "policy" and not game.cards.fits_policies:
         raise ValueError(
             "a policy cannot hold strata on the turn and the river, whose buckets depend on the flop: leave "
@@ -132,8 +134,8 @@ def write_tables(
     table. `tree/kind`, `player`, `block`, `count`, `first`, `slot`, `row`, `parent` [N] int32 are as in `TreeArrays`.
     `tree/label` [N, L] uint8 is the action into each node in UTF-8, padded with zeros.  `tree/put_in` [N, 2] has chips.
 
-    The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  That table has street block // 2
-    and player block % 2.  Cells after the last slot are padding.
+    The cells of a decision are slot .. slot+count-1 on the axis "slot" of its table.  With P players that table has
+    street block // P and player block % P.  Cells after the last slot are padding.
 
     The attribute `description` is JSON: the game's configuration, the provenance, and the meaning of all arrays
     (`mccfr.policy.export.explanation`).  `replaceable` and errors are those of `write_arrays`.

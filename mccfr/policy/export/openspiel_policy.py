@@ -16,7 +16,7 @@ Exploitability in chips is payoff_scale · nash_conv / 2.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,7 @@ def translation(document: Mapping[str, Any]) -> OpenSpielForm:
 
 def _is_standard_leduc(config: LeducGame) -> bool:
     sizes = [list(bets) for bets in config.bets]
-    return (config.ranks, config.suits, config.raises, sizes) == (3, 2, 2, [[2], [4]])
+    return (config.ranks or 3, config.suits, config.raises, sizes) == (3, 2, 2, [[2], [4]])
 
 
 def _limit_action(label: str, _: bool) -> int:
@@ -83,14 +83,15 @@ def _no_limit_action(label: str, _: bool) -> int:
 def _universal_poker(config: PokerGame) -> OpenSpielForm:
     posted = list(config.blinds or config.antes)
     streets = len(config.board_cards)
-    amounts = [*posted, config.stack, *config.raise_sizes]
+    stacks = list(config.stack) if isinstance(config.stack, Sequence) else [config.stack] * 2
+    amounts = [*posted, *stacks, *config.raise_sizes]
     if any(amount != int(amount) for amount in amounts):
         raise ValueError(f"OpenSpiel's poker knows whole chips only; this game has {amounts}")
     lists = {
         "blind": posted,
         "firstPlayer": config.first_player or [1] * streets,
         "numBoardCards": config.board_cards,
-        "stack": [config.stack] * 2,
+        "stack": stacks,
         "raiseSize": config.raise_sizes,
         "maxRaises": config.max_raises,
     }

@@ -43,7 +43,7 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
     """
     game, tree = source.game, source.game.tree
     arrays, cards = tree.arrays, game.cards
-    blocks = [divmod(block, 2) for block in range(2 * tree.streets)]
+    blocks = [divmod(block, tree.players) for block in range(len(tree.row_slots))]
     texts = [cards.bucket_texts(*block) for block in blocks] if board is None else _hands_on(game, board)
     seen: set[tuple[int, int]] = set()
     lines = all_lines(tree)
@@ -52,7 +52,7 @@ def strategy_rows(source: Profile, board: str | None = None) -> Iterator[Row]:
         if (block, row) in seen:
             continue
         seen.add((block, row))
-        street, player = divmod(block, 2)
+        street, player = divmod(block, tree.players)
         line, labels = lines[node], [tree.label[child] for child in tree.children(node)]
         name = tree.infoset_names[player][row] if tree.infoset_names is not None and not cards.dealt else ""
         for first in range(0, len(texts[block]), _BUCKETS_AT_ONCE):

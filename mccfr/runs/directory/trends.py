@@ -115,18 +115,19 @@ class Trends:
         game = self._game
         totals = {
             block: block_totals(game, block, sums)
-            for block in range(2 * game.tree.streets)
+            for block in range(len(game.tree.row_slots))
             if game.tree.row_count[block]
             and (sums := tables.numbers("strategy_sum", block, row_starts(game, block))) is not None
         }
+        by_street = np.arange(len(game.tree.row_slots)).reshape(game.tree.streets, -1).tolist()
         return {
-            "never_reached_per_street": [_never_reached(totals, street) for street in range(game.tree.streets)],
+            "never_reached_per_street": [_never_reached(totals, blocks) for blocks in by_street],
             "lost_updates": lost_updates(game, self._first, totals, iterations_weight),
         }
 
 
-def _never_reached(totals: Mapping[int, BlockTotals], street: int) -> float | None:
-    """Return the share of a street's rows whose strategy sums are all 0; None without strategy sums."""
-    own = [totals[block] for block in (2 * street, 2 * street + 1) if block in totals]
+def _never_reached(totals: Mapping[int, BlockTotals], blocks: Sequence[int]) -> float | None:
+    """Return the share of the blocks' rows whose strategy sums are all 0; None without strategy sums."""
+    own = [totals[block] for block in blocks if block in totals]
     rows = sum(total.rows for total in own)
     return sum(total.never_reached for total in own) / rows if rows else None

@@ -366,7 +366,7 @@ def _row_text(game: Game, error: NotFiniteError) -> str:
     if len(parts) != 3 or not parts[1].startswith("street"):  # not a table of a block
         return ""
     _, street, player = parts
-    block = 2 * int(street.removeprefix("street")) + int(player.removeprefix("player"))
+    block = game.tree.players * int(street.removeprefix("street")) + int(player.removeprefix("player"))
     arrays, decisions = game.tree.arrays, game.tree.decisions
     decisions = decisions[arrays.block[decisions] == block]
     if "row" in position:

@@ -175,8 +175,8 @@ def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | N
     block = arrays.block[decisions].astype(np.int64)
     key, row = np.unique(np.stack([block, arrays.slot[decisions]]), axis=1, return_inverse=True)
     visits = iterations * np.bincount(row.reshape(-1), expected.visits[decisions])
-    means = np.bincount(block // 2, iterations * expected.visits[decisions], game.tree.streets)
-    infosets = np.maximum(1, game.infosets.reshape(-1, 2).sum(axis=1))
+    means = np.bincount(block // game.tree.players, iterations * expected.visits[decisions], game.tree.streets)
+    infosets = np.maximum(1, game.infosets.reshape(-1, game.tree.players).sum(axis=1))
     buckets = game.buckets[key[0]]
     order = np.argsort(visits / buckets)
     share = np.cumsum(buckets[order]) / buckets.sum()

@@ -129,8 +129,8 @@ def make_plan(
     found = {
         "game": game.name,
         **game.counts(),
-        "infosets_per_street": game.infosets.reshape(-1, 2).sum(axis=1).tolist(),
-        "buckets_per_street": [[int(game.buckets[2 * s + p]) for p in (0, 1)] for s in streets],
+        "infosets_per_street": game.infosets.reshape(-1, game.tree.players).sum(axis=1).tolist(),
+        "buckets_per_street": game.buckets.reshape(-1, game.tree.players).tolist(),
         "table_bytes": live_tables.live_bytes(layout.specs, format=config.tables.format),
         "bytes_per_street": per_street,
         **_strata(config, game, layout, machines),

@@ -18,7 +18,7 @@ from mccfr.config.spot_table import (
     with_sizes,
 )
 from mccfr.config.toml_files import config_from
-from mccfr.games.betting import build_tree
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem_subgame import endgame_rules, spot_endgame, spot_rake
 from mccfr.games.line_sizes import added_lines

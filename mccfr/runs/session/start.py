@@ -186,21 +186,21 @@ def changed_run(run: Run, overrides: Sequence[str]) -> Run:
 
     Raises `ValueError` naming the key for an invalid value, and for a key that may not change within a run.
     """
+    config = run.config
     for text in overrides:
         path, value = parse_override(text)
         table, _, _ = path.partition(".")
         if table not in _CHANGEABLE:
             raise ValueError(f"--set {text}: {table} may not change within a run: start a new run with mccfr solve")
-        document = to_document(run.config)
+        document = to_document(config)
         override(document, path, value, f"--set {text}")
         kind = next(field.type for field in fields_of(Config) if field.encode_name == table)
-        config = structs.replace(run.config, **{table: converted(document[table], table, kind)})
-        if problem := next(limit_problems(config), None) or first_refused(config, config_checks(config)):
-            raise ValueError(problem)
+        config = structs.replace(config, **{table: converted(document[table], table, kind)})
         if identity_document(config, run.directory) != run.manifest["identity_document"]:
             raise ValueError(f"--set {text}: {path} may not change within a run: start a new run with mccfr solve")
-        run = replace(run, config=config)
-    return run
+    if problem := next(limit_problems(config), None) or first_refused(config, config_checks(config)):
+        raise ValueError(problem)
+    return replace(run, config=config)
 
 
 _CHANGEABLE = ("cluster", "evaluation", "export", "run", "tables")

@@ -1,10 +1,11 @@
 """Full-width CFR over explicit histories in any variant, with or without partial pruning.
 
 The traversal is that of Zinkevich et al. 2007; variants are in `mccfr.solvers.variants`.  With alternating updates
-player 0 traverses and updates first, then player 1 against the updated player 0.  With simultaneous updates one
-traversal serves both.
+player 0 traverses and updates first, then player 1 against the updated player 0, and so on.  With simultaneous updates
+one traversal serves all.
 
-A traversal has two passes over node records.  The forward pass computes both players' reach (times chance).  The
+A traversal has two passes over node records.  The forward pass computes the others' reach of each player (times
+chance).  With more than two players there is a backward pass for each, because their values are not opposites.  The
 backward pass computes the value of each node, and adds up the counterfactual values of each action over the histories
 of an infoset.  Then regrets and sums are updated row by row.  With perfect recall own reach is the same at all
 histories of a row, so the average strategy is updated once a row.
@@ -36,8 +37,8 @@ from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import CHANCE, NO_SLOT, TERMINAL
 from storage.schema import ArraySpec
 
-BOTH = 2
-"""Traverser of a simultaneous update; else 0 or 1."""
+BOTH = -1
+"""Traverser of a simultaneous update of all players; else the number of one."""
 
 _BATCH = 1024  # iterations of one call, whose steps are computed beforehand
 _DTYPES = ("float32", "float64")
@@ -67,15 +68,17 @@ class HistorySide(NamedTuple):
 
 
 class HistoryWalk(NamedTuple):
-    """Arrays of a traversal: N nodes, D of them inner nodes; C cells, player 0's slots, then player 1's.
+    """Arrays of a traversal: N nodes, D of them inner nodes; C cells, the slots player by player.
 
     cell       [N] int64       first cell of a decision
     sigma      [C, 1]          current strategies, in the tables' dtype
     increment  [C, 1] float64  counterfactual values of this traversal; 0 between traversals
     order      [D] int64       inner nodes in the order visited
     stack      [D] int64       inner nodes to visit
-    reach      [2, N] float64  each player's reach times that of chance
-    value      [N] float64     value to player 0; at terminals the payoff, which stays
+    reach      [P, N] float64  reach of all of P players but one, times that of chance; with regret-based pruning
+                               that of one of two players, times that of chance
+    value      [N] float64     value to player 0 of two; of more, to the player of the pass.  At terminals the payoff
+    payoffs    [P, N] float64  payoffs of three and more players; [2, 0] of two
     """
 
     cell: npt.NDArray[np.int64]
@@ -85,6 +88,7 @@ class HistoryWalk(NamedTuple):
     stack: npt.NDArray[np.int64]
     reach: npt.NDArray[np.float64]
     value: npt.NDArray[np.float64]
+    payoffs: npt.NDArray[np.float64]
 
 
 class Plan(NamedTuple):
@@ -141,7 +145,8 @@ def _regrets(step, side):
 def _forward(tree, walk, traverser, prune):
     """Compute the reach of every visited node; return (inner nodes visited, all nodes visited)."""
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
-    reach[0, 0], reach[1, 0] = 1.0, 1.0
+    players = reach.shape[0]
+    reach[:, 0] = 1.0
     height, visited, touched = 0, 0, 1
     if tree.kind[0] != TERMINAL:
         stack[0], height = 0, 1
@@ -153,16 +158,11 @@ def _forward(tree, walk, traverser, prune):
         kind, player, cell = tree.kind[node], tree.player[node], walk.cell[node]
         for a in range(tree.count[node] - 1, -1, -1):
             child = tree.first[node] + a
-            reach_0, reach_1 = reach[0, node], reach[1, node]
-            if kind == CHANCE:
-                reach_0 *= tree.probability[child]
-                reach_1 *= tree.probability[child]
-            elif player == 0:
-                reach_0 *= sigma[cell + a, 0]
-            else:
-                reach_1 *= sigma[cell + a, 0]
-            reach[0, child], reach[1, child] = reach_0, reach_1
-            if prune and not ((traverser != 0 and reach_0 > 0.0) or (traverser != 1 and reach_1 > 0.0)):
+            share, reached = tree.probability[child] if kind == CHANCE else sigma[cell + a, 0], False
+            for one in range(players):
+                reach[one, child] = reach[one, node] if one == player else reach[one, node] * share
+                reached = reached or (traverser in (one, BOTH) and reach[one, child] > 0.0)
+            if prune and not reached:
                 continue
             touched += 1
             if tree.kind[child] != TERMINAL:
@@ -185,15 +185,16 @@ def node_value(tree, walk, node):
 @part_njit
 def _backward(tree, walk, traverser, visited):
     """Compute the values of inner nodes, last visited first, and the increments of traversers' actions."""
+    mirrored = walk.reach.shape[0] == 2
     for position in range(visited - 1, -1, -1):
         node = walk.order[position]
         node_value(tree, walk, node)
         player = tree.player[node]
-        if tree.kind[node] == CHANCE or traverser == 1 - player:
+        if tree.kind[node] == CHANCE or (traverser != player and traverser != BOTH):  # noqa: PLR1714 - types differ
             continue
-        others, first, cell = walk.reach[1 - player, node], tree.first[node], walk.cell[node]
+        others, first, cell = walk.reach[player, node], tree.first[node], walk.cell[node]
         if others > 0.0:
-            weight = others if player == 0 else -others
+            weight = -others if mirrored and player == 1 else others
             for a in range(tree.count[node]):
                 walk.increment[cell + a, 0] += weight * walk.value[first + a]
 
@@ -212,7 +213,7 @@ def _respond(tree, walk, side, player, visited):
         node = walk.order[position]
         for child in range(tree.first[node], tree.first[node] + tree.count[node]):
             if tree.kind[child] == TERMINAL and side.last[child] != NO_SLOT:
-                increment[side.last[child], 0] += sign * walk.reach[1 - player, child] * walk.value[child]
+                increment[side.last[child], 0] += sign * walk.reach[player, child] * walk.value[child]
     for row in range(side.above.shape[0] - 1, -1, -1):
         first, stop = side.starts[row], side.starts[row + 1]
         if side.row_reach[row] == 0.0:
@@ -228,13 +229,25 @@ def _respond(tree, walk, side, player, visited):
 
 
 @part_njit
+def _set_payoffs(tree, walk, player):
+    """Write a player's payoffs to the terminals' values."""
+    for node in range(walk.value.shape[0]):
+        if tree.kind[node] == TERMINAL:
+            walk.value[node] = walk.payoffs[player, node]
+
+
+@part_njit
 def _traverse(tree, sides, walk, plan, step, traverser):
     """Run one traversal and the traversers' updates; return the number of nodes touched."""
     visited, touched = _forward(tree, walk, traverser, plan.prune)
-    if not plan.zero_reach:
+    players = walk.reach.shape[0]
+    if not plan.zero_reach and players == 2:
         _backward(tree, walk, traverser, visited)
-    for player in range(2):
+    for player in range(players):
         if traverser in (player, BOTH):
+            if players > 2:
+                _set_payoffs(tree, walk, player)
+                _backward(tree, walk, player, visited)
             _averages(step, sides[player])
             if plan.zero_reach:
                 _respond(tree, walk, sides[player], player, visited)
@@ -249,13 +262,13 @@ def _run(tree, sides, walk, plan):
     for k in range(plan.factors.shape[0]):
         factors = plan.factors[k]
         step = Step(plan.rule, plan.predicts, factors[0], factors[1], factors[2], factors[3])
-        _strategies(step, sides[0])
-        _strategies(step, sides[1])
-        for turn in range(1 + plan.alternating):
+        for player in range(len(sides)):
+            _strategies(step, sides[player])
+        for turn in range(len(sides) if plan.alternating else 1):
             traverser = turn if plan.alternating else BOTH
             touched += _traverse(tree, sides, walk, plan, step, traverser)
-            if traverser == 0:
-                _strategies(step, sides[0])
+            if plan.alternating and turn + 1 < len(sides):
+                _strategies(step, sides[turn])
     return touched
 
 
@@ -267,8 +280,13 @@ def history_tables(game: Game, variant: Variant, dtype: str = "float64") -> tupl
     if dtype not in _DTYPES:
         raise ValueError(f"dtype = {dtype!r}: float32 or float64 is needed")
     return tuple(
-        ArraySpec(table_name(kind, player), (int(game.tree.row_slots[player]), 1), dtype, ("slot", "column"))
-        for player in np.flatnonzero(game.tree.row_slots[:2]).tolist()
+        ArraySpec(
+            table_name(kind, player, game.tree.players),
+            (int(game.tree.row_slots[player]), 1),
+            dtype,
+            ("slot", "column"),
+        )
+        for player in np.flatnonzero(game.tree.row_slots[: game.tree.players]).tolist()
         for kind in variant.table_kinds
     )
 
@@ -291,17 +309,25 @@ def check_tables(specs: tuple[ArraySpec, ...], tables: Mapping[str, npt.NDArray[
 
 def new_walk(game: Game, dtype: str) -> HistoryWalk:
     """Return the arrays for a game's traversals, with the payoffs filled in."""
-    arrays = game.tree.arrays
+    arrays, players = game.tree.arrays, game.tree.players
     inner, cells = int((arrays.kind != TERMINAL).sum()), int(game.tree.row_slots.sum())
+    payoffs = np.zeros((2, 0)) if game.tree.payoffs is None else np.ascontiguousarray(game.tree.payoffs.T)
     return HistoryWalk(
-        (np.where(arrays.player == 1, game.tree.row_slots[0], 0) + arrays.slot).astype(np.int64),
+        first_cells(game)[np.maximum(arrays.player, 0)] + arrays.slot,
         np.zeros((cells, 1), dtype),
         np.zeros((cells, 1)),
         np.zeros(inner, np.int64),
         np.zeros(inner, np.int64),
-        np.zeros((2, len(arrays.kind))),
+        np.zeros((players, len(arrays.kind))),
         np.where(arrays.kind == TERMINAL, arrays.fixed, 0.0),
+        payoffs,
     )
+
+
+def first_cells(game: Game) -> npt.NDArray[np.int64]:
+    """Return [P] the first cell of each player's slots in a `HistoryWalk`."""
+    slots = game.tree.row_slots[: game.tree.players]
+    return np.cumsum(slots) - slots
 
 
 class HistoryCfr:
@@ -342,9 +368,9 @@ class HistoryCfr:
 
     def _side(self, player: int, one: Sequences, last: npt.NDArray[np.int32], dtype: str) -> HistorySide:
         slots, empty = len(one.row_of), np.zeros((0, 1), dtype)
-        first = player * int(self.game.tree.row_slots[0])
+        first, players = int(first_cells(self.game)[player]), self.game.tree.players
         regret, strategy_sum, *predicted = (
-            self.tables.get(table_name(kind, player), empty) for kind in self.variant.table_kinds
+            self.tables.get(table_name(kind, player, players), empty) for kind in self.variant.table_kinds
         )
         return HistorySide(
             one.starts,
@@ -388,5 +414,6 @@ def strategy_of(game: Game, sums: list[npt.NDArray[Any]]) -> Strategy:
 
     Raises `ValueError` if a cell is negative or not finite.
     """
-    tables = {table_name("strategy_sum", player): cells.reshape(1, -1) for player, cells in enumerate(sums)}
+    players = game.tree.players
+    tables = {table_name("strategy_sum", player, players): cells.reshape(1, -1) for player, cells in enumerate(sums)}
     return average_strategy(game, TableSet(tables))

@@ -19,36 +19,35 @@ from mccfr.trees.compiled import NO_SLOT, TERMINAL
 
 
 @njit
-def _best_total(starts, above, booked, sign, noted):
-    """Return player 0's payoff when the responder takes the best action in each row.
+def _best_total(starts, above, booked, noted):
+    """Return the responder's payoff with the best action in each row.
 
     starts  [R+1] int64    first slot of each row, and the end of the last
     above   [R] int64      slot of the responder's action before each row, or NO_SLOT
-    booked  [1+S] float64  payoffs to player 0 by the responder's last action (0: none, else slot + 1); it is changed
-    sign    1 if player 0 responds, -1 if player 1
+    booked  [1+S] float64  the responder's payoffs by last action (0: none, else slot + 1); it is changed
     noted   [S]            receives 1 for the best action of each row, the first of equals, else 0
     """
     for row in range(starts.shape[0] - 2, -1, -1):
         best, chosen = -np.inf, starts[row]
         for slot in range(starts[row], starts[row + 1]):
             noted[slot] = 0.0
-            if sign * booked[slot + 1] > best:
-                best, chosen = sign * booked[slot + 1], slot
+            if booked[slot + 1] > best:
+                best, chosen = booked[slot + 1], slot
         noted[chosen] = 1.0
-        booked[above[row] - NO_SLOT] += sign * best
+        booked[above[row] - NO_SLOT] += best
     return booked[0]
 
 
-def _followed(game: Game, strategy: Strategy, responder: int | None) -> tuple[SequenceForm, npt.NDArray[np.float64]]:
-    """Return the sequence form with the probabilities of fixed strategies, and [N] payoffs.
+def _followed(game: Game, strategy: Strategy, responder: int | None) -> SequenceForm:
+    """Return the sequence form with the probabilities of fixed strategies; the responder's is not fixed.
 
-    The responder's strategy is not fixed.  Payoffs are those of player 0 at terminals, times the probability to get
-    there, and 0 at other nodes.  Raises `ValueError` for a game with cards beside its tree, a strategy of another game,
-    and a responder without perfect recall.
+    Raises `ValueError` for a game with cards beside its tree, a strategy of another game, and a responder without
+    perfect recall.
     """
     check_histories(game)
-    sigma = np.ones((2, int(game.tree.row_slots.max(initial=0))))
-    for player in range(2):
+    players = game.tree.players
+    sigma = np.ones((players, int(game.tree.row_slots.max(initial=0))))
+    for player in range(players):
         probabilities = strategy.probability[player]
         if probabilities.shape != (1, game.tree.row_slots[player]):
             raise ValueError(
@@ -57,21 +56,24 @@ def _followed(game: Game, strategy: Strategy, responder: int | None) -> tuple[Se
             )
         if player != responder:
             sigma[player, : probabilities.shape[1]] = probabilities[0]
-    form = sequence_form(game, sigma, (responder == 0, responder == 1))
-    arrays = game.tree.arrays
-    return form, np.where(arrays.kind == TERMINAL, form.chance * arrays.fixed, 0.0)
+    return sequence_form(game, sigma, [responder == player for player in range(players)])
 
 
-def expected_value(game: Game, strategy: Strategy) -> float:
-    """Return player 0's expected payoff in chips, without `offset_chips`, if both follow `strategy`.
+def _payoffs(game: Game, form: SequenceForm, player: int) -> npt.NDArray[np.float64]:
+    """Return [N] a player's payoffs at terminals, times the probability to get there; 0 at other nodes."""
+    return np.where(game.tree.arrays.kind == TERMINAL, form.chance * game.tree.payoffs_of(player), 0.0)
+
+
+def expected_value(game: Game, strategy: Strategy, player: int = 0) -> float:
+    """Return a player's expected payoff in chips, without `offset_chips`, if all follow `strategy`.
 
     Raises `ValueError` for a game with cards beside its tree and for a strategy of another game.
     """
-    return float(_followed(game, strategy, None)[1].cumsum()[-1])
+    return float(_payoffs(game, _followed(game, strategy, None), player).cumsum()[-1])
 
 
 def best_response_value(game: Game, strategy: Strategy, player: int) -> float:
-    """Return `player`'s expected payoff in chips with a best response to the other's part of `strategy`.
+    """Return `player`'s expected payoff in chips with a best response to the others' part of `strategy`.
 
     Raises `ValueError` for a game with cards beside its tree, for a strategy of another game, and if the player lacks
     perfect recall.
@@ -81,10 +83,10 @@ def best_response_value(game: Game, strategy: Strategy, player: int) -> float:
 
 def best_response(game: Game, strategy: Strategy, player: int) -> tuple[float, npt.NDArray[np.float64]]:
     """Return the value of `best_response_value` and the best response [1, S]; raise the same errors."""
-    if player not in (0, 1):
-        raise ValueError(f"player = {player}: it must be 0 or 1")
-    form, payoffs = _followed(game, strategy, player)
-    mine, sign = form.players[player], 1.0 - 2.0 * player
-    booked = np.bincount(form.last[player] - NO_SLOT, payoffs, 1 + len(mine.row_of))
+    if player not in range(game.tree.players):
+        raise ValueError(f"player = {player}: it must be 0 to {game.tree.players - 1}")
+    form = _followed(game, strategy, player)
+    mine = form.players[player]
+    booked = np.bincount(form.last[player] - NO_SLOT, _payoffs(game, form, player), 1 + len(mine.row_of))
     noted = np.zeros(len(mine.row_of))
-    return sign * float(_best_total(mine.starts, mine.above, booked, sign, noted)), noted[None]
+    return float(_best_total(mine.starts, mine.above, booked, noted)), noted[None]

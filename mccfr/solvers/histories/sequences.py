@@ -4,6 +4,7 @@ With perfect recall a player's rows and actions form a tree: each row comes afte
 none.  Rows are numbered such that a row's slots come after the slot before it.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,14 +33,14 @@ class Sequences(NamedTuple):
 
 
 class SequenceForm(NamedTuple):
-    """Both players' rows and actions, and the path to each of N nodes.
+    """The P players' rows and actions, and the path to each of N nodes.
 
-    players  Sequences of player 0 and of player 1
-    last     [2, N] int32  slot of each player's last action before a node, or NO_SLOT
+    players  Sequences of each player
+    last     [P, N] int32  slot of each player's last action before a node, or NO_SLOT
     chance   [N] float64   product of the probabilities of chance on the path
     """
 
-    players: tuple[Sequences, Sequences]
+    players: tuple[Sequences, ...]
     last: npt.NDArray[np.int32]
     chance: npt.NDArray[np.float64]
 
@@ -48,11 +49,11 @@ class SequenceForm(NamedTuple):
 def _follow(tree, sigma, checked, starts, above, last, reach):
     """Fill each row's slot above and each node's path; return a node where recall fails, or -1.
 
-    sigma    [2, S] float64                  strategies by player and slot
-    checked  [2] bool                        whose recall is checked
-    starts   ([R_0+1], [R_1+1]) int64        first slot of each row, and the end of the last
-    above    ([R_0], [R_1]) int64            must hold _NOT_SEEN
-    last     [2, N] int32                    must hold NO_SLOT at the root
+    sigma    [P, S] float64                  strategies by player and slot
+    checked  [P] bool                        whose recall is checked
+    starts   P × [R_p+1] int64               first slot of each row, and the end of the last
+    above    P × [R_p] int64                 must hold _NOT_SEEN
+    last     [P, N] int32                    must hold NO_SLOT at the root
     reach    [N] float64                     receives the probability of each node by chance and `sigma`
     """
     reach[0] = 1.0
@@ -69,7 +70,8 @@ def _follow(tree, sigma, checked, starts, above, last, reach):
                 return node
         for a in range(tree.count[node]):
             child = first + a
-            last[0, child], last[1, child] = last[0, node], last[1, node]
+            for each in range(last.shape[0]):
+                last[each, child] = last[each, node]
             reach[child] = reach[node] * (sigma[player, slot + a] if own else tree.probability[child])
             if own:
                 last[player, child] = slot + a
@@ -85,29 +87,31 @@ def check_histories(game: Game) -> None:
 
 
 def sequence_form(
-    game: Game, sigma: npt.NDArray[np.float64] | None = None, checked: tuple[bool, bool] = (True, True)
+    game: Game, sigma: npt.NDArray[np.float64] | None = None, checked: Sequence[bool] | None = None
 ) -> SequenceForm:
     """Return the sequence form of a game.
 
-    sigma    [2, S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
-    checked  players whose recall is checked; for the others `players` may be wrong
+    sigma    [P, S] strategies by player and slot, whose probabilities count in `chance`; None: chance alone
+    checked  [P] players whose recall is checked, None for all; for the others `players` may be wrong
 
     Raises `ValueError` for a game with cards beside its tree, and if a checked player lacks perfect recall.
     """
     check_histories(game)
-    starts = [row_starts(game, player) for player in range(2)]
+    players = game.tree.players
+    starts = [row_starts(game, player) for player in range(players)]
     above = tuple(np.full(len(first) - 1, _NOT_SEEN, np.int64) for first in starts)
     nodes = len(game.tree.arrays.kind)
-    last, chance = np.full((2, nodes), NO_SLOT, np.int32), np.zeros(nodes)
-    probabilities = np.ones((2, int(game.tree.row_slots[:2].max()))) if sigma is None else sigma
-    failed = _follow(game.tree.arrays, probabilities, np.array(checked), tuple(starts), above, last, chance)
+    last, chance = np.full((players, nodes), NO_SLOT, np.int32), np.zeros(nodes)
+    probabilities = np.ones((players, int(game.tree.row_slots.max()))) if sigma is None else sigma
+    seen = np.ones(players, np.bool_) if checked is None else np.array(checked)
+    failed = _follow(game.tree.arrays, probabilities, seen, tuple(starts), above, last, chance)
     if failed != _ALL_WELL:
         raise ValueError(
             f"player {game.tree.arrays.player[failed]} lacks perfect recall at node {failed} of {game.name}, or its "
             "rows are not numbered in order of first appearance: no strategy or best response is computed"
         )
-    sequences = [
+    sequences = tuple(
         Sequences(first, rows, np.repeat(np.arange(len(rows)), np.diff(first)))
         for first, rows in zip(starts, above, strict=True)
-    ]
-    return SequenceForm((sequences[0], sequences[1]), last, chance)
+    )
+    return SequenceForm(sequences, last, chance)

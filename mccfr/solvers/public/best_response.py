@@ -35,7 +35,6 @@ from mccfr.tables.row_tables import full_rows
 from mccfr.tables.strategy import LazyBlocks, Strategy, row_starts
 from mccfr.trees.street_trees import street_members
 
-_BLOCKS = 8  # tables passed to a kernel, which is compiled anew for each number
 IN_PLACE_CELLS = 1 << 17
 """Least cells of strategy sums that are read directly; smaller tables are evaluated in float64."""
 
@@ -62,7 +61,8 @@ class Walk:
                  Needs one thread and leaves out best responses
         sums     whether tables hold strategy sums, read directly; the tree must have merged rows (`tree_by_rows`) and
                  the dtype of the sums (`in_dtype`). Else tables hold float64 probabilities
-        follow   False: only best responses, in three quarters of the time
+        follow   False: only best responses, in three quarters of the time. If `values` gets the number of streets as
+                 `respond_from`, that is the strategy alone
         noted    tables like `tables`, which receive 1 for the best action of each hand of the evaluated player and 0
                  for the others
         narrow   both players' sums in 16-bit cells; `tables` then have one cell each
@@ -276,7 +276,7 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
     @cache
     def table(block: int) -> npt.NDArray[np.float64]:
         """Return a block's probabilities, slots first, computed from the stored form."""
-        return full_rows(strategy.blocks[block], row_starts(game, block), _BLOCKS, threads)
+        return full_rows(strategy.blocks[block], row_starts(game, block), threads)
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
     return Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)

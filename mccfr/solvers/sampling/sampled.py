@@ -93,7 +93,7 @@ class SampledAlgorithm(Algorithm):
     @property
     def traits(self) -> Traits:
         """Return the traits: `dcfr` sweeps tables, and runs in strata do not support locked rows."""
-        return Traits(sweeps=self.schedule.sweeps, takes_locks=self.config.run.strata is None)
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=self.config.run.strata is None, takes_seats=True)
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
         """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
@@ -137,7 +137,7 @@ class SampledSolver(ABC):
         self._strata, seed = game.strata, algorithm.config.solver.seed
         self._dealers = [] if game.strata is None else stratum_dealers(game.cards, game.strata, seed)
         self._dealer = self._dealers[0] if self._dealers else game.cards.dealer(seed, share.worker)
-        self._deals = new_deals(_BATCH_DEALS, game.tree.streets)
+        self._deals = new_deals(_BATCH_DEALS, game.tree.streets, game.tree.players)
         self._drawn = (0, 0)  # first iteration of the deals in memory, and one past the last
         regrets, sums = ([t for n, t in tables.items() if n.startswith(k)] for k in ("regret/", "strategy_sum/"))
         sweeps = self._schedule.sweeps and share.worker == 0

@@ -39,18 +39,6 @@ def test_importing_it_imports_nothing_else():
         _ = mccfr.slove
 
 
-def test_the_example_of_the_issue(capsys):
-    game = mccfr.game("leduc")
-    solver = mccfr.solver(game, "cfr", variant="dcfr")
-    solver.run(iterations=100, progress=print)
-    assert capsys.readouterr().out.rstrip().endswith("M nodes/s, 100%")
-    found = mccfr.evaluate(solver)
-    assert f"{found.exploitability_chips:.5f}" == "0.00775"
-    assert (found.method, found.bound, found.iterations) == ("exact", "exact", 100)
-    assert sum(found.best_response_chips) == pytest.approx(2 * found.exploitability_chips)
-    assert str(found).startswith("exploitability 0.00775")
-
-
 @pytest.mark.parametrize("algorithm", OPTIONS)
 def test_steps_change_nothing_for_any_algorithm(algorithm):
     """Cut into steps, looked at in between, and in one go: the same tables to the last bit."""

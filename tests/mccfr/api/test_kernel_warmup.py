@@ -25,7 +25,8 @@ MOST = {"leduc": 15, "Kc7d2s5h": 58}
 
 
 @pytest.mark.parametrize(
-    ("target", "command", "status"), [("leduc", "solve leduc --iterations 10", 0), ("Kc7d2s5h", SPOT, 3)]
+    ("target", "command", "status"),
+    [("leduc", "solve leduc --iterations 10", 0), pytest.param("Kc7d2s5h", SPOT, 3, marks=pytest.mark.slow)],
 )
 def test_a_prepared_command_compiles_nothing(tmp_path, target, command, status):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

@@ -71,11 +71,6 @@ def test_ordered_pairs_of_places_are_uniform(cards):
     assert abs(np.mean(off)) < 1
 
 
-def test_successive_iterations_are_independent(cards):
-    pairs = np.bincount(CARD_COUNT * cards[1:, 0] + cards[:-1, 0], minlength=CARD_COUNT**2)
-    assert abs(chi_square(pairs, CARD_COUNT**2)) < 4.5
-
-
 def test_a_deal_depends_on_seed_worker_and_iteration_alone(arrays):
     whole_cards, whole = cards_of(1_000, seed=3, worker=1), deals_of(arrays, 1_000, seed=3, worker=1)
     for first, count in ((0, 1), (1, 6), (500, 500), (999, 1)):

@@ -48,10 +48,9 @@ COUNTS = {
         "--iterations",
         "--machines",
         "--nodes",
-        "--vectors",
     ),
     *("--player", "--players", "--port", "--run-outs", "--sample", "--seed", "--set-aside", "--top", "--values-boards"),
-    "--workers",
+    *("--vectors", "--workers"),
 }
 
 

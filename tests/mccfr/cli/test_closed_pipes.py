@@ -26,24 +26,13 @@ def run(tmp_path_factory):
 
 
 PRINTING = (
-    "games",
     "--help",
+    "abstraction --help",
     "plan kuhn",
     "status RUN",
-    "status RUN --json",
-    "evaluate RUN",
     "evaluate RUN --json",
-    "verify RUN",
     "query POLICY b --hand K",
-    "match POLICY always-call --hands 200",
-    "abstraction --help",
-    "abstraction strength --hand AsKd --board QsJh2h7c3d",
-    "cluster plan leduc --machines 1 --set run.strata=2",
     "compare CONFIG OUT --set compare.last=4",
-    "dealer --with random --with always-call --hands 2",
-    "exploit RUN OUT",
-    "rank POLICY RUN --hands 200",
-    "spot QsJh2h7c3d --oop AA --ip QQ --pot 10 --stack 20 --workers 0 --run OUT --to 9%",
 )
 
 

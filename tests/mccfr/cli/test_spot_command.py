@@ -21,17 +21,8 @@ from mccfr.runs.session.start import Terms
 from mccfr.trees.betting_lines import all_lines
 
 RIVER = [
-    "QsJh2h7c3d",
-    "--oop",
-    "TT+,AQs+",
-    "--ip",
-    "77+,ATs+,KQs,87s",
-    "--pot",
-    "180",
-    "--stack",
-    "910",
-    "--workers",
-    "0",
+    *("QsJh2h7c3d", "--oop", "TT+,AQs+", "--ip", "77+,ATs+,KQs,87s"),
+    *("--pot", "180", "--stack", "910", "--workers", "0"),
 ]
 """What the tests ask: a spot of the river, solved in a second."""
 
@@ -179,21 +170,6 @@ def test_the_answer_for_people_and_what_is_said_before(capsys):
     assert "out of position, first action (EV of the hands that take it): check" in said.out
     assert "in position, after a check (EV of the hands that take it): check" in said.out
     assert "EQR" in said.out and "mccfr view runs/spot-QsJh2h7c3d-" in said.out
-
-
-def test_the_same_in_python(capsys):
-    asked = {"board": "QsJh2h7c3d", "oop": "TT+,AQs+", "ip": "77+,ATs+,KQs,87s", "pot": 180, "stack": 910}
-    told = []
-    found = mccfr.spot(**asked, to="0.5%", run="python", workers=0, progress=told.append)
-    command = answer(capsys, *RIVER, "--to", "0.5%", "--run", "command")
-    known = {"seconds": 0, "run": ""}
-    assert {**found, **known} == {**command, **known}
-    assert any("dropped" in str(each) for each in told)
-    for key in ("to", "rake"):
-        with pytest.raises(ValueError, match=r"'0\.5' can mean 0\.5% or 50%"):
-            mccfr.spot(**asked, **{key: "0.5"})
-        with pytest.raises(TypeError, match=key):
-            mccfr.spot(**asked, **{key: 0.5})
 
 
 def test_a_spot_without_room_is_told_what_to_make_coarser(monkeypatch):

@@ -148,7 +148,7 @@ def test_hostile_values_of_every_key_are_one_sentence_or_a_plan(name, tmp_path, 
 
 
 def planned_at_once(game, monkeypatch):
-    monkeypatch.setattr("mccfr.games.betting.MAX_NODES", 100_000)
+    monkeypatch.setattr("mccfr.games.betting_tree.MAX_NODES", 100_000)
     began = time.process_time()
     try:
         make_plan(config_from({"game": game}, "x"), RUNS)

@@ -4,6 +4,8 @@ Shows:
 
 * EVs of actions, hands and ranges agree with each other (test_figures_of_a_decision_agree_with_each_other, planted:
   test_planted_errors_show)
+* Equilibria mix actions of equal EV
+  (test_an_equilibrium_mixes_actions_of_equal_ev)
 * Intervals of EVs from sampled boards cover the exact EVs
   (test_intervals_of_hands_cover_exact_values, test_intervals_cover_known_means,
   planted: test_residuals_cover_too_little)
@@ -16,6 +18,7 @@ import pytest
 from policies import write_random
 from random_policy import policy
 
+import mccfr
 from abstraction.cards import CARD_COUNT, card_text, parse_cards
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation import decision_values as module
@@ -26,6 +29,7 @@ from mccfr.play.resolving import Effort
 from mccfr.play.resolving.solved_street import SolvedSpot
 from mccfr.trees.betting_lines import find_node, line_text
 from mccfr.trees.compiled import DECISION
+from mccfr.trees.street_amounts import street_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.resolve_request import Solving, _Job
@@ -60,8 +64,9 @@ def lines(of, rng, least_cards):
             continue
         left = [card for card in rng.permutation(CARD_COUNT).tolist() if card_text(card) not in first]
         board = first + "".join(map(card_text, left))[: 2 * count - len(first)]
-        if of.decision(line_text(tree, node), board).reach.any(axis=1).all():
-            yield line_text(tree, node), board
+        line = street_line(line_text(tree, node), of.start)
+        if of.decision(line, board).reach.any(axis=1).all():
+            yield line, board
 
 
 def disagreement(values, there, scale):
@@ -125,6 +130,22 @@ def largest(spots, kind, count=DECISIONS, seed=1):
     return max(found)
 
 
+def mixed(of):
+    """Return the numbers of classes that mix actions of equal and of different EV, at the first decision of a spot."""
+    found = ExpectedValues(of).values()["mixed"]
+    return found.count("equal"), found.count("different")
+
+
+def test_an_equilibrium_mixes_actions_of_equal_ev(spots, tmp_path):
+    game = mccfr.game(**{**SPOT, "board": "QsJh2h7c4d"})
+    solver = mccfr.solver(game, "cfr", variant="dcfr")
+    solver.run(iterations=3_000)
+    equal, different = mixed(open_spots(solver.save(tmp_path / "solved").path))
+    assert equal > 2 and different == 0
+    equal, different = mixed(spots[1])  # random probabilities
+    assert different > 2 and equal == 0
+
+
 @pytest.mark.parametrize("kind", ["blueprint", "typed spot", "solved again"])
 def test_figures_of_a_decision_agree_with_each_other(spots, kind):
     found = largest(spots, kind)
@@ -135,7 +156,7 @@ def test_figures_of_a_decision_agree_with_each_other(spots, kind):
 def test_sampled_figures_agree_too(spots, monkeypatch):
     """Before the turn, where boards are drawn: a flop and the first decision."""
     monkeypatch.setattr(module, "_WORK", 0)
-    for line, board in (("r200c/cr600r1800", "Kc7d2s"), ("r300r900r2700", "")):
+    for line, board in (("b200c/cb400b1600", "Kc7d2s"), ("b300b900b2700", "")):
         values, there = of_line(spots[0], line, board)
         assert disagreement(values, there, there["pot_chips"]) < 1e-4 and not values["exact"]
         assert np.array(values["hands_within"][there["player"]], float).max() > 0
@@ -182,7 +203,7 @@ def test_intervals_of_hands_cover_exact_values(monkeypatch):
     assert exact.exact and exact.boards == 2352 and not exact.hands_within.any()
     monkeypatch.setattr(module, "_EXACT_NODES", 0)
     covered, widths = [], []
-    for seed in range(3):
+    for seed in range(2):
         found = decision_values(source, dealing, (node, board), reach, (800, 2000), seed=seed)
         assert not found.exact
         held = ~np.isnan(exact.actions).any(axis=0)
@@ -246,7 +267,7 @@ def test_the_solution_for_study_is_from_the_ranges_as_they_are():
     """Both players' hands and nothing else: the opponent's hands outside of the range are not dealt."""
     source, board = policy(), parse_cards("Kc7d2s4h9d")
     spots = Spots(source, "random")
-    at, betting = spots.decision("r200c/cc/cc/r400", "Kc7d2s4h9d"), spots.betting
+    at, betting = spots.decision("b200c/cc/cc/b200", "Kc7d2s4h9d"), spots.betting
     assert isinstance(betting, Translation)
     solved = SolvedSpot(betting.rules, at.state, board, at.reach, source.game.cards, effort=Effort(20))
     assert ((solved.game.cards.listed().reach > 0) == (solved.ranges > 0)).all()

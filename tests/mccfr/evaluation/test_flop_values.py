@@ -53,7 +53,7 @@ def test_a_flop_is_as_the_page_shows_it(source, found):
     page = Spots(source, "random")
     for flop, cards in enumerate(FLOPS.cards.tolist()):
         shown, own = page.spot(LINE, cards_text(cards)), np.array([flop])
-        assert [one["street_action"] for one in shown["actions"]] == found.actions
+        assert [one["action"] for one in shown["actions"]] == found.actions
         assert found.player == shown["player"] == 1
         assert found.frequencies(own) == pytest.approx(shown["frequencies"], abs=1e-5)
         assert [found.equity(own, player) for player in range(2)] == pytest.approx(

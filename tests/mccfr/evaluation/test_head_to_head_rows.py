@@ -18,7 +18,8 @@ from small_games import DeckOfClasses, deck_game, game_of
 from strategies import play, random_strategy
 
 from mccfr.evaluation.head_to_head import head_to_head
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.policy.quantise import quantise
 from mccfr.policy.strategy_profile import Profile
@@ -105,9 +106,9 @@ def test_whole_tables_are_the_same_in_pieces_and_by_threads(monkeypatch, form):
     for block in range(2 * game.tree.streets):
         starts, expected = row_starts(game, block), dense.probability[block].T
         for threads in (1, 3):
-            assert np.array_equal(full_rows(source.blocks[block], starts, 8, threads), expected)
+            assert np.array_equal(full_rows(source.blocks[block], starts, threads), expected)
         slot_first = BlockRows(np.ascontiguousarray(expected).T)
-        assert np.shares_memory(full_rows(slot_first, starts, 8), slot_first.cells)
+        assert np.shares_memory(full_rows(slot_first, starts), slot_first.cells)
 
 
 def test_tables_that_are_no_rows_are_refused():

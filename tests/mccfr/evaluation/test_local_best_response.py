@@ -35,7 +35,7 @@ from mccfr.evaluation.local_best_response.lbr_evaluation import _ListedSamples, 
 from mccfr.evaluation.local_best_response.responder_deals import ListedHand, ListedTable
 from mccfr.evaluation.local_best_response.settings import SETTINGS, SOLVED_SIZES, ResponderBetting
 from mccfr.evaluation.samples import Effort
-from mccfr.games.betting import BettingRules, BettingState
+from mccfr.games.betting import BettingRules, BettingState, Seats
 from mccfr.games.registry import build_game
 from mccfr.games.translation import real_betting
 from mccfr.policy.strategy_profile import Profile
@@ -301,7 +301,7 @@ def test_settings_are_those_that_were_published():
     game = replace(other_bets(), real_rules=None)
     betting = real_betting(game)
     state = BettingState((100, 100), 0, last_raise=100)
-    facing = state._replace(put_in=(100, 300), last_raise=200, acted=True)
+    facing = state._replace(put_in=(100, 300), last_raise=200, seats=Seats(acted=1))
 
     def actions(setting, street, state, solved_from=None):
         lines = ResponderBetting(betting, setting, solved_from)

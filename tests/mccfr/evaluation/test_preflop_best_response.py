@@ -7,7 +7,7 @@ Shows:
 * From sampled boards, the estimate of that value is unbiased and its interval covers it
   (test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high)
 * Full hold'em is evaluated with one flop for each class of suit-isomorphic flops
-  (test_a_flop_counts_for_all_that_are_alike_but_for_suits, test_flops_give_what_the_listing_gives)
+  (test_a_flop_counts_for_all_that_are_alike_but_for_suits)
 """
 
 from dataclasses import replace
@@ -29,10 +29,10 @@ from mccfr.evaluation.board_game import card_game
 from mccfr.evaluation.evaluation_progress import steps_reported
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.methods.exact_method import ExactMethod, ExactOptions
-from mccfr.evaluation.preflop_best_response import FirstStreet, SecondStreetBoards, evaluate_flops
-from mccfr.evaluation.samples import Effort
+from mccfr.evaluation.preflop_best_response import FirstStreet, SecondStreetBoards
 from mccfr.evaluation.stratified_boards import BoardStrata
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
@@ -205,16 +205,3 @@ def test_how_long_all_flops_take_is_said_first(monkeypatch):
         f"all flops, some {1755 * 11 / 3362 * own.tree.nodes / 3600:.2g} hours of a core (--flops N estimates it): flop"
     )
     assert told == [(said, 0, 1755)]
-
-
-@pytest.mark.slow
-def test_flops_give_what_the_listing_gives(tmp_path):
-    own = flop_game()
-    strategy = random_strategy(own, 1)
-    exact = evaluate_exact(own, strategy)
-    found = evaluate_flops(Profile(own, strategy), effort=Effort(2, keep=tmp_path / "kept"))
-    assert found.exploitability_chips == pytest.approx(exact.exploitability_chips, rel=1e-5)
-    assert found.best_response_chips == pytest.approx(exact.best_response_chips, rel=1e-5)
-    assert found.value_chips == pytest.approx(exact.value_chips, abs=2e-3), "of pots of 150 chips and more, in float32"
-    some = evaluate_flops(Profile(own, strategy), 200, seed=1)
-    assert some.ci95_chips[0] < exact.exploitability_chips < some.ci95_chips[1]

@@ -2,8 +2,8 @@
 
 Shows:
 
-* Of 220 spots of all streets, with rake, node locks and other bet sizes, each ends at or below its target, or states
-  what it reached (test_a_spot_ends_at_its_target, test_two_hundred_spots_end_at_their_targets)
+* 220 spots with rake, locks and other bet sizes end at their targets, or state what they reached
+  (test_a_spot_ends_at_its_target, test_two_hundred_spots_end_at_their_targets)
 * A spot has the given bet sizes however its board is written
   (test_bet_sizes_are_those_of_the_board_however_it_is_written)
 * A restricted Nash response to locked rows with play behind them ends, and has the value of the linear program

@@ -20,8 +20,7 @@ from commands import call, refusal
 from places import ROOT, RUNS
 from refusals import refusals, refused
 
-from mccfr.config.toml_files import parse_override
-from mccfr.experiments.definition import directory_name, experiment_from, load_experiment, merged
+from mccfr.experiments.definition import experiment_from, load_experiment, merged
 from mccfr.experiments.experiment_runs import run_experiment, run_path, trained_seconds
 from mccfr.experiments.result_table import arithmetic_mean, curves, geometric_mean, publish, read_rows
 from mccfr.runs.directory import run as rundir
@@ -234,14 +233,6 @@ def test_a_stopped_experiment_goes_on_and_finished_runs_are_left_alone(finished,
     assert told == [[row[key] for key in keys] for row in read_rows(*finished)]
 
 
-def test_a_longer_experiment_goes_on_with_the_same_runs(finished, tmp_path):
-    short = made(changed(last=54, points=3, seeds=[3]))
-    assert run_experiment(short, tmp_path, Silent()) is None
-    assert run_experiment(made(changed(seeds=[3])), tmp_path, Silent()) is None
-    whole = [row["exploitability_chips"] for row in read_rows(*finished) if row["seed"] == 3]
-    assert [row["exploitability_chips"] for row in read_rows(made(changed(seeds=[3])), tmp_path)] == whole
-
-
 def test_variants_meet_only_at_points_at_which_both_were_measured(tmp_path, capsys):
     """Compare six points, then three of which one is new, with one more variant of the same algorithm."""
     path, out = tmp_path / "kuhn.toml", tmp_path / "out"
@@ -399,12 +390,6 @@ def test_without_matplotlib_tables_are_written_and_a_sentence_says_so(capsys, tm
     code, _, err = call(capsys, "compare", path, out, "--set", "compare.seeds=[3]", "--set", "compare.last=10")
     assert code == 0 and "plots need matplotlib" in err
     assert (out / "summary.csv").is_file() and not (out / "plot.png").exists()
-
-
-def test_names_of_directories():
-    assert directory_name("DCFR(3/2, -∞, 2)") == "dcfr-3-2-minus-inf-2"
-    assert directory_name("CFR+") == "cfr-plus" and directory_name("∅") == ""
-    assert parse_override("solver.variant=cfr+") == ("solver.variant", "cfr+")
 
 
 @pytest.mark.parametrize("path", sorted((RUNS / "experiments").glob("*.toml")), ids=lambda path: path.stem)

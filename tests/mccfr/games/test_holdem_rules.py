@@ -18,7 +18,8 @@ from pokerkit import Automation, NoLimitTexasHoldem
 from abstraction.cards import card_text
 from abstraction.hand_evaluator import strengths
 from mccfr.config.game_tables import Menu
-from mccfr.games.betting import build_tree, called, fold_value, may_call, raise_bounds, raised
+from mccfr.games.betting import called, fold_value, may_call, raise_bounds, raised
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
 from mccfr.trees.compiled import TERMINAL
 
@@ -141,7 +142,7 @@ def play(rules, rng, hand, sign):
         if action == "f":
             assert hand.payoff() == fold_value(state)
             return length
-        after = called(rules, state) if action == "c" else raised(state, action)
+        after = called(rules, state) if action == "c" else raised(rules, state, action)
         if after is None:
             assert hand.payoff() == sign * state.to_call
             return length
@@ -263,16 +264,16 @@ def test_bounds_by_hand():
     start = rules.start()
     assert (start.put_in, start.player, start.put_in_before) == ((120, 70), 1, 20)
     assert raise_bounds(rules, start) == (220, 1_000)
-    opened = raised(start, 370)  # raises by 250
+    opened = raised(rules, start, 370)  # raises by 250
     assert raise_bounds(rules, opened) == (620, 1_000)
-    again = raised(opened, 620)
+    again = raised(rules, opened, 620)
     assert raise_bounds(rules, again) == (870, 1_000)
     flop = called(rules, again)
     assert (flop.put_in, flop.player, flop.put_in_before, flop.dealt) == ((620, 620), 0, 620, True)
     assert raise_bounds(rules, flop) == (720, 1_000)
-    bet = raised(flop, 950)  # 330: a raise of as much exceeds the stack
+    bet = raised(rules, flop, 950)  # 330: a raise of as much exceeds the stack
     assert raise_bounds(rules, bet) == (1_000, 1_000)
-    shove = raised(bet, 1_000)
+    shove = raised(rules, bet, 1_000)
     assert raise_bounds(rules, shove) is None
     assert called(rules, shove) is None
     assert (fold_value(shove), fold_value(bet)) == (-950, 620)

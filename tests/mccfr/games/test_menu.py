@@ -8,7 +8,8 @@ from refusals import refusals, refused
 
 from mccfr.config.game_tables import Menu, PlayerMenu, StreetMenu
 from mccfr.config.toml_files import config_from, to_document
-from mccfr.games.betting import build_tree, called, raised
+from mccfr.games.betting import called, raised
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.menu import MenuGame, menu_targets
 from mccfr.trees.compiled import can_pack
@@ -186,7 +187,7 @@ def line(rules, *actions):
     """The state after amounts raised to and calls ("c")."""
     state = rules.start()
     for action in actions:
-        state = called(rules, state) if action == "c" else raised(state, action)
+        state = called(rules, state) if action == "c" else raised(rules, state, action)
     return state
 
 
@@ -241,12 +242,12 @@ def test_chips_are_whole_only_where_all_amounts_are():
 def test_an_endgame_begins_with_half_the_pot_before_the_street():
     targets = menu_targets(Menu(first=("1p",), later=("2x", "4x")), RIVER)
     rules = holdem_rules(20_000, (50, 100), 0, Menu())
-    bet = raised(line(rules, 300, "c"), 500)
+    bet = raised(rules, line(rules, 300, "c"), 500)
     assert list(targets(bet._replace(street=0))) == [700, 1_100]
     unlimited = menu_targets(Menu(first=("1p",), later=("1p",), max_bets=1), RIVER)
     opening = line(rules, 300, "c")._replace(street=0)
     assert list(unlimited(opening)) == [900]  # no blind counts as a bet here
-    assert list(unlimited(raised(opening, 900))) == []
+    assert list(unlimited(raised(rules, opening, 900))) == []
 
 
 # --- Bad menus ---

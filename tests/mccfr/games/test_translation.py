@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from refusals import refusals, refused
 
 from mccfr.config.game_tables import Menu
-from mccfr.games.betting import BettingState, amount_text, build_tree, may_call, raise_bounds
+from mccfr.games.betting import BettingState, amount_text, may_call, raise_bounds
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.line_lookup import NOWHERE, OVER, LineReading
 from mccfr.games.translation import Translation, pseudo_harmonic

@@ -17,6 +17,7 @@ from decimal import Decimal
 
 import pytest
 from acpc import dealer, plan, player, rules
+from places import DATA
 from pokerkit import HandHistory
 from slumbot_double import Double
 
@@ -30,37 +31,14 @@ from mccfr.matches.hand_files.writing import write_hands
 
 GAME = HoldemGame()
 HANDS = 60
-PLURIBUS = """variant = 'NT'
-ante_trimming_status = true
-antes = [0, 0, 0, 0, 0, 0]
-blinds_or_straddles = [50, 100, 0, 0, 0, 0]
-min_bet = 100
-starting_stacks = [10000, 10000, 10000, 10000, 10000, 10000]
-actions = ['d dh p1 TcQc', 'd dh p2 8s4c', 'd dh p3 9c3d', 'd dh p4 Ah4h', 'd dh p5 Th5s', 'd dh p6 6c7s', 'p3 f', \
-'p4 cbr 210', 'p5 f', 'p6 f', 'p1 cc', 'p2 f', 'd db 7d5h9d', 'p1 cc', 'p4 cc', 'd db 7c', 'p1 cc', 'p4 cc', \
-'d db Qh', 'p1 cbr 230', 'p4 f']
-hand = 0
-players = ['MrBlue', 'MrBlonde', 'MrWhite', 'MrPink', 'MrBrown', 'Pluribus']
-finishing_stacks = [10310, 9900, 10000, 9790, 10000, 10000]
-"""
+PLURIBUS, ONLINE, STARS = (
+    (DATA / "hands" / name).read_text("utf-8") for name in ("pluribus.phh", "online.phhs", "pokerstars.txt")
+)
 SIX = (
     "STATE:154:fr250ffr1150fc/r2050c/r3750c/r6250f:KsQc|3c6s|Ah9c|9d9h|7sKc|8c3s/4s7d4d/4c/As:"
     "3850|-100|0|-3750|0|0:MrOrange|Pluribus|MrBlue|MrBlonde|MrWhite|MrPink"
 )
-"""Published hands of Pluribus (Brown & Sandholm 2019), in both forms in which they go round."""
-ONLINE = """[15]
-variant = 'NT'
-ante_trimming_status = false
-antes = [0, 0]
-blinds_or_straddles = [5, 10]
-min_bet = 10
-starting_stacks = [1851.58, 1475.69]
-actions = ['d dh p1 ????', 'd dh p2 ????', 'p2 cc', 'p1 cc', 'd db 5c7c7s', 'p1 cbr 20', 'p2 cc', 'd db 9d', \
-'p1 cbr 45', 'p2 cc', 'd db Jh', 'p1 cc', 'p2 cbr 150', 'p1 cc', 'p2 sm 4cJc', 'p1 sm ????']
-time = 00:04:54
-players = ['one', 'two']
-"""
-"""Played for money in 2009, of the HandHQ part of the PHH data set."""
+"""A published hand of Pluribus (Brown & Sandholm 2019) in the form of the ACPC."""
 
 
 @pytest.fixture(scope="module")
@@ -131,30 +109,6 @@ def test_hands_come_back_from_every_form(match, tmp_path):
     assert [path.name for path in hand_files(tmp_path)] == ["a.json", "a.log", "a.phhs", "a.stars.txt"]
 
 
-STARS = """PokerStars Hand #208958099944:  Hold'em No Limit ($0.25/$0.50 USD) - 2020/02/07 19:15:13 ET
-Table 'Aaltje III' 2-max Seat #2 is the button
-Seat 1: p: 0 ($100 in chips)
-Seat 2: p1 ($101.50 in chips)
-p1: posts small blind $0.25
-p: 0: posts big blind $0.50
-*** HOLE CARDS ***
-Dealt to p: 0 [As Kh]
-p1: raises $0.75 to $1.25
-p: 0 said, "hello: folds"
-p: 0: calls $0.75
-*** FLOP *** [3h Kd Ts]
-p: 0: checks
-p1: bets $1.50
-p: 0: raises $3 to $4.50
-p1: folds
-Uncalled bet ($3) returned to p: 0
-p: 0 collected $5.50 from pot
-*** SUMMARY ***
-Total pot $5.50 | Rake $0
-Seat 2: p1 (button) (small blind) folded on the Flop
-"""
-
-
 def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
     """A hand of PokerStars' with windows ends of lines and names with colons, in each encoding; the published hands of
     the dealer of the ACPC. The smaller of the two stacks counts."""
@@ -218,126 +172,7 @@ def test_slumbots_hands_are_those_that_a_client_kept(tmp_path):
     assert any(all(hand.holes) for hand, _ in told)
 
 
-SITES = {
-    "Full Tilt": """Full Tilt Poker Game #7: Table Link (heads up) - NL Hold'em - $0.50/$1 - 22:09:38 ET - 2014/01/05
-Seat 1: Ada ($105.30)
-Seat 2: Bob ($29.20)
-Bob posts the small blind of $0.50
-Ada posts the big blind of $1
-The button is in seat #2
-*** HOLE CARDS ***
-Bob raises to $2.50
-Ada has 15 seconds left to act
-Ada calls $1.50
-*** FLOP *** [7c 9h 8d] (Total Pot: $5, 2 Players)
-Ada bets $2
-Bob raises to $26.70, and is all in
-Ada folds
-Uncalled bet of $24.70 returned to Bob
-Bob wins the pot ($8.80)
-*** SUMMARY ***
-Total pot $9 | Rake $0.20
-Board: [7c 9h 8d]
-""",
-    "Winamax": """Winamax Poker - CashGame - HandId: #7-1-2 - Holdem no limit (0.50€/1€) - 2013/10/24 07:36:49 UTC
-Table: 'Istanbul' 5-max (real money) Seat #5 is the button
-Seat 4: Ada (1 105.30€)
-Seat 5: Bob (29,20€)
-*** ANTE/BLINDS ***
-Bob posts small blind 0.50€
-Ada posts big blind 1€
-*** PRE-FLOP ***
-Bob raises 1.50€ to 2.50€
-Ada calls 1.50€
-*** FLOP *** [7c 9h 8d]
-Ada bets 2€
-Bob raises 24.70€ to 26.70€ and is all-in
-Ada folds
-Bob collected 33.70€ from pot
-*** SUMMARY ***
-Total pot 33.70€ | No rake
-Board: [7c 9h 8d]
-""",
-    "888poker": """#Game No : 7
-***** 888poker Hand History for Game 7 *****
-$0.50/$1 Blinds No Limit Holdem - *** 22 04 2015 07:03:01
-Table Linz 10 Max (Real Money)
-Seat 6 is the button
-Total number of players : 2
-Seat 1: Ada ( $1,105.30 )
-Seat 6: Bob ( $29.20 )
-Bob posts small blind [$0.50]
-Ada posts big blind [$1]
-** Dealing down cards **
-Bob raises [$2]
-Ada calls [$1.50]
-** Dealing flop ** [ 7c, 9h, 8d ]
-Ada bets [$2]
-Bob raises [$26.70]
-Ada folds
-** Summary **
-Bob collected [ $8.80 ]
-""",
-    "PartyPoker": """***** Hand History for Game 7 *****
-$0.50/$1 USD NL Texas Hold'em - Monday, January 06, 08:54:23 EST 2014
-Table Linz (Real Money)
-Seat 6 is the button
-Total number of players : 2/6
-Seat 1: Ada ( $1.105,30 USD )
-Seat 6: Bob ( $29,20 USD )
-Bob posts small blind [$0.50 USD].
-Ada posts big blind [$1 USD].
-** Dealing down cards **
-Bob raises [$2 USD]
-Ada calls [$1.50 USD]
-** Dealing Flop ** [ 7c, 9h, 8d ]
-Ada bets [$2 USD]
-Bob is all-In  [$26.70 USD]
-Ada folds
-Bob does not show cards.
-Bob wins $33.70 USD
-""",
-    "GGPoker": """Poker Hand #HD7: Hold'em No Limit ($0.50/$1) - 2020/06/02 19:17:33
-Table 'NLH' 2-max Seat #1 is the button
-Seat 1: Bob ($29.20 in chips)
-Seat 2: Ada ($1'105.30 in chips)
-Bob: posts small blind $0.5
-Ada: posts big blind $1
-*** HOLE CARDS ***
-Dealt to Bob
-Bob: raises $1.5 to $2.5
-Ada: calls $1.5
-*** FLOP *** [7c 9h 8d]
-Ada: bets $2
-Bob: raises $24.7 to $26.7 and is all-in
-Ada: folds
-Uncalled bet ($24.7) returned to Bob
-Bob collected $8.75 from pot
-*** SUMMARY ***
-Total pot $9 | Rake $0.2 | Jackpot $0.05 | Bingo $0
-Board [7c 9h 8d]
-""",
-    "Bovada": """Bovada Hand #7 TBL#7 HOLDEM No Limit - 2013-01-06 08:54:23
-Seat 1: Big Blind ($1105.30 in chips)
-Seat 6: Dealer [ME] ($29.20 in chips)
-Dealer [ME] : Set dealer [6]
-Dealer [ME] : Small Blind $0.50
-Big Blind : Big blind $1
-*** HOLE CARDS ***
-Big Blind : Card dealt to a spot [2c 3c]
-Dealer [ME] : Card dealt to a spot [Ah 4c]
-Dealer [ME] : Raises $2 to $2.50
-Big Blind : Calls $1.50
-*** FLOP *** [7c 9h 8d]
-Big Blind : Bets $2
-Dealer [ME] : All-in(raise) $26.70 to $26.70
-Big Blind : Folds
-Dealer [ME] : Return uncalled portion of bet $24.70
-Dealer [ME] : Hand Result $8.80
-*** SUMMARY ***
-Total Pot($9)
-""",
-}
+SITES = {path.stem: path.read_text("utf-8") for path in sorted((DATA / "hands/sites").iterdir())}
 
 
 @pytest.mark.parametrize("site", SITES)
@@ -391,7 +226,7 @@ def test_stakes_are_those_of_the_hand(tmp_path):
         tmp_path, raised.replace("raises $0.75 to $1.25", "raises $1 to $2").replace("$5.50", "$7")
     )
     assert (stakes.rules.put_in, stakes.depth, hand.betting) == ((100, 25), 100, "r200c/cr350r650f")
-    go = SITES["Full Tilt"].replace("Table Link (heads up)", "$60 Matrix (1), Table 1").replace("($", "(")
+    go = SITES["FullTilt"].replace("Table Link (heads up)", "$60 Matrix (1), Table 1").replace("($", "(")
     _, stakes = text_hand(tmp_path, go)
     assert stakes.tournament and stakes.currency == ""
     out = STARS.replace("p1: posts", "Seat 3: p9 ($5 in chips) is sitting out\np1: posts", 1)

@@ -6,7 +6,7 @@ Shows:
   (test_a_bot_connects_again_and_finishes_the_hand)
 * A bot that loses its server within a hand ends with status 1, and names the hand
   (test_a_bot_without_a_server_names_the_hand_that_was_not_finished,
-  test_a_hand_over_http_that_was_not_finished_is_named, test_a_hand_at_gto_wizard_that_is_given_up_is_named)
+  test_a_hand_over_http_that_was_not_finished_is_named)
 """
 
 import socket
@@ -16,9 +16,8 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from acpc import player, visit
+from acpc import visit
 from commands import call
-from gtowizard_double import Wizard
 from slumbot_double import served
 
 from mccfr.matches.dealer_connections import listening
@@ -101,20 +100,3 @@ def test_a_hand_over_http_that_was_not_finished_is_named(capsys, status):
         asked = "bot", "slumbot", "always-fold", "--url", url, "--hands", 2, "--silence", "0.5s"
         ended = call(capsys, *asked)
     assert ended.status == 1 and not ended.out and "hand 0 was not finished" in ended.err, ended
-
-
-class LeavingWizard(Wizard):
-    """A GTO Wizard server that deals hands and hears no action."""
-
-    def _asked(self, where, body):
-        return (503, {"detail": "busy"}) if where.endswith("/act") else super()._asked(where, body)
-
-
-def test_a_hand_at_gto_wizard_that_is_given_up_is_named(capsys, tmp_path, monkeypatch):
-    (key := tmp_path / "key").write_text("k3y")
-    key.chmod(0o600)
-    monkeypatch.setattr("mccfr.matches.gtowizard._TRIES", 2)
-    monkeypatch.setattr("mccfr.matches.gtowizard._FIRST_WAIT", 0.0)
-    with served(LeavingWizard(lambda _: player("always-call"))) as url:
-        ended = call(capsys, "bot", "gtowizard", "always-call", "--url", url, "--key-file", key, "--hands", 1)
-    assert ended.status == 1 and not ended.out and "hand 1000 of the server was not finished" in ended.err, ended

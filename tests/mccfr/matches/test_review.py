@@ -46,7 +46,7 @@ from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import find_node
-from mccfr.trees.street_amounts import street_action, street_line, tree_start
+from mccfr.trees.street_amounts import street_action, street_line, tree_start, whole_line
 
 GAME = HoldemGame()
 MENU = Menu(first=("1p",), later=("allin",), max_bets=2)
@@ -88,7 +88,8 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
     for row in found.decisions:
         if len(row.board) < 8:
             continue
-        tree, inside = SOURCE.game.tree, row.verdict.tree_line
+        tree = SOURCE.game.tree
+        inside = whole_line(row.verdict.tree_line, tree_start(tree))
         costs = exact(inside, row.board, row.hand, row.position)
         assert row.line == street_line(inside, tree_start(tree))
         labels = [
@@ -256,37 +257,37 @@ def holdem(monkeypatch, tmp_path):
 
 
 def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
-    at = dealer(plan(hands=6), ("random", "min-raise"))
-    played = [at.play(number).text() for number in range(6)]
+    at = dealer(plan(hands=4), ("random", "min-raise"))
+    played = [at.play(number).text() for number in range(4)]
     six = "STATE:0:fffr225ff:TsTc|QdAs|5h2h|7s6d|8s9s|Qh7h:-50|-100|0|0|0|150:P|W|G|B|E|L"
     (tmp_path / "match.log").write_text("\n".join([six, *played, six]))
     arguments = ("review", "match.log", "--policy", "holdem", "--boards", 4, "--keep", "kept")
     monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
     monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(1)))
     whole = answer(capsys, *arguments)
-    assert (whole["hands"], whole["refused"]) == (6, 2)
+    assert (whole["hands"], whole["refused"]) == (4, 2)
     assert whole["reasons"] == {"a hand of 6 players: hands of two are reviewed": 2}
     assert set(whole["players"]) == {"Ada", "Bob"}
     for own in whole["players"].values():
-        assert own["hands"] == 6 and own["won_mbb"] is not None and own["aivat_mbb"] is not None
+        assert own["hands"] == 4 and own["won_mbb"] is not None and own["aivat_mbb"] is not None
         for kinds in own["by"].values():
             assert sum(part["cost_mbb"] for part in kinds.values()) == pytest.approx(own["cost_mbb"])
             assert sum(part["decisions"] for part in kinds.values()) == own["decisions"]
     assert whole["players"]["Ada"]["won_mbb"] == -whole["players"]["Bob"]["won_mbb"]
-    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 6 == pytest.approx(
+    assert whole["players"]["Ada"]["cost"]["chips"] / 100 * 1000 / 4 == pytest.approx(
         whole["players"]["Ada"]["cost_mbb"]
     )
     worst = [shown_cost(row) for row in whole["worst"]]
     assert worst == sorted(worst, reverse=True) and worst[0] > 0
     lines = (tmp_path / "kept").read_text().splitlines()
-    assert len(lines) == 7 and json.loads(lines[1])[1]["where"] == "match.log, line 2, hand 0"
-    (tmp_path / "kept").write_text("\n".join(lines[:4]) + "\n" + lines[4][:50])
+    assert len(lines) == 5 and json.loads(lines[1])[1]["where"] == "match.log, line 2, hand 0"
+    (tmp_path / "kept").write_text("\n".join(lines[:3]) + "\n" + lines[3][:50])
     monkeypatch.setattr(hand_review._HandReview, "_without_luck", lambda *_: None)
     again = answer(capsys, *arguments)
     assert again["players"]["Ada"]["cost_mbb"] == whole["players"]["Ada"]["cost_mbb"]
-    assert again["players"]["Ada"]["aivat_mbb"] is None  # three were reviewed anew, and three are as they were kept
-    text = call(capsys, *arguments[:-2], "--top", 1)
-    assert "passed over" in text.err and "Ada, 6 hands" in text.out
+    assert again["players"]["Ada"]["aivat_mbb"] is None  # two were reviewed anew, and two are as they were kept
+    text = call(capsys, *arguments, "--top", 1)
+    assert "passed over" in text.err and "Ada, 4 hands" in text.out
     assert "another review" in call(capsys, *arguments[:4], "--boards", 5, "--keep", "kept").err
     (tmp_path / "six.log").write_text(six)
     assert "none of 1 hands can be reviewed" in call(capsys, "review", "six.log", "--policy", "holdem").err

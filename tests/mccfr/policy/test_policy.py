@@ -1,4 +1,3 @@
-import json
 from fractions import Fraction
 
 import numpy as np
@@ -157,24 +156,6 @@ def test_game_is_rebuilt_from_the_directory_alone(tmp_path, config):
         assert np.array_equal(found.cards.reach, game.cards.reach)
 
 
-def test_directory_needs_nothing_of_this_package(leduc, tmp_path):
-    """The documented way to look up player 0's Kd after `r3c` on the board Qd, with NumPy and JSON only."""
-    out = write(tmp_path / "policy", leduc)
-    load = {path.stem: np.load(path) for path in out.glob("*.npy")}
-    labels = json.loads((out / "tree_label.json").read_text())
-    node = 0
-    for action in ("r3", "c"):
-        first, count = load["tree_first"][node], load["tree_count"][node]
-        node = next(child for child in range(first, first + count) if labels[child] == action)
-    hand = json.loads((out / "cards_hand_names.json").read_text()).index("Kd")
-    names = json.loads((out / "meta.json").read_text())["card_numbering"]["card_names"]
-    board = load["cards_board_cards_street1"][:, 0].tolist().index(names.index("Qd"))
-    assert load["tree_block"][node] == 2
-    bucket, slot = load["cards_bucket_street1"][0, board, hand], load["tree_slot"][node]
-    row = load["probability_street1_player0"][bucket, slot : slot + load["tree_count"][node]] / 65535
-    assert row == pytest.approx(leduc[1].probability[2][bucket, slot : slot + 2], abs=1 / 65535)
-
-
 @pytest.mark.parametrize("check", [True, False])
 def test_rows_of_many_buckets_are_those_of_each(leduc, tmp_path, check):
     game, _ = leduc
@@ -210,18 +191,6 @@ def test_weights_of_any_size_stay_what_they_mean(leduc, tmp_path):
 
 
 # Damage ---------------------------------------------------------------------------------------------------------------
-
-
-def test_every_flipped_bit_is_found(leduc, tmp_path):
-    out = write(tmp_path / "policy", leduc)
-    for number, path in enumerate(sorted(out.iterdir())):
-        data = path.read_bytes()
-        place = len(data) * (number % 7 + 1) // 9
-        path.write_bytes(data[:place] + bytes([data[place] ^ 1 << number % 8]) + data[place + 1 :])
-        assert verify_policy(out), path.name
-        refused("damaged", Policy.open, out, error=OSError)
-        path.write_bytes(data)
-    assert verify_policy(out) == []
 
 
 def test_a_damaged_row_is_not_played(leduc, tmp_path):

@@ -15,8 +15,7 @@ from functools import partial
 
 import pytest
 from commands import answer, call
-from sessions import EXTERNAL, NO_EVALUATION, go, make, newest, wait_for
-from stratified import LEDUC_12
+from sessions import EXTERNAL, go, in_form, make, newest, wait_for
 
 import mccfr
 from mccfr.policy import Policy
@@ -34,17 +33,11 @@ for number in count():
     runs[number % len(runs)].export(sys.argv[1], replace=True)
     print(number, flush=True)
 """
-OFTEN = {"checkpoint_seconds": 0.2, "keep_checkpoints": 1}
 
 
 def trained_often(path, layout, workers):
     """Return a run that keeps one checkpoint and writes one every 0.2 s, or at the end of each cycle."""
-    if layout == "blocks":
-        strata = {"strata": 6, "blocks": 4, "cycle_iterations": 400}
-        return make(
-            path, EXTERNAL, LEDUC_12, {"memory_budget": "80kB"}, NO_EVALUATION, workers=workers, **strata, **OFTEN
-        )
-    return make(path, EXTERNAL, "leduc", {"format": layout}, NO_EVALUATION, workers=workers, **OFTEN)
+    return in_form(path, layout, workers=workers, checkpoint_seconds=0.2, keep_checkpoints=1)
 
 
 @contextmanager

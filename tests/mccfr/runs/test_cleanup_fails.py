@@ -24,9 +24,8 @@ import numpy as np
 import pytest
 from commands import call
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, go, make
+from sessions import NO_EVALUATION, Listener, go, in_form, make
 from small_games import small_recipe
-from stratified import LEDUC_12
 
 from abstraction.build import Builder
 from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
@@ -80,8 +79,7 @@ def test_a_session_succeeds_although_its_link_cannot_be_removed(tmp_path, caplog
 
 def test_a_session_that_fails_before_workers_begin_says_why(tmp_path, monkeypatch):
     """Its pool is closed although it was never begun."""
-    tables, settings = {"memory_budget": "80kB"}, {"strata": 6, "blocks": 4, "cycle_iterations": 400}
-    run = make(tmp_path / "run", {"period_nodes": 10_000}, LEDUC_12, tables, NO_EVALUATION, **settings)
+    run = in_form(tmp_path / "run", "blocks")
     monkeypatch.setattr(checkpointing.Saver, "begin", fails(errno.EIO))
     refused("Input/output error", go, run, iterations=400, error=OSError)
 
@@ -143,14 +141,10 @@ def test_an_evaluation_returns_although_its_samples_cannot_be_synced(tmp_path, m
     assert caplog.messages == [f"mccfr: not everything is kept: {keep}: Input/output error"]
 
 
-@pytest.mark.parametrize("form", ["zarr", "hdf5", "out of core"])
+@pytest.mark.parametrize("form", ["zarr", "hdf5", "blocks"])
 def test_the_delay_between_attempts_grows_while_the_disk_is_full(tmp_path, form, monkeypatch):
     """Every attempt fails, and each delay is twice the one before, so few attempts fit in the time."""
-    tables, settings, game = {"format": form}, {}, "leduc"
-    if form == "out of core":
-        tables, settings, game = {"memory_budget": "80kB", "format": "hdf5"}, {"strata": 6, "blocks": 4}, LEDUC_12
-        settings["cycle_iterations"] = 400
-    run = make(tmp_path / "run", {"period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
+    run = in_form(tmp_path / "run", form)
     monkeypatch.setattr(checkpointing, "FINAL_WAITS_SECONDS", ())
     monkeypatch.setattr(checkpoint_writer, "_write_and_rename", fails(errno.ENOSPC))
     monkeypatch.setattr("mccfr.runs.session.strata.block_pools.ROOM_SECONDS", 60.0)

@@ -17,7 +17,6 @@ from sessions import assert_same, go, make, trained
 
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.verification import problems_of
-from mccfr.runs.results.checkpoints import find_checkpoint
 
 LEDUC = {"name": "leduc", "merge_suits": True}
 SMALL = {"algorithm": "deep-cfr", "traversals": 20, "memory": 3000, "units": 8, "layers": 2}
@@ -54,13 +53,13 @@ UNMEASURED = {"every_checkpoint": False, "at_end": False}
 
 
 def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_path, capsys):
-    """Train on a game whose infosets are never listed."""
-    solver = {**NETWORK, **BOTH, "traversals": 1100, "horizon": 3}
+    """Train on a game whose infosets are never listed, in two parts of 1,024 traversals at most."""
+    solver = {**NETWORK, **BOTH, "traversals": 1030, "horizon": 2}
     whole, parts = (
-        make(tmp_path / str(n), solver, FIVE, evaluation=UNMEASURED, iterations=3, workers=n) for n in (2, 0)
+        make(tmp_path / str(n), solver, FIVE, evaluation=UNMEASURED, iterations=2, workers=n) for n in (2, 0)
     )
     go(whole)
-    for last in (1, 3):
+    for last in (1, 2):
         go(parts, iterations=last)
     assert_same(whole, parts)
     assert problems_of(parts.directory) == []
@@ -69,10 +68,10 @@ def test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers(tmp_pa
     assert command("export", parts.directory, tmp_path / "networks") == 0
     asked = [str(tmp_path / "networks"), "b300", "--board", "", "--hand", "AsKs", "--json"]
     found = answer(capsys, "query", *asked)
-    assert (found["networks"], found["reached"]) == (3, True)
+    assert (found["networks"], found["reached"]) == (2, True)
     assert found == answer(capsys, "query", parts.directory, *asked[1:])
     sampled = answer(capsys, "query", *asked, "--sample", "1")
-    assert (sampled["networks"], 0 <= sampled["sampled_iteration"] <= 3) == (1, True)
+    assert (sampled["networks"], 0 <= sampled["sampled_iteration"] <= 2) == (1, True)
     ended = call(capsys, "export", parts.directory, tmp_path / "policy", "--tabulate")
     assert (ended.status, "cannot be made a table" in ended.err) == (2, True)
 
@@ -111,18 +110,6 @@ def test_averages_of_unlisted_games_are_compared_on_sampled_deals(tmp_path, caps
         ([*asked, "--workers", "2"], "leave workers, budget and keep out"),
     ):
         assert told in refusal(capsys, "evaluate", run.directory, *wrong)
-
-
-def test_a_damaged_checkpoint_is_skipped(tmp_path):
-    whole, damaged = (make(tmp_path / which, NETWORK, LEDUC, iterations=6) for which in ("whole", "damaged"))
-    go(whole)
-    go(damaged, iterations=3)
-    go(damaged, iterations=6)
-    path = max(find_checkpoint(damaged, None).path.rglob("c/*"), key=lambda p: p.stat().st_size if p.is_file() else 0)
-    path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    assert problems_of(damaged.directory)
-    go(damaged)
-    assert_same(whole, damaged)
 
 
 def test_every_command_accepts_a_deep_run(tmp_path, capsys):

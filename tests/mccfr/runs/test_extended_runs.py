@@ -5,7 +5,7 @@ Shows:
 * `resume` alone continues with the limits, workers and checkpoint interval of the session before
   (test_resume_alone_continues_an_extension)
 * `resume --set` refuses, by name, what is part of a run's identity (test_resume_refuses_keys_of_the_identity)
-* A run that is asked to stop after a checkpoint ends at its next regular one, and writes no other
+* `stop --after-checkpoint` ends a run at its next regular checkpoint
   (test_a_request_to_stop_waits_for_the_regular_checkpoint)
 """
 
@@ -20,6 +20,7 @@ from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.run import STOP, open_run
 from mccfr.runs.session import training_session
 from mccfr.runs.session.checkpointing import Saver
+from mccfr.runs.session.start import changed_run
 
 
 def test_resume_alone_continues_an_extension(tmp_path, capsys, monkeypatch):
@@ -67,6 +68,13 @@ def test_resume_refuses_keys_of_the_identity(tmp_path, capsys, text, reason):
     run = make(tmp_path / "run", nodes=20_000)
     assert reason in refusal(capsys, "resume", run.directory, "--set", text)
     assert rundir.open_run(run.directory).config == run.config
+
+
+@pytest.mark.parametrize("texts", [("keep=true", "at_nodes=[9e4]"), ("at_nodes=[9e4]", "keep=true")])
+def test_keys_that_depend_on_each_other_are_set_in_any_order(tmp_path, texts):
+    run = make(tmp_path / "run", nodes=20_000)
+    evaluation = changed_run(run, [f"evaluation.{text}" for text in texts]).config.evaluation
+    assert evaluation.keep and evaluation.at_nodes == [90_000]
 
 
 def test_a_request_to_stop_waits_for_the_regular_checkpoint(tmp_path, monkeypatch):

@@ -49,14 +49,6 @@ def test_infinite_regrets_end_the_run_and_the_older_checkpoint_stays(tmp_path, c
     assert sorted(run.path("checkpoints").iterdir())[-1].name == f"{saved.number:06d}"
 
 
-def test_payoffs_of_3e37_commit_nothing(tmp_path):
-    run = make(tmp_path / "run", dominated(3e37))
-    with pytest.raises(RuntimeError, match=r"holds -?inf at bucket 0, slot [01] .*nothing of it is committed"):
-        train(run, run.build_game(), Silent())
-    numbers = checkpoints.list_checkpoints(run.path("checkpoints"))
-    assert len(numbers) <= 1 and problems_of(run.directory) == []
-
-
 def test_an_evaluation_between_checkpoints_refuses_nan(tmp_path):
     run = make(tmp_path / "run", dominated(1e36))
     game, layout = run.build_game(), run.layout(run.build_game())

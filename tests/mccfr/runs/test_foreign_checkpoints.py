@@ -17,8 +17,7 @@ from commands import call
 from machines import stratified_run, train_alone
 from manifests import forge
 from refusals import refused
-from sessions import NO_EVALUATION, go, make
-from stratified import LEDUC_12
+from sessions import go, in_form
 
 from mccfr.experiments.experiment_runs import trained_seconds
 from mccfr.runs.directory.run import open_run, with_settings
@@ -34,12 +33,8 @@ WORDS = "it belongs to another run: run_identity is "
 
 
 def trained(path, form, seed, checkpoints):
-    tables, settings, game = {"format": form}, {}, "leduc"
-    if form == "blocks":
-        tables, game = {"memory_budget": "80kB"}, LEDUC_12
-        settings = {"strata": 6, "blocks": 4, "cycle_iterations": 100}
-    solver = {"seed": seed, "period_nodes": 10_000}
-    run = make(path, solver, game, tables, NO_EVALUATION, keep_checkpoints=9, **settings)
+    cycles = {"cycle_iterations": 100} if form == "blocks" else {}
+    run = in_form(path, form, seed, keep_checkpoints=9, **cycles)
     for number in range(1, checkpoints + 1):
         assert go(run, iterations=100 * number).checkpoint == number
     return run

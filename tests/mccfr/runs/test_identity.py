@@ -6,12 +6,10 @@ import crash_states
 import pytest
 from places import RUNS
 from refusals import refused
-from sessions import NO_EVALUATION, go, make
+from sessions import make
 
 from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.identity import check_same_run, identity_document
-from mccfr.runs.directory.run import open_run
-from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.session.start import reopen_run
 from storage import durable
 
@@ -61,21 +59,3 @@ def test_the_content_of_a_games_file_is_a_part_of_it_and_a_durable_one_of_the_ru
     file.write_text(file.read_text() + "\n")
     other = identity_document(config(RIVER), tmp_path)
     assert one != other and {**one["game"], "files_sha256": []} == {**other["game"], "files_sha256": []}
-
-
-@pytest.fixture
-def strange(tmp_path):
-    """Return a run whose checkpoint 2 is another run's."""
-    solvers = ({"algorithm": "cfr"}, {"algorithm": "cfr", "variant": "cfr+"})
-    runs = [make(tmp_path / f"{at}", solver, "kuhn", evaluation=NO_EVALUATION) for at, solver in enumerate(solvers)]
-    for run in runs:
-        go(run, iterations=10)
-    go(runs[1], iterations=20)
-    shutil.copytree(runs[1].path("checkpoints/000002"), runs[0].path("checkpoints/000002"))
-    return open_run(runs[0].directory)
-
-
-def test_a_checkpoint_of_another_run_is_not_read(strange):
-    refused("belongs to another run: run_identity is", find_checkpoint, strange, None)
-    assert find_checkpoint(strange, 1).number == 1
-    refused("belongs to another run: run_identity is", go, strange, iterations=30)

@@ -21,8 +21,7 @@ from commands import call
 from machines import on_machines, stratified_run
 from places import ROOT
 from refusals import refused
-from sessions import NO_EVALUATION, Listener, go, make, wait_for
-from stratified import LEDUC_12
+from sessions import NO_EVALUATION, Listener, go, in_form, make, wait_for
 
 from mccfr.policy import Policy
 from mccfr.runs.directory import run as rundir
@@ -45,7 +44,6 @@ keep_checkpoints = 2
 every_checkpoint = false
 at_end = false
 """
-OUT_OF_CORE = {"strata": 6, "blocks": 4, "cycle_iterations": 400}
 
 
 class Hook(Listener):
@@ -124,13 +122,10 @@ def test_two_processes_keep_their_runs_apart_when_one_is_moved(tmp_path, capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1.toml", "2.toml", "moved", "run"]
 
 
-@pytest.mark.parametrize("form", ["zarr", "hdf5", "out of core"])
+@pytest.mark.parametrize("form", ["zarr", "hdf5", "blocks"])
 def test_a_session_follows_its_directory(tmp_path, form):
     directory, moved = tmp_path / "run", tmp_path / "elsewhere" / "moved"
-    tables, settings, game = {"format": form}, {}, "leduc"
-    if form == "out of core":
-        tables, settings, game = {"memory_budget": "80kB"}, OUT_OF_CORE, LEDUC_12
-    run = make(directory, {"seed": 5, "period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
+    run = in_form(directory, form)
     moved.parent.mkdir()
     report = Hook("writing checkpoint 2", lambda: directory.rename(moved))
     outcome = go(run, report, iterations=1_600, checkpoint_nodes=20_000)
@@ -168,12 +163,9 @@ DOCUMENT = {"game": {"name": "leduc"}, "solver": {}}
 
 
 def test_a_session_whose_directory_was_removed_stops(tmp_path):
-    for form in ("zarr", "out of core"):
+    for form in ("zarr", "blocks"):
         directory = tmp_path / form
-        tables, settings, game = {}, {}, "leduc"
-        if form == "out of core":
-            tables, settings, game = {"memory_budget": "80kB"}, OUT_OF_CORE, LEDUC_12
-        run = make(directory, {"seed": 5, "period_nodes": 10_000}, game, tables, NO_EVALUATION, **settings)
+        run = in_form(directory, form)
         report = Hook("writing checkpoint 2", partial(shutil.rmtree, directory))
         words = rf"^{directory} was removed, or moved to another file system, .* since checkpoint 1 are lost$"
         refused(words, go, run, report, iterations=1_600, checkpoint_nodes=20_000, error=RuntimeError)

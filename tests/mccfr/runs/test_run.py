@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -27,7 +26,7 @@ from commands import call
 from manifests import forge
 from places import ROOT
 from refusals import refused
-from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, Listener, assert_same, content, go, make, trained, wait_for
+from sessions import EXTERNAL, NO_EVALUATION, OUTCOME, assert_same, content, go, make, trained
 
 from mccfr.api.evaluating import evaluate_target
 from mccfr.config.run_tables import EvaluationConfig, RunSettings
@@ -95,6 +94,9 @@ def test_stopping_resuming_checkpointing_and_evaluating_change_nothing(tmp_path,
     go(parts, iterations=length * 7 // 8, checkpoint_seconds=0.01)
     go(parts, iterations=length)
     assert_same(whole, parts)
+    states = [find_checkpoint(run, None).state for run in (whole, parts)]
+    for key in ("nodes_touched", "iterations", "period", "workers"):
+        assert states[0][key] == states[1][key]
     assert {t.dtype for name, t in content(whole)[0].items() if "_sum/" in name} == {np.dtype(np.float32)}
     iterations = [record["iterations"] for record in parts.read(EVALUATIONS)]
     group = DEALS_TOGETHER if solver is OUTCOME else 1  # whose end is the first boundary at or after a number
@@ -144,14 +146,14 @@ def two_workers(tmp_path_factory):
     """Return a run of two workers, its outcome, and the content of its live tables at the end."""
     run = make(tmp_path_factory.mktemp("two") / "run", {"discount": "none"}, workers=1, evaluation={"at_end": True})
     reader = Reader(run)
-    outcome = go(run, reader, workers=2, nodes=50_000_000)
+    outcome = go(run, reader, workers=2, nodes=20_000_000)
     assert reader.workers == 2  # else batches are those of one
     return run, outcome, reader.live
 
 
 def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_workers):
     first, outcome, _ = two_workers
-    assert 50_000_000 <= outcome.totals.nodes < 50_400_000  # one batch of each at most
+    assert 20_000_000 <= outcome.totals.nodes < 20_400_000  # one batch of each at most
     shutil.copytree(first.directory, tmp_path / "run")
     run = open_run(tmp_path / "run")
     states = find_checkpoint(run, None).state["workers"]
@@ -164,12 +166,12 @@ def test_two_workers_end_close_to_the_limit_and_count_everything(tmp_path, two_w
 
 
 def test_two_workers_solve_leduc(two_workers):
-    """Exploitability is below 0.025 chips; uniform play has 2.37, planted errors stay above 0.1.
+    """Exploitability is below 0.05 chips; uniform play has 2.37, planted errors stay above 0.1.
 
     With linear discounting: test_endgames.py.
     """
     record = evaluate_target(two_workers[0].directory, "exact", 1)
-    assert record["exploitability_chips"] < 0.025
+    assert record["exploitability_chips"] < 0.05
 
 
 def test_plain_readers_see_what_two_workers_wrote(two_workers):
@@ -255,8 +257,8 @@ def test_a_signal_before_training_leaves_no_checkpoint_and_the_run_continues(tmp
 
 def test_killed_at_three_random_moments(tmp_path):
     """A run of one worker ends as an undisturbed one, to the bit."""
-    target, dice = 20_000_000, random.Random(1)
-    run = make(tmp_path / "run", workers=1, nodes=target, checkpoint_nodes=2_000_000, evaluation={"at_nodes": [10**6]})
+    target, dice = 10_000_000, random.Random(1)
+    run = make(tmp_path / "run", workers=1, nodes=target, checkpoint_nodes=1_000_000, evaluation={"at_nodes": [10**6]})
     for _ in range(3):
         saved = run_status(run)["nodes_touched"]
         process = start(run, "--nodes", target)
@@ -271,25 +273,6 @@ def test_killed_at_three_random_moments(tmp_path):
     assert nodes == sorted(set(nodes))
     whole = trained(make(tmp_path / "whole", workers=0), nodes=target)
     assert_same(whole, run)
-
-
-def test_a_killed_run_whose_folder_is_deleted_leaves_nothing_in_shared_memory(tmp_path):
-    """Another run of this machine may be the one that sweeps it away: then once more."""
-    for attempt in range(5):
-        run = make(tmp_path / f"run{attempt}", workers=1)
-        process = start(run, "--nodes", 10**12)
-        wait_for((run.directory / "live/assignment.json").exists)
-        directory = (run.directory / "live").readlink()
-        assert directory.parent == Path("/dev/shm") and directory.exists()
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        shutil.rmtree(run.directory)
-        listener = Listener()
-        go(make(tmp_path / f"other{attempt}"), listener, iterations=100)
-        assert not directory.exists()
-        if any(str(directory) in text and "died" in text for text in listener.told):
-            return
-    pytest.fail("no run has said that it swept the directory away")
 
 
 def test_records_of_lost_work_are_dropped(tmp_path):

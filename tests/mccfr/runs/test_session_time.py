@@ -87,24 +87,6 @@ def test_the_time_limit_counts_training_only(tmp_path, slow_evaluation, workers)
     assert wall > trained + 0.3 * evaluations
 
 
-def test_share_and_time_left_while_a_checkpoint_is_written(tmp_path, monkeypatch):
-    """While a checkpoint takes longer than the session, the progress names its phase."""
-    commit = saving_module.checkpoint_writer.commit
-
-    def slow(*arguments, **options):
-        time.sleep(3.0)
-        return commit(*arguments, **options)
-
-    monkeypatch.setattr(saving_module.checkpoint_writer, "commit", slow)
-    run = make(tmp_path / "run", {}, workers=1)
-    reporter, _ = go(run, seconds=1.0, checkpoint_seconds=0.3)
-    shares = [tick.share_done for _, tick in reporter.ticks if tick.share_done is not None]
-    lefts = [tick.seconds_left for _, tick in reporter.ticks if tick.seconds_left is not None]
-    assert max(shares) <= 1.0 and min(lefts) >= 0.0
-    late = [tick for phase, tick in reporter.ticks if phase == "writing checkpoint 1"][-10:]
-    assert len(late) == 10 and all(tick.seconds_left is None and tick.share_done == 1.0 for tick in late)
-
-
 def compile_for(seconds):
     """Simulate the first call of a kernel."""
     compiling._watch.on_start(None)

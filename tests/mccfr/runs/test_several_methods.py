@@ -1,6 +1,7 @@
 """Several evaluation methods at one point: one line each, bounds of exploitability first."""
 
 import json
+import shutil
 
 import pytest
 from click.testing import CliRunner
@@ -35,8 +36,14 @@ POINTS = {
 }
 
 
-def test_each_method_writes_its_line_at_every_point(tmp_path):
-    run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A run that each method has measured at two points."""
+    return trained(make(tmp_path_factory.mktemp("methods") / "run", evaluation=POINTS), iterations=200)
+
+
+def test_each_method_writes_its_line_at_every_point(measured):
+    run = measured
     records = run.read(EVALUATIONS)
     assert [record["method"] for record in records] == POINTS["method"] * 2
     assert [record["iterations"] for record in records] == [100] * 4 + [200] * 4
@@ -51,8 +58,8 @@ def test_each_method_writes_its_line_at_every_point(tmp_path):
     assert [pair["before"]["iterations"] for pair in bounds] == [100, 100, 100]
 
 
-def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(tmp_path):
-    run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
+def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(measured, tmp_path):
+    run = measured
     records = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
     expected = min(records, key=lambda record: record["exploitability_chips"])["checkpoint"]
     assert best_checkpoint(run, "exact") == expected
@@ -83,8 +90,9 @@ def test_a_run_ends_with_what_is_known_of_its_checkpoints(tmp_path, capsys):
     assert f"by lbr checkpoint 1 is the best: mccfr export {tmp_path / 'run'} OUT --best lbr" in err
 
 
-def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(tmp_path):
-    run = trained(make(tmp_path / "run", evaluation=POINTS), iterations=200)
+def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(measured, tmp_path):
+    shutil.copytree(measured.directory, tmp_path / "run")
+    run = open_run(tmp_path / "run")
     first, last = (record for record in run.read(EVALUATIONS) if record["method"] == "lbr")
     assert first["checkpoint"] < last["checkpoint"]
     lines = [{**first, "exploitability_chips": -5.0}, {**last, "exploitability_chips": 1.0}]

@@ -24,7 +24,7 @@ import warnings
 import pytest
 from click.exceptions import Exit
 from commands import call
-from sessions import go, make, wait_for
+from sessions import go, make
 
 from mccfr.cli import stopping
 from mccfr.cli.progress_display import DelayedLine
@@ -87,23 +87,6 @@ def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, mon
     outcome = go(run)
     assert outcome.evaluated and [each["nodes_touched"] for each in run.read(EVALUATIONS)] == [nodes]
     assert run_status(run)["state"] == "finished"
-
-
-def test_an_evaluation_at_a_point_is_made_up_for(tmp_path, monkeypatch):
-    run = make(
-        tmp_path / "run", nodes=60_000, evaluation={"at_nodes": [20_000], "at_end": False, "every_checkpoint": False}
-    )
-    evaluate = Evaluator.evaluate
-
-    def stopped(self, strategy):
-        os.kill(os.getpid(), signal.SIGTERM)
-        wait_for(lambda: report_step("board", 0, 1))
-
-    monkeypatch.setattr(Evaluator, "evaluate", stopped)
-    assert go(run).evaluation_due and run.read(EVALUATIONS) == []
-    monkeypatch.setattr(Evaluator, "evaluate", evaluate)
-    assert go(run).signal is None
-    assert [20_000 <= each["nodes_touched"] < 22_000 for each in run.read(EVALUATIONS)] == [True]
 
 
 def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkeypatch):

@@ -1,14 +1,17 @@
 """A spot solved on many flops: equal to `mccfr spot` on each, resumed after kill -9."""
 
+import contextlib
 import csv
+import io
 import json
+import shutil
 import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from commands import call
+from commands import call, command
 
 from abstraction.cards import cards_text
 from mccfr.evaluation.flop_values import Flops, some_flops
@@ -39,11 +42,21 @@ def kill_at_the_second_flop(arguments):
     return subprocess.run([sys.executable, "-c", KILLED, *map(str, arguments)], check=False).returncode
 
 
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory):
+    """A spot that is solved, and the answer of its command."""
+    folder = tmp_path_factory.mktemp("spot")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as out:
+        assert command("spot", "QsJh2h", *SPOT, "--workers", 0, "--to", "2%", "--run", "there", "--json") == 0
+    return folder / "there", json.loads(out.getvalue())
+
+
 @pytest.fixture
-def spot(tmp_path, monkeypatch, capsys):
+def spot(solved, tmp_path, monkeypatch):
+    """The answer; its run is copied to the current directory."""
     monkeypatch.chdir(tmp_path)
-    found = call(capsys, "spot", "QsJh2h", *SPOT, "--workers", 0, "--to", "2%", "--run", "there", "--json")
-    return json.loads(found.out)
+    shutil.copytree(solved[0], "there")
+    return solved[1]
 
 
 def test_a_flop_is_as_the_spot_command_says(spot, tmp_path):

@@ -12,7 +12,6 @@ Shows:
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy as np
 import pytest
 from commands import call, refusal
 from places import RUNS
@@ -127,17 +126,6 @@ def test_both_say_how_to_build_an_abstraction_without_a_recipe(capsys, tmp_path,
     arguments = (solved, "--run", tmp_path / "out") if command == "solve" else (compared, tmp_path / "out")
     assert "build it with mccfr abstraction build" in refusal(capsys, command, *arguments)
     assert not (tmp_path / "out").exists()
-
-
-def test_a_run_that_is_there_goes_on_whoever_made_it(capsys, tmp_path):
-    """A run that compare made is resumed by solve with the same configuration: their identities are one."""
-    text = '[game]\nname = "leduc"\n[solver]\nalgorithm = "public-chance-sampling"\n'
-    solved, compared = configurations(tmp_path, text, iterations=20)
-    assert call(capsys, "compare", compared, tmp_path / "out").status == 0
-    assert call(capsys, "solve", solved, "--run", tmp_path / "out/runs/run-0", "--iterations", 40).status == 0
-    assert call(capsys, "solve", solved, "--run", tmp_path / "whole", "--iterations", 40).status == 0
-    one, other = tables_of(tmp_path / "out/runs/run-0"), tables_of(tmp_path / "whole")
-    assert all(np.array_equal(table, other[name]) for name, table in one.items())
 
 
 # --- two that begin at once ---

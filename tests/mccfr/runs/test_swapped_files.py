@@ -47,15 +47,6 @@ def test_of_another_run(trained):
     assert_found(*trained, least=12, free=FREE)
 
 
-def test_verify_detects_files_of_an_older_checkpoint_and_of_another_player(trained):
-    root = trained[0] / "checkpoints"
-    assert_found(root / "000002", root / "000001", least=8)
-    for one, other in (("street0/player0", "street0/player1"), ("street1/player1", "street1/player0")):
-        ours, theirs = (root / "000002/tables.zarr" / kind for kind in (f"regret/{one}", f"strategy_sum/{other}"))
-        found = [name for name in swaps(ours, theirs) if checkpoints.verify(root / "000002")]
-        assert found, one
-
-
 def test_every_verb_refuses_a_swapped_chunk_or_goes_back(trained, tmp_path, capsys):
     """A chunk of the oldest checkpoint in the newest one is not evaluated, exported or trained on."""
     run = tmp_path / "run"

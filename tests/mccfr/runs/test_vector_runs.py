@@ -23,14 +23,15 @@ SOLVERS = {
     "public chance": PUBLIC,
     "public chance dcfr": {**PUBLIC, "discount": "dcfr", "period_nodes": 1000},
 }
-PRUNED = {kind: {**CFR, "pruning": kind, "updates": "simultaneous"} for kind in ("partial", "regret-based")}
+HISTORIES = {kind: {**CFR, "pruning": kind, "updates": "simultaneous"} for kind in ("partial", "regret-based")}
+HISTORIES["zero reach"] = {**CFR, "best_response": "zero-reach", "dtype": "float32"}
 CASES = [(game, name, 30) for game in ("leduc", "river") for name in SOLVERS]
-CASES += [("leduc", name, 300) for name in PRUNED]
+CASES += [("leduc", name, 300) for name in HISTORIES]
 
 
 @pytest.mark.parametrize(("game", "name", "iterations"), CASES)
 def test_a_stopped_run_continues_with_the_same_bits(tmp_path, game, name, iterations):
-    solver = {**SOLVERS, **PRUNED}[name]
+    solver = {**SOLVERS, **HISTORIES}[name]
     whole, parts = (make(tmp_path / run, solver, GAMES[game], evaluation=NO_EVALUATION) for run in ("whole", "parts"))
     go(whole, iterations=iterations)
     for last in (iterations * 2 // 5, iterations):

@@ -7,7 +7,7 @@ from refusals import refusals
 from small_games import BLINDS, DEEP, MENUS, TURN
 
 from mccfr.config.game_tables import KuhnGame, LeducGame, LimitHoldemGame
-from mccfr.games.betting import build_tree
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import limit_holdem_rules
 from mccfr.games.line_text import converted_line, line_start
 from mccfr.games.registry import build_game

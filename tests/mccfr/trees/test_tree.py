@@ -15,8 +15,8 @@ from naive import check_order
 from refusals import refusals, refused
 
 from mccfr.config.game_tables import Menu, PokerGame
-from mccfr.games import betting
-from mccfr.games.betting import build_tree
+from mccfr.games import betting_tree
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.games.poker import poker
 from mccfr.trees.compiled import DECISION, PACKED_NODE, TERMINAL, can_pack, pack
@@ -70,9 +70,9 @@ def test_every_action_has_its_node_and_every_chance_is_flagged():
 
 
 def test_a_tree_without_end_is_refused(monkeypatch):
-    monkeypatch.setattr(betting, "MAX_NODES", 3_361)
+    monkeypatch.setattr(betting_tree, "MAX_NODES", 3_361)
     refused(r"at least 3,36\d nodes; 3,361 are allowed: lower raises", holdem_tree, PERFT["S"][0])
-    monkeypatch.setattr(betting, "MAX_NODES", 3_362)
+    monkeypatch.setattr(betting_tree, "MAX_NODES", 3_362)
     assert holdem_tree(PERFT["S"][0]).nodes == 3_362
 
 

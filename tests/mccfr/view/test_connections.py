@@ -79,7 +79,7 @@ def test_what_is_no_request_of_ours_is_refused_in_a_sentence(served, capfd):
         (421, "this server answers to", "GET /api/game HTTP/1.1", "Host: evil.example"),
         (400, "ask for a path", "GET http://127.0.0.1/api/game HTTP/1.1"),
         (400, "no request of HTTP", "GET http://[/api/game HTTP/1.1"),
-        (400, "no request of HTTP", "GET /api/game?line=r300 c HTTP/1.1"),
+        (400, "no request of HTTP", "GET /api/game?line=b300 c HTTP/1.1"),
         (400, "no request of HTTP", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
         (431, "65,536 bytes or more", "GET /" + "a" * 70_000 + " HTTP/1.1"),
         (431, "65,536 bytes or more", "GET / HTTP/1.1", *["X: " + "y" * 60_000] * 9),
@@ -244,7 +244,7 @@ def test_whatever_goes_wrong_is_told_in_a_sentence(served, spots, monkeypatch, c
 
 # --- work under way ---
 
-RIVER = {"line": "r200c/cc/cc/", "board": "Kc7d2s4h9d"}
+RIVER = {"line": "b200c/cc/cc/", "board": "Kc7d2s4h9d"}
 
 
 def until_done(solving):

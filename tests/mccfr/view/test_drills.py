@@ -30,14 +30,14 @@ def spots():
     return Spots(policy(), "random")
 
 
-@pytest.mark.parametrize("line", ["r200r600", "r300c/cr900", "cc/cc/"])
+@pytest.mark.parametrize("line", ["b200b600", "b300c/cb600", "cc/cc/"])
 def test_a_drilled_hand_begins_with_its_line(spots, line):
     """Begin on any street, after bets that the tree lacks too; the user acts next, to the hand's end."""
     table, said = PageTable(spots), spots.spot(line)["line"]
     state = table.sit(seed=3, line=line)
     for number in range(3):
         assert state["line"] == said and state["hand"] == number and state["drilled"] == line
-        assert len(state["log"]) == state["opened"] == sum(mark in "cfr" for mark in said) and state["actions"]
+        assert len(state["log"]) == state["opened"] == sum(mark in "cfb" for mark in said) and state["actions"]
         assert state["position"] == spots.spot(line)["player"]
         state = played(table, state, lambda now: "c")[-1]
         assert state["played"] == number + 1
@@ -79,7 +79,7 @@ def test_a_hand_played_again_is_the_same_and_does_not_count(spots):
 
 def test_spots_have_names_that_players_use(spots, tmp_path):
     named = {one["line"]: one["name"] for one in drills(spots)}
-    assert named["r200r600"].endswith("facing a 3-bet: b200b600") and named[""].endswith("first in")
+    assert named["b200b600"].endswith("facing a 3-bet: b200b600") and named[""].endswith("first in")
     assert named["c"].endswith("after a limp")
     assert drills(open_spots(write_random(tmp_path / "leduc", LeducGame()))) == []
 
@@ -87,9 +87,9 @@ def test_spots_have_names_that_players_use(spots, tmp_path):
 def test_drills_after_the_flop_are_of_the_raiser_and_the_caller(spots):
     """The last raiser bets on every street, in position or not; names say who acts on what."""
     lines = dict(postflop_lines(spots))
-    assert lines["r200c/c"] == "Button, c-bet in a single-raised pot: b200c/c"
-    assert lines["r200r600c/"] == "Big blind, c-bet in a 3-bet pot: b200b600c/"
-    assert lines["r200c/cr600"].startswith("Big blind, facing a c-bet in a single-raised pot")
+    assert lines["b200c/c"] == "Button, c-bet in a single-raised pot: b200c/c"
+    assert lines["b200b600c/"] == "Big blind, c-bet in a 3-bet pot: b200b600c/"
+    assert lines["b200c/cb400"].startswith("Big blind, facing a c-bet in a single-raised pot")
     kinds = ["c-bet", "facing a c-bet", "turn barrel", "facing a turn barrel", "river barrel", "river call"]
     for kind, street in zip(kinds, (1, 1, 2, 2, 3, 3), strict=True):
         there = [line for line, name in lines.items() if f", {kind} in a " in name]
@@ -110,7 +110,7 @@ def test_solved_spots_are_drilled_on_their_first_street(tmp_path, monkeypatch):
     found = open_spots(next(Path(one["run"]) for one in told if "run" in one))
     named = {one["line"]: one["name"] for one in drills(found)}
     assert named[""] == "Out of position, first to act" and named["c"] == "In position, c"
-    assert all(sum(mark in "cr" for mark in line) <= 2 for line in named)
+    assert all(sum(mark in "cb" for mark in line) <= 2 for line in named)
     state = PageTable(found).sit(seed=1, line="c")
     assert state["position"] == 1 and state["opened"] == 1 and state["actions"]
 
@@ -118,10 +118,10 @@ def test_solved_spots_are_drilled_on_their_first_street(tmp_path, monkeypatch):
 def test_a_hand_of_an_earlier_session_is_dealt_again(spots):
     """The same seed, line and number deal the same cards."""
     first = PageTable(spots)
-    state = first.sit(seed=7, line="r200c/c")
+    state = first.sit(seed=7, line="b200c/c")
     for _ in range(2):
         state = first.deal(played(first, state, lambda now: "c")[-1]["hand"])
-    again = PageTable(spots).sit(seed=state["seed"], line="r200c/c", hand=2)
+    again = PageTable(spots).sit(seed=state["seed"], line="b200c/c", hand=2)
     assert {**again, "played": 0, "won_chips": 0.0} == {**state, "played": 0, "won_chips": 0.0}
 
 

@@ -30,6 +30,7 @@ from mccfr.play.preflop_equity import preflop_equities
 from mccfr.solvers.public import best_response
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.betting_lines import find_node
+from mccfr.trees.street_amounts import whole_line
 from mccfr.view import Spots, StrategyList, open_spots
 from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.judgement import judge
@@ -70,7 +71,7 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
         won += state["result"]["won_chips"]
         assert state["won_chips"] == pytest.approx(won) and state["played"] == number + 1
         if state["line"].endswith("f"):
-            folder = spots.betting.read(state["line"][:-1])[0].player
+            folder = spots.betting.read(whole_line(state["line"][:-1], spots.start))[0].player
             assert (state["result"]["won_chips"] > 0) == (folder != position)
         ends.add(shown)
         state = table.deal(number)
@@ -82,7 +83,9 @@ def test_what_is_said_twice_is_done_once():
     first = table.sit(seed=5)
     after = table.act(first["hand"], first["line"], "c")
     assert table.act(first["hand"], first["line"], "c") == after == table.state() == table.deal(first["hand"] + 3)
-    refused("a raise must be to", table.act, after["hand"], after["line"], "r1")
+    refused("a bet must put in 100 to 19900 chips on this street", table.act, after["hand"], after["line"], "b1")
+    for action in ("", "cc"):
+        refused("give one action", table.act, after["hand"], after["line"], action)
     over = played(table, after, lambda now: "c")[-1]
     assert table.act(over["hand"], over["line"], "c") == over
     following = table.deal(over["hand"])
@@ -106,14 +109,14 @@ def test_strategies_beside_each_other_are_of_one_game(tmp_path):
     kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
     holdem = Spots(policy(), "random")
     shelf = StrategyList([("one", lambda: holdem), ("two", lambda: kuhn), ("three", lambda: Spots(policy(), "random"))])
-    assert shelf.shown(2).spots.spot("r200") == holdem.spot("r200") and shelf.shown(2) is shelf.shown(2)
+    assert shelf.shown(2).spots.spot("b200") == holdem.spot("b200") and shelf.shown(2) is shelf.shown(2)
     refused("game", shelf.shown, 1)
     refused("there are strategies 0 to 2", shelf.shown, 3)
 
 
 def test_a_decision_costs_what_the_best_one_is_worth_more():
     """Exact on the river; the cost of a bet outside of the tree is unknown."""
-    spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
+    spots, line, board = Spots(policy(), "random"), "b200c/cc/cc/b200", "Kc7d2s4h9d"
     worth, there = ExpectedValues(spots), spots.spot(line, board)
     hand = there["hands"]["names"].index("KhQd")
     each = worth.values(line, board)["actions"][hand]
@@ -128,13 +131,13 @@ def test_a_decision_costs_what_the_best_one_is_worth_more():
         assert found["own_loss_chips"] == pytest.approx(values[best] - mean, abs=3)
         assert found["verdict"] == ("costly" if value < values[best] else "fine")
         assert any("The strategy's own play loses" in one for one in found["sentences"])
-    assert judge(spots, worth, line, board, "KhQd", "r1234")["cost_chips"] is None
+    assert judge(spots, worth, line, board, "KhQd", "b1234")["cost_chips"] is None
     refused("cannot be held here", judge, spots, worth, line, board, "KcQd", "c")
 
 
 def test_hands_that_the_strategy_does_not_hold_have_evs():
     """A person may come where the strategy never does with the hand; the opponent's range is known all the same."""
-    spots, line, board = Spots(policy(), "random"), "r200c/cc/cc/r400", "Kc7d2s4h9d"
+    spots, line, board = Spots(policy(), "random"), "b200c/cc/cc/b200", "Kc7d2s4h9d"
     there, worth = spots.spot(line, board), ExpectedValues(spots)
     away = next(n for n, reach in enumerate(there["hands"]["reach"][there["player"]]) if reach == 0)
     hand = there["hands"]["names"][away]
@@ -156,8 +159,8 @@ def judged(ev, played, within, place):
     values[:, :, hand] = np.stack([ev, played, within])
     errors = np.stack([values[2], -values[2]]) / np.sqrt(2)
     fixed = DecisionValues(0, np.ones((2, 1326)), values[1], values[0], values[0], errors, errors, 2)
-    found._kept["r20000", "", None] = fixed
-    return judge(spots, found, "r20000", "", "AsAd", ("f", "c")[place])
+    found._kept["b20000", "", None] = fixed
+    return judge(spots, found, "b20000", "", "AsAd", ("f", "c")[place])
 
 
 def test_no_call_costs_nothing_where_the_strategy_folds():
@@ -193,7 +196,7 @@ def test_hands_pay_the_rake_that_the_solver_counts(tmp_path):
     for seed in range(60):
         end = played(table, table.sit(seed=seed), lambda now: now["actions"][seed % len(now["actions"])]["action"])[-1]  # noqa: B023
         hands = table._spots.dealing.deal(seed, 0).hands
-        node = find_node(game.tree, end["line"])
+        node = find_node(game.tree, whole_line(end["line"], table._spots.start))
         expected = paid_at(game, node, hands)[end["position"]]
         assert end["result"]["won_chips"] == pytest.approx(expected, abs=1e-9)
         assert end["won_chips"] == end["result"]["won_chips"]

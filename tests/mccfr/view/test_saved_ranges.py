@@ -50,8 +50,8 @@ def test_presets_are_the_ranges_that_take_preflop_actions():
     assert len(found) == len(preset_ranges(spots)) and not any(name.endswith(": Fold") for name in found)
     for line, name in (
         ("", "Button, first in: Raise to 2 BB"),
-        ("r200", "Big blind, facing a raise: b200: Call 1 BB"),
-        ("r200", "Big blind, facing a raise: b200: Raise to 6 BB"),
+        ("b200", "Big blind, facing a raise: b200: Call 1 BB"),
+        ("b200", "Big blind, facing a raise: b200: Raise to 6 BB"),
     ):
         there = spots.spot(line)
         action = [one["name"] for one in there["actions"]].index(name.split(": ")[-1])

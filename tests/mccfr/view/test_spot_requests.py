@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browser import browsing, check_accessible, needs_browser, wait_for
+from browser import browsing, needs_browser, wait_for
 from commands import call
+from page_parts import check_the_layout
 from pages_server import served_shelf
 from refusals import refused
 
@@ -87,9 +88,7 @@ def test_a_spot_from_ranges_to_locks_in_a_browser(tmp_path, monkeypatch):
         page.evaluate("document.querySelector('[data-weight=\"50\"]').click()")
         drag(page, "ip", "AKs", "ATs")
         wait_for(page, "document.getElementById('spot-ip').value === '77+,ATs+:0.5,KQs'")
-        for width in (390, 1400):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), width
+        check_the_layout(page)
         state = "document.getElementById('spot-state').textContent"
         page.evaluate("document.getElementById('spot-solve').click()")
         wait_for(page, f"{state}.includes('of the pot after')")
@@ -154,7 +153,7 @@ def check_what_is_kept(page, url):
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     wait_for(page, "document.querySelector('#spot-grid-ip [data-class=AKs]').title === 'AKs: 0 %'")
-    check_accessible(page)
+    check_the_layout(page)
     rows = page.locator("#solved-spots [data-run]")
     assert rows.count() == 2
     rows.first.get_by_role("button", name="Compare").click()

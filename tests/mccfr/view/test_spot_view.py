@@ -26,10 +26,8 @@ from abstraction.cards import combo_text, parse_cards
 from abstraction.hand_evaluator import strength
 from abstraction.range_notation import parse_range
 from mccfr.config.game_tables import GoofspielGame, KuhnGame, LeducGame
-from mccfr.games.line_text import line_start
 from mccfr.policy import Policy
 from mccfr.policy.query import query
-from mccfr.trees.street_amounts import street_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.resolve_request import Solving
 
@@ -56,17 +54,14 @@ def played(found):
 
 @pytest.mark.parametrize(
     ("line", "board"),
-    [("r200c/", FLOP), ("r200c/cr600", FLOP), ("r200c/cc/cc/r400", RIVER), ("r250c/cr777", FLOP), ("r777c/c", FLOP)],
+    [("b200c/", FLOP), ("b200c/cb400", FLOP), ("b200c/cc/cc/b200", RIVER), ("b250c/cb527", FLOP), ("b777c/c", FLOP)],
 )
 def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
     """In the tree and off it, where both are the mean over what the line may stand for."""
-    source = policy()
-    typed = street_line(line, line_start(source.game))
-    found, asked = holdem.spot(line, board), query(source, typed, board=board)
-    assert holdem.spot(typed, board) == found
+    found, asked = holdem.spot(line, board), query(policy(), line, board=board)
     assert (found["line"], found["player"], found["pot_chips"]) == (line, asked["player"], asked["pot_chips"])
-    assert (found["street_line"], typed) == (asked["line"], asked["line"])
-    assert [(one["street_action"], one["to_chips"]) for one in found["actions"]] == [
+    assert asked["line"] == line
+    assert [(one["action"], one["to_chips"]) for one in found["actions"]] == [
         (one["action"], one["to_chips"]) for one in asked["actions"]
     ]
     mine = played(found)
@@ -78,11 +73,11 @@ def test_hands_of_holdem_do_what_queries_say(holdem, line, board):
     assert sorted(hand for hand, known in trained.items() if not known) == sorted(asked["unreached"])
 
 
-@pytest.mark.parametrize(("line", "board"), [("", ""), ("r3", ""), ("r3c/", "Kc"), ("cr3c/cr7", "Qd")])
+@pytest.mark.parametrize(("line", "board"), [("", ""), ("b2", ""), ("b2c/", "Kc"), ("cb2c/cb4", "Qd")])
 def test_hands_of_leduc_do_what_queries_say(leduc, line, board):
     spots, source = leduc
     found = spots.spot(line, board)
-    asked = query(source, found["street_line"], board=board)
+    asked = query(source, found["line"], board=board)
     assert {hand: list(row.values()) for hand, row in played(found).items() if hand in asked["hands"]} == {
         hand: pytest.approx(row, abs=1e-6) for hand, row in asked["hands"].items()
     }
@@ -93,7 +88,7 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
     """Against products of queries, deal by deal: reach of a hand, and its share where cards are removed."""
     spots, source = leduc
     found, steps = (
-        spots.spot("cr3c/cr7", "Kc"),
+        spots.spot("cb2c/cb4", "Kc"),
         [("", "c"), ("c", "b2"), ("cb2", "c"), ("cb2c/", "c"), ("cb2c/c", "b4")],
     )
     reach = [{}, {}]
@@ -120,11 +115,11 @@ def test_ranges_are_what_both_have_played_by_bayes(leduc):
 
 def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for(holdem):
     """Map a bet after a check to the next smaller size, or to the next larger one, which is all-in."""
-    found = holdem.spot("r200c/cr1000", FLOP)
-    action = {"b200c/cb400": "r600", "b200c/cb19800": "r20000"}
+    found = holdem.spot("b200c/cb800", FLOP)
+    action = {"b200c/cb400": "b400", "b200c/cb19800": "b19800"}
     chance = {action[one["line"]]: one["probability"] for one in found["readings"]}
-    assert set(chance) == {"r600", "r20000"}
-    before, rows = holdem.spot("r200c/c", FLOP), played(holdem.spot("r200c/c", FLOP))
+    assert set(chance) == {"b400", "b19800"}
+    before, rows = holdem.spot("b200c/c", FLOP), played(holdem.spot("b200c/c", FLOP))
     for place, hand in list(enumerate(found["hands"]["names"]))[::97]:
         expected = sum(share * rows[hand][action] for action, share in chance.items())
         assert found["hands"]["reach"][1][place] == pytest.approx(
@@ -134,7 +129,7 @@ def test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_take
 
 def test_equities_are_those_of_all_showdowns(holdem):
     """River: every opponent's hand by itself; hands that share a card do not meet."""
-    line = "r200c/cc/cc/r400"
+    line = "b200c/cc/cc/b200"
     found, equity = holdem.spot(line, RIVER), holdem.equity(line, RIVER)
     names, reach = found["hands"]["names"], np.array(found["hands"]["reach"])
     board = parse_cards(RIVER)
@@ -149,7 +144,7 @@ def test_equities_are_those_of_all_showdowns(holdem):
 
 def test_equities_before_the_last_board(holdem, leduc):
     """Average over boards on Leduc's first street and preflop; return None if cards are missing."""
-    assert holdem.equity("r200c/") == {"equity": None, "mean": None}
+    assert holdem.equity("b200c/") == {"equity": None, "mean": None}
     spots, _ = leduc
     found = dict(zip(spots.spot("")["hands"]["names"], spots.equity("")["equity"][0], strict=True))
     cards = "JcJdQcQdKcKd"
@@ -169,7 +164,7 @@ def test_equities_before_the_last_board(holdem, leduc):
 
 def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
     """Value a fold at 0, a call by its equity, and a raise by its own EV, against a river bet of 2 BB."""
-    solving, line = Solving(holdem), "r200c/cc/cc/r400"
+    solving, line = Solving(holdem), "b200c/cc/cc/b200"
     solving.start(line, RIVER)
     while not (state := solving.state())["done"]:
         time.sleep(0.01)
@@ -186,7 +181,7 @@ def test_values_of_what_is_solved_again_are_those_of_showdowns(holdem):
 
 
 def test_texts_of_ranges_read_back(holdem):
-    found = holdem.spot("r200c/cr600", FLOP)
+    found = holdem.spot("b200c/cb400", FLOP)
     for player in range(2):
         weights, reach = parse_range(found["ranges"][player]["text"]), np.array(found["hands"]["reach"][player])
         names = [combo_text(hand) for hand in range(1326)]
@@ -197,7 +192,7 @@ def test_texts_of_ranges_read_back(holdem):
 
 
 def test_classes_are_means_of_their_hands(holdem):
-    found, hands = holdem.spot("r200c/", FLOP), holdem.spot("r200c/", FLOP)["hands"]
+    found, hands = holdem.spot("b200c/", FLOP), holdem.spot("b200c/", FLOP)["hands"]
     label = holdem.game()["grid"]["label"]
     assert len(label) == 169 and label[1] == "AKs"
     own = [place for place, cell in enumerate(hands["cells"]) if label[cell] == "AKs"]
@@ -209,7 +204,7 @@ def test_classes_are_means_of_their_hands(holdem):
 
 
 def test_names_are_roles_and_big_blinds(holdem, tmp_path):
-    found = holdem.spot("r200c/cr600", FLOP)
+    found = holdem.spot("b200c/cb400", FLOP)
     assert [(holdem.game()["roles"][step["player"]], step["name"]) for step in found["path"]] == [
         ("Button", "Raise to 2 BB"),
         ("Big blind", "Call 1 BB"),
@@ -217,17 +212,17 @@ def test_names_are_roles_and_big_blinds(holdem, tmp_path):
         ("Button", "Bet 4 BB"),
     ]
     assert [one["name"] for one in found["actions"]] == ["Fold", "Call 4 BB", "Raise to 16 BB", "All-in 198 BB"]
-    assert [one["line"] for one in found["actions"]][:2] == [None, "r200c/cr600c/"]
+    assert [one["line"] for one in found["actions"]][:2] == [None, "b200c/cb400c/"]
     kuhn = open_spots(write_random(tmp_path / "kuhn", KuhnGame()))
     assert kuhn.game()["unit"] == "chips" and not kuhn.game()["square"]
     assert [one["name"] for one in kuhn.spot("cb")["actions"]] == ["Fold", "Call 1 chips"]
 
 
 def test_boards_that_are_not_there_yet_are_asked_for(holdem, leduc):
-    found = holdem.spot("r200c/cc/", FLOP)
+    found = holdem.spot("b200c/cc/", FLOP)
     assert (found["missing_cards"], found["hands"], found["ranges"]) == (1, None, None)
     assert [one["name"] for one in found["actions"]] == ["Check", "Bet 2 BB", "Bet 4 BB", "All-in 198 BB"]
-    assert holdem.spot("r200c/")["missing_cards"] == 3
+    assert holdem.spot("b200c/")["missing_cards"] == 3
     assert leduc[0].spot("cc/")["missing_cards"] == 1
 
 
@@ -237,13 +232,14 @@ def asked(line, board, holdem):
 
 test_what_means_nothing = refusals(
     ("'x' is not an action", "x", ""),
-    ("nothing to fold to", "r200c/f", FLOP),
+    ("nothing to fold to", "b200c/f", FLOP),
     ("the hand is over", "f", ""),
-    ("a raise must be to 200", "r150", ""),
-    ("has 2 cards: on the flop give 3", "r200c/", "Kc7d"),
-    ("has 5 cards", "r200c/", RIVER),
-    ("twice", "r200c/", "KcKc2d"),
-    ("Kx", "r200c/", "Kx7d2s"),
+    ("a bet must put in 200 to 20000 chips on this street", "b150", ""),
+    ("r300 can mean chips put in on this street", "r300", ""),
+    ("has 2 cards: on the flop give 3", "b200c/", "Kc7d"),
+    ("has 5 cards", "b200c/", RIVER),
+    ("twice", "b200c/", "KcKc2d"),
+    ("Kx", "b200c/", "Kx7d2s"),
     ("leave the board out", "", "Kc7d2s"),
     call=asked,
 )

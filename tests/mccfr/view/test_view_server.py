@@ -6,6 +6,8 @@ Shows:
 * Wrong methods and bad requests end with an error of one sentence (test_nothing_but_get_and_post_is_known,
   test_bad_requests_end_in_a_sentence)
 * The page works in a real browser without requests to other servers (test_the_page_in_a_browser)
+* axe finds no violation on any tab (test_the_page_in_a_browser,
+  test_a_spot_from_ranges_to_locks_in_a_browser, planted: test_small_games_are_a_list_of_hands)
 * A spot can be re-solved in the browser (test_a_spot_is_solved_again_in_a_browser)
 """
 
@@ -68,11 +70,11 @@ def holdem(tmp_path_factory):
 
 
 def test_answers_are_those_of_the_spots(holdem):
-    status, headers, body = ask(holdem, "/api/spot?line=r200c/cr600&board=Kc7d2s")
-    assert status == 200 and json.loads(body) == holdem.spots.spot("r200c/cr600", "Kc7d2s")
+    status, headers, body = ask(holdem, "/api/spot?line=b200c/cb400&board=Kc7d2s")
+    assert status == 200 and json.loads(body) == holdem.spots.spot("b200c/cb400", "Kc7d2s")
     assert headers["Content-Type"] == "application/json" and "Access-Control-Allow-Origin" not in headers
     assert json.loads(ask(holdem, "/api/game")[2])["title"] == f"my {EVIL}"
-    assert json.loads(ask(holdem, "/api/equity?line=r200c/")[2]) == {"equity": None, "mean": None}
+    assert json.loads(ask(holdem, "/api/equity?line=b200c/")[2]) == {"equity": None, "mean": None}
     assert json.loads(ask(holdem, "/api/game?of=1")[2])["strategies"] == [[0, f"my {EVIL}"], [1, f"beside {EVIL}"]]
     assert holdem.socket.getsockname()[0] == "127.0.0.1"
 
@@ -116,7 +118,7 @@ def test_files_are_those_of_the_page_alone(holdem):
     ("path", "text"),
     [
         ("/api/spot?line=x", "'x' is not an action"),
-        ("/api/spot?line=r200c/&board=Kc", "has 1 cards"),
+        ("/api/spot?line=b200c/&board=Kc", "has 1 cards"),
         ("/api/spot?line=c&line=f", "given twice"),
         ("/api/spot?hand=AsKd", "'hand' is no parameter"),
         ("/api/game?line=c", "'line' is no parameter"),
@@ -124,7 +126,7 @@ def test_files_are_those_of_the_page_alone(holdem):
         ("/api/equity?line=" + "r" * 50, "is not an action"),
         ("/api/spot?of=2", "there are strategies 0 to 1"),
         ("/api/values?boards=2", "'boards' is no parameter"),
-        ("/api/values?line=r200c/", "cards of the board are missing"),
+        ("/api/values?line=b200c/", "cards of the board are missing"),
         ("/api/solve", "no spot has been re-solved yet"),
     ],
 )
@@ -138,9 +140,9 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
 @pytest.mark.parametrize(
     ("path", "body", "text"),
     [
-        ("/api/solve", {"line": "r200"}, "from the flop on: before the flop the tree is too large"),
-        ("/api/solve", {"line": "r200c/", "board": "Kc7d2s", "method": "maxmargin"}, "'method' is no parameter"),
-        ("/api/solve", {"line": "r200c/", "board": "Kc7d2s", "iterations": 10**9}, "they must be from 1 to 5,000"),
+        ("/api/solve", {"line": "b200"}, "from the flop on: before the flop the tree is too large"),
+        ("/api/solve", {"line": "b200c/", "board": "Kc7d2s", "method": "maxmargin"}, "'method' is no parameter"),
+        ("/api/solve", {"line": "b200c/", "board": "Kc7d2s", "iterations": 10**9}, "they must be from 1 to 5,000"),
         ("/api/solve", {"line": 7}, "line = '7': Expected str, got int"),
         ("/api/play/sit", {"seed": -1}, "it must be from 0 to 2^63 - 1"),
         ("/api/play/sit", {"seed": 2**63}, "it must be from 0 to 2^63 - 1"),
@@ -161,7 +163,7 @@ def test_bad_requests_end_in_a_sentence(holdem, path, text):
         ("/api/spots/solve", {"pot": "much"}, "pot = 'much': a number without unit is needed"),
         ("/api/spots/solve", {"locks": "c 60%"}, "lock 'c 60%' has no ="),
         ("/api/spots/solve", {"policy": "/etc"}, "'policy' is no parameter here"),
-        ("/api/spots/solve", {"line": "r200c/", "board": "Kc7d2s"}, "only lines of a policy"),
+        ("/api/spots/solve", {"line": "b200c/", "board": "Kc7d2s"}, "only lines of a policy"),
         ("/api/spots/stop", {}, "no spot has been typed yet"),
     ],
 )
@@ -226,79 +228,79 @@ def test_the_page_in_a_browser(holdem):
         assert page.evaluate("document.querySelectorAll('#grid .cell .fill').length") == 169
         assert "from the flop on" in page.evaluate("document.getElementById('solve-state').textContent")
         wait_for(page, "document.querySelectorAll('#hands tbody tr').length === 169")  # before the flop: classes
-        page.evaluate("document.querySelector('[data-action=r200]').click()")
-        at("#line=r200")
+        page.evaluate("document.querySelector('[data-action=b200]').click()")
+        at("#line=b200")
         page.keyboard.press("c")  # the call: three cards are to be chosen
         wait_for(page, "!!document.getElementById('picker')")
         assert page.evaluate("document.querySelectorAll('#picker-cards button').length") == 52
         page.evaluate("document.querySelector('[data-card=\"Kc\"]').click()")
         for key in "c7d":  # a c that is no card's does nothing, nor checks
             page.keyboard.press(key)
-        assert page.evaluate("location.hash") == "#line=r200c/"
+        assert page.evaluate("location.hash") == "#line=b200c/"
         assert page.evaluate(
             "[...document.querySelectorAll('#picker [aria-pressed=true]')].map((one) => one.dataset.card).join()"
         ) in ("Kc,7d", "7d,Kc")
         for key in "2h":
             page.keyboard.press(key)
-        at("#line=r200c/&board=Kc7d2h")
+        at("#line=b200c/&board=Kc7d2h")
         page.evaluate(
-            "location.hash = '#line=r200c/'"
+            "location.hash = '#line=b200c/'"
         )  # a board that is not set is not shown, though one was chosen before
         wait_for(page, "!!document.getElementById('picker')")
         assert page.evaluate("document.querySelector('#path .cards').textContent") == "choose 3"
         assert page.evaluate("document.querySelectorAll('#picker [aria-pressed=true]').length") == 0
         for key in "kc7D2s":
             page.keyboard.press(key)
-        at("#line=r200c/&board=Kc7d2s")
-        page.goto(holdem.url + "#line=r200")
-        at("#line=r200")
-        page.evaluate("location.hash = '#line=r200c/&board=Kc7d2s'")
-        at("#line=r200c/&board=Kc7d2s")
+        at("#line=b200c/&board=Kc7d2s")
+        page.goto(holdem.url + "#line=b200")
+        at("#line=b200")
+        page.evaluate("location.hash = '#line=b200c/&board=Kc7d2s'")
+        at("#line=b200c/&board=Kc7d2s")
         assert page.evaluate("document.getElementById('who').textContent") == "Big blind to act"
         row = page.evaluate("document.querySelector('#hands tbody tr').innerText")
         assert row.split("\t")[-3].endswith("%"), row  # its equity has come
         state, button = ("document.getElementById('solve-state').textContent", "document.getElementById('change')")
         assert page.evaluate(state).startswith("On later streets hands share")  # and what is none stands before it
         assert page.locator("#change").count() == 1 and page.locator("#lock").count() == 0
-        page.evaluate("location.hash = '#line=r200c/cr600&board=Kc7d2s'")
-        at("#line=r200c/cr600&board=Kc7d2s")
+        page.evaluate("location.hash = '#line=b200c/cb400&board=Kc7d2s'")
+        at("#line=b200c/cb400&board=Kc7d2s")
         page.evaluate(f"{button}.click()")
         wait_for(page, "location.hash.startsWith('#spot&line=b200c%2F&board=Kc7d2s&')")  # where the street begins
-        page.evaluate("location.hash = '#line=r200'")
-        at("#line=r200")
-        page.evaluate("location.hash = '#line=r200c/&board=Kc7d2s'")
-        at("#line=r200c/&board=Kc7d2s")
+        page.evaluate("location.hash = '#line=b200'")
+        at("#line=b200")
+        page.evaluate("location.hash = '#line=b200c/&board=Kc7d2s'")
+        at("#line=b200c/&board=Kc7d2s")
         page.evaluate("history.back()")
-        at("#line=r200")
+        at("#line=b200")
         page.evaluate("history.forward()")
-        at("#line=r200c/&board=Kc7d2s")
+        at("#line=b200c/&board=Kc7d2s")
         said = page.evaluate("document.getElementById('worth').textContent")
         assert said.startswith("EV is an estimate over") and "95 % intervals" in said, "at once"
-        page.evaluate("location.hash = '#line=r250c/cr700&board=Kc7d2s'")
-        at("#line=r250c/cr700&board=Kc7d2s")
+        page.evaluate("location.hash = '#line=b250c/cb450&board=Kc7d2s'")
+        at("#line=b250c/cb450&board=Kc7d2s")
         assert "not in the strategy's tree" in page.evaluate("document.getElementById('note').textContent")
         page.evaluate("location.hash = '#line=x'")
         page.get_by_text("is not an action").wait_for()
-        page.evaluate("location.hash = '#line=r200c/cr600&board=Kc7d2s'")
-        at("#line=r200c/cr600&board=Kc7d2s")
+        page.evaluate("location.hash = '#line=b200c/cb400&board=Kc7d2s'")
+        at("#line=b200c/cb400&board=Kc7d2s")
         assert page.evaluate("!document.getElementById('problem')")
         page.keyboard.press("Backspace")
-        at("#line=r200c/c&board=Kc7d2s")
+        at("#line=b200c/c&board=Kc7d2s")
         page.evaluate(
             "document.getElementById('other-amount').value = '5', document.getElementById('other').requestSubmit()"
         )
-        at("#line=r200c/cr700&board=Kc7d2s")  # five big blinds on this street, two before it
+        at("#line=b200c/cb500&board=Kc7d2s")  # five big blinds on this street, two before it
         page.keyboard.press("Backspace")
-        at("#line=r200c/c&board=Kc7d2s")
+        at("#line=b200c/c&board=Kc7d2s")
         page.keyboard.press("ArrowRight")
         page.keyboard.press("ArrowRight")
         assert page.evaluate("document.getElementById('hands-title').textContent") == "AKs"
         page.keyboard.press("?")
         wait_for(page, "document.getElementById('keys').open")
-        check_accessible(page)
+        check_the_layout(page)
         page.evaluate("document.getElementById('keys').close()")
         check_the_cards(page, at, holdem)
-        river = "#line=r200c/cc/cc/r400&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
+        river = "#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&beside=1"  # values, side by side, solved again
         page.evaluate(f"location.hash = {json.dumps(river)}")
         at(river)
         assert page.evaluate("document.getElementById('worth').textContent").startswith("EV is exact")
@@ -360,8 +362,8 @@ def test_the_page_in_a_browser(holdem):
 @pytest.mark.parametrize(
     ("spot", "said"),
     [
-        ("line=r200c/c&board=Kc7d2s", "100 of 100 iterations, an estimate"),
-        ("line=r200c/cc/cc/&board=Kc7d2s4h9d", "200 of 200 iterations, can be beaten by"),
+        ("line=b200c/c&board=Kc7d2s", "100 of 100 iterations, an estimate"),
+        ("line=b200c/cc/cc/&board=Kc7d2s4h9d", "200 of 200 iterations, can be beaten by"),
     ],
 )
 def test_a_spot_is_solved_again_in_a_browser(holdem, spot, said):
@@ -382,11 +384,15 @@ def test_a_spot_is_solved_again_in_a_browser(holdem, spot, said):
 @needs_browser
 def test_small_games_are_a_list_of_hands(tmp_path):
     with serving(open_spots(write_random(tmp_path / "kuhn", KuhnGame()))) as served, browsing() as page:
-        page.goto(served.url + "#line=r9")  # a bad link: the first decision, and what is wrong with it
+        page.goto(served.url + "#line=b9")  # a bad link: the first decision, and what is wrong with it
         wait_for(page, "document.body && document.querySelectorAll('.hand').length")
-        assert "is not possible here" in page.evaluate("document.getElementById('problem').innerText")
+        assert "'b9' is not possible after" in page.evaluate("document.getElementById('problem').innerText")
         page.evaluate("location.hash = '#line=cb'")
         wait_for(page, "document.body && document.body.dataset.complete")
         assert page.evaluate("!document.getElementById('grids')")
         assert page.evaluate("[...document.querySelectorAll('.hand')].map((one) => one.textContent).join()") == "J,Q,K"
         assert page.evaluate("document.querySelector('[data-action=c]').innerText").startswith("Call 1 chips")
+        check_the_layout(page)
+        page.evaluate("document.body.append(document.createElement('input'))")
+        with pytest.raises(AssertionError, match="label"):
+            check_accessible(page)

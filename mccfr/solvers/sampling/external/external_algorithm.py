@@ -19,10 +19,10 @@ class ExternalSolver(SampledSolver):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
         self._kernel = external_sampling_packed if packed else external_sampling_general
-        new_scratch = new_packed_worklist if packed else new_worklist
         self._floored = self._config.negative_regret_pruning
         self._unit_chips = game.big_blind_chips or 1.0
-        self._scratch = new_scratch(nodes, 2 * game.tree.streets, self._tables.regret.dtype)
+        size = nodes, len(game.tree.row_slots), self._tables.regret.dtype
+        self._scratch = new_packed_worklist(*size) if packed else new_worklist(*size, game.tree.payoffs)
 
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config

@@ -1,4 +1,9 @@
-"""Kernel of external sampling over general records; `external_packed` describes the algorithm."""
+"""Kernel of external sampling over general records; `external_packed` describes the algorithm.
+
+With more than two players, a player's strategy is averaged at every other player's traversal.  The traversal reaches an
+infoset of player j by the sampled actions of j and of the others.  An addition is divided by the probability of the
+others' actions, so its mean is in proportion to j's own reach: the average is that of what j played.
+"""
 
 from typing import NamedTuple
 
@@ -14,7 +19,7 @@ from mccfr.trees.compiled import CHANCE, TERMINAL
 
 
 class Worklist(NamedTuple):
-    """Scratch arrays of external sampling over N general records; R is the dtype of the regrets.
+    """Scratch arrays of external sampling: N general records, P players, R the dtype of the regrets.
 
     order    [N] int32  nodes in the order visited
     start    [N] int64  first regret cell of each node's row
@@ -23,7 +28,8 @@ class Worklist(NamedTuple):
     sigma    [N] R      current strategies; each action's probability is at the index of its child
     updated  [1] int64  counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows   rows of the current deal
-
+    payoffs  [N, P] float64  payoffs of three and more players; [0, 2] of two
+    sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
     """
 
     order: npt.NDArray[np.int32]
@@ -33,12 +39,20 @@ class Worklist(NamedTuple):
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: HandRows
+    payoffs: npt.NDArray[np.float64]
+    sampled: npt.NDArray[np.float64]
 
 
-def new_worklist(nodes: int, blocks: int, dtype: npt.DTypeLike) -> Worklist:
-    """Return scratch arrays for `nodes` general records and regrets of `dtype`."""
+def new_worklist(
+    nodes: int, blocks: int, dtype: npt.DTypeLike, payoffs: npt.NDArray[np.float64] | None = None
+) -> Worklist:
+    """Return scratch arrays for `nodes` general records and regrets of `dtype`.
+
+    payoffs  [N, P] of three and more players (`CompiledTree.payoffs`)
+    """
+    paid = np.zeros((0, 2)) if payoffs is None else payoffs
     order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
-    shared = np.zeros(1, np.int64), new_hand(blocks)
+    shared = np.zeros(1, np.int64), new_hand(blocks), paid, np.ones(paid.shape)
     return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
 
 
@@ -52,7 +66,7 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
-        for traverser in range(2):
+        for traverser in range(work.payoffs.shape[1]):
             tail, touched = visit(tree, tables, traverser, weight, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], weight, work, tail, pruning)
             nodes += touched
@@ -67,7 +81,8 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
     Returns (length of the worklist, nodes touched).
     """
     order, sigma, hand, value = work.order, work.sigma, work.hand, work.value
-    prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // 2 - 1
+    players = work.payoffs.shape[1]
+    prunes, last_street = pruning.active != 0 and uniform(rng) < PRUNED_SHARE, hand.regrets.shape[0] // players - 1
     prune_below = -pruning.below * weight
     order[0] = 0
     tail, position, nodes = 1, 0, 0
@@ -83,6 +98,7 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
             order[tail] = chosen
             work.child[node] = chosen
             tail += 1
+            follow(work, node, chosen, traverser, 1.0)
             continue
         block = tree.block[node]
         work.start[node] = hand.regrets[block] + tree.slot[node]
@@ -90,7 +106,7 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
         work.updated[0] += 1
         regret_matching(tables.regret, work.start[node], actions, sigma, first)
         if tree.player[node] == traverser:
-            skips = prunes and block // 2 < last_street
+            skips = prunes and block // players < last_street
             for a in range(actions):
                 child = first + a
                 skipped = sigma[child] == 0 and tables.regret[work.start[node] + a] < prune_below
@@ -99,24 +115,50 @@ def visit(tree, tables, traverser, weight, rng, work, pruning):
                     continue
                 order[tail] = child
                 tail += 1
+                follow(work, node, child, traverser, 1.0)
         else:
-            add_strategy(tree, tables, hand, node, (sigma, first), weight, second_word(rng))
+            part = weight / others_sampled(work, node, tree.player[node])
+            add_strategy(tree, tables, hand, node, (sigma, first), part, second_word(rng))
             chosen = first + choose(tables.regret, work.start[node], actions, uniform(rng))
             order[tail] = chosen
             work.child[node] = chosen
             tail += 1
+            follow(work, node, chosen, tree.player[node], np.float64(sigma[chosen]))
     return tail, nodes
+
+
+@part_njit
+def follow(work, node, child, player, probability):
+    """Set the probabilities of sampled actions before a child, which a player's action leads to."""
+    if work.payoffs.shape[1] > 2:
+        for each in range(work.payoffs.shape[1]):
+            work.sampled[child, each] = work.sampled[node, each]
+        work.sampled[child, player] *= probability
+
+
+@part_njit
+def others_sampled(work, node, player):
+    """Return the probability of all players' sampled actions but one's; 1 with two players."""
+    probability = 1.0
+    if work.payoffs.shape[1] > 2:
+        for each in range(work.payoffs.shape[1]):
+            if each != player:
+                probability *= work.sampled[node, each]
+    return probability
 
 
 @part_njit
 def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
     """Run the backward pass: values from the leaves up, and regret updates of the traverser."""
-    value, sigma = work.value, work.sigma
+    value, sigma, seats = work.value, work.sigma, work.payoffs.shape[1] > 2
     sign = 1.0 - 2.0 * traverser
     for position in range(tail - 1, -1, -1):
         node = work.order[position]
         if tree.kind[node] == TERMINAL:
-            value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)
+            if seats:
+                value[node] = work.payoffs[node, traverser]
+            else:
+                value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)
             continue
         child = work.child[node]
         if tree.player[node] != traverser:  # a chance node has no player
@@ -129,7 +171,7 @@ def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
                 sigma[child + a] = 0
         value[node] = total_of(sigma, child, actions)
         if pruning.active:
-            floor = -weight * (pruning.floor if tree.block[node] > 1 else pruning.first_floor)
+            floor = -weight * (pruning.floor if tree.block[node] >= work.payoffs.shape[1] else pruning.first_floor)
             update_explored(tables.regret, row, actions, value, child, value[node], weight, floor)
         else:
             update(tables.regret, row, actions, value, child, value[node], weight)

@@ -4,7 +4,7 @@ import numpy as np
 
 from mccfr.config.solver_tables import OutcomeSamplingConfig
 from mccfr.games.game import Game
-from mccfr.solvers.sampling.outcome.outcome_general import outcome_sampling_general
+from mccfr.solvers.sampling.outcome.outcome_general import new_seat_paths, outcome_sampling_general
 from mccfr.solvers.sampling.outcome.outcome_packed import outcome_sampling_packed
 from mccfr.solvers.sampling.outcome.paths import deals_together, new_paths
 from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
@@ -27,9 +27,13 @@ class OutcomeSolver(SampledSolver):
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general
         most = MAX_PACKED_ACTIONS if packed else int(game.tree.arrays.count.max())
-        scratch = tree_depth(game.tree), most, 2 * game.tree.streets, self._tables.regret.dtype
+        depth, dtype = tree_depth(game.tree), self._tables.regret.dtype
         self._together = deals_together(int(game.infosets.sum()))
-        self._scratch = new_paths(self._together, *scratch)
+        self._scratch = (
+            new_paths(self._together, depth, most, 2 * game.tree.streets, dtype)
+            if packed
+            else new_seat_paths(self._together, depth, most, game.tree, dtype)
+        )
 
     def _own(self, total_nodes: int) -> tuple[float]:
         del total_nodes

@@ -1,50 +1,95 @@
-"""Kernel of outcome sampling over general records; `outcome_packed` describes the algorithm."""
+"""Kernel of outcome sampling over general records; `outcome_packed` describes the algorithm.
+
+With more than two players, strategies are averaged as in `external_general`: at every other player's path, divided by
+the probability of all sampled actions but the averaged player's own.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from abstraction.kernels.jit import nogil_njit, part_njit
 from mccfr.common.rng import next_word, random_at
 from mccfr.solvers.regret import add_strategy, choose, regret_matching, update_sampled
-from mccfr.solvers.sampling.outcome.paths import exploration, explores, uniform_like
+from mccfr.solvers.sampling.outcome.paths import (
+    PATH_PLACE,
+    PATH_STEP,
+    Paths,
+    exploration,
+    explores,
+    new_paths,
+    uniform_like,
+)
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, locate
-from mccfr.trees.compiled import CHANCE, TERMINAL
+from mccfr.trees.compiled import CHANCE, TERMINAL, CompiledTree
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
+class SeatPaths(NamedTuple):
+    """Scratch arrays of outcome sampling over general records: `Paths` of P players for each deal.
+
+    paths    Paths            path P·d + p is player p's path of deal d
+    payoffs  [N, P] float64   payoffs of three and more players; [0, 2] of two
+    sampled  [P] float64      probability of each opponent's actions on the path
+    updated  [1] int64        as `paths.updated`
+    """
+
+    paths: Paths
+    payoffs: npt.NDArray[np.float64]
+    sampled: npt.NDArray[np.float64]
+    updated: npt.NDArray[np.int64]
+
+
+def new_seat_paths(deals: int, depth: int, max_actions: int, tree: CompiledTree, dtype: npt.DTypeLike) -> SeatPaths:
+    """Return scratch arrays for groups of `deals` deals; other arguments as in `new_paths`."""
+    players, payoffs = tree.players, np.zeros((0, 2)) if tree.payoffs is None else tree.payoffs
+    paths = new_paths(deals, depth, max_actions, len(tree.row_slots), dtype)._replace(
+        place=np.zeros(players * deals, PATH_PLACE), step=np.zeros(players * deals * depth, PATH_STEP)
+    )
+    return SeatPaths(paths, payoffs, np.ones(players), paths.updated)
+
+
 @nogil_njit
-def outcome_sampling_general(tree, tables, deals, limits, weight, rng, paths, epsilon):
+def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_paths, epsilon):
     """Run deals of a batch over general records; arguments and results as `outcome_sampling_packed`.
 
-    tree   TreeArrays
-    paths  Paths with as many cells of strategy as any decision has actions
+    tree        TreeArrays
+    seat_paths  SeatPaths with as many cells of strategy as any decision has actions
     """
-    nodes, deal, together = 0, limits[START], paths.place.shape[0] // 2
+    paths, payoffs = seat_paths.paths, seat_paths.payoffs
+    players = payoffs.shape[1]
+    nodes, deal, together = 0, limits[START], paths.place.shape[0] // players
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         stop, logged = min(deal + together, limits[STOP]), np.int64(0)  # a literal 0 would have another numba type
         for j in range(stop - deal):
             locate(tables, deals, deal + j, paths.hand)
-            for traverser in range(2):
-                node, logged, touched = _walk(
-                    tree, tables, weight, next_word(rng), paths, (2 * j + traverser, logged), epsilon
-                )
+            for traverser in range(players):
+                path = players * j + traverser
+                node, logged, touched = _walk(tree, tables, weight, next_word(rng), seat_paths, (path, logged), epsilon)
                 nodes += touched
-                path_place = paths.place[2 * j + traverser]
-                payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
-                path_place.value = (1.0 - 2.0 * traverser) * payoff / path_place.probability
+                path_place = paths.place[path]
+                if players > 2:
+                    path_place.value = payoffs[node, traverser] / path_place.probability
+                else:
+                    payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]
+                    path_place.value = (1.0 - 2.0 * traverser) * payoff / path_place.probability
         _update_paths(tables.regret, logged, weight, paths)
         deal = stop
     return deal - limits[START], nodes
 
 
 @part_njit
-def _walk(tree, tables, weight, word, paths, which, epsilon):
+def _walk(tree, tables, weight, word, seat_paths, which, epsilon):
     """Sample one path and return (terminal node, decisions logged so far, nodes touched).
 
     which  (number of the path in its group, decisions logged before)
     """
+    paths, sampled = seat_paths.paths, seat_paths.sampled
     (path, logged), hand, sigma = which, paths.hand, paths.sigma
-    node, probability, nodes, level, traverser = 0, 1.0, 0, _ZERO, path & 1
+    node, probability, nodes, level, traverser = 0, 1.0, 0, _ZERO, path % sampled.shape[0]
+    sampled[:] = 1.0
     while tree.kind[node] != TERMINAL:
         nodes += tree.touched[node]
         first, actions, block = tree.first[node], tree.count[node], tree.block[node]
@@ -64,7 +109,12 @@ def _walk(tree, tables, weight, word, paths, which, epsilon):
             logged += 1
             probability *= epsilon / actions + (1.0 - epsilon) * probability_taken
         else:
-            add_strategy(tree, tables, hand, node, (sigma, 0), weight / probability, rounding)
+            player, others = tree.player[node], probability
+            for each in range(sampled.shape[0]):
+                if each != player:
+                    others *= sampled[each]
+            add_strategy(tree, tables, hand, node, (sigma, 0), weight / others, rounding)
+            sampled[player] *= np.float64(sigma[action])
         node = first + action
     paths.place[path].probability = probability
     return node, logged, nodes + tree.touched[node]

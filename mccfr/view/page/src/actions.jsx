@@ -50,7 +50,7 @@ function Action({ one, colour, there }) {
 }
 
 export function Actions() {
-  const { role, line, pot_chips: pot, behind_chips: behind, put_in_chips: putIn, put_in_before: before, actions } = spot.value;
+  const { role, line, pot_chips: pot, behind_chips: behind, put_in_chips: putIn, street, actions } = spot.value;
   const there = other.value?.actions ? other.value : null, all = allActions(there), colour = colours(all);
   const stacks = game.value.roles.map((name, player) =>
     `${name} ${behind ? `${money(behind[player])} behind` : `has put in ${money(putIn[player])}`}`);
@@ -67,7 +67,7 @@ export function Actions() {
         {all.map((one, place) => <Action key={one.action} {...{ one, there, colour: colour[place] }} />)}
       </div>
       {game.value.any_bet && actions.some((one) => one.kind === "raise") && (
-        <BetForm id="other" label="Another bet, to" before={before} onBet={(action) => go(line + action)} />
+        <BetForm id="other" label="Another bet, to" here={street > 0} onBet={(action) => go(line + action)} />
       )}
     </>
   );

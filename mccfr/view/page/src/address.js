@@ -1,6 +1,6 @@
 /* What the address of the page says: its fragment names the view and the decision, so that a link carries both.
 
-   #line=r300c/&board=Kc7d2s&beside=1&of=0&review=3   a decision, compared, of which strategy (a number, or the run of a solved spot), of a review
+   #line=b300c/&board=Kc7d2s&beside=1&of=0&review=3   a decision, compared, of which strategy (a number, or the run of a solved spot), of a review
    #spot&board=...&oop=...                            the form of a spot
    #play                                              the table */
 import { signal } from "@preact/signals";

@@ -2,21 +2,21 @@
 import { useRef } from "preact/hooks";
 import { unit } from "./figures.js";
 
-/* before: chips put in on earlier streets; onBet: takes the action, such as r700 */
-export function BetForm({ id, label, before, onBet, children }) {
+/* here: whether earlier streets had bets of their own; onBet: takes the action, such as b400 */
+export function BetForm({ id, label, here, onBet, children }) {
   const input = useRef(null);
   function bet(event) {
     event.preventDefault();
-    const chips = Number(input.current.value.replace(",", ".")) * unit.value.chips + before;
-    if (!(chips > before)) return;
+    const chips = Number(input.current.value.replace(",", ".")) * unit.value.chips;
+    if (!(chips > 0)) return;
     input.current.value = "";
-    onBet(`r${Math.round(chips * 1e6) / 1e6}`);
+    onBet(`b${Math.round(chips * 1e6) / 1e6}`);
   }
   return (
     <form id={id} onSubmit={bet}>
       <label for={`${id}-amount`}>{label}</label>{" "}
       <input id={`${id}-amount`} ref={input} inputMode="decimal" autoComplete="off" size="6" required /> {unit.value.name}
-      {before ? " on this street" : ""} <button type="submit">Go</button> {children}
+      {here ? " on this street" : ""} <button type="submit">Go</button> {children}
     </form>
   );
 }

@@ -1,5 +1,5 @@
 /* A decision's range in other lists: by class of hand, by a card that the opponent holds, and its equities as a graph. */
-import { axis, Chart, colourOf, Legend } from "./chart.jsx";
+import { axis, Chart, colourOf, Legend, WIDE } from "./chart.jsx";
 import { Card } from "./cards.jsx";
 import { amount, percent } from "./figures.js";
 import { Bar, colours, shortName } from "./grid.jsx";
@@ -111,7 +111,7 @@ export function EquityGraph() {
   const { roles } = game.value, lines = [quantiles(0), quantiles(1)], medians = lines.map((one) => percent(one[50]));
   const options = () => ({
     scales: { x: { time: false }, y: { range: [0, 1] } },
-    axes: [axis({ values: percents, label: "share of the range, weakest hands first" }), axis({ values: percents })],
+    axes: [axis({ values: percents, label: "share of the range, weakest hands first" }), axis({ values: percents, size: WIDE })],
     series: [{}, ...LINES.map((name) => ({ stroke: colourOf(name), width: 2 }))],
   });
   const label = `Equities of both ranges. ${roles.map((role, player) => `${role}: half the range has ${medians[player]} or less`).join(". ")}.`;

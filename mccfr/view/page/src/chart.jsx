@@ -35,6 +35,7 @@ export const Legend = ({ keys }) => (
   <p class="quiet">{keys.map(([colour, name]) => <span key={name}><i class={`key ${colour}`} /> {name} </span>)}</p>
 );
 
+export const WIDE = 56; // pixels beside a chart that hold 100 %
 /* An axis in the theme's colours. */
 export const axis = (more) => ({
   stroke: colourOf("quiet"),

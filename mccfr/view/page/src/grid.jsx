@@ -37,7 +37,7 @@ export function cellBeside(cell, columns, count, [down, across]) {
 }
 
 /* A button for each class of hands; one of them is reached by Tab, the others by arrows.
-   cells: {shares, colour, height 0..1, title, figure, which may lack} or null where no hand is left
+   cells: {shares, colour, height 0..1, title; figure and empty (no hand of the player), which may lack} or null where no hand is left
    onMove: takes the cell that arrows lead to; onChoose: the one that is pressed */
 export function HandGrid({ id, name, columns, labels, cells, chosen = -1, onChoose, onMove, ...more }) {
   const box = useRef(null);
@@ -58,7 +58,7 @@ export function HandGrid({ id, name, columns, labels, cells, chosen = -1, onChoo
       {labels.map((label, cell) => {
         const one = cells[cell];
         return (
-          <button key={label} type="button" class={one ? "cell" : "cell none"} data-class={label} disabled={!one}
+          <button key={label} type="button" class={one && !one.empty ? "cell" : "cell none"} data-class={label} disabled={!one}
             tabIndex={cell === first ? 0 : -1} title={one ? `${label}: ${one.title}` : ""}
             aria-current={cell === chosen ? "true" : undefined} onClick={(event) => onChoose?.(cell, event)}>
             {one && <span class="fill" style={{ height: `${100 * one.height}%` }}>{parts(one.shares, one.colour)}</span>}

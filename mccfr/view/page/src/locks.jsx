@@ -51,7 +51,7 @@ function useActions() {
       try {
         const there = await get("/api/spot", at);
         if (!still) return;
-        const actions = there.actions.map((one) => [one.street_action, one.name]);
+        const actions = there.actions.map((one) => [one.action, one.name]);
         setFound({ actions, role: there.role, wrong: "" });
         if (!actions.some(([name]) => name === action.value)) action.value = actions[0][0];
       } catch (error) { if (still) setFound({ actions: ANY_ACTION, role: "", wrong: sentenceOf(error) }); }

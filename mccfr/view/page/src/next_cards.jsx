@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import uPlot from "uplot";
 import { Card, cardText } from "./cards.jsx";
-import { axis, Chart, colourOf, Legend } from "./chart.jsx";
+import { axis, Chart, colourOf, Legend, WIDE } from "./chart.jsx";
 import { amount, percent, realised, unit } from "./figures.js";
 import { Bar, colours, shortName } from "./grid.jsx";
 import { ask, game, split, spot } from "./study.js";
@@ -64,7 +64,7 @@ function CardChart() {
     scales: { x: { time: false, range: [-0.6, rows.length - 0.4] }, y: { range: [0, 1] }, ev: {} },
     axes: [
       axis({ values: (_, ticks) => ticks.map((place) => rows[place] && cardText(rows[place].card)), incrs: [1, 2, 4, 8] }),
-      axis({ values: percents }),
+      axis({ values: percents, size: WIDE }),
       axis({ values: inUnit, scale: "ev", side: 1, grid: { show: false } }),
     ],
     series: [{},
@@ -76,11 +76,11 @@ function CardChart() {
   const label = `Frequencies, equity and EV of ${role} by next card.` +
     (by.length ? ` Equity is highest on ${by[0].card} and lowest on ${by.at(-1).card}.` : "");
   return (
-    <>
+    <div id="card-figure">
       <Legend keys={[...actions.map((one, place) => [colour[place], one.name]), ["ink-fill", "equity"], ["difference-fill", `EV, ${unit.value.name}`]]} />
       <Chart id="card-chart" label={label} options={options}
         data={[rows.map((_, place) => place), ...columns_, rows.map((row) => row.equity), rows.map((row) => row.ev)]} />
-    </>
+    </div>
   );
 }
 export function NextCards({ pick }) {

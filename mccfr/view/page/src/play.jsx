@@ -42,7 +42,7 @@ function Felt() {
 }
 
 function Choices() {
-  const { actions, raise_chips: bounds, put_in_before: before } = table.value, keys = keysOf(actions);
+  const { actions, raise_chips: bounds, board } = table.value, keys = keysOf(actions);
   return (
     <>
       <div id="play-actions">
@@ -54,7 +54,7 @@ function Choices() {
         ))}
       </div>
       {bounds && (
-        <BetForm id="play-other" label="Bet or raise to" before={before} onBet={act}>
+        <BetForm id="play-other" label="Bet or raise to" here={board !== ""} onBet={act}>
           <span class="quiet">{money(bounds[0])} to {money(bounds[1])}</span>
         </BetForm>
       )}

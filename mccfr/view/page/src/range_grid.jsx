@@ -32,6 +32,9 @@ function meansOfClasses(found) {
   return sums.map(([sum, weight]) => (weight > 0 ? sum / weight : null));
 }
 
+/* Signs of classes that mix actions, by their EVs. */
+const SIGNS = { equal: ["=", "mixes actions of equal EV"], different: ["≠", "mixes actions of different EV"] };
+
 /* The cells of the grid for a strategy at the decision: its own, or the one beside it. */
 function cellsOf(from) {
   const { classes } = spot.value, player = listedPlayer.value, colour = sharedColours(from.actions);
@@ -52,9 +55,10 @@ function cellsOf(from) {
       return { shares: [1], colour: ["range-fill"], height: (mean - low) / (high - low || 1), figure: figured.brief(mean),
         title: `${figured.told(mean)}; ${told}` };
     }
-    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, title: told };
+    if (view.value !== "strategy") return { shares: [1], colour: ["range-fill"], height: reach / most, empty: !reach, title: told };
     const text = from.actions.map((one, action) => `${one.name} ${percent(shares[action])}`).join(", ");
-    return { shares, colour, height: reach / most, title: `${text}; ${told}` };
+    const [figure, meaning] = (from === spot.value && player === from.player && SIGNS[values.value?.mixed?.[cell]]) || [];
+    return { shares, colour, height: reach / most, empty: !reach, figure, title: [text, meaning, told].filter(Boolean).join("; ") };
   });
 }
 
@@ -63,7 +67,7 @@ const LEGENDS = {
   ev: () => `EV in ${unit.value.name}, between the lowest and the highest of a class.`,
   difference: () => "A cell is filled as high as the two do something else with it (half the sum of differences of " +
     "probabilities), and as wide as its hands come here, of those that come here most.",
-  strategy: () => "Height: how much of a class is left, beside the class with the most; widths: what it does.",
+  strategy: () => "Height: the part of a class that is left; widths: what it does. =, ≠: mixes actions of equal, different EV.",
 };
 const rangeLegend = () => "Height: how much of a class is left, beside the class with the most.";
 

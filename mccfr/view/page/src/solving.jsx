@@ -18,7 +18,7 @@ function Compare() {
 /* The form of the spot: a solved one with its fields, a strategy's line with its ranges, pot and stacks; null where there is
    none.  `at` is a line whose actions are to be locked. */
 function formAddress(at) {
-  const { street_line: line, board, behind_chips: behind, missing_cards: missing } = spot.value, { asked, square } = game.value;
+  const { line, board, behind_chips: behind, missing_cards: missing } = spot.value, { asked, square } = game.value;
   if (asked) return spotAddress(at === undefined ? asked : { ...asked, at });
   const street = line.slice(0, line.lastIndexOf("/") + 1), begins = square && behind && street && !missing && neededCards() >= 3;
   return begins ? spotAddress({ line: street, board, of: base.value }) : null;
@@ -38,7 +38,7 @@ function progressText({ problem: failed, done, seconds, result, iterations }) {
   return result.iterations === iterations ? `${far}, finding EV …` : far;
 }
 function Solve() {
-  const { line, board, street_line: streetLine } = spot.value, form = formAddress(), flop = neededCards() === 3;
+  const { line, board } = spot.value, form = formAddress(), flop = neededCards() === 3;
   const solvable = neededCards() >= 3, ready = game.value.any_bet && solvable && !spot.value.missing_cards;
   if (game.value.any_bet && !solvable) return <p id="solve-state" class="quiet">Spots are solved from the flop on: before it too much follows.</p>;
   const here = solved.value?.line === line && solved.value.board === board ? solved.value : null;
@@ -62,7 +62,7 @@ function Solve() {
       )}{" "}
       {game.value.asked && (
         <button id="lock" type="button" title="Paint what is played here; solved again, all else answers it"
-          onClick={() => goTo(formAddress(streetLine))}>Lock this decision</button>
+          onClick={() => goTo(formAddress(line))}>Lock this decision</button>
       )}
       {running && <progress aria-label="Iterations" value={here.result ? here.result.iterations / here.iterations : 0} />}
       <p id="solve-state" class="quiet" role="status">{text}</p>

@@ -27,7 +27,6 @@ function Header() {
     <header>
       <h1 id="title">{title}</h1>
       <p id="facts" class="quiet">{[name, ...facts].filter(Boolean).join(" · ")}</p>
-      <span class="space" />
       <nav class="tabs" aria-label="Views">
         <Tab id="look" name="Look" onOpen={lookAgain} />
         {reviewed && <Tab id="review" name="Review" title="Decisions of hands, by what they cost" onOpen={openReview} />}

@@ -15,7 +15,6 @@ Shows:
 import numpy as np
 import pytest
 from mutants import mutant
-from places import ROOT
 from refusals import refused
 
 from mccfr.common.rng import new_stream
@@ -188,13 +187,3 @@ def test_games_without_cards_are_seen_by_number():
     by_number, by_product = (net.forward(parameters, given)[-1] for given in (inputs.take(rows), one_hot[rows]))
     assert np.abs(by_number - by_product).max() < 1e-6
     refused("use 'plain'", make_network, game, infosets, 0, DeepCfrConfig(network="branches"))
-
-
-def test_the_reader_of_the_documents_reads_a_network():
-    names = {}
-    exec((ROOT / "docs/examples/read_networks.py").read_text(encoding="utf-8"), names)
-    for name, readout in (("plain", "last"), ("plain, all read", "all")):
-        net, given = networks()[name]
-        parameters = net.initial(new_stream(2, 0)).astype(np.float64)
-        found = names["advantages"](parameters, given, ACTIONS, units=6, readout=readout)
-        assert np.abs(found - net.forward(parameters, given)[-1]).max() < 1e-12

@@ -86,7 +86,7 @@ def our_values(game, strategy):
 
 @pytest.mark.parametrize("name", GAMES)
 def test_value_and_best_response_equal_openspiels(name):
-    for seed in range(5 if name != "goofspiel-5" else 2):
+    for seed in range(2):  # uniform, and random
         theirs, ours = policy_pair(name, seed)
         assert our_values(GAMES[name], ours) == pytest.approx(their_values(name, theirs), abs=1e-9)
 

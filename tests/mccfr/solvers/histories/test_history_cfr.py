@@ -205,24 +205,6 @@ def test_zero_reach_best_responses_need_fewer_iterations():
 # --- state, refusals ---
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("zero_reach", [False, True])
-def test_tables_and_the_iteration_are_the_whole_state(zero_reach, dtype):
-    game, made = GAMES["goofspiel-4"], variant("optimistic-dcfr")
-    whole, first = (HistoryCfr(game, made, dtype, zero_reach=zero_reach) for _ in range(2))
-    whole.iterate(40)
-    first.iterate(17)
-    first.average_strategy()
-    first.current_strategy()
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    begins = {"tables": copies, "iteration": 17, "nodes_touched": first.nodes_touched}
-    second = HistoryCfr(game, made, dtype, zero_reach=zero_reach, **begins)
-    second.iterate(23)
-    assert second.nodes_touched == whole.nodes_touched and second.iteration == 40
-    assert_same_arrays(whole.tables, copies)
-    assert {table.dtype.name for table in copies.values()} == {dtype}
-
-
 def test_float32_is_near_float64():
     found = [after(LEDUC, 100, "cfr+"), after(LEDUC, 100, "cfr+", dtype="float32")]
     assert found[1] == pytest.approx(found[0], rel=1e-2)

@@ -6,10 +6,10 @@ Shows:
 """
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 import pytest
-from same import assert_same_arrays
 
 from mccfr.config.game_tables import AkqGame, GoofspielGame, KuhnGame, LeducGame, MatrixGame
 from mccfr.games.goofspiel import goofspiel
@@ -279,11 +279,8 @@ def ends_game(replay, one):
     return all(replay.arrays.kind[replay.tree.children(node)[a]] == TERMINAL for node in nodes)
 
 
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("name", ["cfr", "cfr+"])
-@pytest.mark.parametrize(
-    ("game", "threshold", "iterations"), [("kuhn", 1, 200), ("goofspiel", 2, 40), ("leduc", 2, 36)]
-)
+@pytest.mark.parametrize(("name", "updates"), [*product(["cfr", "cfr+"], ["alternating", "simultaneous"])])
+@pytest.mark.parametrize(("game", "threshold", "iterations"), [("kuhn", 1, 200), ("goofspiel", 2, 40)])
 def test_pruning_is_what_its_definitions_say(game, threshold, iterations, name, updates):
     made = variant(name, updates=updates)
     replay = Replay(PrunedCfr(GAMES[game], made, threshold=threshold))
@@ -297,6 +294,11 @@ def test_pruning_is_what_its_definitions_say(game, threshold, iterations, name, 
     assert len(skipped) > 5 and max(skipped) > 5
     if game == "leduc":
         assert replay.nested > 0 and replay.lumps
+
+
+@pytest.mark.parametrize(("name", "updates"), [("cfr", "alternating"), ("cfr+", "simultaneous")])
+def test_nested_pruning_is_what_its_definitions_say(name, updates):
+    test_pruning_is_what_its_definitions_say("leduc", 2, 36, name, updates)
 
 
 # --- Theorem 1 ---
@@ -329,27 +331,6 @@ def test_where_nobody_acts_twice_every_regret_is_as_without_pruning(name, update
 
 
 # --- state, thresholds, refusals ---
-
-
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("name", ["cfr", "cfr+"])
-def test_tables_and_the_iteration_are_the_whole_state(name, updates):
-    made = variant(name, updates=updates)
-    whole, first = (PrunedCfr(LEDUC, made, threshold=5) for _ in range(2))
-    whole.iterate(400)
-    for _ in range(3):
-        first.iterate(50)
-        first.average_strategy()  # looking changes nothing
-        first.current_strategy()
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    assert any(np.any(columns(first, "pruned_since")[player]) for player in range(2))
-    second = PrunedCfr(
-        LEDUC, made, threshold=5, tables=copies, iteration=first.iteration, nodes_touched=first.nodes_touched
-    )
-    second.iterate(0)
-    second.iterate(250)
-    assert (second.iteration, second.nodes_touched) == (400, whole.nodes_touched)
-    assert_same_arrays(whole.tables, copies)
 
 
 # --- the paper's claims ---

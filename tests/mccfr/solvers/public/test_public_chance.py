@@ -29,7 +29,6 @@ from mccfr.games.registry import build_game
 from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
-    PublicChanceState,
     new_tables,
     table_specs,
 )
@@ -330,22 +329,6 @@ def test_leduc_is_solved(game):
     found = evaluate_exact(game, run.average_strategy())
     assert found.value_chips == pytest.approx(-0.0856064, abs=4e-3)
     assert found.exploitability_chips < 0.03  # 2.37 for uniform play
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("options", [floored(LEDUC, 6), PublicChanceOptions(Schedule("dcfr", 2000), False)])
-def test_a_run_goes_on_as_if_it_had_not_stopped(options, dtype):
-    whole = solver(LEDUC, options, dtype, seed=3)
-    whole.run(60)
-    part = solver(LEDUC, options, dtype, seed=3)
-    part.warm_up()
-    part.run(23)
-    state = PublicChanceState(part.state.iterations, part.state.nodes, part.state.ends)
-    PublicChanceSampling(LEDUC, options, part.tables, 3, state=state).run(37)
-    assert all(np.array_equal(part.tables[name], whole.tables[name]) for name in whole.tables)
-    other = solver(LEDUC, options, dtype, seed=4)
-    other.run(60)
-    assert not all(np.array_equal(other.tables[name], whole.tables[name]) for name in whole.tables)
 
 
 def test_a_traversal_touches_every_node_that_is_reached():

@@ -25,7 +25,8 @@ from mccfr.cards.no_cards import NO_CARDS
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.games.betting import BettingRules, build_tree
+from mccfr.games.betting import BettingRules
+from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.registry import build_game
 from mccfr.solvers.public import best_response
@@ -52,7 +53,8 @@ def both_ways() -> Iterator[None]:
 # --- the twin: one hand of the responder at a time against a vector over the other's, every board by its cards ---
 
 
-def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> None:
+def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10) -> list[float]:
+    """Compare all values; return what a best response gains for each player."""
     public = public_tree(game)
     following, best = ([naive_value(game, strategy, player, how) for player in range(2)] for how in (None, 0))
     for _ in both_ways():
@@ -64,6 +66,7 @@ def assert_equals_twin(game: Game, strategy: Strategy, tolerance: float = 1e-10)
             assert found == pytest.approx(best[player], abs=tolerance)
             followed = values(game, strategy, (player,), public)[0, FOLLOW]
             assert followed == pytest.approx(following[player], abs=tolerance)
+    return [one - other for one, other in zip(best, following, strict=True)]
 
 
 def always_call(game: Game) -> Strategy:
@@ -73,7 +76,7 @@ def always_call(game: Game) -> Strategy:
     return tabulate(game, choose)
 
 
-def all_in_game(cards: ListedCards, stack: float = 7) -> Game:
+def all_in_game(cards: ListedCards, stack: float = 5) -> Game:
     """Bets of two chips or all-in on every street: all-ins are called on each of them."""
 
     def targets(state):
@@ -121,7 +124,7 @@ def test_values_equal_the_twin_over_all_pairs(name):
     assert_equals_twin(game, random_strategy(game))
 
 
-@pytest.mark.parametrize(("name", "by_hand"), list(zip(SMALL_GAMES, (True, False, False, True), strict=False)))
+@pytest.mark.parametrize(("name", "by_hand"), [("two cards, suits merged", True), ("two cards, five buckets", False)])
 def test_a_responder_keeps_his_locked_rows(name, by_hand):
     """As in the naive code; a locked responder wins less than a free one."""
     game = SMALL_GAMES[name]()
@@ -132,13 +135,12 @@ def test_a_responder_keeps_his_locked_rows(name, by_hand):
             assert best_response_value(locked, strategy, player) < best_response_value(game, strategy, player) - 1e-3
 
 
-@pytest.mark.parametrize("name", list(SMALL_GAMES)[:3])
+@pytest.mark.parametrize("name", list(SMALL_GAMES)[:2])
 def test_values_with_rake_equal_the_twin_over_all_pairs(name):
     """Compare folds, showdowns, ties and run-outs below and above the cap; both players pay the rake."""
     game = replace(SMALL_GAMES[name](), rake=Rake(0.1, 0.7))
     strategy = random_strategy(game)
-    assert_equals_twin(game, strategy)
-    gained = [naive_value(game, strategy, player, 0) - naive_value(game, strategy, player, None) for player in range(2)]
+    gained = assert_equals_twin(game, strategy)
     for _ in both_ways():
         assert 0.2 < -values(game, strategy)[:, FOLLOW].sum() < 0.7
         assert evaluate_exact(game, strategy).exploitability_chips == pytest.approx(sum(gained) / 2)
@@ -243,8 +245,7 @@ def test_values_and_best_responses_equal_openspiel(name):
     game, other = build_game(config, RUNS), load()
     keys, public = infoset_keys(game, other), public_tree(game)
     assert (game.tree.nodes, int(game.infosets.sum()), len(keys)) == (nodes, infosets, infosets)
-    strategies = [uniform_strategy(game), always_call(game), random_strategy(game)]
-    for strategy in strategies:
+    for strategy in (always_call(game), random_strategy(game)):
         policy = openspiel_policy(game, strategy, keys)
         state = other.new_initial_state()
         value = pyspiel.expected_returns(state, pyspiel.TabularPolicy(policy), -1, True)[0]

@@ -108,8 +108,7 @@ def run_both(game: Game, made, iterations: int = 3, **options) -> tuple[VectorCf
     return cfr, twin, worst
 
 
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize(("buckets", "updates"), [(None, "alternating"), (5, "simultaneous")])
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_variant_equals_the_twin(name, buckets, updates):
     made = variant(name, updates=updates)
@@ -178,8 +177,7 @@ def walked_boards(game: Game) -> list[int]:
     return np.bincount(streets[board_copies(game.cards).times > 0]).tolist()
 
 
-@pytest.mark.parametrize("updates", ["alternating", "simultaneous"])
-@pytest.mark.parametrize("buckets", [None, 5])
+@pytest.mark.parametrize(("buckets", "updates"), [(None, "alternating"), (None, "simultaneous"), (5, "alternating")])
 @pytest.mark.parametrize(
     ("options", "walked", "in_place"),
     [
@@ -249,20 +247,6 @@ def test_threads_share_rows_of_several_boards_without_losing_any_of_them():
         several = VectorCfr(game, made, workers=2)
         several.iterate(20)
         assert_same_arrays(alone.tables, several.tables)
-
-
-@pytest.mark.parametrize("buckets", [None, 5])
-@pytest.mark.parametrize("name", ["dcfr", "optimistic-lcfr"])
-def test_tables_and_the_iteration_are_the_whole_state(name, buckets):
-    game, made = toy(buckets=buckets), variant(name)
-    whole, first = VectorCfr(game, made, "float64"), VectorCfr(game, made, "float64")
-    whole.iterate(5)
-    first.iterate(2)
-    copies = {key: table.copy() for key, table in first.tables.items()}
-    second = VectorCfr(game, made, "float64", tables=copies, iteration=first.iteration)
-    second.iterate(3)
-    assert second.nodes_touched == whole.nodes_touched
-    assert_same_arrays(whole.tables, copies)
 
 
 def count_nodes(game: Game) -> int:

@@ -8,14 +8,12 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from expansion import expanded_strategy
 from harness import Trainer
 
 from mccfr.cards.deals import NO_BUCKET
 from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.game import Game
-from mccfr.games.history_tree import expand
 from mccfr.games.poker import poker
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy, uniform_strategy
@@ -31,29 +29,21 @@ def lossless() -> Game:
     return poker(PokerGame(ranks=3, suits=4, hole_cards=2, board_cards=(0, 1), merge_suits=True, **rules))
 
 
-def on_buckets(*, nested: bool) -> Game:
-    """Return the game with 3 buckets before the board and 4 by strength on each board, nested if wanted."""
+def on_buckets() -> Game:
+    """Return the game with 3 buckets before the board and 4 by strength on each board."""
     game = lossless()
     cards = game.cards
     first = np.where(cards.bucket[0] == NO_BUCKET, NO_BUCKET, cards.bucket[0] // 2)
     strength = np.where(cards.strength < 0, np.iinfo(np.int32).max, cards.strength)
     ranked = np.argsort(np.argsort(strength, axis=1, kind="stable"), axis=1) * 4 // (cards.strength[0] >= 0).sum()
     second = np.where(cards.bucket[1] == NO_BUCKET, NO_BUCKET, np.minimum(ranked, 3)[None])
-    if nested:
-        second = np.where(second == NO_BUCKET, NO_BUCKET, 4 * first + second)
-    counts = np.array([[3, 3], [12 if nested else 4] * 2], np.int64)
+    counts = np.array([[3, 3], [4, 4]], np.int64)
     return replace(game, cards=replace(cards, bucket=[first.astype(np.int32), second.astype(np.int32)], buckets=counts))
 
 
 def share_of_pot(game: Game, strategy: Strategy) -> float:
     """Exploitability in the real game, where a best response sees its cards."""
     return evaluate_exact(game, strategy).exploitability_chips / game.pot_chips
-
-
-def abstract_share_of_pot(game: Game, strategy: Strategy) -> float:
-    """Exploitability in the abstract game, where a best response sees its buckets."""
-    expanded = expand(game)
-    return share_of_pot(expanded.game, expanded_strategy(expanded, strategy))
 
 
 def test_lossless_training_is_below_one_per_cent_of_the_pot():
@@ -63,18 +53,8 @@ def test_lossless_training_is_below_one_per_cent_of_the_pot():
     assert share_of_pot(game, trained.strategy) < 0.01 < share_of_pot(game, uniform_strategy(game)) / 50
 
 
-def test_nested_buckets_solve_the_abstract_game():
-    """Reduce the abstract figure from 0.002 to 0.0004; the buckets keep the real one at 0.04."""
-    game = on_buckets(nested=True)
-    trainer = Trainer(game, schedule=SCHEDULE)
-    short = trainer.train(300_000).strategy
-    long = trainer.train(3_000_000).strategy
-    assert abstract_share_of_pot(game, long) < min(0.001, 0.4 * abstract_share_of_pot(game, short))
-    assert share_of_pot(game, long) > 20 * abstract_share_of_pot(game, long)
-
-
 def test_buckets_of_each_street_alone_lose_little_in_the_real_game():
     """0.036 to 0.051 of the pot over three seeds; uniform play 0.74."""
-    game = on_buckets(nested=False)
+    game = on_buckets()
     trained = Trainer(game, schedule=SCHEDULE).train(1_000_000)
     assert share_of_pot(game, trained.strategy) < 0.08 < share_of_pot(game, uniform_strategy(game)) / 8

@@ -1,0 +1,258 @@
+"""Builds the public betting tree that the rules of a game for two players generate."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, isfinite
+from numbers import Real
+from operator import lt
+
+import numpy as np
+
+from mccfr.common.user_code import UserCodeError, function_name, is_foreign, user_error
+from mccfr.games.betting import (
+    MAX_CHIPS,
+    BettingRules,
+    BettingState,
+    amount_text,
+    called,
+    fold_value,
+    may_call,
+    may_raise,
+    raised,
+)
+from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
+from mccfr.trees.street_amounts import street_action, street_line
+
+MAX_NODES = 10_000_000
+"""Most nodes of a betting tree.
+
+A node takes about 300 bytes during compilation: 3 GB. runs/hunl-large.toml has 298,498 nodes.
+"""
+MAX_BETS = 1_000
+"""Most bets on one street; a game that never ends reaches it.
+
+Two streets of so many bets have three million nodes.
+"""
+MAX_STREETS = 63
+"""Most streets: blocks, two for each street, are numbered in int8."""
+
+
+class _Builder:
+    """Expands decisions in depth-first order; siblings are numbered together, before their children."""
+
+    def __init__(self, rules: BettingRules) -> None:
+        self.rules = rules
+        self.start = rules.line_start
+        self.label = [""]
+        # for each decision, in order of expansion: node, block, number of actions, touched nodes
+        self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
+        self.fold_node, self.fold_value = array("i"), array("d")
+        self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
+        self.put_in = (array("d"), array("d"))  # by player, at each decision
+        self.raise_label: dict[float, str] = {}
+        self.has_edits = bool(rules.added or rules.removed)
+        self.foreign = is_foreign(rules.raise_targets)
+        self.above = [NO_PARENT]  # parent of each node, recorded if lines are edited or appear in errors
+        self.applied: set[tuple[str, str, float]] = set()  # edits already applied
+        streets = range(rules.streets)
+        self.run_out = [any(rules.deals_board(later) for later in streets[street + 1 :]) for street in streets]
+
+    def add(self, label: str) -> int:
+        self.label.append(label)
+        return len(self.label) - 1
+
+    def label_of_raise(self, target: float) -> str:
+        label = self.raise_label.get(target)
+        if label is None:
+            label = self.raise_label[target] = self.rules.raise_text.format(amount_text(target))
+        return label
+
+    def line(self, node: int) -> str:
+        """Return the actions that lead to a node, without the / between streets."""
+        path = [node]
+        while (above := self.above[path[-1]]) != NO_PARENT:
+            path.append(above)
+        return "".join(self.label[each] for each in reversed(path))
+
+    def targets(self, node: int, state: BettingState) -> Sequence[float]:
+        """Return the amounts that the player to act may raise to.
+
+        Amounts from a user's function are checked; `UserCodeError` names the line.
+        """
+        if not self.foreign:
+            return self.rules.raise_targets(state)
+        function, where = self.rules.raise_targets, f" after the line {self.line(node)!r}"
+        try:
+            raises = list(function(state))
+            numbers = all(isinstance(target, Real) and isfinite(target) for target in raises)
+        except Exception as error:
+            raise user_error(function, error, where) from error
+        stack = min(self.rules.stack, MAX_CHIPS)
+        if not numbers or not all(map(lt, (state.to_call, *raises), (*raises, inf))) or max(raises, default=0) > stack:
+            raise UserCodeError(
+                f"{function_name(function)}{where} returned {raises}; amounts to raise to are needed, ascending, above "
+                f"{amount_text(state.to_call)} and at most {stack:g} chips"
+            )
+        if len({self.label_of_raise(target) for target in raises} | {"f", "c"}) != len(raises) + 2:
+            raise UserCodeError(
+                f"{function_name(function)}{where} returned {raises}, which raise_text = {self.rules.raise_text!r} "
+                "writes alike: write {} where the amount stands"
+            )
+        return raises
+
+    def edited(self, node: int, state: BettingState, targets: Sequence[float]) -> Sequence[float]:
+        """Return the targets at a decision with the edits of its line (`added`, `removed`) applied."""
+        rules, line = self.rules, self.line(node)
+        for amounts, edit in ((rules.added, "add"), (rules.removed, "remove")):
+            for amount in amounts.get(line, ()):
+                self.applied.add((edit, line, amount))
+                if edit == "add" and not (amount == rules.stack or state.lowest_raise <= amount < rules.stack):
+                    raise ValueError(
+                        f"game.menu.add: {self.street_bet(line, amount)} is not a bet after the line "
+                        f"{street_line(line, self.start)!r}: bets there are "
+                        f"{self.street_bet(line, state.lowest_raise)} to {self.street_bet(line, rules.stack)}"
+                    )
+                if edit == "add" and amount in targets:
+                    raise ValueError(
+                        f"game.menu.add: {self.street_bet(line, amount)} after the line "
+                        f"{street_line(line, self.start)!r} is in the tree already: leave it out"
+                    )
+        offered, removed = set(targets) | set(rules.added.get(line, ())), set(rules.removed.get(line, ()))
+        if absent := sorted(removed - offered):
+            bets = ", ".join(self.street_bet(line, amount) for amount in sorted(offered)) or "none"
+            raise ValueError(
+                f"game.menu.remove: {self.street_bet(line, absent[0])} is not a bet after the line "
+                f"{street_line(line, self.start)!r}: bets there are {bets}"
+            )
+        return sorted(offered - removed)
+
+    def check_edits(self) -> None:
+        """Raise `ValueError` for an edit whose line leads to no decision."""
+        for amounts, edit in ((self.rules.added, "add"), (self.rules.removed, "remove")):
+            for line, listed in amounts.items():
+                for amount in listed:
+                    if (edit, line, amount) not in self.applied:
+                        before = street_line(line, self.start)
+                        raise ValueError(
+                            f"game.menu.{edit}: {before + self.street_bet(line, amount)!r} is not a line of the tree: "
+                            f"{before!r} leads to no such bet"
+                        )
+
+    def street_bet(self, line: str, amount: float) -> str:
+        """Return a raise to `amount` after a line, with the chips put in on the street: b75."""
+        return street_action(line, f"r{amount_text(amount)}", self.start)
+
+    def expand(self, node: int, state: BettingState) -> list[tuple[int, BettingState]]:
+        """Record the decision of `state` and return its children that are decisions."""
+        rules = self.rules
+        first = len(self.label)
+        children: list[tuple[int, BettingState]] = []
+        if state.facing:
+            self.fold_node.append(self.add("f"))
+            self.fold_value.append(fold_value(state))
+        if may_call(rules, state):
+            call, after_call = self.add("c"), called(rules, state)
+            if after_call is None:
+                self.end_node.append(call)
+                self.end_showdown.append(state.to_call)
+                self.end_touched.append(1 + self.run_out[state.street])
+            else:
+                children.append((call, after_call))
+        raises = may_raise(rules, state)
+        targets = self.targets(node, state) if raises else ()
+        if self.has_edits:
+            targets = self.edited(node, state, targets) if raises else ()
+        self.check_size(state, targets)
+        for target in targets:
+            children.append((self.add(self.label_of_raise(target)), raised(rules, state, target)))
+        self.node.append(node)
+        self.block.append(2 * state.street + state.player)
+        self.count.append(len(self.label) - first)
+        self.touched.append(1 + state.dealt)
+        if self.has_edits or self.foreign:
+            self.above.extend([node] * (len(self.label) - first))
+        for chips, amount in zip(self.put_in, state.put_in, strict=True):
+            chips.append(amount)
+        return children
+
+    def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
+        """Raise `ValueError` if a decision's raises make the tree too large, or their amounts are invalid."""
+        advice = "lower raises, max_raises or game.menu's max_bets, or offer fewer sizes"
+        nodes = len(self.label) + len(targets)
+        if nodes > MAX_NODES:
+            raise ValueError(f"the betting tree has at least {nodes:,} nodes; {MAX_NODES:,} are allowed: {advice}")
+        if len(targets) and state.bets >= MAX_BETS:
+            raise ValueError(
+                f"the betting tree has at least {state.bets + 1:,} bets on one street, and so {nodes:,} nodes or more; "
+                f"{MAX_BETS:,} bets are allowed: {advice}"
+            )
+        if len(targets) and not state.to_call < targets[0] <= targets[-1] <= MAX_CHIPS:
+            raise ValueError(
+                f"a raise from {state.to_call:g} to {targets[0]:g} .. {targets[-1]:g} chips is not allowed: it must "
+                f"differ in float64 from the chips put in before, and stay below {MAX_CHIPS:g} chips: change the bet "
+                "sizes"
+            )
+
+    def compiled(self) -> CompiledTree:
+        """Return the compiled tree; children and rows are numbered in order of expansion."""
+        nodes = len(self.label)
+        decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
+        rows = numbered_rows(block, count, 2 * self.rules.streets)
+        arrays, put_in = blank_arrays(nodes), np.zeros((nodes, 2))
+        columns = {
+            **{"kind": DECISION, "player": block % 2, "block": block, "count": count, "touched": self.touched},
+            **{"first": 1 + np.cumsum(count) - count, "slot": rows.slot, "row": rows.row},
+        }
+        for name, values in columns.items():
+            getattr(arrays, name)[decision] = values
+        arrays.fixed[self.fold_node], arrays.showdown[self.end_node] = self.fold_value, self.end_showdown
+        arrays.touched[self.end_node] = self.end_touched
+        parent = np.concatenate([[NO_PARENT], np.repeat(decision, count)]).astype(np.int32)
+        put_in[decision] = np.transpose(self.put_in)
+        put_in[self.end_node] = np.reshape(self.end_showdown, (-1, 1))
+        put_in[self.fold_node] = put_in[parent[self.fold_node]]
+        label, streets = self.label, self.rules.streets
+        return CompiledTree(arrays, parent, label, streets, rows.row_slots, rows.row_count, put_in=put_in)
+
+
+def _check_rules(rules: BettingRules) -> None:
+    """Raise `UserCodeError` for invalid rules from a user; `targets` checks their amounts later."""
+    streets = rules.streets
+    problem = None
+    if len(rules.put_in) != 2 or not all(isinstance(each, Real) and 0 <= each < inf for each in rules.put_in):
+        problem = f"put_in = {rules.put_in!r} is not allowed; two finite amounts of at least 0 are needed"
+    elif not streets or any(player not in (0, 1) for player in rules.first_player):
+        problem = f"first_player = {rules.first_player!r} is not allowed; player 0 or 1 is needed for each street"
+    elif rules.board_cards and len(rules.board_cards) != streets:
+        problem = (
+            f"board_cards = {rules.board_cards!r} is not allowed; a number is needed for each of {streets} streets"
+        )
+    elif not rules.stack >= max(rules.put_in):
+        problem = f"stack = {rules.stack!r} is not allowed; it must be at least what is put in, {max(rules.put_in)}"
+    elif not 0 <= rules.minimum_bet < inf:
+        problem = f"minimum_bet = {rules.minimum_bet!r} is not allowed; a finite amount of at least 0 is needed"
+    if problem is not None:
+        raise UserCodeError(f"the betting rules of {function_name(rules.raise_targets)}: {problem}")
+
+
+def build_tree(rules: BettingRules, start: BettingState | None = None) -> CompiledTree:
+    """Build the public betting tree of `rules` (depth-first, siblings contiguous).
+
+    start  first decision of the tree, if it begins in the middle of a hand, with street 0. Then `rules.added` and
+           `rules.removed`, which are lines of whole hands, are ignored
+
+    Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
+    MAX_STREETS streets; and if a raise adds nothing or exceeds MAX_CHIPS.
+    """
+    if rules.streets > MAX_STREETS:
+        raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
+    if is_foreign(rules.raise_targets):
+        _check_rules(rules)
+    builder = _Builder(rules if start is None else replace(rules, added={}, removed={}))
+    todo = [(0, start or rules.start())]
+    while todo:
+        node, state = todo.pop()
+        todo.extend(reversed(builder.expand(node, state)))
+    builder.check_edits()
+    return builder.compiled()

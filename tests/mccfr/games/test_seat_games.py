@@ -1,0 +1,253 @@
+"""Kuhn and Leduc poker with three to five players: their trees, exact values and refusals.
+
+Shows:
+
+* Kuhn poker with 3, 4 and 5 players and Leduc poker with 3 have OpenSpiel's histories, infosets and payoffs
+  (test_the_tree_is_openspiels)
+* values and best responses of uniform play have the reference's figures to 1e-12, Leduc's gains to nine digits
+  (planted: test_planted_errors_change_the_figures)
+* values and best responses of random strategies are OpenSpiel's (test_random_strategies_have_openspiels_values)
+"""
+
+import numpy as np
+import pyspiel
+import pytest
+from open_spiel.python.algorithms import expected_game_score, exploitability
+from open_spiel.python.policy import TabularPolicy
+from refusals import refused
+
+import mccfr
+from mccfr.config.game_tables import KuhnGame, LeducGame, PokerGame
+from mccfr.evaluation import exploitative_responses
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.evaluation.methods import measure, record_text
+from mccfr.games import seat_histories
+from mccfr.games.betting import payoffs
+from mccfr.games.poker import kuhn, leduc, poker
+from mccfr.games.translation import real_betting
+from mccfr.play.resolving.resolving_spot import Spot
+from mccfr.policy.strategy_profile import Profile
+from mccfr.tables.strategy import Strategy, row_starts, uniform_strategy
+from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
+
+HISTORIES = {("kuhn", 3): 617, ("kuhn", 4): 7_886, ("kuhn", 5): 116_437, ("leduc", 3): 1_831_601}
+INFOSETS = {("kuhn", 3): 48, ("kuhn", 4): 160, ("kuhn", 5): 480, ("leduc", 3): 25_800}
+UNIFORM = {
+    ("kuhn", 3): (
+        (0.546875, 0.692708333333, 0.822916666667),
+        (0.234375, -0.046875, -0.1875),
+    ),
+    ("kuhn", 4): (
+        (0.690104166667, 0.827604166667, 0.9421875, 1.016145833333),
+        (0.309895833333, 0.018229166667, -0.127604166667, -0.200520833333),
+    ),
+    ("kuhn", 5): (
+        (0.790071614583, 0.942415364583, 1.027962239583, 1.102506510417, 1.147851562500),
+        (0.358886718750, 0.065917968750, -0.080566406250, -0.153808593750, -0.190429687500),
+    ),
+    ("leduc", 3): (
+        (3.993549176, 4.095902916, 4.521769249),
+        (-0.158613040, -0.019097222, 0.177710262),
+    ),
+}
+"""Gains and values of each player in uniform play, in chips: OpenSpiel 1.6, rounded to the digits shown."""
+NASH_CONV = {
+    ("kuhn", 3): 2.0625,
+    ("kuhn", 4): 3.476041666667,
+    ("kuhn", 5): 5.010807291667,
+    ("leduc", 3): 12.611221340388,
+}
+GAMES = pytest.mark.parametrize(("name", "players"), list(HISTORIES))
+
+
+@pytest.fixture(scope="module")
+def game_of():
+    """Games by name and players, made once."""
+    made = {}
+
+    def game(name, players):
+        if (name, players) not in made:
+            made[name, players] = mccfr.game(name, players=players)
+        return made[name, players]
+
+    return game
+
+
+def random_strategy(game, seed):
+    rng, probability, weight = np.random.default_rng(seed), [], []
+    for player in range(game.tree.players):
+        starts = row_starts(game, player)
+        shares = rng.random(int(starts[-1]))
+        totals = np.add.reduceat(shares, starts[:-1])
+        probability.append((shares / np.repeat(totals, np.diff(starts)))[None])
+        weight.append(np.ones((1, len(starts) - 1)))
+    return Strategy(tuple(probability), tuple(weight))
+
+
+def openspiel_game(name, players):
+    return pyspiel.load_game(f"{name}_poker(players={players})")
+
+
+def compare(game, node, state, rows):
+    """Compare a node of ours with a state of OpenSpiel; `rows` maps its infosets to ours."""
+    arrays, children = game.tree.arrays, game.tree.children(node)
+    if state.is_terminal():
+        assert arrays.kind[node] == TERMINAL
+        assert game.tree.payoffs[node].tolist() == pytest.approx(state.returns(), abs=1e-12)
+        return ()
+    actions = state.legal_actions()
+    assert len(children) == len(actions)
+    if state.is_chance_node():
+        assert arrays.kind[node] == CHANCE
+        shares = [share for _, share in state.chance_outcomes()]
+        assert arrays.probability[list(children)].tolist() == pytest.approx(shares, abs=1e-12)
+    else:
+        player = state.current_player()
+        assert (arrays.kind[node], arrays.player[node]) == (DECISION, player)
+        named = rows[player].setdefault(state.information_state_string(), int(arrays.row[node]))
+        assert named == arrays.row[node]
+    return tuple(zip(children, actions, strict=True))
+
+
+@GAMES
+def test_the_tree_is_openspiels(game_of, name, players):
+    """Kuhn poker's whole tree; of Leduc poker's, 3,000 random histories."""
+    game, rows = game_of(name, players), [{} for _ in range(players)]
+    assert len(game.tree.parent) == HISTORIES[name, players]
+    assert int(game.infosets.sum()) == INFOSETS[name, players]
+    root, rng = openspiel_game(name, players).new_initial_state(), np.random.default_rng(1)
+    if name == "kuhn" and players < 5:
+        todo = [(0, root)]
+        while todo:
+            node, state = todo.pop()
+            todo += [(child, state.child(action)) for child, action in compare(game, node, state, rows)]
+        assert [len(own) for own in rows] == game.counts()["infosets_per_player"]
+    else:
+        for _ in range(3_000):
+            node, state = 0, root
+            while following := compare(game, node, state, rows):
+                node, action = following[rng.integers(len(following))]
+                state = state.child(action)
+    for own in rows:
+        assert len({*own.values()}) == len(own)
+
+
+@GAMES
+def test_uniform_play_has_the_references_figures(game_of, name, players):
+    result = evaluate_exact(game_of(name, players), uniform_strategy(game_of(name, players)))
+    digits = 1e-12 if name == "kuhn" else 1e-9
+    gains, values = UNIFORM[name, players]
+    assert result.gains_chips == pytest.approx(gains, abs=digits)
+    assert sum(result.gains_chips) == pytest.approx(NASH_CONV[name, players], abs=1e-12)
+    own = [best - gain for best, gain in zip(result.best_response_chips, result.gains_chips, strict=True)]
+    assert own == pytest.approx(values, abs=digits)
+    assert result.value_chips == pytest.approx(own[0], abs=1e-15)
+    assert result.exploitability_chips == pytest.approx(sum(result.gains_chips) / players, abs=1e-15)
+
+
+def openspiel_policy(game, spiel, strategy):
+    """Return the strategy as a tabular policy of OpenSpiel."""
+    policy, seen, todo = TabularPolicy(spiel), set(), [(0, spiel.new_initial_state())]
+    while todo:
+        node, state = todo.pop()
+        if state.is_terminal():
+            continue
+        children, actions = game.tree.children(node), state.legal_actions()
+        if state.current_player() >= 0:
+            name, player = state.information_state_string(), state.current_player()
+            if name not in seen:
+                seen.add(name)
+                slot = int(game.tree.arrays.slot[node])
+                shares = strategy.probability[player][0, slot : slot + len(actions)]
+                policy.policy_for_key(name)[actions] = shares
+        todo += [(child, state.child(action)) for child, action in zip(children, actions, strict=True)]
+    return policy
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_random_strategies_have_openspiels_values(game_of, seed):
+    game, spiel = game_of("kuhn", 3), openspiel_game("kuhn", 3)
+    strategy = random_strategy(game, seed)
+    result, policy = evaluate_exact(game, strategy), openspiel_policy(game, spiel, strategy)
+    values = expected_game_score.policy_value(spiel.new_initial_state(), [policy] * 3)
+    theirs = exploitability.nash_conv(spiel, policy, return_only_nash_conv=False)
+    assert result.gains_chips == pytest.approx(list(theirs.player_improvements), abs=1e-12)
+    assert sum(result.gains_chips) == pytest.approx(theirs.nash_conv, abs=1e-12)
+    own = [best - gain for best, gain in zip(result.best_response_chips, result.gains_chips, strict=True)]
+    assert own == pytest.approx(list(values), abs=1e-12)
+
+
+def shared_wrongly(rules, state, strength):
+    """Share each pot among all who are left."""
+    return payoffs(rules, state, [0] * len(strength))
+
+
+def folded_cards_counted(rules, state, strength):
+    """Let a folded player's cards win the pot for nobody: the best of those who are left get nothing for them."""
+    paid = payoffs(rules, state, strength)
+    best = max(range(len(strength)), key=lambda player: strength[player])
+    folded = state.seats.folded >> best & 1 and state.seats.folded.bit_count() < len(strength) - 1
+    return [-chips for chips in state.put_in] if folded else paid
+
+
+@pytest.mark.parametrize("error", [shared_wrongly, folded_cards_counted])
+def test_planted_errors_change_the_figures(monkeypatch, error):
+    monkeypatch.setattr(seat_histories, "payoffs", error)
+    game = kuhn(KuhnGame(players=3))
+    result = evaluate_exact(game, uniform_strategy(game))
+    assert abs(sum(result.gains_chips) - NASH_CONV["kuhn", 3]) > 0.1
+
+
+def test_payoffs_sum_to_nothing(game_of):
+    for name, players in HISTORIES:
+        assert np.abs(game_of(name, players).tree.payoffs.sum(axis=1)).max() < 1e-12
+
+
+def test_three_players_of_small_poker_have_side_pots():
+    """With antes of 1 and stacks of 3, 2 and 4 the player with 2 wins at most 4 chips."""
+    game = poker(PokerGame(antes=[1, 1, 1], stack=[3, 2, 4], ranks=4, board_cards=[0]))
+    won = game.tree.payoffs
+    assert np.abs(won.sum(axis=1)).max() == 0
+    assert won.min(axis=0).tolist() == [-3, -2, -3], "nobody calls the third chip of the player with 4"
+    assert won.max(axis=0).tolist() == [5, 4, 5]
+
+
+def test_merged_suits_have_the_value_of_distinct_ones():
+    whole, merged = (leduc(LeducGame(players=3, raises=1, merge_suits=merge)) for merge in (False, True))
+    assert merged.infosets.sum() < whole.infosets.sum()
+    first, second = (evaluate_exact(game, uniform_strategy(game)) for game in (whole, merged))
+    assert first.best_response_chips == pytest.approx(second.best_response_chips, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: leduc(LeducGame(players=5)), "leduc with 5 players has at least"),
+        (lambda: leduc(LeducGame(players=5, ranks=2)), "needs 6 cards, and the deck has 4"),
+        (lambda: mccfr.game("kuhn", players=6), "players"),
+        (lambda: poker(PokerGame(antes=[1, 1, 1], stack=[3, 2])), "one for each of 3 seats"),
+        (lambda: poker(PokerGame(blinds=[1, 2, 0], antes=[1, 2, 0])), "one amount of every seat"),
+        (lambda: poker(PokerGame(antes=[1] * 7)), "two to 6 amounts"),
+        (lambda: mccfr.game("poker", antes=[1, 1, 1], menu={}), "game.menu is for two seats"),
+    ],
+)
+def test_refusals(make, words):
+    refused(words, make)
+
+
+def test_the_exact_method_prints_each_players_gain(game_of):
+    game = game_of("kuhn", 3)
+    side = Profile(game, uniform_strategy(game))
+    record = measure("auto", side)
+    assert record_text(record, "1 s").startswith("NashConv 2.0625 chips; player 0: value 0.234375, gain 0.546875; ")
+    for method in ("head-to-head", "lbr", "sampled-br", "abstract"):
+        refused("is for two players, and kuhn has 3: mccfr evaluate --method exact", measure, method, side)
+    refused("a response that is kept is for two", exploitative_responses.answered, game, side.strategy, (0,))
+    refused("play at a table is for two players", real_betting, game)
+    refused("re-solving is for two players", Spot, game, 0, 0)
+
+
+def test_two_players_are_as_before():
+    """The defaults are the games of two players, with public trees and cards beside them."""
+    assert kuhn(KuhnGame()).cards.dealt and leduc(LeducGame()).tree.payoffs is None
+    assert kuhn(KuhnGame()).tree.players == 2

@@ -1,0 +1,126 @@
+"""Solvers of listed games with three and more players: convergence, averages, and refusals.
+
+Shows:
+
+* external and outcome sampling and full-width CFR drive NashConv in Kuhn poker with three players to 0.005 chips, from
+  2.06 in uniform play (planted: test_an_average_at_one_opponent_only_plateaus)
+* external sampling drives NashConv in Leduc poker with three players below 0.05 chips at 5 million iterations
+  (test_leduc_with_three_players)
+* each addition to an average has the mean of the player's own reach, so that it is the average of what was played
+  (planted: test_additions_are_in_proportion_to_own_reach)
+"""
+
+import numpy as np
+import pytest
+from harness import Trainer
+from mutants import mutant
+from refusals import refused
+
+import mccfr
+from mccfr.config.game_tables import KuhnGame
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.poker import kuhn
+from mccfr.solvers.histories.history_cfr import HistoryCfr
+from mccfr.solvers.sampling.external import external_general
+from mccfr.solvers.variants import variant
+from mccfr.tables.linear_discounting import Schedule
+
+KUHN = kuhn(KuhnGame(players=3))
+PART = "part = weight / others_sampled(work, node, tree.player[node])"
+
+
+def nash_conv(game, strategy):
+    return sum(evaluate_exact(game, strategy).gains_chips)
+
+
+@pytest.mark.parametrize("name", ["cfr", "cfr+", "dcfr", "pcfr+"])
+def test_full_width_cfr_in_kuhn(name):
+    """Self-play of more than two players has no guarantee, and finds the equilibria of Kuhn poker all the same."""
+    solver = HistoryCfr(KUHN, variant(name))
+    solver.iterate(20_000)
+    assert nash_conv(KUHN, solver.average_strategy()) < 0.005
+
+
+@pytest.mark.parametrize("players", [3, 4])
+def test_partial_pruning_changes_nothing(players):
+    game = kuhn(KuhnGame(players=players))
+    plain, pruned = (HistoryCfr(game, variant("cfr+"), partial_pruning=prune) for prune in (False, True))
+    for solver in (plain, pruned):
+        solver.iterate(200)
+    assert all(np.array_equal(plain.tables[name], pruned.tables[name]) for name in plain.tables)
+    assert pruned.nodes_touched < plain.nodes_touched
+
+
+def test_simultaneous_updates_use_the_strategies_before():
+    """One iteration from uniform play adds to the regrets what a best response's first step says, for every player."""
+    both = HistoryCfr(KUHN, variant("cfr", updates="simultaneous"))
+    first = HistoryCfr(KUHN, variant("cfr"))
+    both.iterate(1)
+    first.iterate(1)
+    assert np.array_equal(both.tables["regret/street0/player0"], first.tables["regret/street0/player0"])
+    assert not np.array_equal(both.tables["regret/street0/player2"], first.tables["regret/street0/player2"])
+
+
+@pytest.mark.parametrize(("algorithm", "iterations"), [("external", 1_000_000), ("outcome", 4_000_000)])
+def test_sampling_in_kuhn(algorithm, iterations):
+    trainer = Trainer(KUHN, algorithm, regret_dtype="float64", sum_dtype="float64").train(iterations)
+    assert nash_conv(KUHN, trainer.strategy) < 0.005
+
+
+def test_an_average_at_one_opponent_only_plateaus():
+    """Additions at the next player's traversal only do not average what was played: 0.02 chips, and no less later."""
+    kernels = mutant(
+        external_general, (PART, "part = weight if tree.player[node] == (traverser + 1) % players else 0.0")
+    )
+    trainer = Trainer(KUHN, general=True, kernels=kernels, regret_dtype="float64", sum_dtype="float64")
+    assert nash_conv(KUHN, trainer.train(1_000_000).strategy) > 0.015
+
+
+@pytest.mark.parametrize("divided", [True, False])
+def test_additions_are_in_proportion_to_own_reach(divided):
+    """While regrets stay 0 play is uniform: the mean sum at an infoset is its chance times own reach, at every line.
+
+    Undivided additions carry the other opponent's reach.
+    """
+    edits = [("update(tables.regret, row, actions, value, child, value[node], weight)", "pass")]
+    kernels = mutant(external_general, *edits, *([] if divided else [(PART, "part = weight")]))
+    trainer = Trainer(KUHN, general=True, kernels=kernels, regret_dtype="float64", sum_dtype="float64")
+    trainer.train(400_000)
+    arrays, off = KUHN.tree.arrays, 0.0
+    for player in range(3):
+        sums = trainer.tables[f"strategy_sum/street0/player{player}"][0]
+        for node in np.flatnonzero(arrays.player == player).tolist():
+            own = sum(arrays.player[step] == player for step in KUHN.tree.path(node)[:-1])
+            slot = int(arrays.slot[node])
+            expected = trainer.iterations * 2 / 4 * 0.5**own  # two other players' traversals, a card of four
+            off = max(off, abs(sums[slot : slot + 2].sum() / expected - 1))
+    assert off < 0.05 if divided else off > 0.4
+
+
+@pytest.mark.slow
+def test_leduc_with_three_players():
+    """Linear discounting is what a run does; without it NashConv is 0.06 chips."""
+    game = mccfr.game("leduc", players=3)
+    trainer = Trainer(game, schedule=Schedule("linear")).train(5_000_000)
+    found = nash_conv(game, trainer.strategy)
+    assert found < 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"algorithm": "public-chance-sampling"}, "'public-chance-sampling' with these options is for two players"),
+        ({"algorithm": "cfr", "pruning": "regret-based"}, "pruning 'none' or 'partial'"),
+        ({"algorithm": "cfr", "best_response": "zero-reach", "pruning": "partial"}, "is for two players"),
+        ({"algorithm": "deep-cfr"}, "is for two players"),
+        ({"algorithm": "cfr-br"}, "is for two players"),
+    ],
+)
+def test_algorithms_for_two_players_are_refused(options, words):
+    refused(words, lambda: mccfr.solver(mccfr.game("kuhn", players=3), **options))
+
+
+def test_resumed_sampling_has_the_same_bits():
+    """A run that stops and goes on has the tables of one that did not stop."""
+    whole, halves = Trainer(KUHN).train(2_000), Trainer(KUHN).train(1_000).train(2_000)
+    assert all(np.array_equal(whole.tables[name], halves.tables[name]) for name in whole.tables)
