@@ -75,7 +75,7 @@ CASES = {
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--ev|--hand Q --ev|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
-    "rank kuhn-policy kuhn --hands 200": "--hands 300|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",
+    "rank kuhn-policy kuhn --hands 200": "--hands 202|--seed 7|--workers 2|--keep k|--purify|--threshold 30%",
     "report spot out.csv --spots '' --flops 1 --to 9%": "--flops 2|--to 1%|--workers 2|--keep k|--run-outs 9|--seed 7",
     "report leduc out.csv --spots x": "--spots y|--checkpoint 9|--abstraction no",
     "resume kuhn --iterations 6": f"{SOLVE}|--workers 1|--abstraction no|--set-aside 1|--from-scratch|"
@@ -86,7 +86,7 @@ CASES = {
     "solve kuhn.toml --run kuhn": "--set-aside 1|--from-scratch",
     "solve taken.toml --run r": "--replace",
     f"spot QsJh2h7c3d {SPOT} --stack 90 --ip 22,KK --to 9% --run r --bets 1bb": ""
-    "--oop AA|--ip KK|--pot 50|--stack 60|--to 0.0001%|"
+    "--oop AA|--ip KK|--pot 50|--stack 60|--to 2%|"
     "--policy kuhn|--line c|--board AsKsQs|--bets allin|--raises allin|--donk allin|--allin-spr 9|--add-line b13|"
     "--remove-line b500|--remove-line b1|--big-blind 2|--rake 5%|--rake 5% --rake-cap 1|--lock 'c=c 100%'|--time 0s|"
     "--workers 1|--run s|--set run.iterations=3|--force",
@@ -210,8 +210,10 @@ def at(world, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(samples, "shared", lambda play, left, count, *_: told(count) or shared(play, left, 1))
 
     def run(line, *, room=True):
-        if not (folder := tmp_path / "world").exists():
-            shutil.copytree(world, folder)
+        (folder := tmp_path / "world").mkdir(exist_ok=True)
+        for path in world.iterdir():  # what the line names, and what that belongs to
+            if not (folder / path.name).exists() and (path.is_file() or path.name.removesuffix("-policy") in line):
+                (shutil.copy2 if path.is_file() else shutil.copytree)(path, folder / path.name)
         monkeypatch.chdir(folder)
         if "--watch" in line:  # another process works on the run at the first look alone
             looks = iter((True, False))

@@ -91,3 +91,11 @@ def test_a_request_to_stop_waits_for_the_regular_checkpoint(tmp_path, monkeypatc
     monkeypatch.undo()
     run.path(STOP).touch()  # of a session that was killed
     assert go(run).signal is None and not run.path(STOP).exists()
+
+
+def test_a_session_tells_what_a_killed_one_left_in_shared_memory(tmp_path, monkeypatch):
+    """What is swept: storage/test_live_sweep.py."""
+    monkeypatch.setattr(training_session, "sweep_live", lambda _: [tmp_path / "mccfr-1-2"])
+    listener = Listener()
+    go(make(tmp_path / "run"), listener, iterations=10)
+    assert f"removed the live tables of a process that died: {tmp_path}/mccfr-1-2" in listener.told

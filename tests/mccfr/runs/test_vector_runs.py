@@ -26,7 +26,7 @@ SOLVERS = {
 HISTORIES = {kind: {**CFR, "pruning": kind, "updates": "simultaneous"} for kind in ("partial", "regret-based")}
 HISTORIES["zero reach"] = {**CFR, "best_response": "zero-reach", "dtype": "float32"}
 CASES = [(game, name, 30) for game in ("leduc", "river") for name in SOLVERS]
-CASES += [("leduc", name, 300) for name in HISTORIES]
+CASES += [("leduc", name, 120) for name in HISTORIES]
 
 
 @pytest.mark.parametrize(("game", "name", "iterations"), CASES)
