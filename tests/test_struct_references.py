@@ -2,7 +2,7 @@
 
 Shows:
 
-* Kernels read the fields of nested tuples by reference, whatever their layout, and write their arrays in place
+* Kernels read nested tuples by reference and write their arrays in place
   (test_a_kernel_reads_and_writes_through_a_reference)
 * Code behind a None field is not typed, with any version of numba (test_code_behind_none_is_not_compiled)
 """

@@ -30,6 +30,8 @@ from mccfr.policy.strategy_profile import Behaviour
 Floats = npt.NDArray[np.float64]
 LEAST_SHARE = 0.05
 """Frequency below which a strategy hardly takes an action."""
+EQUAL = 0.01
+"""Share of the pot by which EVs of mixed actions may differ: solutions are not exact."""
 SAMPLES = 12
 """Independent samples of boards; half a 95 % interval is 2.20 standard errors."""
 _LEAST_BOARDS, _MOST_BOARDS = 4, {3: 49, 0: 64}  # of a sample, by number of cards on the board
@@ -100,10 +102,10 @@ class DecisionValues:
         errors = self.action_errors[:, best, hand] - self.action_errors[:, action, hand]
         return best, Estimate(float(ev[best] - ev[action]), float(_within(errors)))
 
-    def mixes(self, least: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def mixes(self, pot: float) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return [H] whether a hand mixes actions, and whether these all have the best action's EV.
 
-        least  difference in chips below which EVs count as equal, as they do within the interval of the difference
+        pot  chips in the pot; EVs count as equal if they differ by `EQUAL` of it, or within the interval
 
         Actions that are taken less often than `LEAST_SHARE` do not count.
         """
@@ -111,7 +113,7 @@ class DecisionValues:
         costs = np.take_along_axis(self.actions, best, 0) - self.actions
         errors = np.take_along_axis(self.action_errors, best[None], 1) - self.action_errors
         taken = self.played >= LEAST_SHARE
-        equal = costs <= np.maximum(_within(errors), least)
+        equal = costs <= np.maximum(_within(errors), EQUAL * pot)
         known = ~np.isnan(self.actions).any(axis=0)
         return known & (taken.sum(axis=0) > 1), np.asarray((equal | ~taken).all(axis=0))
 

@@ -16,7 +16,6 @@ from storage.threads import available_threads
 _KEPT = 8
 _LEAST_MIXED = 0.1
 _DIGITS = 4
-LEAST_CHIPS = 0.005  # of a unit of money: EVs that differ by less are shown as equal
 _RARE = 1e-9  # weight in the largest of a range, of a hand that the strategy does not hold
 _NO_NODE = "Only where the line is one of the strategy's tree: it says nothing of what follows other bets."
 
@@ -49,7 +48,7 @@ class ExpectedValues:
             names = [key + end for key in ("hands", "actions", "taken", "mean") for end in ("", "_within")]
             return dict.fromkeys((*names, "mixed", "boards")) | {"exact": False, "why": _NO_NODE}
         found = self.at(at, line, board)
-        mixes, equal = found.mixes(LEAST_CHIPS * self._spots.money.unit)
+        mixes, equal = found.mixes(sum(at.state.put_in))
         mixed = np.stack([mixes & equal, mixes & ~equal], axis=1)[at.live].astype(np.float64)
         shares = self._spots.cells.means(mixed, at.reach[found.player, at.live], at.live)
         return {

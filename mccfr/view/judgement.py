@@ -3,11 +3,12 @@
 from typing import Any
 
 from mccfr.evaluation.decision_values import LEAST_SHARE, DecisionValues
-from mccfr.view.expected_values import LEAST_CHIPS, ExpectedValues
+from mccfr.view.expected_values import ExpectedValues
 from mccfr.view.labels import often_text
 from mccfr.view.spot_view import Spots
 
 _DIGITS = 4
+_LEAST_CHIPS = 0.005  # of a unit of money: EVs that differ by less are shown as equal
 _NO_BET = "The strategy has not this bet: it cannot say what it costs."
 _NO_RANGE = "By the strategies nobody comes here."
 
@@ -32,8 +33,9 @@ def judge(
     if (cost := found.cost(actions.index(action), one)) is None:
         return empty | {"exact": found.exact, "sentences": [_NO_RANGE]}
     best, (chips, within) = cost
-    told = _Judged(spots, found, one, actions, best)
-    least, share = LEAST_CHIPS * spots.money.unit, float(found.played[actions.index(action), one])
+    mixes, equal = found.mixes(sum(at.state.put_in))
+    told = _Judged(spots, found, one, actions, best, indifferent=bool(mixes[one] and equal[one]))
+    least, share = _LEAST_CHIPS * spots.money.unit, float(found.played[actions.index(action), one])
     clear = chips > within and chips >= least
     rare = share < LEAST_SHARE
     return {
@@ -52,13 +54,14 @@ def judge(
 class _Judged:
     """A hand at a decision, with the action `best` that has the highest EV."""
 
-    def __init__(self, spots: Spots, found: DecisionValues, number: int, actions: list[str], best: int) -> None:
+    def __init__(
+        self, spots: Spots, found: DecisionValues, number: int, actions: list[str], best: int, *, indifferent: bool
+    ) -> None:
         self._spots, self._found, self._hand, self._names, self._best = spots, found, number, actions, best
         self._ev, self._played = found.actions[:, number], found.played[:, number]
         self._within = found.actions_within[:, number]
         self.own_loss = float(self._ev[best] - self._played @ self._ev)
-        mixes, indifferent = found.mixes(LEAST_CHIPS * spots.money.unit)
-        self.indifferent = bool(mixes[number] and indifferent[number])
+        self.indifferent = indifferent
 
     def actions(self) -> list[dict[str, Any]]:
         """Return each action with its frequency and EV."""
@@ -78,7 +81,7 @@ class _Judged:
         share = often_text(float(self._played[place]))
         if clear:
             told = [f"It costs {money.text(chips)}{sure} against the best action."]
-        elif within > LEAST_CHIPS * money.unit:
+        elif within > _LEAST_CHIPS * money.unit:
             told = [f"It costs {money.text(chips)}{sure}: too uncertain to tell it from the best action."]
         elif rare:
             told = [f"Its EV is that of the best action by the strategy's values, but the strategy takes it {share}."]
@@ -87,9 +90,9 @@ class _Judged:
         if rare and not clear:
             told.append("Do not take this for advice: the strategy plays the hand otherwise.")
         if self.indifferent:
-            told.append("The strategy is indifferent: the actions that it mixes have the same EV.")
+            told.append("The strategy is indifferent: the actions that it mixes have nearly the same EV.")
         unsure = float(self._within.max())
-        if self.own_loss > max(unsure, LEAST_CHIPS * money.unit):
+        if self.own_loss > max(unsure, _LEAST_CHIPS * money.unit):
             told.append(
                 f"The strategy's own play loses {money.text(self.own_loss)} with this hand by its own values, "
                 "because it is not an exact equilibrium."

@@ -2,7 +2,7 @@
 
 Shows:
 
-* A solve by UPI, and a spot solved again, end at their limits and state what they reached
+* Solves by UPI and re-solved spots end at their limits and state what they reached
   (test_a_tree_that_does_not_reach_its_accuracy_states_how_far_it_is,
   test_a_spot_solved_again_ends_at_its_limit_with_its_gap)
 """

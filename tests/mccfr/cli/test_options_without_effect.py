@@ -2,8 +2,8 @@
 
 Shows:
 
-* An option that nothing reads in a command line is refused in one sentence, and in Python as well
-  (test_an_option_without_effect_is_refused, test_python_refuses_the_same)
+* An option that nothing reads is refused in one sentence, also in Python (test_an_option_without_effect_is_refused,
+  test_python_refuses_the_same)
 * An override of a key that another option gives is refused
   (test_a_key_that_the_command_gives_as_well_is_not_overridden)
 """

@@ -2,7 +2,7 @@
 
 Shows:
 
-* Each signal to the coordinator ends the session with a checkpoint and status 75; a rank that trains passes it over
+* Each signal to the coordinator ends the session with a checkpoint and status 75
   (test_each_signal_ends_the_coordinator_with_a_checkpoint_and_no_rank)
 * The Slurm script writes a checkpoint and requeues itself on SIGUSR1
   (test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal)

@@ -2,11 +2,11 @@
 
 Shows:
 
-* Kuhn poker with 3, 4 and 5 players and Leduc poker with 3 have OpenSpiel's histories, infosets and payoffs
+* Kuhn and Leduc poker of more players have OpenSpiel's histories, infosets and payoffs
   (test_the_tree_is_openspiels)
-* values and best responses of uniform play have the reference's figures to 1e-12, Leduc's gains to nine digits
+* Values and best responses of uniform play have the reference's figures
   (planted: test_planted_errors_change_the_figures)
-* values and best responses of random strategies are OpenSpiel's (test_random_strategies_have_openspiels_values)
+* Those of random strategies are OpenSpiel's (test_random_strategies_have_openspiels_values)
 """
 
 import numpy as np

@@ -11,7 +11,7 @@ Readings of the rules in which PokerKit differs, which the random play allows fo
 
 Shows:
 
-* 100,000 random hands of two to six seats with any stacks, blinds and antes have PokerKit's legal actions and payoffs
+* Random hands of two to six seats have PokerKit's legal actions and payoffs
   (planted: test_planted_errors_disagree)
 """
 

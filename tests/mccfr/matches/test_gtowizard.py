@@ -2,8 +2,8 @@
 
 Shows:
 
-* Bots play legal hands at a test server of the GTO Wizard interface through all failures, and
-  their chips equal those that PokerKit computes (test_hands_are_legal_through_every_failure)
+* Bots play legal hands at a GTO Wizard test server through all failures, with PokerKit's chips
+  (test_hands_are_legal_through_every_failure)
 """
 
 import re

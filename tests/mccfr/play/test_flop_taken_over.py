@@ -4,8 +4,7 @@ Shows:
 
 * Re-solving seats take over hands whose own bets are in no tree
   (test_a_flop_is_taken_over_whatever_was_bet_at_this_seat)
-* A bot with an empty cache compiles before it connects, says so once, and plays within the dealer's time
-  (test_a_bot_with_an_empty_cache_is_ready_before_it_connects)
+* A bot with an empty cache compiles before it connects (test_a_bot_with_an_empty_cache_is_ready_before_it_connects)
 """
 
 import json

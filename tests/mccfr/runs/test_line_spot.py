@@ -2,7 +2,7 @@
 
 Shows:
 
-* `mccfr spot --policy` starts with the ranges, pot and stacks that the page shows, also after bets outside of the tree
+* `mccfr spot --policy` starts with the page's ranges, pot and stacks
   (test_ranges_pot_and_stacks_are_those_of_the_page)
 """
 

@@ -2,11 +2,10 @@
 
 Shows:
 
-* external and outcome sampling and full-width CFR drive NashConv in Kuhn poker with three players to 0.005 chips, from
-  2.06 in uniform play (planted: test_an_average_at_one_opponent_only_plateaus)
-* external sampling drives NashConv in Leduc poker with three players below 0.05 chips at 5 million iterations
-  (test_leduc_with_three_players)
-* each addition to an average has the mean of the player's own reach, so that it is the average of what was played
+* Sampling and full-width CFR solve Kuhn poker with three players to 0.005 chips
+  (planted: test_an_average_at_one_opponent_only_plateaus)
+* External sampling solves Leduc poker with three players to 0.05 chips (test_leduc_with_three_players)
+* Additions to an average strategy are in proportion to the player's own reach
   (planted: test_additions_are_in_proportion_to_own_reach)
 """
 

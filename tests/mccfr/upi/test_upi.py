@@ -2,8 +2,7 @@
 
 Shows:
 
-* A tree of `mccfr upi` has the added lines with their checks, calls and folds, and no others
-  (test_all_lines_of_a_tree_as_add_line_are_that_tree)
+* A tree of `mccfr upi` has the added lines and no others (test_all_lines_of_a_tree_as_add_line_are_that_tree)
 * Its values equal those of `mccfr spot` (test_a_spot_is_the_one_of_the_command)
 * The EVs of its nodes are means over the nodes that follow (test_values_of_nodes_are_means_of_what_follows)
 """

@@ -2,7 +2,7 @@
 
 Shows:
 
-* In the page, a user can type, paint, solve, stop, lock, share, keep, reload, compare and delete spots
+* In the page, spots are typed, painted, solved, stopped, locked, kept, compared and deleted
   (test_a_spot_from_ranges_to_locks_in_a_browser)
 * The page's solve gives the result of `mccfr spot` (test_what_is_solved_is_what_the_command_solves)
 * A line of a strategy is solved as a spot (test_a_line_of_a_strategy_is_solved_as_a_spot)
