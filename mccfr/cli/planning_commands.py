@@ -149,8 +149,8 @@ def _plan_text(plan: dict[str, Any]) -> str:
     if plan["visits_per_infoset_per_street"] is not None:
         visits = ", ".join(f"{count:,.3g}" for count in plan["visits_per_infoset_per_street"])
         lines.append(
-            f"visits       {visits} to an infoset on average, by street; median {plan['visits_median']:,.3g}, tenth "
-            f"percentile {plan['visits_tenth_percentile']:,.3g}"
+            f"visits       {visits} to an infoset on average, by street; median at most about "
+            f"{plan['visits_median']:,.3g}, tenth percentile {plan['visits_tenth_percentile']:,.3g}"
         )
     return "\n".join([*lines, *_time_lines(plan)])
 

@@ -1,4 +1,4 @@
-"""Estimates the time of a planned run on any number of workers, the visits of its infosets, and its disk traffic."""
+"""Estimates the time of a planned run, the visits of its infosets and its disk traffic."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _HALVINGS = 100
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast a run trains.
+    """The speed at which a run trains.
 
     expected  of an iteration; None: its nodes are not known
     speed     nodes per second of one worker
@@ -126,7 +126,7 @@ def planned_time(
     pace = Pace(config, game, layout, expected, speed, disk)
     nodes = _limit(pace, workers, None if budget is None else budget - found["abstraction_seconds"])
     seconds = None if nodes is None else pace.seconds(nodes, workers)
-    iterations = config.run.iterations if nodes is None or expected is None else nodes / expected.nodes
+    iterations = config.run.iterations if nodes is None or expected is None else round(nodes / expected.nodes, 3)
     if nodes is None and iterations is not None and "seconds_per_iteration" in found:
         seconds = iterations * found["seconds_per_iteration"]
     together = speed * pace.useful_workers(workers)
@@ -166,7 +166,10 @@ def _limit(pace: Pace, workers: int, left: float | None) -> float | None:
 
 
 def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | None) -> dict[str, Any]:
-    """Return the visits of an infoset: means by street, median, tenth percentile, and the share with any."""
+    """Return the visits of an infoset: means by street, median, tenth percentile, and the share with any.
+
+    All but the means are upper estimates, because training makes rare infosets rarer.
+    """
     names = ("visits_per_infoset_per_street", "visits_median", "visits_tenth_percentile", "visited_share")
     if expected is None or not len(expected.visits) or iterations is None:
         return dict.fromkeys(names)
@@ -207,7 +210,7 @@ def _checkpoints(
 
 
 def _deadline(pace: Pace, plan: Mapping[str, Any], budget: float | None) -> dict[str, Any]:
-    """Return the least workers that end the run within a time, their machines, and the nodes of the present ones.
+    """Return the least workers that end in time, their machines, and the nodes of the present ones.
 
     Only runs in strata have several machines. Workers do not shorten a run that is limited by `run.seconds`.
     """

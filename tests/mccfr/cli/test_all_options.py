@@ -71,7 +71,7 @@ CASES = {
     "games kuhn": "",
     "match kuhn-policy kuhn --hands 300": "--hands 400|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
     "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
-    "plan leduc.toml --speed 3e7": "--set run.nodes=1e6|--speed 2e7|--budget 1s|--machines 2|--workers 2",
+    "plan leduc.toml --speed 3e7": "--set run.nodes=1e3|--speed 2e7|--budget 1s|--machines 2|--workers 2",
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--ev|--hand Q --ev|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",

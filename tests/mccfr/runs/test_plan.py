@@ -111,7 +111,8 @@ def check_forecast(document, nodes):
     found = visits_of(game, tables)
     assert len(found) == game.infosets.sum()
     for name, part in (("visits_median", 0.5), ("visits_tenth_percentile", 0.1)):
-        assert 0.4 < plan[name] / np.quantile(found, part) < 2.5, (plan[name], np.quantile(found, part))
+        assert np.quantile(found, part) < 1.5 * plan[name]  # training makes rare infosets rarer
+        assert len(found) > 12 or plan[name] < 1.5 * np.quantile(found, part)
     config = config_from({**document, "solver": {"discount": "none"}, "run": {"nodes": nodes}}, "test")
     measured = make_plan(config, ROOT)
     assert measured["measured"] and not plan["measured"] and measured["nodes_per_second_assumed"] > 0
