@@ -42,6 +42,15 @@ def is_abstraction(path: Path) -> bool:
     return bool(list_checkpoints(Path(path) / STREETS[0]))
 
 
+def is_built(path: Path) -> bool:
+    """Return whether a directory holds all stages of an abstraction."""
+    try:
+        Abstraction(path)
+    except ValueError:
+        return False
+    return True
+
+
 @contextmanager
 def _damage_is_bad_input() -> Iterator[None]:
     """Convert errors about missing or damaged files to `ValueError`, because the user gave the path."""

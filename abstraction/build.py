@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from abstraction.buckets import CELLS, HISTORY, stated_cells
-from abstraction.build_memory import recipe_bytes
+from abstraction.build_estimates import recipe_bytes, recipe_seconds
 from abstraction.clustering_checkpoint import SECONDS, FileStateSaver
 from abstraction.deck_models import SmallDeck, StageInputs, StandardDeck
 from abstraction.potential_aware import NextStreet
@@ -104,19 +104,11 @@ class Builder:
         * `BlockingIOError` while another process builds in the same directory
         * `ValueError`, perhaps after computing features, for fewer distinct points than buckets
         """
-        check_output(self._out.resolve(), _is_begun)
-        needed = self._with_parents(self._recipe.streets if streets is None else streets)
-        if (others := self.replaced(needed)) and not replace:
-            raise FileExistsError(
-                f"{self._out} holds buckets of another recipe ({'; '.join(others)}): choose another directory, or "
-                "replace them with mccfr abstraction build RECIPE --out DIR --replace"
-            )
-        built = list[str]()
+        needed, built = self.check(streets, replace=replace), list[str]()
         with durable.making_dirs(self._out), RunLock(self._out / _LOCK):
             try:
-                for street in needed:
-                    if self._difference(street) or not list_checkpoints(self._out / street):
-                        self._check_memory(street)
+                for street in self._missing(needed):
+                    self._check_memory(street)
                 for number, street in enumerate(needed, 1):
                     sweep(self._out / street)
                     identity, parents = self._identity(street)
@@ -131,6 +123,33 @@ class Builder:
                         (self._out / _LOCK).unlink()
                 raise
         return [street for street in self._recipe.streets if street in built]
+
+    def check(self, streets: Sequence[str] | None = None, *, replace: bool = False) -> list[str]:
+        """Return the given streets (None: all) and their parents in the order of building.
+
+        Raises `FileExistsError` as `build`.
+        """
+        check_output(self._out.resolve(), _is_begun)
+        needed = self._with_parents(self._recipe.streets if streets is None else streets)
+        if (others := self.replaced(needed)) and not replace:
+            raise FileExistsError(
+                f"{self._out} holds buckets of another recipe ({'; '.join(others)}): choose another directory, or "
+                "replace them with mccfr abstraction build RECIPE --out DIR --replace"
+            )
+        return needed
+
+    def missing_seconds(self) -> float:
+        """Return the estimated time in which the streets that are not built are built."""
+        return sum(recipe_seconds(self._recipe, self._workers)[street] for street in self._missing())
+
+    def memory_problem(self) -> str | None:
+        """Return a sentence if memory is too small to build the missing streets, or None."""
+        return next(filter(None, map(self._memory_problem, self._missing())), None)
+
+    def _missing(self, streets: Sequence[str] | None = None) -> list[str]:
+        """Return which of some streets (None: all) are not built by this recipe."""
+        some = self._recipe.streets if streets is None else streets
+        return [street for street in some if self._difference(street) or not list_checkpoints(self._out / street)]
 
     def replaced(self, streets: Sequence[str] | None = None) -> list[str]:
         """Return one text for each street (None: all) whose existing buckets differ from the recipe's."""
@@ -156,13 +175,18 @@ class Builder:
                 needed.update(parent_streets(self._recipe, street))
         return [street for street in order if street in needed]
 
-    def _check_memory(self, street: str) -> None:
+    def _memory_problem(self, street: str) -> str | None:
         needed, available = recipe_bytes(self._recipe, self._workers)[street], available_memory_bytes()
-        if available < needed:
-            raise MemoryError(
-                f"building the {street} with --workers {self._workers} needs about {bytes_text(needed)} of memory and "
-                f"{bytes_text(available)} are available: take fewer workers, free memory or use a larger machine"
-            )
+        if needed <= available:
+            return None
+        return (
+            f"building the {street} with --workers {self._workers} needs about {bytes_text(needed)} of memory and "
+            f"{bytes_text(available)} are available: take fewer workers, free memory or use a larger machine"
+        )
+
+    def _check_memory(self, street: str) -> None:
+        if (problem := self._memory_problem(street)) is not None:
+            raise MemoryError(problem)
 
     def _identity(self, street: str) -> tuple[dict[str, Any], dict[str, Checkpoint]]:
         """Return the identity of a stage, which determines its bytes, and the checkpoints of its parents."""

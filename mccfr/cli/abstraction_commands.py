@@ -33,7 +33,7 @@ def build(recipe: Path, out: Path | None, workers: int, replace: bool) -> None:
     Example: mccfr abstraction build runs/abstractions/quick.toml
     """
     from abstraction.build import Builder
-    from abstraction.build_memory import recipe_bytes
+    from abstraction.build_estimates import recipe_bytes
     from abstraction.recipe import load_recipe
     from mccfr.config.examples import RECIPES
     from mccfr.runs.directory.run_status import runs_on

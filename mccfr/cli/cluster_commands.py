@@ -21,6 +21,7 @@ from mccfr.cli.shared_options import (
     path_type,
     replace_option,
     say,
+    speed_option,
 )
 from mccfr.cli.stopping import holds_runs, resumable_command
 from mccfr.common.signals import EXIT_RESUMABLE
@@ -60,6 +61,7 @@ def cluster() -> None:
 @click.option("--machines", type=click.IntRange(1, 1024), required=True, help="Number of machines.")
 @click.option("--memory", type=MemorySizes(), default=(), help="Memory of each machine: 256GB, or 256GB,128GB.")
 @click.option("--network", type=Bits(), default="1Gbit", show_default=True, help="Network speed.")
+@speed_option
 @_set_option
 @json_option
 def plan(
@@ -67,12 +69,13 @@ def plan(
     machines: int,
     memory: tuple[float, ...],
     network: float,
+    speed: int | None,
     overrides: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Print the bytes on each machine and the seconds of a barrier and a checkpoint; create nothing.
 
-    Example: mccfr cluster plan hunl-large --machines 8 --memory 256GB --network 10Gbit --set run.strata=64
+    Example: mccfr cluster plan leduc --machines 3 --memory 64GB --network 10Gbit --set run.strata=3
     """
     from mccfr.cluster.cluster_plan import plan_cluster
     from mccfr.config.examples import find_file
@@ -82,7 +85,7 @@ def plan(
     config = find_file(config)
     start = Start(load_config(config, overrides), config.parent, run_directory_of(config, None), Terms(Silent()))
     check_start(start)
-    estimate = plan_cluster(start.config, start.base, machines, memory, network)
+    estimate = plan_cluster(start.config, start.base, machines, memory, network, speed)
     answer(estimate, as_json, _plan_text)
 
 

@@ -7,11 +7,9 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.run_commands import run_directory_of
-from mccfr.cli.shared_options import answer, json_option, path_type, print_json
+from mccfr.cli.shared_options import Duration, answer, json_option, path_type, print_json, speed_option, workers_text
 from mccfr.runs.reporter import Silent, duration_text
 from storage.free_space import bytes_text
-
-_MEASURE_SECONDS = 1.0  # duration of each trial training
 
 
 @click.command()
@@ -64,27 +62,52 @@ def init(directory: Path) -> None:
 @click.command()
 @click.argument("config", type=path_type)
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
-@click.option("--measure", is_flag=True, help="Measure the speed by some seconds of training; keep nothing.")
+@click.option("--budget", type=Duration(), help="Time in which the run must end: 24h, 7d.")
+@click.option("--machines", type=click.IntRange(1, 1024), default=1, help="Machines of --workers each, as this one.")
+@click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes on each machine.")
+@speed_option
 @json_option
-def plan(config: Path, overrides: tuple[str, ...], measure: bool, as_json: bool) -> None:
+def plan(
+    config: Path,
+    overrides: tuple[str, ...],
+    budget: float | None,
+    machines: int,
+    workers: int | None,
+    speed: int | None,
+    as_json: bool,
+) -> None:
     """Print whether the run of CONFIG can work, its size, memory, disk and time; create nothing.
 
     CONFIG is a TOML file, or the name of an example (kuhn, leduc, subgame, hunl-quick ...). The first line is "fits",
-    "fits, but ..." or "cannot work: ..."; the last has exit status 1. What solve refuses is refused.
+    "fits, but ..." or "cannot work: ..."; the last has exit status 1. What solve refuses is refused. A second of
+    training measures the speed; it is thrown away.
 
-    Example: mccfr plan hunl-standard --set run.nodes=1e11
+    Example: mccfr plan hunl-standard --set run.nodes=1e11 --budget 24h --workers 32
     """
+    from msgspec import structs
+
     from mccfr.config.examples import find_file
-    from mccfr.config.toml_files import load_config
+    from mccfr.config.toml_files import load_config, parse_override
     from mccfr.runs.session.plan_verdict import CANNOT_WORK
     from mccfr.runs.session.run_plan import make_plan
     from mccfr.runs.session.start import Start, Terms, check_start
+    from mccfr.runs.session.train_and_export import limited
 
-    config = find_file(config)
-    start = Start(load_config(config, overrides), config.parent, run_directory_of(config, None), Terms(Silent()))
+    config, room = find_file(config), None
+    settings = load_config(config, overrides)
+    overridden = [parse_override(text)[0] for text in overrides]
+    settings = structs.replace(settings, run=limited(settings.run, {"workers": workers}, overridden))
+    start = Start(settings, config.parent, run_directory_of(config, None), Terms(Silent()))
     check_start(start)
-    measured = _MEASURE_SECONDS if measure else 0.0
-    estimate = make_plan(start.config, start.base, start.directory, seconds=measured)
+    if machines > 1:
+        from mccfr.cluster.capacity import check_cluster
+        from mccfr.cluster.cluster_plan import room_of_machines
+
+        check_cluster(settings, machines)
+        room = room_of_machines(machines)
+    estimate = make_plan(
+        settings, start.base, start.directory, speed=speed, machines=machines, budget=budget, room=room
+    )
     answer(estimate, as_json, _plan_text)
     if estimate["verdict"] == CANNOT_WORK:
         raise click.exceptions.Exit(1)
@@ -107,10 +130,10 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"{bytes_text(plan['bucket_table_bytes'])}, copy for checkpoints {bytes_text(plan['copy_bytes'])}, strategies "
         f"of evaluations {bytes_text(plan['evaluation_bytes'])}, processes",
         *_page_lines(plan["huge_pages"]),
-        f"disk         {bytes_text(plan['disk_bytes'])} at most",
+        f"disk         {bytes_text(plan['disk_bytes'])} at most{_left_text(plan)}",
         f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} before compression, about "
         f"{duration_text(plan['checkpoint_seconds'])} beside the workers, who rest for "
-        f"{duration_text(plan['checkpoint_pause_seconds'])}",
+        f"{duration_text(plan['checkpoint_pause_seconds'])}{_traffic_text(plan)}",
     ]
     if "seconds_per_iteration" in plan:
         lines.append(
@@ -125,14 +148,44 @@ def _plan_text(plan: dict[str, Any]) -> str:
         )
     if plan["visits_per_infoset_per_street"] is not None:
         visits = ", ".join(f"{count:,.3g}" for count in plan["visits_per_infoset_per_street"])
-        lines.append(f"visits       {visits} to an infoset on average, by street")
-    if plan["seconds"] is not None:
-        by_nodes = "seconds_per_iteration" not in plan
-        speed = f"{plan['nodes_per_second_assumed'] / 1e6:.0f} M nodes/s"
-        known = f", at {speed} as measured" if plan["measured"] else f", if the machine does {speed}"
-        assumed = known if by_nodes else " of training"
-        lines.append(f"time         about {duration_text(plan['seconds'])}{assumed}")
-    return "\n".join(lines)
+        lines.append(
+            f"visits       {visits} to an infoset on average, by street; median at most about "
+            f"{plan['visits_median']:,.3g}, tenth percentile {plan['visits_tenth_percentile']:,.3g}"
+        )
+    return "\n".join([*lines, *_time_lines(plan)])
+
+
+def _left_text(plan: dict[str, Any]) -> str:
+    """Return the bytes of the checkpoints that stay; "" for a run without limit."""
+    return "" if plan["left_bytes"] is None else f"; its checkpoints keep about {bytes_text(plan['left_bytes'])}"
+
+
+def _traffic_text(plan: dict[str, Any]) -> str:
+    """Return the number of checkpoints and all their bytes; "" for a run without limit."""
+    if plan["checkpoints"] is None:
+        return ""
+    return f"; {plan['checkpoints']:,} in all write up to {bytes_text(plan['checkpoint_traffic_bytes'])}"
+
+
+def _time_lines(plan: dict[str, Any]) -> list[str]:
+    """Return lines on the time of the run and on its deadline; [] for a run without limit."""
+    if plan["seconds"] is None:
+        return []
+    known = "measured" if plan["measured"] else "if the machine does that"
+    speed = f"at {plan['nodes_per_second_assumed'] / 1e6:,.3g} M nodes/s ({known})"
+    built = plan["abstraction_seconds"]
+    lines = [
+        f"time         about {duration_text(plan['total_seconds'])} without evaluations and export: "
+        + (f"{duration_text(built)} to build the abstraction, " if built else "")
+        + f"{duration_text(plan['seconds'])} of training, {workers_text(plan['workers'])}, {speed}"
+    ]
+    if "budget_seconds" in plan:
+        machines, least = plan["budget_machines"], plan["budget_workers"]
+        enough = "no number of workers is enough" if least is None else f"at least {workers_text(least)}"
+        on = "" if machines is None or machines == 1 else f" ({machines} machines)"
+        nodes = f"{plan['budget_nodes']:.2g} nodes with the present workers"
+        lines.append(f"budget       {duration_text(plan['budget_seconds'])}: {enough}{on}; {nodes}")
+    return lines
 
 
 def _page_lines(pages: dict[str, Any]) -> list[str]:
@@ -156,8 +209,7 @@ def _strata_lines(plan: dict[str, Any]) -> list[str]:
 def _turn_lines(plan: dict[str, Any]) -> list[str]:
     if "blocks" not in plan:
         return []
-    moving, training = plan["cycle_moving_seconds"], plan["cycle_training_seconds"]
-    trained = "" if training is None else f", training takes {duration_text(training)}"
+    moving, trained = plan["cycle_moving_seconds"], f", training takes {duration_text(plan['cycle_training_seconds'])}"
     disk = "all blocks in memory, none moves"
     if moving:
         disk = (

@@ -153,6 +153,9 @@ code_option = click.option(
     callback=_allow,
     help="Folder of modules that the run or networks name as module:object; their code is run.",
 )
+speed_option = click.option(
+    "--speed", type=Count(), metavar="NODES", help="Nodes a second of one worker, instead of measuring them."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else.")
 
 

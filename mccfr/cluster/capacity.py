@@ -35,7 +35,7 @@ def check_cluster(config: Config, machines: int) -> None:
     if ranks > strata:
         raise ValueError(
             f"{machines} machines of {max(1, config.run.workers)} workers are {ranks} training processes, more than "
-            f"run.strata = {strata}: take fewer machines or workers, or start a new run with more strata"
+            f"run.strata = {strata}: take fewer machines or workers"
         )
 
 
@@ -79,12 +79,15 @@ def ranks_problem(
     owner      [N] rank of each stratum, by the best assignment that was found
     """
     memory, fixed = memory_of_machines(config, game, layout, locations), fixed_bytes(config, game, layout)
+    largest = int(memory.sizes.max())
     used, names = memory.bytes_by_machine(owner), {location.machine: location.host for location in locations}
     for machine in np.flatnonzero(used > memory.free).tolist():
+        more = "take more machines, or a smaller abstraction"
+        if largest > memory.free.max():
+            more = f"take machines of {largest + fixed:,} bytes or more, or a smaller abstraction"
         return (
-            f"{names[machine]} needs {used[machine] + fixed:,.0f} bytes ({int(memory.sizes.max()):,} of them for the "
-            f"largest stratum) and has {memory.free[machine] + fixed:,.0f}; no other assignment of the strata fits: "
-            "take more machines, or a smaller abstraction"
+            f"{names[machine]} needs {used[machine] + fixed:,.0f} bytes ({largest:,} of them for the largest stratum) "
+            f"and has {memory.free[machine] + fixed:,.0f}; no other assignment of the strata fits: {more}"
         )
     return None
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.boards import preflop_classes
-from abstraction.buckets import Abstraction, is_abstraction
+from abstraction.buckets import Abstraction, is_abstraction, is_built
 from abstraction.recall_buckets import Histories, Table
 from abstraction.recipe import LOSSLESS_BUCKETS, PERCENTILES, bucket_count, load_recipe, remembers
 from mccfr.cards.full_deck import STREET_NAMES, WholeDeck
@@ -114,7 +114,7 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
     """
     streets = [STREET_NAMES[sum(board_cards[: street + 1])] for street in range(len(board_cards))]
     path = base / abstraction.path
-    if is_abstraction(path):
+    if is_abstraction(path) if abstraction.recipe is None else is_built(path):
         built = _standard(Abstraction(path))
         counts, percentiles = built.bucket_counts(), [built.percentiles(street) for street in streets]
 

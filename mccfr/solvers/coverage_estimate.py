@@ -23,14 +23,14 @@ _ALL_IN = 0.1  # weight of a raise after which the hand ends at once; other rais
 
 @dataclass(frozen=True)
 class CoverageEstimate:
-    """Expected counts of one iteration (a traversal of each player) in a tree of S streets.
+    """Expected counts of one iteration (a traversal of each player) in a tree of N nodes.
 
     nodes   nodes touched
-    visits  [S] float64 decisions on each street at which strategy sums are updated; None: unknown
+    visits  [N] float64 updates of the strategy sums of each decision; 0 at other nodes
     """
 
     nodes: float
-    visits: npt.NDArray[np.float64] | None
+    visits: npt.NDArray[np.float64]
 
 
 def assumed_play(tree: CompiledTree) -> list[float]:
@@ -70,8 +70,7 @@ def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
     """
     arrays, parent = game.tree.arrays, game.tree.parent.tolist()
     share, player, kind = assumed_play(game.tree), arrays.player.tolist(), arrays.kind.tolist()
-    streets, nodes = game.tree.streets, 0.0
-    visits = np.zeros(streets)
+    nodes, visits = 0.0, np.zeros(len(parent))
     for traverser in range(game.tree.players):
         reach = [1.0] * len(parent)
         for node in range(1, len(parent)):
@@ -80,6 +79,5 @@ def forecast(game: Game, walks_all: bool) -> CoverageEstimate:
             reach[node] = reach[above] if explored else reach[above] * share[node]
         reached = np.array(reach)
         nodes += float(reached @ arrays.touched)
-        added = np.flatnonzero((arrays.kind == DECISION) & (arrays.player != traverser))
-        np.add.at(visits, arrays.block[added] // game.tree.players, reached[added])
+        visits += np.where((arrays.kind == DECISION) & (arrays.player != traverser), reached, 0.0)
     return CoverageEstimate(nodes, visits)

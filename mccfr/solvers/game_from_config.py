@@ -3,7 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from abstraction.buckets import Abstraction, is_abstraction
+from abstraction.buckets import Abstraction, is_abstraction, is_built
+from abstraction.recipe import load_recipe
 from mccfr.cards.board_strata import in_strata
 from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.games.game import Game
@@ -20,6 +21,23 @@ def configured_game(config: Config, base: Path) -> Game:
     if there are too many histories.
     """
     game = with_opponents(_on(config.abstraction, config, base), config, base)
+    return form_for(stratified(game, config), config)
+
+
+def planned_game(config: Config, base: Path) -> Game:
+    """Return the game of a configuration, with the recipe's numbers of buckets if they are not built.
+
+    Raises as `configured_game`.
+    """
+    wanted = config.abstraction
+    if wanted is None or wanted.recipe is None or is_built(base / wanted.path):
+        return configured_game(config, base)
+    game = build_game(config.game, base, wanted)
+    if game.cards.shared_bytes:  # whole hold'em has its sizes from the recipe
+        return configured_game(config, base)
+    from mccfr.games.bucketed import with_planned_buckets
+
+    game = with_opponents(with_planned_buckets(game, load_recipe(base / wanted.recipe)), config, base)
     return form_for(stratified(game, config), config)
 
 

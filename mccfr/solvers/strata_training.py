@@ -96,6 +96,14 @@ def interval_iterations(iterations: int, hottest: float, rate: float) -> int:
     return ceil(visits / hottest)
 
 
+def interval_count(iterations: float, hottest: float, rate: float) -> float:
+    """Return about how many intervals so many iterations have; arguments of `interval_iterations`."""
+    begun = (LEAST_VISITS / rate) ** 3 / hottest  # iterations from which intervals grow
+    early = min(iterations, begun)
+    late = iterations ** (2 / 3) - early ** (2 / 3)
+    return early * hottest / LEAST_VISITS + 1.5 * late * hottest ** (2 / 3) / rate
+
+
 def quotas(iterations: int, shares: Sequence[int], due: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return each stratum's iterations in an interval, and the remainders in parts of the sum of shares.
 

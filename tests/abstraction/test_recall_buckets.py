@@ -226,6 +226,6 @@ def test_the_small_abstractions_of_the_paper(buckets, infosets, tmp_path, capsys
     counts = [bucket_count(load_recipe(recipe), street) for street in STREETS]
     assert counts == [buckets**street for street in range(1, 5)]
     config.write_text(f'[game]\nname = "limit-holdem"\n[abstraction]\npath = "no"\nrecipe = "{recipe}"\n')
-    assert answer(capsys, "plan", config)["infosets"] == infosets
+    assert answer(capsys, "plan", config, "--speed", 3e7)["infosets"] == infosets
     five, tables = FlopHoldemGame(board_cards=5), AbstractionConfig("no", str(recipe))
     refused("must have every street up to the", flop_holdem, five, tables, tmp_path)

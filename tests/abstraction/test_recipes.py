@@ -23,7 +23,7 @@ from abstraction.boards import (
 from abstraction.bucket_report import variance_explained
 from abstraction.buckets import CELLS, unused
 from abstraction.build import Builder
-from abstraction.build_memory import recipe_bytes
+from abstraction.build_estimates import recipe_bytes
 from abstraction.cards import COMBO_COUNT, combo_index, combo_table
 from abstraction.clustering.kmeans import StateSaver, kmeans
 from abstraction.clustering.points import PointSet, distinct_points

@@ -52,8 +52,8 @@ def check_format(game: Game, format: str) -> None:  # noqa: A002 - the name of t
         raise ValueError(f"the format openspiel is for two players, and {game.name} has {game.tree.players}: take csv")
     if format == "policy" and not game.cards.fits_policies:
         raise ValueError(
-            "a policy cannot hold strata on the turn and the river, whose buckets depend on the flop: choose "
-            f"another format of mccfr export, one of {', '.join(FORMATS[1:])}"
+            "a policy cannot hold strata on the turn and the river, whose buckets depend on the flop: leave "
+            f"[export] out and choose another format of mccfr export, one of {', '.join(FORMATS[1:])}"
         )
 
 

@@ -3,7 +3,7 @@
 Advice is given only if the plan's own figures show that it helps.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -27,18 +27,18 @@ class Reason(NamedTuple):
     text: str
 
 
-def verdict(config: Config, plan: Mapping[str, Any], lack: str | None) -> dict[str, Any]:
+def verdict(config: Config, plan: Mapping[str, Any], lacks: Sequence[str]) -> dict[str, Any]:
     """Return the fields `verdict` and `reasons` of a plan.
 
     `verdict` is FITS, FITS_BUT or CANNOT_WORK.  `reasons` are sentences, the fatal ones first.
 
-    plan  fields of `mccfr.runs.session.run_plan.make_plan`
-    lack  `space_problem` of the run, or None
+    plan   fields of `mccfr.runs.session.run_plan.make_plan`
+    lacks  sentences on missing memory or disk
     """
-    found = [] if lack is None else [Reason(True, lack)]
-    found += [*_of_checkpoints(config, plan), *_of_visits(plan), *_of_memory(plan)]
+    found = [Reason(True, lack) for lack in lacks]
+    found += [*_of_checkpoints(config, plan), *_of_visits(plan), *_of_memory(plan), *_of_deadline(config, plan)]
     found += [Reason(False, text) for text in plan.get("turn_warnings", ())]
-    if plan["seconds"] is None and not any((config.run.nodes, config.run.iterations, config.run.seconds)):
+    if plan["seconds"] is None and not _has_limit(config):
         found.append(Reason(False, "the run has no limit: it trains until it is stopped"))
     found.sort(key=lambda reason: not reason.is_fatal)
     words = CANNOT_WORK if any(reason.is_fatal for reason in found) else FITS_BUT if found else FITS
@@ -92,3 +92,31 @@ def _of_memory(plan: Mapping[str, Any]) -> Iterator[Reason]:
             f"checkpoints and evaluations need {bytes_text(needed)} of memory, and {bytes_text(available)} are there: "
             f"without a copy of the tables workers rest {duration_text(plan['checkpoint_seconds'])} for a checkpoint",
         )
+
+
+def _of_deadline(config: Config, plan: Mapping[str, Any]) -> Iterator[Reason]:
+    """Yield a reason if the run ends after its deadline, with the workers or nodes that end in time."""
+    budget = plan.get("budget_seconds")
+    if budget is None or not _has_limit(config) or plan["total_seconds"] <= budget:
+        return
+    workers, machines, nodes = plan["budget_workers"], plan["budget_machines"], plan["budget_nodes"]
+    ways = [] if config.run.seconds is None else ["lower run.seconds"]
+    if workers is not None:
+        of = f", such as {machines} machines of {max(1, config.run.workers)}"
+        ways.append(f"take {workers} workers{of if machines is not None and machines > 1 else ''}")
+    if nodes >= 1:
+        ways.append(f"set run.nodes = {_two_digits_down(nodes)}")
+    advice = ", or ".join(ways) or "build the abstraction before, or take a longer time"
+    yield Reason(
+        True, f"the run takes {duration_text(plan['total_seconds'])}, and --budget is {duration_text(budget)}: {advice}"
+    )
+
+
+def _has_limit(config: Config) -> bool:
+    return any((config.run.nodes, config.run.iterations, config.run.seconds))
+
+
+def _two_digits_down(number: float) -> str:
+    """Return a number rounded down to two digits, as 1.2e+10."""
+    unit = 10 ** max(0, len(str(int(number))) - 2)
+    return f"{int(number) // unit * unit:.1e}"

@@ -7,7 +7,7 @@ Every decision that affects training is made here, so that all callers train the
 * the layout of the tables, and the check of memory and disk
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,14 +30,11 @@ from mccfr.runs.results.checkpoint_evaluator import check_evaluation
 from mccfr.runs.results.export_place import check_export
 from mccfr.runs.session.initial_tables import check_warm_start
 from mccfr.runs.session.pools import training_problem
-from mccfr.runs.session.run_plan import planned_layout, space_problem
+from mccfr.runs.session.run_plan import Room, builders, planned_layout, space_problem
 from mccfr.solvers.game_from_config import configured_game, opponents_buckets, stratified, with_opponents
 from mccfr.solvers.registry import algorithm_of
 from mccfr.tables.table_layout import TableLayout
 from storage.live_tables import sweep_live
-
-Room = Callable[[Config, Game, TableLayout, Path], str | None]
-"""Returns, as `space_problem`, a sentence if memory or disk are too small for a run."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +100,7 @@ def check_start(start: Start) -> None:
     """Check all of a run but memory and disk, as far as possible before anything is built or written.
 
     Raises `ValueError` or `OSError` for an invalid game, algorithm, tables or evaluations, and an export that would
-    replace something else.
+    replace something else. The same for an abstraction of another recipe, and a damaged one without a recipe.
     """
     if (problem := training_problem(start.config)) is not None:
         raise ValueError(problem)
@@ -112,6 +109,10 @@ def check_start(start: Start) -> None:
     if not rundir.is_run(start.directory):
         check_warm_start(config, start.base)
         check_export(config, game, start.directory, replace=start.terms.replace)
+        if start.made is None:
+            for builder in builders(start.config, start.base):
+                builder.check()
+            _check_given(start.config, start.base)
 
 
 def rehearse(start: Start) -> str | None:
@@ -231,15 +232,17 @@ def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
 
     Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
     """
+    _check_given(config, base)
+    with naming_stages(reporter) as progress:
+        for builder in builders(config, base, progress):
+            builder.build()
+
+
+def _check_given(config: Config, base: Path) -> None:
+    """Raise `ValueError` if an abstraction without a recipe is damaged in any byte."""
     for table in filter(None, (config.abstraction, opponents_buckets(config, base))):
         path = base / table.path
-        if table.recipe is not None:
-            from abstraction.build import Builder
-            from abstraction.recipe import load_recipe
-
-            with naming_stages(reporter) as progress:
-                Builder(load_recipe(base / table.recipe), path, max(1, config.run.workers), progress).build()
-        elif is_abstraction(path):
+        if table.recipe is None and is_abstraction(path):
             for problem in verify_abstraction(path):
                 raise ValueError(f"{path}: {problem}: build the abstraction again")
 

@@ -46,7 +46,8 @@ CASES = {
     "bot gtowizard P --url http://x --key-file k": f"{BOT}|--url http://y|--hands 9|--key-file l",
     "bot json P": "--purify|--threshold 10%|--resolve river|--seed 7",
     "cluster local leduc.toml --run s": f"{CLUSTER}|--machines 3|--run t|--set game.ranks=5",
-    "cluster plan leduc.toml --machines 2": "--machines 3|--memory 1kB|--network 10Gbit|--set game.ranks=9",
+    "cluster plan leduc.toml --machines 2 --speed 3e7": "--machines 3|--memory 1kB|--network 10Gbit|--set game.ranks=9|"
+    "--speed 2e7",
     "cluster solve leduc.toml --hosts a,b --run s": f"{CLUSTER}|--hosts c,d|--run t|--set game.ranks=5",
     "cluster resume strata --hosts a,b": f"{CLUSTER}|--hosts c,d|--abstraction no",
     "cluster status strata": "",
@@ -70,7 +71,7 @@ CASES = {
     "games kuhn": "",
     "match kuhn-policy kuhn --hands 300": "--hands 400|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
     "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
-    "plan kuhn.toml": "--set run.nodes=1e6|--measure",
+    "plan leduc.toml --speed 3e7": "--set run.nodes=1e3|--speed 2e7|--budget 1s|--machines 2|--workers 2",
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--ev|--hand Q --ev|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",

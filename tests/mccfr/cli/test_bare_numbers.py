@@ -49,7 +49,18 @@ COUNTS = {
         "--machines",
         "--nodes",
     ),
-    *("--player", "--players", "--port", "--run-outs", "--sample", "--seed", "--set-aside", "--top", "--values-boards"),
+    *(
+        "--player",
+        "--players",
+        "--port",
+        "--run-outs",
+        "--sample",
+        "--seed",
+        "--set-aside",
+        "--speed",
+        "--top",
+        "--values-boards",
+    ),
     *("--vectors", "--workers"),
 }
 

@@ -51,7 +51,7 @@ def test_commands_that_call_no_kernel_do_without_numba(policy, tmp_path):
     run = trained(make(tmp_path / "run", {"algorithm": "cfr"}, "kuhn"), iterations=5).directory
     found = imported(
         ["--help"],
-        ["plan", RUNS / "kuhn.toml"],
+        ["plan", RUNS / "kuhn.toml", "--speed", "3e7"],
         ["status", run],
         ["query", policy, "", "--hand", "K"],
         ["evaluate", policy, "--json"],

@@ -26,6 +26,7 @@ Shows:
 import errno
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -258,13 +259,17 @@ def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(
 def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
     path = tmp_path / "leduc.toml"
     path.write_text(f"{LEDUC}[run]\nstrata = 4\nworkers = 1\n")
-    ask = ("cluster", "plan", path, "--machines", 2, "--json")
+    ask = ("cluster", "plan", path, "--speed", 3e7, "--json", "--machines", 2)
     table_bytes = answer(capsys, *ask)
     fixed, whole = table_bytes["coordinator_bytes"], table_bytes["table_bytes"]
     small, large = fixed + table_bytes["largest_stratum_bytes"], fixed + whole
     found = call(capsys, *ask, "--memory", f"{small}B,{large}B")
     assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
-    assert call(capsys, *ask, "--memory", f"{small}B").status == 2
+    assert "take more machines, or" in refusal(capsys, *ask, "--memory", f"{small}B")
+    told = refusal(capsys, *ask, "--memory", "1kB")
+    needed = int(re.search(r"take machines of ([\d,]+) bytes or more", told)[1].replace(",", ""))
+    assert call(capsys, *ask[:-1], 4, "--memory", f"{needed}B").status == 0
+    assert call(capsys, *ask[:-1], 4, "--memory", f"{needed - 1}B").status == 2
     told = refusal(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
     assert "--memory gives 3 amounts: give one for all 2 machines" in told
 

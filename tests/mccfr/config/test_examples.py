@@ -110,7 +110,7 @@ def test_init_copies_all_and_a_second_time_nothing(capsys):
 
 
 def test_plan_reads_an_example_where_it_lies_and_solve_copies_it(capsys):
-    assert call(capsys, "plan", "hunl-quick")[0] == 0
+    assert call(capsys, "plan", "hunl-quick", "--speed", 3e7)[0] == 0
     assert not list(Path().iterdir())
     code, _, err = call(capsys, "solve", "kuhn", "--workers", "0", "--iterations", "100")
     assert code == 0 and "mccfr: copied the example to runs/kuhn.toml" in err

@@ -6,6 +6,7 @@ Shows:
   (test_forecasts_are_right_to_a_factor_of_one_and_a_half)
 """
 
+import shutil
 import tomllib
 
 import numpy as np
@@ -15,7 +16,7 @@ from places import ROOT
 from refusals import refused
 
 from mccfr.config.toml_files import config_from
-from mccfr.runs.session import run_plan as plan_module
+from mccfr.runs.session import plan_trial
 from mccfr.runs.session.run_plan import fixed_memory_bytes, make_plan, planned_layout, space_problem
 from mccfr.solvers.coverage_estimate import assumed_play, forecast
 from mccfr.solvers.game_from_config import configured_game
@@ -67,7 +68,7 @@ def test_the_forecast_is_the_expectation_over_the_tree(game):
 
 
 def trained(document, nodes, base=ROOT):
-    """(config, game, nodes per iteration, strategy sums by block) after some training in this process."""
+    """(game, nodes per iteration, iterations, tables) after some training in this process."""
     config = config_from({**document, "solver": {"discount": "none"}}, "test")
     game = configured_game(config, base)
     tables = private_tables(planned_layout(config, game))
@@ -76,22 +77,44 @@ def trained(document, nodes, base=ROOT):
     while total < nodes:
         done, touched = solver.run(total, nodes - total, 2**62)
         iterations, total = iterations + done, total + touched
-    blocks = [block for block in range(2 * game.tree.streets) if game.tree.row_count[block]]
-    sums = {block: float(tables[table_name("strategy_sum", block)].sum(dtype=np.float64)) for block in blocks}
-    return game, total / iterations, iterations, sums
+    return game, total / iterations, iterations, tables
 
 
-def check_forecast(document, nodes, seconds=0.2):
-    game, per_iteration, iterations, sums = trained(document, nodes)
-    plan = make_plan(config_from({**document, "run": {"nodes": nodes}}, "test"), ROOT)
+SPEED = 3e7
+"""Nodes per second of plans that measure none."""
+
+
+def planned(document, base=ROOT, **options):
+    """The plan of a configuration at an assumed speed."""
+    return make_plan(config_from(document, "test"), base, speed=SPEED, **options)
+
+
+def visits_of(game, tables):
+    """Visits of each infoset in a run without discounts, as the sums of its row."""
+    found, arrays = [], game.tree.arrays
+    for block in np.flatnonzero(game.tree.row_count):
+        starts = np.unique(arrays.slot[(arrays.kind == DECISION) & (arrays.block == block)])
+        cells = tables[table_name("strategy_sum", int(block))][:, : game.tree.row_slots[block]]
+        found.append(np.add.reduceat(cells, starts, axis=1, dtype=np.float64).reshape(-1))
+    return np.concatenate(found)
+
+
+def check_forecast(document, nodes):
+    game, per_iteration, iterations, tables = trained(document, nodes)
+    plan = planned({**document, "run": {"nodes": nodes}})
     assert 1 / 1.5 < plan["nodes_per_iteration"] / per_iteration < 1.5
     assert 1 / 1.5 < plan["iterations"] / iterations < 1.5
     infosets = game.infosets.reshape(-1, 2).sum(axis=1)
     for street, expected in enumerate(plan["visits_per_infoset_per_street"]):
-        added = sum(total for block, total in sums.items() if block // 2 == street)
+        added = sum(tables[name].sum(dtype=np.float64) for name in tables if f"strategy_sum/street{street}/" in name)
         assert 0.5 < expected / (added / infosets[street]) < 2
+    found = visits_of(game, tables)
+    assert len(found) == game.infosets.sum()
+    for name, part in (("visits_median", 0.5), ("visits_tenth_percentile", 0.1)):
+        assert np.quantile(found, part) < 1.5 * plan[name]  # training makes rare infosets rarer
+        assert len(found) > 12 or plan[name] < 1.5 * np.quantile(found, part)
     config = config_from({**document, "solver": {"discount": "none"}, "run": {"nodes": nodes}}, "test")
-    measured = make_plan(config, ROOT, seconds=seconds)
+    measured = make_plan(config, ROOT)
     assert measured["measured"] and not plan["measured"] and measured["nodes_per_second_assumed"] > 0
     if infosets.sum() < 1e4:  # a short training shows it; Leduc's is assumed 20 % off
         assert measured["nodes_per_iteration"] == pytest.approx(per_iteration, rel=0.1)
@@ -115,16 +138,16 @@ class Training:
 def test_a_plan_measures_speed_without_compilation_and_counts_the_price_of_pruning(monkeypatch, game, known):
     """Nodes per iteration are measured in Kuhn (12 infosets) and estimated in Leduc (936)."""
     monkeypatch.setattr(ExternalSampling, "solver", lambda *_: Training())
-    monkeypatch.setattr(plan_module.time, "process_time", lambda: Training.seconds)
+    monkeypatch.setattr(plan_trial.time, "process_time", lambda: Training.seconds)
+    monkeypatch.setattr(plan_trial, "SECONDS", 5.0)
 
-    def planned(**solver):
+    def both(**solver):
         document = {"game": {"name": game}, "solver": solver, "run": {"nodes": 3000}}
-        config = config_from(document, "test")
-        return make_plan(config, ROOT, seconds=5.0), make_plan(config, ROOT)["nodes_per_iteration"]
+        return make_plan(config_from(document, "test"), ROOT), planned(document)["nodes_per_iteration"]
 
-    (plain, assumed), (pruned, _) = planned(), planned(negative_regret_pruning=True)
+    (plain, assumed), (pruned, _) = both(), both(negative_regret_pruning=True, prune_after_nodes=1500)
     assert plain["nodes_per_second_assumed"] == pytest.approx(10_000)
-    assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.5)
+    assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.25)
     assert plain["nodes_per_iteration"] == pytest.approx(10 if known else assumed)
 
 
@@ -132,14 +155,14 @@ def test_a_plan_measures_speed_without_compilation_and_counts_the_price_of_pruni
 def test_iterations_of_other_algorithms_are_timed(solver):
     """No estimate of their nodes is made beforehand."""
     document = {"game": {"name": "kuhn"}, "solver": solver, "run": {"iterations": 40}}
-    plan = make_plan(config_from(document, "test"), ROOT, seconds=0.01)
+    plan = make_plan(config_from(document, "test"), ROOT)
     assert plan["measured"] and plan["iterations"] == pytest.approx(40)
     assert plan["seconds"] == pytest.approx(40 / plan["iterations_per_second"])
-    assert make_plan(config_from(document, "test"), ROOT)["nodes_per_iteration"] is None
+    assert planned(document)["nodes_per_iteration"] is None
 
 
 def test_a_run_of_no_nodes_is_measured():
-    plan = make_plan(config_from({"game": {"name": "kuhn"}, "run": {"nodes": 0}}, "test"), ROOT, seconds=0.01)
+    plan = make_plan(config_from({"game": {"name": "kuhn"}, "run": {"nodes": 0}}, "test"), ROOT)
     assert plan["seconds"] == 0 and plan["nodes_per_second_assumed"] > 0
 
 
@@ -153,7 +176,7 @@ def test_forecasts_are_right_to_a_factor_of_one_and_a_half(game):
 def test_a_forecast_of_whole_holdem(slot_abstractions):
     menu = {"first": ["1p", "allin"], "later": ["1p", "allin"]}
     document = {"game": {"name": "holdem", "menu": menu}, "abstraction": {"path": str(slot_abstractions[0])}}
-    check_forecast(document, 200_000_000, seconds=2.0)  # as `plan --measure` has
+    check_forecast(document, 200_000_000)
 
 
 def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
@@ -164,7 +187,7 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
         "run": {"nodes": 10**14, "workers": 64, "keep_checkpoints": 2},
         "evaluation": {"method": "head-to-head", "at_nodes": [10**9, 10**12], "at_iterations": [5], "keep": True},
     }
-    plan = make_plan(config_from(document, "test"), tmp_path)
+    plan = planned(document, tmp_path)
     # Menu L of test_tree.py: the counts were made by an independent implementation.
     assert (plan["nodes"], plan["decision_nodes_per_street"]) == (298_498, [40, 1504, 16888, 92352])
     assert plan["actions_per_street"] == [117, 4_436, 47_732, 246_212]
@@ -182,15 +205,17 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
     assert plan["bucket_table_bytes"] >= 1326 * sum(boards.values())
     assert plan["least_memory_bytes"] > plan["table_bytes"] + plan["bucket_table_bytes"]
     assert plan["memory_bytes"] >= plan["least_memory_bytes"] + plan["copy_bytes"]
-    assert plan["seconds"] == 10**14 / (64 * plan_module.NODES_PER_SECOND)
+    assert plan["seconds"] == 10**14 / (64 * SPEED)
+    assert 40 < 2 * plan["abstraction_seconds"] * 64 < 800 and plan["total_seconds"] > plan["seconds"]
     visits = plan["visits_per_infoset_per_street"]
+    assert plan["visits_tenth_percentile"] < plan["visits_median"] < visits[0]
     assert visits[0] > 1e6 and all(0 < count < visits[0] for count in visits[1:])
     assert plan["checkpoint_seconds"] > plan["checkpoint_pause_seconds"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
 
 
 def test_full_width_plans_have_no_visits():
-    plan = make_plan(config_from({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}}, "test"), ROOT)
+    plan = planned({"game": {"name": "leduc"}, "solver": {"algorithm": "cfr"}})
     assert plan["nodes_per_iteration"] is None and plan["visits_per_infoset_per_street"] is None
 
 
@@ -205,7 +230,7 @@ def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_
     layout = planned_layout(config, game)
     needed = live_tables.live_bytes(layout.specs, format="zarr") + fixed_memory_bytes(config, game)
     assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
-    assert make_plan(config, ROOT)["least_memory_bytes"] == needed
+    assert planned(holdem)["least_memory_bytes"] == needed
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
     assert space_problem(config, game, layout, tmp_path / "run") is None
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
@@ -221,7 +246,7 @@ def leduc(tmp_path):
 
 
 def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc, monkeypatch):
-    plan = answer(capsys, "plan", leduc)
+    plan = answer(capsys, "plan", leduc, "--speed", SPEED)
     assert plan["disk_bytes"] == 5 * plan["checkpoint_bytes"]
     real, free = free_space.free_bytes, [plan["disk_bytes"] - 1]
     monkeypatch.setattr(free_space, "free_bytes", lambda path: real(path) if "shm" in str(path) else free[0])
@@ -274,9 +299,7 @@ def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
     document = on_twin_recipe(tmp_path)
     plan = make_plan(config_from(document, "test"), ROOT)
     assert plan["buckets_per_street"] == [[25, 25], [50, 50], [100, 100], [100, 100]]
-    assert not (tmp_path / "twin").exists()
-    with pytest.raises(ValueError, match=r"is not built yet, and --measure trains: build it with mccfr abstraction"):
-        make_plan(config_from(document, "test"), ROOT, seconds=0.1)
+    assert not (tmp_path / "twin").exists() and plan["measured"]
     document["game"] = {"name": "goofspiel", "cards": 3}
     refused("neither a small deck", make_plan, config_from(document, "test"), ROOT)
 
@@ -284,6 +307,19 @@ def test_a_small_deck_is_planned_before_its_recipe_is_built(tmp_path):
 def test_a_plan_refuses_evaluations_that_solve_refuses():
     document = tomllib.loads((ROOT / "runs" / "hunl-quick.toml").read_text(encoding="utf-8"))
     document["abstraction"] = {"path": "not built", "recipe": str(ROOT / "runs" / "abstractions" / "quick.toml")}
-    assert make_plan(config_from(document, "test"), ROOT)["game"] == "holdem"
+    assert planned(document)["game"] == "holdem"
     document["evaluation"] = {"method": ["exact"], "at_end": True}
     refused("exact", make_plan, config_from(document, "test"), ROOT)
+
+
+def test_an_unfinished_abstraction_is_planned_by_its_recipe(holdem, slot_abstractions, tmp_path):
+    """The river's stage is missing; sizes are the recipe's, and a trial measures the speed on random buckets."""
+    shutil.copytree(slot_abstractions[0], tmp_path / "buckets")
+    shutil.rmtree(tmp_path / "buckets" / "river")
+    (tmp_path / "recipe.toml").write_text(
+        LARGE_RECIPE.replace("50_000", "70").replace('"lossless"', '"ehs"\nbuckets = 9')
+    )
+    document = holdem | {"abstraction": {"path": "buckets", "recipe": "recipe.toml"}, "run": {"nodes": 1e9}}
+    plan = make_plan(config_from(document, "test"), tmp_path)
+    assert [pair[0] for pair in plan["buckets_per_street"]] == [169, 9, 70, 70]
+    assert plan["measured"] and 1e5 < plan["nodes_per_second_assumed"] < 1e9

@@ -3,10 +3,13 @@
 Shows:
 
 * A plan finds a run that cannot work, and its advice removes the reason
-  (test_checkpoints_that_take_longer_than_their_interval_are_found, test_too_few_nodes_are_found)
+  (test_checkpoints_that_take_longer_than_their_interval_are_found, test_too_few_nodes_are_found,
+  test_a_deadline_that_is_too_short_is_found)
+* A plan names the reason of each of fifteen impossible runs (test_impossible_runs_are_named)
 """
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -33,8 +36,8 @@ def written():
 def planned(capsys, *settings):
     """Exit status, first line and plan of Leduc with other keys."""
     overrides = [part for each in settings for part in ("--set", each)]
-    ended = call(capsys, "plan", written(), *overrides)
-    assert call(capsys, "plan", "leduc.toml", *overrides, "--json").status == ended.status
+    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides)
+    assert call(capsys, "plan", "leduc.toml", "--speed", 3e7, *overrides, "--json").status == ended.status
     return ended.status, ended.out.splitlines()[0]
 
 
@@ -53,7 +56,7 @@ def test_checkpoints_that_take_longer_than_their_interval_are_found(capsys):
 
 
 def test_uncompressed_checkpoints_are_proposed_where_they_are_fast_enough(capsys):
-    plan = answer(capsys, "plan", written(), "--set", "run.nodes=1e6")
+    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--set", "run.nodes=1e6")
     between = (plan["checkpoint_seconds"] + plan["plain_checkpoint_seconds"]) / 2
     keys = "run.nodes=1e6", f"run.checkpoint_seconds={between}"
     status, first = planned(capsys, *keys)
@@ -71,9 +74,9 @@ def test_too_few_nodes_are_found(capsys):
 
 
 def test_a_deadline_is_planned(capsys):
-    plan = answer(capsys, "plan", written(), "--set", "run.seconds=30")
+    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--set", "run.seconds=30")
     assert plan["seconds"] == pytest.approx(30) and plan["visits_per_infoset_per_street"] is not None
-    both = answer(capsys, "plan", "leduc.toml", "--set", "run.seconds=30", "--set", "run.nodes=3e7")
+    both = answer(capsys, "plan", "leduc.toml", "--speed", 3e7, "--set", "run.seconds=30", "--set", "run.nodes=3e7")
     assert both["seconds"] == pytest.approx(1)
     assert both["iterations"] == pytest.approx(plan["iterations"] / 30)
 
@@ -92,10 +95,10 @@ def test_too_little_disk_and_memory_are_told_in_the_words_of_solve(capsys, monke
 
 
 def test_a_copy_that_does_not_fit_is_a_remark(capsys):
-    plan = answer(capsys, "plan", written(), "--set", "run.nodes=1e8", "--set", "run.workers=1")
+    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--set", "run.nodes=1e8", "--set", "run.workers=1")
     config = load_config(Path("leduc.toml"), ("run.nodes=1e8",))
-    assert verdict(config, plan, None) == {"verdict": FITS, "reasons": []}
-    found = verdict(config, plan | {"memory_available_bytes": plan["memory_bytes"] - 1}, None)
+    assert verdict(config, plan, []) == {"verdict": FITS, "reasons": []}
+    found = verdict(config, plan | {"memory_available_bytes": plan["memory_bytes"] - 1}, [])
     assert found["verdict"] == FITS_BUT and found["reasons"][0].startswith("checkpoints and evaluations need")
 
 
@@ -107,3 +110,106 @@ def test_plan_refuses_what_solve_refuses_in_the_same_words(capsys, keys):
     told = refusal(capsys, "solve", path, *overrides)
     assert refusal(capsys, "plan", path, *overrides) == told
     assert refusal(capsys, "cluster", "plan", path, "--machines", 2, "--set", "run.strata=2", *overrides) == told
+
+
+@pytest.mark.parametrize("strata", [{}, {"run.strata": 6}], ids=["tables shared", "strata"])
+def test_a_deadline_that_is_too_short_is_found(capsys, strata):
+    """The proposed workers, machines and nodes end in time, and one worker less does not."""
+    keys = ["run.nodes=1e10", "run.checkpoint_seconds=1e4", *(f"{key}={value}" for key, value in strata.items())]
+    given = [part for key in keys for part in ("--set", key)]
+
+    def within(*options):
+        ended = call(capsys, "plan", written(), "--speed", 3e7, "--budget", "3min", *given, *options)
+        return ended.status, ended.out.splitlines()[0]
+
+    status, first = within("--workers", 1)
+    assert status == 1 and re.match(r"cannot work: the run takes [567] min", first)
+    of = r", such as (\d) machines of 1" if strata else "()"
+    workers, machines, nodes = re.search(rf"take (\d) workers{of}, or set run.nodes = ([\d.e+]+)$", first).groups()
+    assert within("--workers", workers)[0] == 0 and within("--workers", int(workers) - 1)[0] == 1
+    assert not strata or within("--workers", 1, "--machines", machines)[0] == 0
+    given[1] = f"run.nodes={nodes}"
+    assert within("--workers", 1)[0] == 0
+
+
+def test_a_deadline_is_the_limit_of_a_run_without_one(capsys):
+    plan = answer(capsys, "plan", written(), "--speed", 3e7, "--budget", "1h")
+    assert plan["seconds"] == pytest.approx(3600, rel=0.01) and plan["verdict"] == FITS
+    assert plan["visits_tenth_percentile"] <= plan["visits_median"]
+
+
+RECIPE = """
+[flop]
+features = "histogram"
+buckets = 300
+[turn]
+features = "histogram"
+buckets = 300
+[river]
+features = "ochs"
+buckets = 300
+"""
+WIDE = "{first = ['50%', '100%', '200%', 'allin'], later = ['50%', '100%', 'allin'], max_bets = 3}"
+HOLDEM = f"""
+[game]
+name = "holdem"
+menu = {WIDE}
+[abstraction]
+path = "buckets"
+recipe = "recipe.toml"
+[solver]
+negative_regret_pruning = false
+"""
+LARGE, ONCE = ("run.nodes=1e14", "run.strata=256"), ("run.nodes=1e8",)
+IMPOSSIBLE = [
+    ("leduc", ("run.nodes=1e12", "run.checkpoint_seconds=1e-3"), (), 1, "a checkpoint of .* takes .* to write"),
+    ("leduc", ("run.nodes=60",), (), 1, "an infoset is visited 0.0"),
+    ("leduc", ("run.nodes=1e12",), ("--budget", "1h"), 1, "the run takes .* --budget is 1 h"),
+    ("holdem", ("run.nodes=1e9",), ("--budget", "1s"), 1, "--budget is 1 s: build the abstraction before"),
+    ("holdem", LARGE, (), 1, "tables need [\\d.]+ GB, .* of memory are available"),
+    ("leduc", ONCE, ("--machines", 2), 2, "run.strata is not set"),
+    ("leduc", (*ONCE, "run.strata=3"), ("--machines", 2, "--workers", 2), 2, "4 training processes, more than"),
+    ("leduc", (*ONCE, "run.strata=4", "tables.memory_budget='50kB'"), (), 2, "two of the largest of 4 blocks"),
+    ("leduc", (*ONCE, "run.strata=4", "tables.memory_budget='1MB'", "run.cycle_iterations=5"), (), 2, "at least"),
+    ("leduc", ("solver.algorithm='cfr'", "run.strata=2"), (), 2, "draws no deals of one stratum"),
+    ("leduc", ("export.out='leduc.toml'",), (), 2, "leduc.toml"),
+    ("leduc", ("evaluation.hands=200",), (), 2, "evaluation.hands has no effect"),
+    ("holdem", ("run.strata=8", "export.quantise='uint8'"), (), 2, "a policy cannot hold strata on the turn"),
+    ("leduc", ("run.nodes=1e12", "run.strata=2000"), (), 2, "run.strata = 2000"),
+    ("kuhn", ("run.strata=2",), (), 2, "run.strata needs a game of several streets"),
+]
+
+
+@pytest.mark.parametrize(("game", "keys", "options", "status", "reason"), IMPOSSIBLE)
+def test_impossible_runs_are_named(capsys, game, keys, options, status, reason):
+    """Status 1 has the figures beside the reason; status 2 is what solve refuses, in its words."""
+    Path("recipe.toml").write_text(RECIPE)
+    Path("holdem.toml").write_text(HOLDEM)
+    Path("kuhn.toml").write_text('[game]\nname = "kuhn"\n')
+    written()
+    given = [f"{game}.toml", *(part for key in keys for part in ("--set", key))]
+    ended = call(capsys, "plan", *given, "--speed", 3e7, *options)
+    assert ended.status == status
+    told = ended.err if status == 2 else ended.out.splitlines()[0].removeprefix("cannot work: ")
+    assert re.search(reason, told), told
+    if status == 2 and not options:
+        assert refusal(capsys, "solve", *given) == told
+    assert not Path("runs").exists() and not Path("buckets").exists()
+
+
+def test_buckets_of_another_recipe_and_damaged_ones_are_refused_in_the_words_of_solve(capsys, slot_abstractions):
+    written = HOLDEM.replace('"buckets"', f'"{slot_abstractions[0]}"')
+    Path("recipe.toml").write_text(RECIPE)
+    Path("holdem.toml").write_text(written)
+    told = refusal(capsys, "solve", "holdem.toml")
+    assert "holds buckets of another recipe" in told
+    assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told
+    shutil.copytree(slot_abstractions[0], "damaged")
+    chunk = max(
+        (path for path in Path("damaged/flop").rglob("*") if path.is_file()), key=lambda path: path.stat().st_size
+    )
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"?")
+    Path("holdem.toml").write_text(HOLDEM.replace('"buckets"', '"damaged"').replace('recipe = "recipe.toml"\n', ""))
+    told = refusal(capsys, "solve", "holdem.toml")
+    assert "build the abstraction again" in told
+    assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told

@@ -255,14 +255,14 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     path = tmp_path / "leduc.toml"
     run = "[run]\nstrata = 4\niterations = 100_000\ncycle_iterations = 1000\n"
     path.write_text(f'[game]\nname = "leduc"\nranks = 12\n{run}[tables]\nmemory_budget = "1MB"\n')
-    said = call(capsys, "plan", path).out
+    said = call(capsys, "plan", path, "--speed", 3e7).out
     assert "4 blocks" in said and "100.0, which write" in said and "100 cycles are few" in said
     err = call(capsys, "solve", path, "--run", tmp_path / "run", "--nodes", 5, "--workers", 0).err
     assert "limits take effect at the end of a cycle of blocks: every 1,000 iterations, about 33,800 nodes" in err
     assert " 1,000 iterations, checkpoint" in err
     config = configured(iterations=10**6, cycle_iterations=1000, resident="70kB")
-    monkeypatch.setattr("mccfr.runs.session.run_plan.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
-    plan = make_plan(config, tmp_path)
+    monkeypatch.setattr("mccfr.runs.session.plan_time.disk_speed", lambda _: DiskSpeed(2e6, 1e6))
+    plan = make_plan(config, tmp_path, speed=3e7)
     game = configured_game(config, tmp_path)
     later = sum(size for street, size in enumerate(plan["bytes_per_street"]) if street)
     assert plan["cycles"] == 1000 and plan["written_bytes"] == 1000 * later
@@ -272,9 +272,9 @@ def test_plan_says_how_long_a_cycle_takes_and_what_is_written(tmp_path, capsys, 
     (waits,) = plan["turn_warnings"]
     assert "training waits for the disk" in waits and f"run.cycle_iterations = {proposed} " in waits
     assert plan["cycle_seconds"] >= plan["cycle_moving_seconds"] > 0 and game.strata.count == 4
-    wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path)
+    wearing = make_plan(configured(iterations=10**17, cycle_iterations=100, resident="70kB"), tmp_path, speed=3e7)
     assert "TB will be written" in wearing["turn_warnings"][-1]
-    long = make_plan(configured(iterations=10**10, cycle_iterations=proposed, resident="70kB"), tmp_path)
+    long = make_plan(configured(iterations=10**10, cycle_iterations=proposed, resident="70kB"), tmp_path, speed=3e7)
     assert not long["turn_warnings"]
 
 

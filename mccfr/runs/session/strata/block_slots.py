@@ -67,7 +67,7 @@ def frame_blocks(config: Config, layout: TableLayout, parts: Partition) -> list[
     if resident < least:
         raise ValueError(
             f"tables.memory_budget = {config.tables.memory_budget!r} are {resident:,} bytes, and two of the largest of "
-            f"{parts.blocks} blocks and the first street take {least:,}: raise it, or run.strata and run.blocks"
+            f"{parts.blocks} blocks and the first street take {least:,}: raise it, or run.blocks"
         )
     return [range(parts.blocks)] * _FEWEST
 
