@@ -2,7 +2,7 @@
 
 Shows:
 
-* The value of a best response from the first street on is exact if all boards are walked
+* A best response from the first street on is exact if all boards are walked
   (test_all_boards_together_give_the_exact_figure)
 * From sampled boards, the estimate of that value is unbiased and its interval covers it
   (test_estimate_and_interval_hold_and_without_its_correction_it_is_too_high)

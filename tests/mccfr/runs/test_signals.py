@@ -2,7 +2,7 @@
 
 Shows:
 
-* A signal ends a session with status 75 if the run can be resumed, else with 128 plus its number
+* A signal ends a session with status 75 if it can be resumed, else 128 plus its number
   (test_a_signal_while_modules_are_imported, test_every_signal_at_every_moment)
 * Signals to all worker processes, and SIGHUP under `nohup`, do not end a run
   (test_signals_to_workers_and_an_ignored_hangup_end_nothing)
