@@ -16,7 +16,7 @@ import numpy as np
 from storage.checksums import Checksum
 from storage.damage import DamagedError
 from storage.mapping import Region
-from storage.schema import ArraySpec
+from storage.schema import ArraySpec, split_at_chunks
 
 FORMATS = ("zarr", "hdf5")
 
@@ -24,6 +24,13 @@ CHECKPOINT_CHUNK_BYTES = 4 << 20
 MOST_CHUNK_BYTES = 64 << 20
 """Largest chunk that is read: far above all that are written, and too small to exhaust memory."""
 _CHUNKS_PER_BLOCK = 4
+
+
+def raw_bytes(spec: ArraySpec) -> int:
+    """Return the bytes of an uncompressed array in a checkpoint, in whole chunks."""
+    chunk = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
+    counts = [-(-length // width) for length, width in zip(spec.shape, chunk, strict=True)]
+    return spec.numpy_dtype.itemsize * math.prod(chunk) * math.prod(counts)
 
 
 class TableFormat(Protocol):

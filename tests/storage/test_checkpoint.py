@@ -20,8 +20,9 @@ from places import journal_lines
 from refusals import refusals, refused
 
 from storage import checkpoint, checkpoint_writer, durable, hdf5_format, zarr_format
+from storage.free_space import tree_bytes
 from storage.schema import ALLOWED_DTYPES, ArraySpec
-from storage.table_formats import NotFiniteError
+from storage.table_formats import NotFiniteError, raw_bytes
 
 SPECS = (
     ArraySpec("regret/street0/player1", (7, 3), "float32", ("bucket", "slot")),
@@ -385,6 +386,17 @@ def test_a_cell_that_is_not_finite_is_named_and_nothing_is_written(tmp_path, lay
     with pytest.raises(NotFiniteError, match=f"array 'sums' holds {bad} at bucket 600, slot 1234"):
         checkpoint_writer.commit(tmp_path, 1, *arguments, format=layout, keep=3)
     assert [path.name for path in tmp_path.iterdir()] == ["000000"]
+
+
+@pytest.mark.parametrize("layout", ["zarr", "hdf5"])
+def test_uncompressed_checkpoints_take_whole_chunks_of_disk(tmp_path, layout):
+    spec = ArraySpec("sums", (2, 600_000), "float64", ("bucket", "slot"))
+    array = np.ones(spec.shape)
+    path = checkpoint_writer.commit(
+        tmp_path, 0, [spec], {"sums": array}, {}, {}, format=layout, keep=1, compressed=False
+    )
+    assert raw_bytes(spec) == 4 * 2**22 > 1.7 * spec.nbytes
+    assert tree_bytes(path) == pytest.approx(raw_bytes(spec), rel=0.01)
 
 
 @pytest.mark.parametrize("layout", ["zarr", "hdf5"])

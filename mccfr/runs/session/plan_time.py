@@ -27,8 +27,8 @@ WEAR_BYTES = 100e12
 MOST_WORKERS = 1024
 """Most workers of a machine (`run.workers`)."""
 
-_COMPRESSED = 0.9  # bytes of compressed cells that training has changed, over raw ones
-_BARRIER_SECONDS = 1e-3  # a barrier of workers on one machine, who look for the next interval every 0.5 ms
+_COMPRESSED = 0.84  # bytes of compressed cells that training has changed, over raw ones
+_BARRIER_SECONDS = 4e-4  # a barrier of workers on one machine
 _DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
 _HALVINGS = 100
 
@@ -199,12 +199,12 @@ def _checkpoints(
         return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
     permanent, share = found["permanent_checkpoints"], 1.0
     count = int(seconds / config.run.checkpoint_seconds) + 1 + permanent
-    if config.tables.checkpoint_compression == "auto":
+    if config.tables.checkpoint_compression == "auto" and config.tables.memory_budget is None:
         share = _COMPRESSED * (1.0 if visited is None else visited)
     return {
         "checkpoints": count,
-        "checkpoint_traffic_bytes": count * found["checkpoint_bytes"],
-        "left_bytes": int(share * min(count, config.run.keep_checkpoints + permanent) * found["checkpoint_bytes"]),
+        "checkpoint_traffic_bytes": count * found["stored_bytes"],
+        "left_bytes": int(share * min(count, config.run.keep_checkpoints + permanent) * found["stored_bytes"]),
         "total_seconds": found["abstraction_seconds"] + seconds + count * found["checkpoint_pause_seconds"],
     }
 

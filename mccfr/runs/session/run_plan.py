@@ -30,6 +30,7 @@ from storage.damage import reading
 from storage.durable import error_text
 from storage.huge_page_counts import gives_huge_pages
 from storage.schema import ArraySpec
+from storage.table_formats import raw_bytes
 
 if TYPE_CHECKING:
     from abstraction.build import Builder, Progress
@@ -58,7 +59,8 @@ _HUGE_PAGE_BYTES, _HUGE_PAGE_GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.
 _SWITCH = "'echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled' as root, or Linux 6.1,"
 
 _TRIED_SECONDS = 5.0  # longest iteration of which a trial has some
-_PROCESS_BYTES = 200 << 20  # interpreter, libraries and compiled kernels of a process
+_PROCESS_BYTES = 100 << 20  # interpreter, libraries and compiled kernels of a process, of which processes share some
+_LOADING_BYTES = 200 << 20  # of the process that reads bucket tables, besides the tables
 
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
@@ -141,6 +143,7 @@ def make_plan(
         "plain_checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[(kind[0], "none")],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
         "permanent_checkpoints": permanent_checkpoints(config),
+        "stored_bytes": stored_bytes(config, layout),
         "disk_bytes": disk_bytes(config, layout),
         "measured": trial is not None,
         "huge_pages": huge_page_plan(layout),
@@ -219,19 +222,28 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
     strategies = evaluation_bytes(config, game, layout) if points.measures else 0
-    least = tables + fixed_memory_bytes(config, game)
+    least, training = tables + fixed_memory_bytes(config, game), tables + _training_bytes(config, game)
     return {
         "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),
         "copy_bytes": copy,
         "evaluation_bytes": strategies,
         "least_memory_bytes": least,
-        "memory_bytes": least + max(copy, sums + strategies),
+        "memory_bytes": max(least, training + max(copy, sums + strategies)),
         "memory_available_bytes": free_space.available_memory_bytes(),
     }
 
 
 def fixed_memory_bytes(config: Config, game: Game) -> int:
-    """Return the memory that a run needs besides its live tables: bucket tables and processes."""
+    """Return the memory that a run needs besides its live tables: bucket tables and processes.
+
+    Bucket tables are read before they are copied to shared memory, so they are there twice for a moment.
+    """
+    loading = 2 * shared_bytes(game, algorithm_of(config)) + _LOADING_BYTES
+    return max(loading, _training_bytes(config, game))
+
+
+def _training_bytes(config: Config, game: Game) -> int:
+    """Return the memory of bucket tables and processes in training."""
     workers = config.run.workers or int(config.run.strata is not None)
     return shared_bytes(game, algorithm_of(config)) + (workers + 1) * _PROCESS_BYTES
 
@@ -242,9 +254,15 @@ def permanent_checkpoints(config: Config) -> int:
     return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
 
 
+def stored_bytes(config: Config, layout: TableLayout) -> int:
+    """Return the most bytes of a checkpoint on disk; chunks without compression are padded."""
+    raw = config.tables.checkpoint_compression == "none"
+    return sum(map(raw_bytes, layout.specs)) if raw else layout.nbytes
+
+
 def disk_bytes(config: Config, layout: TableLayout) -> int:
     """Return the largest disk use of a run's checkpoints, including one that is being written."""
-    return (config.run.keep_checkpoints + 1 + permanent_checkpoints(config)) * layout.nbytes
+    return (config.run.keep_checkpoints + 1 + permanent_checkpoints(config)) * stored_bytes(config, layout)
 
 
 def space_problem(
@@ -282,7 +300,7 @@ def space_problem(
     needed, free = max(0, disk_bytes(config, layout) - saved), free_space.free_bytes(there)
     if needed <= free:
         return None
-    fewer = config.run.keep_checkpoints + (free - needed) // layout.nbytes
+    fewer = config.run.keep_checkpoints + (free - needed) // stored_bytes(config, layout)
     lower = f"set run.keep_checkpoints = {fewer}, " if fewer > 0 else ""
     return (
         f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: {lower}free "

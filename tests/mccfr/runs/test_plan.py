@@ -231,6 +231,9 @@ def test_memory_of_buckets_and_processes_counts_and_a_copy_does_not(holdem, tmp_
     needed = live_tables.live_bytes(layout.specs, format="zarr") + fixed_memory_bytes(config, game)
     assert needed > layout.nbytes + 400_000_000  # bucket tables of 0.4 GB
     assert planned(holdem)["least_memory_bytes"] == needed
+    alone = planned({**holdem, "run": {"workers": 0}, "tables": {"checkpoint_compression": "none"}})
+    assert alone["least_memory_bytes"] > layout.nbytes + 800_000_000  # tables are read, then copied
+    assert alone["stored_bytes"] >= layout.nbytes
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) + 1)
     assert space_problem(config, game, layout, tmp_path / "run") is None
     monkeypatch.setattr(free_space, "available_memory_bytes", lambda *_: int(needed / 0.8) - 1)
