@@ -84,7 +84,7 @@ def best_response_value(game: Game, strategy: Strategy, player: int) -> float:
 def best_response(game: Game, strategy: Strategy, player: int) -> tuple[float, npt.NDArray[np.float64]]:
     """Return the value of `best_response_value` and the best response [1, S]; raise the same errors."""
     if player not in range(game.tree.players):
-        raise ValueError(f"player = {player}: it must be 0 to {game.tree.players - 1}")
+        raise ValueError(f"player = {player}: it must be one of {', '.join(map(str, range(game.tree.players)))}")
     form = _followed(game, strategy, player)
     mine = form.players[player]
     booked = np.bincount(form.last[player] - NO_SLOT, _payoffs(game, form, player), 1 + len(mine.row_of))

@@ -20,7 +20,14 @@ import mccfr.play
 RECORDS = ("Evaluation", "MatchResult", "Progress", "Game", "Player", "PlayerSpec", "Program")
 """Classes that the program makes, and those that users derive from: their constructors are not walked."""
 INNER = {
-    *("Game.won_chips", "Game.street_name", "Variant.powers", "Variant.step", "PlayerSpec.player"),
+    *(
+        "Game.won_chips",
+        "Game.street_name",
+        "Game.check_two_players",
+        "Variant.powers",
+        "Variant.step",
+        "PlayerSpec.player",
+    ),
     *("PolicySpec.player", "Policy", "Policy.open", "Policy.rows", "Policy.values", "Program.act", "Seat.played"),
     "Solver",
 }

@@ -33,7 +33,8 @@ BASES = {
 }
 """Games that are built from some keys; all others need none."""
 CHANGED = {
-    "leduc": {"ranks": 4, "suits": 3, "raises": 1, "bets": [[1], [4]], "merge_suits": True},
+    "kuhn": {"players": 3},
+    "leduc": {"players": 3, "ranks": 4, "suits": 3, "raises": 1, "bets": [[1], [4]], "merge_suits": True},
     "goofspiel": {"cards": 4, "reveal": "result"},
     "matrix": {"payoffs": [[1, 0], [0, 2]]},
     "poker": {"ranks": 4, "suits": 3, "hole_cards": 2, "board_cards": [0, 2], "blinds": [2, 1], "stack": 8}

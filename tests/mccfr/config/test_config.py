@@ -26,7 +26,7 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
     ("game.name = 'kuhnn' is not one of: 'kuhn', 'leduc'", {"game": {"name": "kuhnn"}}),
     ("unknown key 'x' in game; allowed: name", {"game": {"name": "kuhn", "x": 1}}),
     ("unknown key 'solvr' in the top level", {"game": KUHN, "solvr": {}}),
-    ("game.ranks = 'a': expected int, got str", {"game": {"name": "leduc", "ranks": "a"}}),
+    ("game.ranks = 'a': expected int | null, got str", {"game": {"name": "leduc", "ranks": "a"}}),
     ("game.bets[0][1] = 'a': expected float", {"game": {"name": "leduc", "bets": [[1, "a"], [2]]}}),
     ("game needs the key 'payoffs'", {"game": {"name": "matrix"}}),
     ("the top level needs the key 'game'", {}),

@@ -54,7 +54,7 @@ test_histories = refusals(
     ("kuhn deals cards outside of its tree", lambda: PrunedCfr(KUHN, CFR, threshold=25)),
     ("kuhn deals cards outside of its tree", solve_linear_program, KUHN),
     (r"player 0's strategy has the shape \(1, 6\)", best_response_value, BIDS, uniform_strategy(SIX_ACTIONS), 1),
-    ("player = 2: it must be 0 or 1", best_response_value, BIDS, uniform_strategy(BIDS), 2),
+    ("player = 2: it must be one of 0, 1", best_response_value, BIDS, uniform_strategy(BIDS), 2),
     ("dtype = 'float16': float32 or float64", HistoryCfr, TREE, CFR, "float16"),
     ("regret/street0/player0 is absent; float64 of the shape (12, 1)", lambda: HistoryCfr(TREE, CFR, tables={})),
     ("table regret/street0/player0 is absent", lambda: PrunedCfr(TREE, CFR, threshold=25, tables={})),
