@@ -107,9 +107,13 @@ def test_both_build_an_absent_abstraction_from_its_recipe(capsys, tmp_path, monk
 
     class Builder:
         def __init__(self, recipe, out, workers, progress):
-            asked.append((recipe.river.buckets, out, workers, callable(progress)))
+            self.given = recipe.river.buckets, out, workers, callable(progress)
+
+        def check(self):
+            pass
 
         def build(self):
+            asked.append(self.given)
             raise ValueError("no further")
 
     monkeypatch.setattr("abstraction.build.Builder", Builder)
