@@ -29,7 +29,7 @@ _CLUSTER_SECONDS = {"preflop": 0.0, "flop": 25.0, "turn": 22.0, "river": 17.0}
 _CLUSTER_BUCKETS, _CLUSTER_POWER = 1_000, 0.3
 """Processor seconds of a street: features of all hands, more of them for `ochs`, and a clustering of so many buckets.
 
-The last grows with this power of the buckets. Measured on Zen 4 with the recipes standard, fine and hu-deep.
+The last grows with this power of the buckets. Measured on Xeon, busy, with the recipes standard, fine and hu-deep.
 """
 _SMALL_SECONDS = 5.0  # of a street of a small deck
 

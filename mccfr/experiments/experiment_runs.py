@@ -16,7 +16,7 @@ from mccfr.games.game import Game
 from mccfr.runs.directory import run as rundir
 from mccfr.runs.directory.state import check_belongs_to_run
 from mccfr.runs.reporter import Reporter, Silent
-from mccfr.runs.session.start import Start, Terms, find_abstractions, rehearse, reopen_run, start_run
+from mccfr.runs.session.start import Start, Terms, build_abstractions, rehearse, reopen_run, start_run
 from mccfr.runs.session.training_session import train
 from mccfr.solvers.game_from_config import configured_game, opponents_buckets
 from mccfr.solvers.registry import algorithm_of
@@ -119,7 +119,7 @@ def run_experiment(
         abstractions = variant.config.abstraction, opponents_buckets(variant.config, Path())
         if abstractions not in built:
             built.append(abstractions)
-            find_abstractions(variant.config, Path(), reporter)  # before signals are noted, so that Ctrl-C ends it
+            build_abstractions(variant.config, Path(), reporter)  # before signals are noted, so that Ctrl-C ends it
     with signals_collected(ignored=inf) as noted:  # between runs, which handle signals themselves
         return _train_runs(experiment, out, reporter, noted, force)
 

@@ -9,8 +9,7 @@ from abstraction.build import Builder
 from abstraction.clustering_checkpoint import FileStateSaver
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe
 from mccfr.config.toml_files import config_from
-from mccfr.runs.reporter import Silent
-from mccfr.runs.session.start import find_abstractions
+from mccfr.runs.session.start import check_given_abstractions
 from storage import durable
 from storage.run_lock import RunLock
 
@@ -97,4 +96,4 @@ def test_a_run_verifies_its_abstraction_before_it_begins(tmp_path):
     config = config_from(
         {"game": {"name": "poker", **DECK, "antes": [1, 1], "stack": 2}, "abstraction": {"path": "built"}}, "test"
     )
-    refused("bucket/c/0/0 has checksum", find_abstractions, config, tmp_path, Silent())
+    refused("bucket/c/0/0 has checksum", check_given_abstractions, config, tmp_path)

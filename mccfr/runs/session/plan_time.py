@@ -95,7 +95,7 @@ class Pace:
 
 
 def _longest(loads: npt.NDArray[np.int64], workers: int) -> int:
-    """Return the largest sum of loads of a worker, each of which takes the largest load that is left."""
+    """Return the load of the busiest worker if strata of these loads [N] are assigned greedily, the largest first."""
     ends = np.zeros(min(workers, len(loads)), np.int64)
     for load in np.sort(loads)[::-1].tolist():
         ends[np.argmin(ends)] += load

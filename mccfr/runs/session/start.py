@@ -112,7 +112,7 @@ def check_start(start: Start) -> None:
         if start.made is None:
             for builder in builders(start.config, start.base):
                 builder.check()
-            _check_given(start.config, start.base)
+            check_given_abstractions(start.config, start.base)
 
 
 def rehearse(start: Start) -> str | None:
@@ -140,7 +140,7 @@ def start_run(
 
     config, base, directory, game  as for `Start`; limits and evaluations of an existing run are replaced
 
-    Raises as `rehearse`, `find_abstractions` and `rundir.create_run`, and `ValueError` if `directory` contains another
+    Raises as `rehearse`, `build_abstractions` and `rundir.create_run`, and `ValueError` if `directory` contains another
     run.
     """
     start = Start(config, base, directory, terms, game)
@@ -153,7 +153,7 @@ def _created(start: Start) -> tuple[Run, Game]:
     """Create a new run after all checks, with its abstraction built; return the run and its game."""
     lack = rehearse(start)
     if start.made is None:
-        find_abstractions(start.config, start.base, start.terms.reporter)
+        build_abstractions(start.config, start.base, start.terms.reporter)
     config, game = start.completed, start.game
     layout = planned_layout(config, game)
     if game is not start.foreseen:  # the abstraction takes disk space, and sizes may now be known
@@ -227,18 +227,14 @@ def prepare_run(run: Run, terms: Terms, game: Game | None = None) -> tuple[Run, 
     return run, game
 
 
-def find_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
-    """Build the abstractions of the config's recipes, and verify every byte of those without a recipe.
-
-    Raises `ValueError` for a damaged abstraction without a recipe, and as `abstraction.build.Builder`.
-    """
-    _check_given(config, base)
+def build_abstractions(config: Config, base: Path, reporter: Reporter) -> None:
+    """Build the abstractions of the config's recipes; raises as `abstraction.build.Builder`."""
     with naming_stages(reporter) as progress:
         for builder in builders(config, base, progress):
             builder.build()
 
 
-def _check_given(config: Config, base: Path) -> None:
+def check_given_abstractions(config: Config, base: Path) -> None:
     """Raise `ValueError` if an abstraction without a recipe is damaged in any byte."""
     for table in filter(None, (config.abstraction, opponents_buckets(config, base))):
         path = base / table.path

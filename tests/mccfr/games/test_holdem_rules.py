@@ -13,9 +13,8 @@ from math import inf
 import numpy as np
 import pytest
 from openspiel import NO_LIMIT, universal_poker
-from pokerkit import Automation, NoLimitTexasHoldem
+from pokerkit_table import PokerKitTable
 
-from abstraction.cards import card_text
 from abstraction.hand_evaluator import strengths
 from mccfr.config.game_tables import Menu
 from mccfr.games.betting import called, fold_value, may_call, raise_bounds, raised
@@ -24,60 +23,23 @@ from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_ho
 from mccfr.trees.compiled import TERMINAL
 
 BLINDS = (50, 100)
-AUTOMATIONS = (
-    Automation.ANTE_POSTING,
-    Automation.BET_COLLECTION,
-    Automation.BLIND_OR_STRADDLE_POSTING,
-    Automation.HOLE_CARDS_SHOWING_OR_MUCKING,
-    Automation.HAND_KILLING,
-    Automation.CHIPS_PUSHING,
-    Automation.CHIPS_PULLING,
-)
 
 
-class PokerKitHand:
+class PokerKitHand(PokerKitTable):
     """One hand at PokerKit's table: its player 0 is the big blind, as our position 0."""
 
     def __init__(self, stack, ante, cards):
-        self.stack = stack
-        self.board = [card_text(card) for card in cards[4:]]
-        self.state = NoLimitTexasHoldem.create_state(AUTOMATIONS, True, ante, BLINDS, 100, (stack, stack), 2)
-        for seat in (0, 1):
-            self.state.deal_hole("".join(card_text(card) for card in cards[2 * seat : 2 * seat + 2]))
-        self.deal()
-
-    def deal(self):
-        """Deal the board cards that are due, street after street if both players are all-in."""
-        while self.state.can_burn_card("??"):
-            self.state.burn_card("??")
-            count = 1 if self.state.board_cards else 3
-            self.state.deal_board("".join(self.board[:count]))
-            self.board = self.board[count:]
+        super().__init__((stack, stack), ante, BLINDS, cards)
 
     def actor(self):
         return self.state.actor_index
 
-    def in_before(self):
-        """Chips the actor had put in before this street, antes included."""
-        return self.stack - self.state.stacks[self.actor()] - self.state.bets[self.actor()]
-
     def legal(self):
         """Return if a fold is legal, if a call is, and the bounds of a raise over the whole hand."""
-        state = self.state
-        lowest = state.min_completion_betting_or_raising_to_amount
-        highest = state.max_completion_betting_or_raising_to_amount
-        bounds = None if lowest is None else (lowest + self.in_before(), highest + self.in_before())
-        return state.can_fold(), state.can_check_or_call(), bounds
+        return self.state.can_fold(), self.state.can_check_or_call(), self.bounds(self.put_in_before())
 
     def act(self, action):
-        match action:
-            case "f":
-                self.state.fold()
-            case "c":
-                self.state.check_or_call()
-            case _:
-                self.state.complete_bet_or_raise_to(action - self.in_before())
-        self.deal()
+        self.play(action, self.put_in_before())
 
     def payoff(self):
         assert not self.state.status

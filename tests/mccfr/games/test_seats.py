@@ -20,9 +20,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pokerkit import Automation, NoLimitTexasHoldem
+from pokerkit_table import PokerKitTable
 
-from abstraction.cards import card_text
 from abstraction.hand_evaluator import strengths
 from mccfr.games import betting
 from mccfr.games.betting import (
@@ -36,57 +35,21 @@ from mccfr.games.betting import (
 )
 from mccfr.games.full_betting import posted
 
-AUTOMATIONS = (
-    Automation.ANTE_POSTING,
-    Automation.BET_COLLECTION,
-    Automation.BLIND_OR_STRADDLE_POSTING,
-    Automation.HOLE_CARDS_SHOWING_OR_MUCKING,
-    Automation.HAND_KILLING,
-    Automation.CHIPS_PUSHING,
-    Automation.CHIPS_PULLING,
-)
 BIG_BLIND = 10
 
 
-class PokerKitHand:
+class PokerKitHand(PokerKitTable):
     """One hand at PokerKit's table. Seat 0 is the small blind, or the big blind of two, as in our positions."""
 
     def __init__(self, stacks, antes, cards):
-        trims = len({*antes}) == 1
         flipped = antes[::-1] if len(stacks) == 2 else antes  # PokerKit takes blinds and antes of two in this order
-        self.stacks, self.board = stacks, [card_text(card) for card in cards[2 * len(stacks) :]]
-        self.state = NoLimitTexasHoldem.create_state(
-            AUTOMATIONS, trims, tuple(flipped), (BIG_BLIND // 2, BIG_BLIND), BIG_BLIND, tuple(stacks), len(stacks)
-        )
-        for seat in range(len(stacks)):
-            self.state.deal_hole("".join(card_text(card) for card in cards[2 * seat : 2 * seat + 2]))
-        self.deal()
-
-    def deal(self):
-        while self.state.can_burn_card("??"):
-            self.state.burn_card("??")
-            count = 1 if self.state.board_cards else 3
-            self.state.deal_board("".join(self.board[:count]))
-            self.board = self.board[count:]
+        blinds, trims = (BIG_BLIND // 2, BIG_BLIND), len({*antes}) == 1
+        super().__init__(stacks, tuple(flipped), blinds, cards, trims=trims)
 
     def legal(self, dead):
         """Return if a fold is legal, and the bounds of a raise over the whole hand without dead chips."""
-        state, seat = self.state, self.state.actor_index
-        before = self.stacks[seat] - state.stacks[seat] - state.bets[seat] - dead
-        lowest = state.min_completion_betting_or_raising_to_amount
-        highest = state.max_completion_betting_or_raising_to_amount
-        bounds = None if lowest is None else (lowest + before, highest + before)
-        return state.can_fold(), bounds, before
-
-    def act(self, action, before):
-        match action:
-            case "f":
-                self.state.fold()
-            case "c":
-                self.state.check_or_call()
-            case _:
-                self.state.complete_bet_or_raise_to(int(action - before))
-        self.deal()
+        before = self.put_in_before() - dead
+        return self.state.can_fold(), self.bounds(before), before
 
     def lone_checks(self):
         """Check for a last player with chips, whom PokerKit asks; return the number of checks."""
@@ -94,7 +57,7 @@ class PokerKitHand:
         while self.state.status and self.state.actor_index is not None:
             assert self.state.checking_or_calling_amount == 0
             assert self.state.min_completion_betting_or_raising_to_amount is None
-            self.act("c", 0)
+            self.play("c", 0)
             checks += 1
         return checks
 
@@ -192,7 +155,7 @@ def play(rng, counts):
             counts["short all-ins"] += 1
             bounds = None
         action = random_action(rng, state.facing, bounds)
-        hand.act(action, before)
+        hand.play(action, before)
         if action in ("f", "c"):
             acted = after_fold(state) if action == "f" else after_call(rules, state)
             state = following(rules, acted)

@@ -27,7 +27,7 @@ from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.reporter import Silent
 from mccfr.runs.session.initial_tables import begin_from_run, check_warm_start
-from mccfr.runs.session.start import find_abstractions
+from mccfr.runs.session.start import build_abstractions
 from mccfr.solvers.game_from_config import configured_game
 from mccfr.solvers.warm_start import WARM_BOARDS, begin_warm
 from mccfr.tables.table_layout import private_tables
@@ -126,7 +126,7 @@ def test_the_recipe_of_a_trunk_is_built(tmp_path):
     configs = [replace(run.config, solver=replace(run.config.solver, trunk=name)) for name in ("3.toml", "3", "no")]
     refused("is not built yet: build it with mccfr abstraction build", configured_game, configs[0], tmp_path)
     refused("'no' is not an abstraction: name", configured_game, configs[2], tmp_path)
-    find_abstractions(configs[0], tmp_path, Silent())
+    build_abstractions(configs[0], tmp_path, Silent())
     for config in configs[:2]:
         assert configured_game(config, tmp_path).opponent_cards.buckets[-1].max() == 3
     identities = [identity_document(config, tmp_path) for config in configs[:2]]
