@@ -95,7 +95,10 @@ class Pace:
 
 
 def _longest(loads: npt.NDArray[np.int64], workers: int) -> int:
-    """Return the load of the busiest worker if strata of these loads [N] are assigned greedily, the largest first."""
+    """Return the load of the busiest worker.
+
+    loads  [N] of strata, assigned greedily: the largest first, each to the worker with the least so far
+    """
     ends = np.zeros(min(workers, len(loads)), np.int64)
     for load in np.sort(loads)[::-1].tolist():
         ends[np.argmin(ends)] += load
