@@ -33,12 +33,17 @@ def written():
     return "leduc.toml"
 
 
-def planned(capsys, *settings):
-    """Exit status, first line and plan of Leduc with other keys."""
+def planned(capsys, *settings, form=()):
+    """Exit status and first line of a plan of Leduc with other keys."""
     overrides = [part for each in settings for part in ("--set", each)]
-    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides)
-    assert call(capsys, "plan", "leduc.toml", "--speed", 3e7, *overrides, "--json").status == ended.status
+    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides, *form)
     return ended.status, ended.out.splitlines()[0]
+
+
+@pytest.mark.parametrize(("nodes", "status"), [("1e8", 0), ("60", 1)])
+def test_json_has_the_status_of_the_text(capsys, nodes, status):
+    assert planned(capsys, f"run.nodes={nodes}")[0] == status
+    assert planned(capsys, f"run.nodes={nodes}", form=["--json"])[0] == status
 
 
 def test_a_run_that_fits_says_so_first(capsys):
