@@ -90,13 +90,17 @@ class BettingRules:
     check_closes: bool = False  # half-street games: a check ends the street at once
     raise_text: str = "r{}"  # how a raise is written; the braces hold the amount raised to
     put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or half of an endgame's pot
-    limp: bool = True  # False: the first action of a hand cannot be a call of the blind
+    limp: bool = True  # False: no call of the blind before the first raise
+    limpers: Sequence[int] = ()  # positions that may call the blind although `limp` is False
+    flop_players: int = MOST_SEATS  # most players with chips left who see the second street
     added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to add, by line without /
     removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to leave out, by line without /
     stacks: Sequence[float] = ()  # chips by position, if they differ
     dead: Sequence[float] = ()  # by position: chips in the pot that are no bet, besides `put_in` and the stacks
     least_call: float = 0  # least amount of a call on the first street
     chip: float = 0  # smallest chip, for pots that do not split evenly; 0: they are split exactly
+    rake: float = 0  # share of the pots that the house takes; trees of two players pay without it (`Game.rake`)
+    rake_cap: float = inf  # most chips of rake in a hand
 
     @property
     def streets(self) -> int:
@@ -161,12 +165,24 @@ def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
-    """Return True if the player to act may check or call: always, except a limp if `rules.limp` is False.
+    """Return True if the player to act may check or call: always, with two exceptions on the first street.
 
-    A call of a blind that is all-in is allowed, because no raise could replace it.
+    * A limp, if `rules.limp` is False and the position is not one of `rules.limpers`
+    * A call of a bet that `rules.flop_players` others with chips left have matched
+
+    An all-in call is always allowed, because no raise could replace it.
     """
-    opening = state.street == 0 and not state.acted and state.facing
-    return rules.limp or not opening or state.to_call >= rules.stack_of(state.player)
+    player, level = state.player, state.to_call
+    if state.street > 0 or not state.facing or level >= rules.stack_of(player):
+        return True
+    if not rules.limp and not state.bets and player not in rules.limpers:
+        return False
+    folded = state.seats.folded
+    matched = sum(
+        chips >= level and rules.stack_of(other) > level and not folded >> other & 1
+        for other, chips in enumerate(state.put_in)
+    )
+    return matched < rules.flop_players
 
 
 def fold_value(state: BettingState) -> float:
