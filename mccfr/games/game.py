@@ -104,13 +104,11 @@ class Game:
     def check_two_players(self, what: str) -> None:
         """Raise `ValueError` for three and more players; `what` is the subject of its sentence."""
         if self.tree.players > 2:
-            instead = (
-                "mccfr query shows the strategy, and a run is not evaluated if its configuration sets "
-                "evaluation.every_checkpoint and at_end to false"
-                if self.cards.dealt
-                else "mccfr evaluate --method exact gives each player's value and gain of a best response"
+            response = "trained-response" if self.cards.dealt else "exact"
+            raise ValueError(
+                f"{what} is for two players, and {self.name} has {self.tree.players}: mccfr evaluate --method "
+                f"{response} gives each player's gain of another strategy"
             )
-            raise ValueError(f"{what} is for two players, and {self.name} has {self.tree.players}: {instead}")
 
     def counts(self) -> dict[str, object]:
         """Return the counts that `plan` and `games` print: nodes, decisions and actions by street, infosets."""

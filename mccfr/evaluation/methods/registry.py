@@ -84,7 +84,7 @@ def method_for(game: "Game", name: str) -> Method:
 def check_method(game: "Game", name: str) -> Method:
     """Return `method_for`; `ValueError` also if the method cannot measure the game."""
     method = method_for(game, name)
-    if not method.takes_seats or game.cards.dealt:
+    if not method.takes_seats:
         game.check_two_players(f"the method {method.name}")
     with calling(method.problem):
         problem = method.problem(game)
