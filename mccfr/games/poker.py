@@ -16,7 +16,7 @@ from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, BettingState
-from mccfr.games.betting_tree import MAX_STREETS, build_tree
+from mccfr.games.betting_tree import MAX_BLOCKS, build_tree
 from mccfr.games.full_betting import small_rules
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets
@@ -193,8 +193,8 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
             f"game: streets = {config.streets}, bet = {config.bet}, probability = {config.probability}: "
             "streets must be at least 1, bet above 0, probability between 0 and 1"
         )
-    if config.streets > MAX_STREETS:
-        raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {MAX_STREETS} streets")
+    if config.streets > (most := MAX_BLOCKS // 2):
+        raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {most} streets")
 
     def targets(state: BettingState) -> list[float]:
         # The pot holds 2·to_call if there is no bet to call; the second player never bets.

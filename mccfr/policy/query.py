@@ -187,7 +187,8 @@ def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: i
 def _pot_chips(tree: CompiledTree, node: int) -> float:
     """Return the chips in the pot at a decision."""
     assert tree.put_in is not None
-    return float(tree.put_in[node].sum())
+    dead = 0.0 if tree.pots is None else float(tree.pots.dead.sum())
+    return float(tree.put_in[node].sum()) + dead
 
 
 def _labels(actions: Sequence[Mapping[str, Any]], chosen: npt.NDArray[np.bool_]) -> list[str]:

@@ -160,8 +160,17 @@ def test_limps():
 
 def test_the_full_game_has_no_limit_of_players():
     config = HoldemGame(seats=4, flop_players=2, menu=POT)
-    assert not may_call(configured_rules(config), played(configured_rules(config), "r300 c"))
-    assert may_call(real_rules(config), played(configured_rules(config), "r300 c"))
+    assert not may_call(configured_rules(config), played(configured_rules(config), "r300"))
+    assert may_call(real_rules(config), played(configured_rules(config), "r300"))
+
+
+def test_the_big_blind_has_a_place_on_the_flop():
+    rules = ring(4, flop_players=2)
+    assert not may_call(rules, played(rules, "r300")) and may_call(rules, played(rules, "r300 f f"))
+    assert may_call(rules, played(rules, "r300 r1000 f f"))  # the big blind has folded
+    three = ring(4, flop_players=3)
+    assert may_call(three, played(three, "r300")) and not may_call(three, played(three, "r300 c"))
+    assert may_call(three, played(three, "r300 c f"))
 
 
 def test_rake_and_chips():
