@@ -36,9 +36,11 @@ from math import floor
 from mccfr.games.betting import (
     BettingRules,
     BettingState,
+    after_fold,
     amount_text,
     called,
     fold_value,
+    following,
     may_call,
     raise_bounds,
     raised,
@@ -79,7 +81,8 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
     if action == "f":
         if not state.facing:
             raise ValueError(f"{prefix}there is nothing to fold to: check with c")
-        return OVER
+        after = following(rules, after_fold(state))
+        return OVER if after is None else after
     if action == "c":
         if not may_call(rules, state):
             raise ValueError(f"{prefix}a limp is not possible in this game")
@@ -87,7 +90,7 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
         return OVER if after is None else after
     target, bounds = float(action[1:]), raise_bounds(rules, state)
     if bounds is None:
-        raise ValueError(f"{prefix}no raise is possible: the other player is all-in")
+        raise ValueError(f"{prefix}no raise is possible: the other players are all-in, or the bet was no full raise")
     if not bounds[0] <= target <= bounds[1]:
         low, high = (amount_text(bound) for bound in bounds)
         raise ValueError(f"{prefix}{action} is not possible: a raise must be to {low} to {high} chips in the hand")
@@ -113,9 +116,9 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
     It is an `IdentityTranslation` (identity) if the tree contains every legal bet. Raises `ValueError` for a game
     without cards beside its tree.
     """
+    game.check_two_players("play at a table")
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
-    game.check_two_players("play at a table")
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards outside of its tree: this is for the poker family")
     return IdentityTranslation(game.tree)
