@@ -9,7 +9,7 @@ import numpy as np
 
 from abstraction.recipe import load_recipe
 from mccfr.config.run_tables import Config
-from mccfr.evaluation.methods import method_for
+from mccfr.evaluation.methods.registry import method_for
 from mccfr.games.game import Game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation

@@ -44,9 +44,10 @@ from mccfr.games.translation import real_betting
 from mccfr.matches.players import PlayManner, open_player
 from mccfr.play import hand_beliefs
 from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import Effort, ResolvedRange, ResolvingSeat, Settings, observer_ranges, resolving_table
+from mccfr.play.resolving import Effort, observer_ranges, resolving_table
 from mccfr.play.resolving.real_endgame import endgame
-from mccfr.play.resolving.resolving_table import PublicState, Resolver, settings_of
+from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat
+from mccfr.play.resolving.resolving_table import PublicState, Resolver, Settings, settings_of
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.trees.compiled import DECISION
