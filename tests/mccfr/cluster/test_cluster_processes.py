@@ -145,10 +145,10 @@ def cluster_job(folder, srun):
     return slurm_job(folder, "machines.md", {"srun": srun, "mccfr": MCCFR}, UCX_TLS="self,sm")
 
 
-@pytest.mark.parametrize(("status", "again"), [(138, True), (137, False)])
+@pytest.mark.parametrize(("status", "again"), [(0, False), (75, True), (138, True), (137, False)])
 def test_the_script_for_slurm_ends_with_its_job(tmp_path, status, again):
     """138 is USR1 before there was a run; 137 a kill, as when memory is short."""
-    cluster_job(tmp_path, f"exit {status}").wait(60)
+    assert cluster_job(tmp_path, f"exit {status}").wait(60) == status
     assert (tmp_path / "requeued").exists() == again
 
 
@@ -160,7 +160,7 @@ def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_pa
     metrics = tmp_path / "runs" / "blueprint" / "metrics.jsonl"
     wait_for(lambda: process.poll() is not None or (metrics.is_file() and metrics.stat().st_size > 0), 120)
     process.send_signal(signal.SIGUSR1)
-    assert process.wait(120) == 0
+    assert process.wait(120) == 75
     assert (tmp_path / "requeued").read_text() == "requeue 7\n"
     assert find_checkpoint(open_run(tmp_path / "runs" / "blueprint"), None).state["iterations"] > 0
 
