@@ -29,7 +29,7 @@ UNDIVIDED    nothing is divided by the probability of the traverser's own choice
 WORTH_STAYS  own reach behind a decision is not counted at those before it
 """
 
-_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, weight, word)"
+_ADDITION = "add_row(strategy_sum, added, actions, sigma, mine, part, word)"
 _PUSHED = "order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot\n"
 _REACH = f"""                        reach[tail] = reach[position]
                         if limits[3] == {OPPONENT_REACH} and node.player != traverser:
@@ -51,25 +51,25 @@ def wrong_external() -> ModuleType:
     floors = [_unless(NO_FLOOR, f"-pruning.{which} * weight", "-np.inf") for which in ("floor", "first_floor")]
     return mutant(
         external,
-        ("import nogil_njit", "import allocating_njit"),  # `reach` is an array
+        ("inline_njit, nogil_njit", "inline_njit, allocating_njit"),  # `reach` is an array
         ("@nogil_njit\ndef external_sampling_packed(", "@allocating_njit\ndef external_sampling_packed("),
         (
             f"    {here}\n",
             f"    {bounds} {prune_below}, {', '.join(floors)}\n    reach = np.ones(order.shape[0])\n",
         ),
-        (_ADDITION, _ADDITION.replace("weight", _unless(AT_OWN_NODES, "weight", "0.0"))),
+        (_ADDITION, _ADDITION.replace("part", _unless(AT_OWN_NODES, "part", "0.0"))),
         (
             "nodes += node.leaves_touched\n",
             "nodes += node.leaves_touched\n"
             f"                    if limits[3] == {AT_OWN_NODES}:\n"
             "                        added = sums[block] + node.slot\n"
-            f"                        {_ADDITION.replace('word', 'second_word(rng)')}\n",
+            f"                        {_ADDITION.replace('part, word', 'weight, second_word(rng)')}\n",
         ),
         (_PUSHED, _PUSHED + _REACH),
         ("terminals, weight)", "terminals, weight * reach[position])"),
         (
-            "traverser and node.block // 2 < last_street",
-            f"traverser and (node.block // 2 < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
+            "traverser and node.block // players < last_street",
+            f"traverser and (node.block // players < last_street or limits[3] == {SKIPS_ON_THE_LAST_STREET})",
         ),
         (
             "skips and sigma[np.uint64(mine + action)] == 0 and regret[",

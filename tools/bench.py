@@ -7,6 +7,7 @@ import rich_click as click
 from bench_kernel import kernel
 from bench_pairs import pairs
 from bench_resolving import resolving
+from bench_seats import seats
 from bench_sizes import sizes
 from bench_solve import solve
 from bench_vector import vector
@@ -18,7 +19,7 @@ def bench() -> None:
     """Benchmarks as ratios of two sides measured in turn; docs/performance.md explains the figures."""
 
 
-for command in (kernel, pairs, resolving, sizes, solve, vector, view):
+for command in (kernel, pairs, resolving, seats, sizes, solve, vector, view):
     bench.add_command(command)
 
 

@@ -123,10 +123,10 @@ class TimedPlayer:
 
     def __init__(self, sampling: str, game: BettingGame, arrays: TableArrays, worker: int) -> None:
         self._tree, self._arrays, self._buckets = pack(game.tree), arrays, game.buckets
-        nodes, dtype = len(self._tree), arrays.regret.dtype
+        dtype = arrays.regret.dtype
         if sampling == "external":
             self._kernel: Any = external_sampling_packed
-            self._scratch: Any = new_packed_worklist(nodes, 8, dtype)
+            self._scratch: Any = new_packed_worklist(game.tree, dtype)
             self._extra: tuple[float, ...] = ()
         else:
             self._kernel = outcome_sampling_packed

@@ -46,12 +46,14 @@ class DealArrays(NamedTuple):
 class Deals(NamedTuple):
     """A batch of K deals. S streets, P players.
 
-    bucket  [K, P·S] int32 buckets, column P·street + player
-    result  [K] float64 showdown: +1 if player 0 wins, -1 if player 1 wins, 0 for a tie
+    bucket    [K, P·S] int32  buckets, column P·street + player
+    result    [K] float64     showdown of two players: +1 if player 0 wins, -1 if player 1 wins, 0 for a tie
+    strength  [K, P] int32    of each player's hand at the showdown, greater wins, for three and more; [0, 2] for two
     """
 
     bucket: npt.NDArray[np.int32]
     result: npt.NDArray[np.float64]
+    strength: npt.NDArray[np.int32]
 
 
 def card_masks(cards: npt.NDArray[np.int16]) -> npt.NDArray[np.uint64]:
@@ -81,7 +83,8 @@ def alias_table(weights: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float6
 
 def new_deals(count: int, streets: int, players: int = 2) -> Deals:
     """Allocate a batch of `count` deals."""
-    return Deals(np.zeros((count, players * streets), np.int32), np.zeros(count, np.float64))
+    bucket, strengths = np.zeros((count, players * streets), np.int32), count if players > 2 else 0
+    return Deals(bucket, np.zeros(count), np.zeros((strengths, players), np.int32))
 
 
 @part_njit

@@ -121,6 +121,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"game         {plan['game']}",
         f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
         f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
+        *_players_lines(plan),
         f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
         f"tables       {bytes_text(plan['table_bytes'])} (by street "
         f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
@@ -153,6 +154,13 @@ def _plan_text(plan: dict[str, Any]) -> str:
             f"{plan['visits_median']:,.3g}, tenth percentile {plan['visits_tenth_percentile']:,.3g}"
         )
     return "\n".join([*lines, *_time_lines(plan)])
+
+
+def _players_lines(plan: dict[str, Any]) -> list[str]:
+    """Return the line about decisions by players left; none for two players."""
+    table = plan.get("decision_nodes_by_players_left", [])
+    counts = (f"{players}: {list(column)}" for players, column in enumerate(zip(*table, strict=True), 2))
+    return [f"             by players left, each by street: {', '.join(counts)}"] if table else []
 
 
 def _left_text(plan: dict[str, Any]) -> str:

@@ -107,6 +107,7 @@ METHODS = (
     "self-consistency",
     "abstract",
     "bounds",
+    "trained-response",
 )
 """Built-in values of `evaluation.method`; `auto` is the first method that suits the game."""
 

@@ -12,6 +12,8 @@ Rule books differ in some points. The rules here take these readings:
 * A call of a short big blind is a call of the whole blind (`BettingRules.least_call`).
 * Antes are posted before blinds. One player's ante for all goes to the main pot (`BettingRules.dead`).
 * Odd chips go one by one to the winners of the pot, from the first player of the last street on.
+* Rake is taken from the main pot first. An uncalled bet pays none, nor does a hand that ends by folds on the first
+  street.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -90,13 +92,17 @@ class BettingRules:
     check_closes: bool = False  # half-street games: a check ends the street at once
     raise_text: str = "r{}"  # how a raise is written; the braces hold the amount raised to
     put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or half of an endgame's pot
-    limp: bool = True  # False: the first action of a hand cannot be a call of the blind
+    limp: bool = True  # False: no call of the blind before the first raise
+    limpers: Sequence[int] = ()  # positions that may call the blind although `limp` is False
+    flop_players: int = MOST_SEATS  # most players with chips left who see the second street
     added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to add, by line without /
     removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to leave out, by line without /
     stacks: Sequence[float] = ()  # chips by position, if they differ
     dead: Sequence[float] = ()  # by position: chips in the pot that are no bet, besides `put_in` and the stacks
     least_call: float = 0  # least amount of a call on the first street
     chip: float = 0  # smallest chip, for pots that do not split evenly; 0: they are split exactly
+    rake: float = 0  # share of the pots that the house takes; trees of two players pay without it (`Game.rake`)
+    rake_cap: float = inf  # most chips of rake in a hand
 
     @property
     def streets(self) -> int:
@@ -106,7 +112,7 @@ class BettingRules:
     @property
     def line_start(self) -> LineStart:
         """Chips at the beginning of the game's lines."""
-        return LineStart(self.put_in_before, max(self.put_in))
+        return LineStart(self.put_in_before, max(self.put_in), len(self.put_in))
 
     def deals_board(self, street: int) -> bool:
         """Return True if board cards are dealt before this street."""
@@ -161,12 +167,28 @@ def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
-    """Return True if the player to act may check or call: always, except a limp if `rules.limp` is False.
+    """Return True if the player to act may check or call: always, with two exceptions on the first street.
 
-    A call of a blind that is all-in is allowed, because no raise could replace it.
+    * A limp, if `rules.limp` is False and the position is not one of `rules.limpers`
+    * A call of a bet that `rules.flop_players` others with chips left have matched; the last player to act on the
+      street, the big blind, counts as one of them until it folds
+
+    An all-in call is always allowed, because no raise could replace it.
     """
-    opening = state.street == 0 and not state.acted and state.facing
-    return rules.limp or not opening or state.to_call >= rules.stack_of(state.player)
+    player, level = state.player, state.to_call
+    if state.street > 0 or not state.facing or level >= rules.stack_of(player):
+        return True
+    if not rules.limp and not state.bets and player not in rules.limpers:
+        return False
+    last, folded = (rules.first_player[0] - 1) % len(state.put_in), state.seats.folded
+    matched = sum(
+        other != player
+        and (chips >= level or other == last)
+        and rules.stack_of(other) > level
+        and not folded >> other & 1
+        for other, chips in enumerate(state.put_in)
+    )
+    return matched < rules.flop_players
 
 
 def fold_value(state: BettingState) -> float:
@@ -262,23 +284,49 @@ def raised(rules: BettingRules, state: BettingState, target: float) -> BettingSt
     )
 
 
-def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
-    """Return the chips that each player wins at the end of a hand (negative for a loss); they sum to 0.
+class Pot(NamedTuple):
+    """A main or side pot: its chips after rake, and its contenders as a set of seats."""
 
-    state     of `after_fold` or `after_call`, which `following` does not follow
+    chips: float
+    contenders: int
+
+
+def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
+    """Return the main pot and the side pots at the end of a hand; with the chips of `rules.dead`.
+
+    state  of `after_fold` or `after_call`, which `following` does not follow
+
+    A pot holds what all players put in up to the amount of one player who has not folded. Its contenders are those who
+    put in as much and have not folded. The last one includes the uncalled bet, which pays no rake.
+    """
+    put_in, folded = state.put_in, state.seats.folded
+    live = [player for player in range(len(put_in)) if not folded >> player & 1]
+    top = max(live, key=put_in.__getitem__)
+    uncalled = max(0.0, put_in[top] - max(chips for player, chips in enumerate(put_in) if player != top))
+    left = 0.0 if state.street == 0 and len(live) == 1 else rules.rake_cap
+    found, below, pot = [], 0.0, float(sum(rules.dead))
+    for level in sorted({put_in[player] for player in live}):
+        pot += sum(min(chips, level) - min(chips, below) for chips in put_in)
+        contenders = sum(1 << player for player in live if put_in[player] >= level)
+        rake = min(rules.rake * (pot - uncalled if level == put_in[top] else pot), left)
+        found.append(Pot(pot - rake, contenders))
+        left, below, pot = left - rake, level, 0.0
+    return found
+
+
+def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -> list[float]:
+    """Return the chips that each player wins at the end of a hand; they sum to minus the rake.
+
+    state     as for `pots_of`
     strength  of each player's hand at the showdown, higher wins; those of folded players are not read
 
-    A main or side pot holds what all players put in up to the amount of one player who has not folded. The best hands
-    among those who put in as much share it. An uncalled bet goes back.
+    The best hands among the contenders of a pot share it.
     """
     dead = rules.dead or (0,) * len(state.put_in)
     won = [-chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
     first, count = rules.first_player[-1], len(state.put_in)
-    live = [player for player in (*range(first, count), *range(first)) if not state.seats.folded >> player & 1]
-    below, pot = 0.0, float(sum(dead))
-    for level in sorted({state.put_in[player] for player in live}):
-        pot += sum(min(chips, level) - min(chips, below) for chips in state.put_in)
-        entitled = [player for player in live if state.put_in[player] >= level]
+    for pot, contenders in pots_of(rules, state):
+        entitled = [player for player in (*range(first, count), *range(first)) if contenders >> player & 1]
         best = max(strength[player] for player in entitled)
         winners = [player for player in entitled if strength[player] == best]
         share = pot / len(winners)
@@ -289,5 +337,4 @@ def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -
             extra = min(rules.chip, odd)
             won[player] += share + extra
             odd -= extra
-        below, pot = level, 0.0
     return won

@@ -1,4 +1,4 @@
-"""Builds the public betting tree that the rules of a game for two players generate."""
+"""Builds the public betting tree that the rules of a game for two to six players generate."""
 
 from array import array
 from collections.abc import Sequence
@@ -12,30 +12,34 @@ import numpy as np
 from mccfr.common.user_code import UserCodeError, function_name, is_foreign, user_error
 from mccfr.games.betting import (
     MAX_CHIPS,
+    MOST_SEATS,
     BettingRules,
     BettingState,
+    after_call,
+    after_fold,
     amount_text,
-    called,
     fold_value,
+    following,
     may_call,
     may_raise,
+    pots_of,
     raised,
 )
-from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, blank_arrays, numbered_rows
+from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, Pots, blank_arrays, numbered_rows
 from mccfr.trees.street_amounts import street_action, street_line
 
 MAX_NODES = 10_000_000
 """Most nodes of a betting tree.
 
-A node takes about 300 bytes during compilation: 3 GB. runs/hunl-large.toml has 298,498 nodes.
+A node of two players takes about 300 bytes during compilation: 3 GB. runs/hunl-large.toml has 298,498 nodes.
 """
 MAX_BETS = 1_000
 """Most bets on one street; a game that never ends reaches it.
 
 Two streets of so many bets have three million nodes.
 """
-MAX_STREETS = 63
-"""Most streets: blocks, two for each street, are numbered in int8."""
+MAX_BLOCKS = 127
+"""Most blocks, one for each street and player: they are numbered in int8."""
 
 
 class _Builder:
@@ -47,9 +51,13 @@ class _Builder:
         self.label = [""]
         # for each decision, in order of expansion: node, block, number of actions, touched nodes
         self.node, self.block, self.count, self.touched = array("i"), array("b"), array("i"), array("b")
-        self.fold_node, self.fold_value = array("i"), array("d")
-        self.end_node, self.end_showdown, self.end_touched = array("i"), array("d"), array("b")
-        self.put_in = (array("d"), array("d"))  # by player, at each decision
+        self.players = len(rules.put_in)
+        self.put_in = [array("d") for _ in range(self.players)]  # by player, at each decision
+        # for each terminal: node, touched nodes, payoffs (two players) or number of pots, chips of the players
+        self.leaf, self.leaf_touched, self.leaf_pots = array("i"), array("b"), array("i")
+        self.fixed, self.showdown = array("d"), array("d")
+        self.leaf_put_in = [array("d") for _ in range(self.players)]
+        self.pot_chips, self.contenders = array("d"), array("b")
         self.raise_label: dict[float, str] = {}
         self.has_edits = bool(rules.added or rules.removed)
         self.foreign = is_foreign(rules.raise_targets)
@@ -149,16 +157,11 @@ class _Builder:
         first = len(self.label)
         children: list[tuple[int, BettingState]] = []
         if state.facing:
-            self.fold_node.append(self.add("f"))
-            self.fold_value.append(fold_value(state))
+            folded = after_fold(state)
+            self.follow(children, "f", folded, following(rules, folded))
         if may_call(rules, state):
-            call, after_call = self.add("c"), called(rules, state)
-            if after_call is None:
-                self.end_node.append(call)
-                self.end_showdown.append(state.to_call)
-                self.end_touched.append(1 + self.run_out[state.street])
-            else:
-                children.append((call, after_call))
+            matched = after_call(rules, state)
+            self.follow(children, "c", matched, following(rules, matched, closes=rules.check_closes))
         raises = may_raise(rules, state)
         targets = self.targets(node, state) if raises else ()
         if self.has_edits:
@@ -167,7 +170,7 @@ class _Builder:
         for target in targets:
             children.append((self.add(self.label_of_raise(target)), raised(rules, state, target)))
         self.node.append(node)
-        self.block.append(2 * state.street + state.player)
+        self.block.append(self.players * state.street + state.player)
         self.count.append(len(self.label) - first)
         self.touched.append(1 + state.dealt)
         if self.has_edits or self.foreign:
@@ -175,6 +178,32 @@ class _Builder:
         for chips, amount in zip(self.put_in, state.put_in, strict=True):
             chips.append(amount)
         return children
+
+    def follow(
+        self, children: list[tuple[int, BettingState]], label: str, acted: BettingState, after: BettingState | None
+    ) -> None:
+        """Add the node after a fold or call, to `children` if it is a decision.
+
+        acted  state after the action
+        after  the next decision, or None if the hand ends
+        """
+        node = self.add(label)
+        if after is not None:
+            children.append((node, after))
+            return
+        shows = acted.seats.folded.bit_count() < self.players - 1
+        self.leaf.append(node)
+        self.leaf_touched.append(1 + (shows and self.run_out[acted.street]))
+        for chips, amount in zip(self.leaf_put_in, acted.put_in, strict=True):
+            chips.append(amount)
+        if self.players == 2:
+            self.fixed.append(0.0 if shows else fold_value(acted))
+            self.showdown.append(acted.to_call if shows else 0.0)
+            return
+        pots = pots_of(self.rules, acted)
+        self.leaf_pots.append(len(pots))
+        self.pot_chips.extend(pot.chips for pot in pots)
+        self.contenders.extend(pot.contenders for pot in pots)
 
     def check_size(self, state: BettingState, targets: Sequence[float]) -> None:
         """Raise `ValueError` if a decision's raises make the tree too large, or their amounts are invalid."""
@@ -196,34 +225,49 @@ class _Builder:
 
     def compiled(self) -> CompiledTree:
         """Return the compiled tree; children and rows are numbered in order of expansion."""
-        nodes = len(self.label)
+        nodes, players, streets = len(self.label), self.players, self.rules.streets
         decision, block, count = np.array(self.node), np.array(self.block), np.array(self.count)
-        rows = numbered_rows(block, count, 2 * self.rules.streets)
-        arrays, put_in = blank_arrays(nodes), np.zeros((nodes, 2))
+        rows = numbered_rows(block, count, players * streets)
+        arrays, put_in = blank_arrays(nodes), np.zeros((nodes, players))
         columns = {
-            **{"kind": DECISION, "player": block % 2, "block": block, "count": count, "touched": self.touched},
+            **{"kind": DECISION, "player": block % players, "block": block, "count": count, "touched": self.touched},
             **{"first": 1 + np.cumsum(count) - count, "slot": rows.slot, "row": rows.row},
         }
         for name, values in columns.items():
             getattr(arrays, name)[decision] = values
-        arrays.fixed[self.fold_node], arrays.showdown[self.end_node] = self.fold_value, self.end_showdown
-        arrays.touched[self.end_node] = self.end_touched
+        arrays.touched[self.leaf] = self.leaf_touched
+        put_in[decision], put_in[self.leaf] = np.transpose(self.put_in), np.transpose(self.leaf_put_in)
+        pots = None
+        if players == 2:
+            arrays.fixed[self.leaf], arrays.showdown[self.leaf] = self.fixed, self.showdown
+        else:
+            pots = self.pots(nodes)
         parent = np.concatenate([[NO_PARENT], np.repeat(decision, count)]).astype(np.int32)
-        put_in[decision] = np.transpose(self.put_in)
-        put_in[self.end_node] = np.reshape(self.end_showdown, (-1, 1))
-        put_in[self.fold_node] = put_in[parent[self.fold_node]]
-        label, streets = self.label, self.rules.streets
-        return CompiledTree(arrays, parent, label, streets, rows.row_slots, rows.row_count, put_in=put_in)
+        return CompiledTree(
+            arrays, parent, self.label, streets, rows.row_slots, rows.row_count, put_in=put_in, pots=pots
+        )
+
+    def pots(self, nodes: int) -> Pots:
+        """Return the pots of all terminals; terminals are numbered in ascending order of nodes."""
+        first = np.zeros(nodes + 1, np.int32)
+        first[1:][self.leaf] = self.leaf_pots
+        dead = np.array(self.rules.dead or [0.0] * self.players, np.float64)
+        return Pots(np.cumsum(first, dtype=np.int32), np.array(self.pot_chips), np.array(self.contenders), dead)
 
 
 def _check_rules(rules: BettingRules) -> None:
     """Raise `UserCodeError` for invalid rules from a user; `targets` checks their amounts later."""
     streets = rules.streets
     problem = None
-    if len(rules.put_in) != 2 or not all(isinstance(each, Real) and 0 <= each < inf for each in rules.put_in):
-        problem = f"put_in = {rules.put_in!r} is not allowed; two finite amounts of at least 0 are needed"
-    elif not streets or any(player not in (0, 1) for player in rules.first_player):
-        problem = f"first_player = {rules.first_player!r} is not allowed; player 0 or 1 is needed for each street"
+    players = len(rules.put_in)
+    amounts = all(isinstance(each, Real) and 0 <= each < inf for each in rules.put_in)
+    if not 2 <= players <= MOST_SEATS or not amounts:
+        problem = f"put_in = {rules.put_in!r} is not allowed; two to six finite amounts of at least 0 are needed"
+    elif not streets or any(player not in range(players) for player in rules.first_player):
+        problem = (
+            f"first_player = {rules.first_player!r} is not allowed; a player from 0 to {players - 1} is needed for "
+            "each street"
+        )
     elif rules.board_cards and len(rules.board_cards) != streets:
         problem = (
             f"board_cards = {rules.board_cards!r} is not allowed; a number is needed for each of {streets} streets"
@@ -242,11 +286,14 @@ def build_tree(rules: BettingRules, start: BettingState | None = None) -> Compil
     start  first decision of the tree, if it begins in the middle of a hand, with street 0. Then `rules.added` and
            `rules.removed`, which are lines of whole hands, are ignored
 
+    Payoffs of two players are before rake (`mccfr.games.game.Rake`); the pots of more are after it.
+
     Raises `ValueError` as soon as the tree exceeds MAX_NODES nodes or MAX_BETS bets on a street; for more than
-    MAX_STREETS streets; and if a raise adds nothing or exceeds MAX_CHIPS.
+    MAX_BLOCKS blocks; and if a raise adds nothing or exceeds MAX_CHIPS.
     """
-    if rules.streets > MAX_STREETS:
-        raise ValueError(f"the game has {rules.streets:,} streets; {MAX_STREETS} are allowed")
+    most = MAX_BLOCKS // len(rules.put_in)
+    if rules.streets > most:
+        raise ValueError(f"the game has {rules.streets:,} streets; {most} are allowed")
     if is_foreign(rules.raise_targets):
         _check_rules(rules)
     builder = _Builder(rules if start is None else replace(rules, added={}, removed={}))

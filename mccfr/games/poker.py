@@ -16,7 +16,7 @@ from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import AkqGame, ClairvoyanceGame, KuhnGame, LeducGame, Menu, PokerGame
 from mccfr.games.betting import BettingRules, BettingState
-from mccfr.games.betting_tree import MAX_STREETS, build_tree
+from mccfr.games.betting_tree import MAX_BLOCKS, build_tree
 from mccfr.games.full_betting import small_rules
 from mccfr.games.game import Game
 from mccfr.games.menu import PLAYER_NAMES, STREET_NAMES, MenuGame, check_opening, line_edits, menu_targets
@@ -78,8 +78,8 @@ def poker(config: PokerGame) -> Game:
         raise ValueError(f"game.menu is for two seats: leave it out with {seats} seats, and give stacks of few chips")
     if menu is not None:
         edits = line_edits(menu, rules.line_start)
-        rules = replace(rules, raise_targets=_menu_targets(config, menu, rules), limp=menu.limp, **edits)
-        _check_limp(menu, rules)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, rules), limp=menu.limp is True, **edits)
+        _check_limp(config, menu, rules)
     else:
         kind = _limit_targets if config.raise_sizes else _no_limit_targets
         rules = replace(rules, raise_targets=kind(config, rules))
@@ -113,27 +113,33 @@ def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets
         )
     if not isfinite(stack):
         raise ValueError(f"game.stack = {stack}: a menu needs a finite stack")
-    blinds, small_first = config.blinds, bool(config.blinds) and config.blinds[0] < config.blinds[1]
+    blinds = config.blinds
     return menu_targets(
         menu,
         MenuGame(
             stack,
             max(blinds) if blinds else None,
             streets=streets,
-            players=PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES,
+            players=_names(config),
             whole_chips=all(float(amount).is_integer() for amount in (stack, *blinds, *config.antes)),
         ),
     )
 
 
-def _check_limp(menu: Menu, rules: BettingRules) -> None:
+def _names(config: PokerGame) -> tuple[str, ...]:
+    """Return hold'em's names of the two seats."""
+    small_first = bool(config.blinds) and config.blinds[0] < config.blinds[1]
+    return PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES
+
+
+def _check_limp(config: PokerGame, menu: Menu, rules: BettingRules) -> None:
     """Raise `ValueError` for a menu without limps if limps are impossible, or the only action but folding."""
     if not menu.limp and not rules.start().facing:
         raise ValueError(
             "game.menu.limp = False is not allowed: the first player to act has posted the larger blind, so "
             "there are no limps; leave it out, or change game.first_player"
         )
-    check_opening(menu, rules)
+    check_opening(menu, rules, _names(config))
 
 
 def _limit_targets(config: PokerGame, rules: BettingRules) -> Targets:
@@ -187,8 +193,8 @@ def clairvoyance(config: ClairvoyanceGame) -> Game:
             f"game: streets = {config.streets}, bet = {config.bet}, probability = {config.probability}: "
             "streets must be at least 1, bet above 0, probability between 0 and 1"
         )
-    if config.streets > MAX_STREETS:
-        raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {MAX_STREETS} streets")
+    if config.streets > (most := MAX_BLOCKS // 2):
+        raise ValueError(f"game.streets = {config.streets:,} is not allowed: a game has at most {most} streets")
 
     def targets(state: BettingState) -> list[float]:
         # The pot holds 2·to_call if there is no bet to call; the second player never bets.

@@ -111,6 +111,11 @@ def form_for(game: Game, config: Config) -> Game:
             f"{players}: take 'external-sampling', 'outcome-sampling', or 'cfr' without best_response and with pruning "
             "'none' or 'partial'"
         )
+    if game.tree.pots is not None and not algorithm.traits.takes_pots:
+        raise ValueError(
+            f"solver.algorithm = {algorithm.name!r} is for two players if cards are dealt beside the tree, and "
+            f"{game.name} has {players}: take 'external-sampling'"
+        )
     if game.rake is not None and not algorithm.traits.takes_rake:
         raise ValueError(
             f"game.rake = {game.rake.share} is for solver.algorithm = 'cfr' over whole ranges, which pays each player "

@@ -77,7 +77,8 @@ class Traits:
     counts_lost_updates  whether strategy sums reveal how many updates were lost between workers without locks
     takes_rake           whether it supports rake, with which the players' payoffs do not add up to zero
     takes_locks          whether it supports locked rows, which keep a fixed strategy
-    takes_seats          whether it supports three and more players
+    takes_seats          whether it supports three and more players in trees that have every history
+    takes_pots           whether it supports them with cards dealt beside a betting tree
     """
 
     seeded: bool = True
@@ -90,6 +91,7 @@ class Traits:
     takes_rake: bool = False
     takes_locks: bool = False
     takes_seats: bool = False
+    takes_pots: bool = False
 
     def processes(self, workers: int) -> int:
         """Return the number of worker processes; 0: this process trains."""

@@ -54,8 +54,9 @@ class Interval(NamedTuple):
 
 def first_street_names(game: Game) -> list[str]:
     """Return the names of the tables that all strata share."""
-    blocks = [block for block in (0, 1) if game.tree.row_count[block]]
-    return [table_name(kind, block) for kind in ("regret", "strategy_sum") for block in blocks]
+    players = game.tree.players
+    blocks = [block for block in range(players) if game.tree.row_count[block]]
+    return [table_name(kind, block, players) for kind in ("regret", "strategy_sum") for block in blocks]
 
 
 def with_copies(layout: TableLayout) -> TableLayout:

@@ -86,14 +86,14 @@ def make_layout(
     first_dtype              dtype of the tables of the first street, if different
     """
     width = -(-game.tree.row_slots // _LINE_CELLS) * _LINE_CELLS  # rounded up to a whole cache line
-    specs = []
+    specs, players = [], game.tree.players
     for block in map(int, np.flatnonzero(game.tree.row_count)):
         shape, kinds = (int(game.buckets[block]), int(width[block])), {"regret": regret_dtype}
-        if summed_streets is None or block // 2 < summed_streets:
+        if summed_streets is None or block // players < summed_streets:
             kinds["strategy_sum"] = sum_dtype
         for kind, chosen in kinds.items():
-            dtype = first_dtype if first_dtype is not None and block < 2 else chosen
-            name = table_name(kind, block, game.tree.players)
+            dtype = first_dtype if first_dtype is not None and block < players else chosen
+            name = table_name(kind, block, players)
             specs.append(ArraySpec(name, shape, dtype, ("bucket", "slot")))
     return TableLayout(tuple(specs), width.astype(np.int64))
 

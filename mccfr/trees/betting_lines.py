@@ -24,10 +24,10 @@ def is_compact(tree: CompiledTree) -> bool:
 def starts_street(tree: CompiledTree, node: int) -> bool:
     """Return True if a decision is the first one of a street after the root's."""
     above = int(tree.parent[node])
-    block = tree.arrays.block
+    block, players = tree.arrays.block, tree.players
     if above == NO_PARENT or tree.arrays.kind[node] != DECISION or tree.arrays.kind[above] != DECISION:
         return False
-    return bool(block[node] // 2 != block[above] // 2)
+    return bool(block[node] // players != block[above] // players)
 
 
 def line_text(tree: CompiledTree, node: int) -> str:
@@ -40,10 +40,10 @@ def line_text(tree: CompiledTree, node: int) -> str:
 
 def all_lines(tree: CompiledTree) -> list[str]:
     """Return [N] the line of each node, as `line_text` writes it."""
-    block, kind = tree.arrays.block, tree.arrays.kind
+    street, kind = tree.arrays.block // tree.players, tree.arrays.kind
     above = np.maximum(tree.parent, 0)
     both = (kind == DECISION) & (kind[above] == DECISION)
-    ends = np.where(both & (block // 2 != block[above] // 2), "/", "").tolist()
+    ends = np.where(both & (street != street[above]), "/", "").tolist()
     if not is_compact(tree):
         ends = [" "] * len(ends)
     lines = [""]
@@ -126,21 +126,22 @@ def _expected(tree: CompiledTree, node: int) -> str:
 
 
 def put_in_chips(tree: CompiledTree, node: int) -> tuple[float, float]:
-    """Return the chips put in over the whole hand by the player to act, and by the opponent."""
+    """Return the chips put in over the whole hand by the player to act, and the most of an opponent."""
     assert tree.put_in is not None
-    player = int(tree.arrays.player[node])
-    return float(tree.put_in[node, player]), float(tree.put_in[node, 1 - player])
+    player, put_in = int(tree.arrays.player[node]), tree.put_in[node]
+    return float(put_in[player]), float(np.delete(put_in, player).max())
 
 
 def chips_after(tree: CompiledTree, node: int) -> list[float]:
     """Return, for each action of a decision, the player's chips in the pot over the whole hand after it."""
     own, other = put_in_chips(tree, node)
-    level = max(own, other)
+    assert tree.put_in is not None
+    player, level = int(tree.arrays.player[node]), max(own, other)
     after = []
     for child in tree.children(node):
         label = tree.label[child]
         raised = tree.arrays.kind[child] == DECISION and label != "c"
-        after.append(own if label == "f" else put_in_chips(tree, child)[1] if raised else level)
+        after.append(own if label == "f" else float(tree.put_in[child, player]) if raised else level)
     return after
 
 
@@ -148,10 +149,11 @@ def previous_own_actions(tree: CompiledTree) -> list[int]:
     """Return [N], for each decision, the child that its player's previous decision led to, else -1."""
     arrays, parents = tree.arrays, tree.parent.tolist()
     player, decision = arrays.player.tolist(), (arrays.kind == DECISION).tolist()
-    last: tuple[list[int], list[int]] = ([-1] * len(parents), [-1] * len(parents))
+    seats = range(tree.players)
+    last = [[-1] * len(parents) for _ in seats]
     for node, above in enumerate(parents):
         if above == NO_PARENT:
             continue
-        for seat in (0, 1):
+        for seat in seats:
             last[seat][node] = node if decision[above] and player[above] == seat else last[seat][above]
     return [last[seat][node] if decision[node] else -1 for node, seat in enumerate(player)]

@@ -3,7 +3,7 @@
 `CompiledTree` holds general records: decisions, terminals and chance nodes. For poker games it is the *public* betting
 tree without cards; a deal adds `bucket[block]` and the showdown's result. Other games keep chance and hidden moves in
 the tree and use bucket 0. `PackedTree` is the fast form of betting trees: one record of 32 bytes for each decision,
-with terminals folded into their parent.
+with terminals folded into their parent. With three and more players the terminals of a betting tree have pots.
 """
 
 from collections.abc import Mapping, Sequence
@@ -117,13 +117,57 @@ PACKED_NODE = np.dtype(
         ("touched", np.int8),  # nodes counted on entering: 1, plus 1 if board cards are dealt before it
         ("end_touched", np.int8),  # nodes counted for the ending call: 1, plus 1 for a run-out
         ("leaves_touched", np.int8),  # nodes counted for fold and ending call together
-        ("padding", np.int64),
+        ("fold_pot", np.int32),  # three and more players: the first pot of each of these two terminals
+        ("call_pot", np.int32),
     ]
 )
-"""One decision node, 32 bytes. Actions in order: fold, ending check or call, then the children."""
+"""One decision node, 32 bytes. Actions in order: fold, ending check or call, then the children.
+
+With three and more players `folds` says that the first action ends the hand, and `ends` that the next one does.
+"""
 
 PackedTree = npt.NDArray[np.void]
 """[D] PACKED_NODE, root 0, in the order of the compiled tree's decisions."""
+
+
+class Pots(NamedTuple):
+    """Main and side pots at the terminals of a betting tree of P >= 3 players. N nodes, K pots.
+
+    first       [N+1] int32  first pot of each node; its pots end where the next node's begin
+    chips       [K] float64  chips after rake
+    contenders  [K] int8     players who can win the pot, as a set: player i is bit i
+    dead        [P] float64  chips of each player in every pot besides `CompiledTree.put_in`
+    """
+
+    first: npt.NDArray[np.int32]
+    chips: npt.NDArray[np.float64]
+    contenders: npt.NDArray[np.int8]
+    dead: npt.NDArray[np.float64]
+
+
+PACKED_POT = np.dtype(
+    [
+        ("chips", np.float32),
+        ("contenders", np.int8),
+        ("others", np.int8),  # number of the terminal's pots that follow this one
+        ("unused", np.int16),
+        ("paid", np.float32, (6,)),  # chips that each player has paid, in a terminal's first pot
+    ]
+)
+"""One pot, 32 bytes; the side pots of a terminal follow its main pot."""
+
+
+def pack_pots(tree: "CompiledTree") -> npt.NDArray[np.void]:
+    """Return [K] PACKED_POT, the pots of a tree of three and more players in the order of `Pots`."""
+    pots, put_in = tree.pots, tree.put_in
+    assert pots is not None
+    assert put_in is not None
+    packed, count = np.zeros(len(pots.chips), PACKED_POT), np.diff(pots.first)
+    packed["chips"], packed["contenders"] = pots.chips, pots.contenders
+    node = np.repeat(np.arange(len(count)), count)
+    packed["others"] = pots.first[node + 1] - 1 - np.arange(len(node))
+    packed["paid"][:, : tree.players] = put_in[node] + pots.dead
+    return packed
 
 
 @dataclass(frozen=True)
@@ -153,8 +197,8 @@ class Locks:
 class CompiledTree:
     """A compiled tree with labels and counts for display and for tables.
 
-    N nodes, S streets, P players, B = P·S blocks (block P·street + player). Trees of three and more players have every
-    history and one street.
+    N nodes, S streets, P players, B = P·S blocks (block P·street + player). The payoffs of three and more players are
+    in `pots` in betting trees, and in `payoffs` in trees that have every history.
     """
 
     arrays: TreeArrays
@@ -164,10 +208,11 @@ class CompiledTree:
     row_slots: npt.NDArray[np.int64]  # [B] cells of one bucket's rows in each block
     row_count: npt.NDArray[np.int64]  # [B] rows (infosets of one bucket) in each block
     infoset_names: tuple[Sequence[str], ...] | None = None  # by player and row, for trees with hidden moves
-    put_in: npt.NDArray[np.float64] | None = None  # [N, 2] chips of each player over the whole hand, in betting trees
+    put_in: npt.NDArray[np.float64] | None = None  # [N, P] chips of each player over the whole hand, in betting trees
     action_names: Sequence[str] | None = None  # [N] action names for display, if labels are numbers
     locks: Locks | None = None  # rows with a fixed strategy
     payoffs: npt.NDArray[np.float64] | None = None  # [N, P] chips of each player at terminals, for three and more
+    pots: Pots | None = None  # pots at terminals of betting trees, for three and more players
 
     @property
     def players(self) -> int:
@@ -217,7 +262,8 @@ def pack(tree: CompiledTree) -> PackedTree:
     """Pack a betting tree by folding terminals into their parents; `ValueError` for other shapes.
 
     Allowed shapes: no chance records; at most MAX_PACKED_ACTIONS actions; terminals only as the first actions of a
-    node. These are at most one fold (fixed payoff), then at most one ending check or call (showdown payoff).
+    node. These are at most one fold (fixed payoff), then at most one ending check or call (showdown payoff). With pots
+    they are at most two, of any kind.
     """
     arrays = tree.arrays
     if np.any(arrays.kind == CHANCE):
@@ -247,12 +293,14 @@ def _fold_terminals(record: np.void, tree: CompiledTree, node: int, packed_index
     if len(kids) > MAX_PACKED_ACTIONS:
         raise ValueError(f"node {node} has {len(kids)} actions; a packed tree takes at most {MAX_PACKED_ACTIONS}")
     record["actions"] = len(kids)
-    unfolded = list(kids)
-    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and arrays.showdown[unfolded[0]] == 0:
+    unfolded, pots = list(kids), tree.pots
+    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and (pots is not None or arrays.showdown[unfolded[0]] == 0):
         record["folds"], record["fold_value"] = 1, arrays.fixed[unfolded[0]]
+        record["fold_pot"] = 0 if pots is None else pots.first[unfolded[0]]
         record["leaves_touched"] += arrays.touched[unfolded.pop(0)]
-    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and arrays.fixed[unfolded[0]] == 0:
+    if unfolded and arrays.kind[unfolded[0]] == TERMINAL and (pots is not None or arrays.fixed[unfolded[0]] == 0):
         record["ends"], record["call_value"] = 1, arrays.showdown[unfolded[0]]
+        record["call_pot"] = 0 if pots is None else pots.first[unfolded[0]]
         record["end_touched"] = arrays.touched[unfolded[0]]
         record["leaves_touched"] += arrays.touched[unfolded.pop(0)]
     if any(arrays.kind[kid] != DECISION for kid in unfolded):

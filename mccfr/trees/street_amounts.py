@@ -16,20 +16,22 @@ _TOKEN = re.compile(f"(?P<kind>[rb])(?P<chips>{_AMOUNT})|.")
 class LineStart(NamedTuple):
     """Chips at the beginning of a line.
 
-    before  that each player has put in before the first street: antes, or half of a spot's pot
-    level   the most that a player has put in, blinds included
+    before   that each player has put in before the first street: antes, or half of a spot's pot
+    level    the most that a player has put in, blinds included
+    players  number of players; a street of two also ends without a / in the line
     """
 
     before: float
     level: float
+    players: int = 2
 
 
 def tree_start(tree: CompiledTree) -> LineStart:
     """Return the chips at a tree's root, without antes beside blinds; (0, 0) for a tree without chips."""
     if tree.put_in is None:
         return LineStart(0.0, 0.0)
-    own, other = map(float, tree.put_in[0])
-    return LineStart(own if own == other else 0.0, max(own, other))
+    least, most = float(tree.put_in[0].min()), float(tree.put_in[0].max())
+    return LineStart(least if least == most or tree.players > 2 else 0.0, most, tree.players)
 
 
 def street_line(line: str, start: LineStart) -> str:
@@ -83,16 +85,16 @@ def check_line(tree: CompiledTree, line: str, start: LineStart) -> None:
 def _rewritten(line: str, start: LineStart, kind: str) -> str:
     """Return a line with all amounts written as `kind`.
 
-    A call ends a street unless it is the first action on it.
+    A call of two players ends a street unless it is the first action on it.
     """
-    (before, level), first, rewritten = start, True, ""
+    (before, level, players), first, rewritten = start, True, ""
     for match in _TOKEN.finditer(line):
         token = match[0]
         if match["kind"]:
             level = float(match["chips"]) + (before if match["kind"] == "b" else 0.0)
             chips = level - before if kind == "b" else level
             token = f"{kind}{chips:.15g}"
-        elif token == "c" and not first:
+        elif token == "/" if players > 2 else token == "c" and not first:
             before, first = level, True
             rewritten += token
             continue

@@ -373,7 +373,7 @@ class Spots:
         for (node, closed), place in followed.places.items():
             reading = LineReading(node, 1.0, closed)
             if not self.betting.decides(reading):
-                played[buckets >= 0, number["c"]] += place.probability
+                played[buckets >= 0, number[self._real_actions((node, closed), state)[0]]] += place.probability
                 continue
             rows = self.source.rows(node, buckets)[0]
             real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)

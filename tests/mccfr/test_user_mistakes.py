@@ -158,7 +158,7 @@ test_betting = refusals(
     ("raised TypeError: 'int' object is not iterable after the line ''", lambda: rules(lambda state: 2)),
     ("raise_text = 'b' writes alike: write {} where", lambda: rules(lambda state: [2, 3], raise_text="b")),
     (r"the betting rules of .*: first_player = \(2,\) is not", lambda: rules(lambda state: [], first_player=(2,))),
-    (r"put_in = \(1, inf\) is not allowed; two finite", lambda: rules(lambda state: [], put_in=(1, inf))),
+    (r"put_in = \(1, inf\) is not allowed; two to six finite", lambda: rules(lambda state: [], put_in=(1, inf))),
     ("stack = nan is not allowed; it must be at least", lambda: rules(lambda state: [], stack=nan)),
     (r"board_cards = \(0, 1\) is not allowed; a number", lambda: rules(lambda state: [], board_cards=(0, 1))),
 )

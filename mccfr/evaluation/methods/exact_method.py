@@ -75,6 +75,12 @@ class ExactMethod(OverAllDeals):
     takes_rake: ClassVar[bool] = True
     takes_seats: ClassVar[bool] = True
 
+    def problem(self, game: "Game") -> str | None:
+        """Return a problem for three and more players with cards dealt beside the tree, or None."""
+        if game.tree.pots is None:
+            return None
+        return f"{game.name} with {game.tree.players} players has no exact evaluation: use the method trained-response"
+
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
         """Return a problem for full-deck hold'em without a time budget in a run's configuration, or None."""
         if _by_flops(game) and options.budget_seconds is None:

@@ -19,6 +19,7 @@ from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.option_structs import Declared, MethodOptions, declared
 from mccfr.evaluation.methods.self_consistency_method import SelfConsistencyMethod
+from mccfr.evaluation.methods.trained_response_method import TrainedResponseMethod
 
 if TYPE_CHECKING:
     from mccfr.games.game import Game
@@ -34,6 +35,7 @@ _METHODS: dict[str, Method] = {
         SelfConsistencyMethod(),
         AbstractMethod(),
         BoundsMethod(),
+        TrainedResponseMethod(),
     )
 }
 """In the order in which `auto` tries them."""
@@ -71,10 +73,13 @@ def find_method(name: str) -> Method:
 def method_for(game: "Game", name: str) -> Method:
     """Return the method of a name, or for "auto" the first that suits the game.
 
-    For "auto" without any suitable method it is `exact`. Raises `ValueError` for an unknown name.
+    For "auto" without any suitable method it is `exact`; for more than two players it is `exact`, or `trained-response`
+    if cards are dealt beside the tree. Raises `ValueError` for an unknown name.
     """
-    if name != AUTO or game.tree.players > 2:
-        return find_method(ExactMethod.name if name == AUTO else name)
+    if name == AUTO and game.tree.players > 2:
+        return find_method(TrainedResponseMethod.name if game.cards.dealt else ExactMethod.name)
+    if name != AUTO:
+        return find_method(name)
     return next(
         (method for method in _METHODS.values() if method.problem(game) is None and method.suits(game)),
         find_method(ExactMethod.name),

@@ -102,7 +102,7 @@ class Trends:
 
     def __init__(self, game: Game, algorithm: Algorithm) -> None:
         self._game = game
-        counts = game.cards.dealt and algorithm.traits.counts_lost_updates
+        counts = game.cards.dealt and game.tree.players == 2 and algorithm.traits.counts_lost_updates
         taken = previous_own_actions(game.tree) if counts else ()
         self._first = [node for node in game.tree.decisions.tolist() if taken[node] < 0] if counts else []
 

@@ -79,6 +79,7 @@ class HistoryWalk(NamedTuple):
                                that of one of two players, times that of chance
     value      [N] float64     value to player 0 of two; of more, to the player of the pass.  At terminals the payoff
     payoffs    [P, N] float64  payoffs of three and more players; [2, 0] of two
+    players    (0, .., P-1)    its length is the number of players, known to the compiler
     """
 
     cell: npt.NDArray[np.int64]
@@ -89,6 +90,7 @@ class HistoryWalk(NamedTuple):
     reach: npt.NDArray[np.float64]
     value: npt.NDArray[np.float64]
     payoffs: npt.NDArray[np.float64]
+    players: tuple[int, ...]
 
 
 class Plan(NamedTuple):
@@ -145,7 +147,6 @@ def _regrets(step, side):
 def _forward(tree, walk, traverser, prune):
     """Compute the reach of every visited node; return (inner nodes visited, all nodes visited)."""
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
-    players = reach.shape[0]
     reach[:, 0] = 1.0
     height, visited, touched = 0, 0, 1
     if tree.kind[0] != TERMINAL:
@@ -158,11 +159,12 @@ def _forward(tree, walk, traverser, prune):
         kind, player, cell = tree.kind[node], tree.player[node], walk.cell[node]
         for a in range(tree.count[node] - 1, -1, -1):
             child = tree.first[node] + a
-            share, reached = tree.probability[child] if kind == CHANCE else sigma[cell + a, 0], False
-            for one in range(players):
-                reach[one, child] = reach[one, node] if one == player else reach[one, node] * share
-                reached = reached or (traverser in (one, BOTH) and reach[one, child] > 0.0)
-            if prune and not reached:
+            share, reached = tree.probability[child] if kind == CHANCE else sigma[cell + a, 0], not prune
+            for one in range(len(walk.players)):
+                others = reach[one, node] if one == player else reach[one, node] * share
+                reach[one, child] = others
+                reached = reached or (traverser in (one, BOTH) and others > 0.0)
+            if not reached:
                 continue
             touched += 1
             if tree.kind[child] != TERMINAL:
@@ -185,7 +187,7 @@ def node_value(tree, walk, node):
 @part_njit
 def _backward(tree, walk, traverser, visited):
     """Compute the values of inner nodes, last visited first, and the increments of traversers' actions."""
-    mirrored = walk.reach.shape[0] == 2
+    mirrored = len(walk.players) == 2
     for position in range(visited - 1, -1, -1):
         node = walk.order[position]
         node_value(tree, walk, node)
@@ -240,7 +242,7 @@ def _set_payoffs(tree, walk, player):
 def _traverse(tree, sides, walk, plan, step, traverser):
     """Run one traversal and the traversers' updates; return the number of nodes touched."""
     visited, touched = _forward(tree, walk, traverser, plan.prune)
-    players = walk.reach.shape[0]
+    players = len(walk.players)
     if not plan.zero_reach and players == 2:
         _backward(tree, walk, traverser, visited)
     for player in range(players):
@@ -321,6 +323,7 @@ def new_walk(game: Game, dtype: str) -> HistoryWalk:
         np.zeros((players, len(arrays.kind))),
         np.where(arrays.kind == TERMINAL, arrays.fixed, 0.0),
         payoffs,
+        tuple(range(players)),
     )
 
 

@@ -33,7 +33,7 @@ from mccfr.games.betting import (
     raise_bounds,
     raised,
 )
-from mccfr.games.full_betting import posted
+from mccfr.games.posting import posted
 
 BIG_BLIND = 10
 
@@ -307,3 +307,23 @@ def test_side_pots_with_ties_and_odd_chips():
     assert payoffs(three, ended, [4, 4, 4, 9]) == [0, 0, 0, 0]
     odd = acting(three, "c", "c", "c", "c", 7, "f", "c", "c")
     assert odd.put_in == (7, 2, 7, 7) and payoffs(three, odd, [4, 9, 4, 4]) == [1, -2, 1, 0]
+
+
+def test_rake_comes_from_the_main_pot_first_and_not_from_an_uncalled_bet():
+    """All-in for 10, 40 and 100 chips: a main pot of 30, a side pot of 60, and 60 chips that go back."""
+    rules = replace(table([10, 40, 100]), rake=0.1, rake_cap=5, chip=0)
+    over = acting(rules, 100, "c", "c")
+    assert [(round(pot.chips, 9), pot.contenders) for pot in betting.pots_of(rules, over)] == [
+        (27, 0b111),
+        (58, 0b110),
+        (60, 0b100),
+    ]
+    assert payoffs(rules, over, [3, 2, 1]) == pytest.approx([17, 18, -40])
+    assert sum(payoffs(rules, over, [1, 1, 2])) == pytest.approx(-5)
+
+
+def test_a_hand_that_ends_by_folds_before_the_flop_pays_no_rake():
+    rules = replace(table([100, 100, 100]), rake=0.1, rake_cap=5)
+    assert payoffs(rules, acting(rules, 6, "f", "f"), [0, 0, 0]) == [-1, -2, 3]
+    flop = acting(rules, 6, "c", "c", "c", 20, "f", "f")  # a pot of 18 chips and an uncalled bet
+    assert payoffs(replace(rules, chip=0), flop, [0, 0, 0]) == pytest.approx([-6, 10.2, -6])

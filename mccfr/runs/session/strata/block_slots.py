@@ -16,7 +16,7 @@ from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
 from mccfr.solvers.out_of_core import block_bounds, least_cycle_iterations, turns_of
 from mccfr.solvers.strata_training import FIRST_STREET
-from mccfr.tables.table_layout import TableArrays, TableLayout, TableSet, table_name
+from mccfr.tables.table_layout import TableArrays, TableLayout, TableSet, players_of, table_name
 from storage.block_tables import Partition
 from storage.schema import ArraySpec
 
@@ -108,14 +108,16 @@ def placed(tables: TableSet, parts: Partition, frame: int, block: int) -> TableA
     assert kernel is not None
     bases = {field: getattr(kernel, field).copy() for field in _FIELDS}
 
+    players = players_of(tables)
+
     def place(field: str, kind: str, number: int, flat: npt.NDArray[Any]) -> None:
-        name = table_name(kind, number)
+        name = table_name(kind, number, players)
         if name in parts.first:
             table = tables[frame_name(frame, name)]
             ahead = (table.ctypes.data - flat.ctypes.data) // flat.itemsize
             bases[field][number] = ahead - parts.first[name][block] * table.shape[1]
 
-    for number in range(2, len(kernel.width)):
+    for number in range(players, len(kernel.width)):
         for field, (kind, flat) in _FIELDS.items():
             place(field, kind, number, getattr(kernel, flat))
     return kernel._replace(**bases)

@@ -17,12 +17,10 @@ class ExternalSolver(SampledSolver):
     _config: ExternalSamplingConfig
 
     def _choose_kernel(self, game: Game, packed: bool) -> None:
-        nodes = len(self._tree) if packed else len(game.tree.arrays.kind)
         self._kernel = external_sampling_packed if packed else external_sampling_general
         self._floored = self._config.negative_regret_pruning
         self._unit_chips = game.big_blind_chips or 1.0
-        size = nodes, len(game.tree.row_slots), self._tables.regret.dtype
-        self._scratch = new_packed_worklist(*size) if packed else new_worklist(*size, game.tree.payoffs)
+        self._scratch = (new_packed_worklist if packed else new_worklist)(game.tree, self._tables.regret.dtype)
 
     def _own(self, total_nodes: int) -> tuple[Pruning, ...]:
         config = self._config
@@ -64,4 +62,4 @@ class ExternalSampling(SampledAlgorithm):
         assert isinstance(solver, ExternalSamplingConfig)
         locks = getattr(self.config.game, "locks", None)  # strategy sums of locked rows do not count visits
         whole = not (solver.negative_regret_pruning or sweeps or locks)
-        return replace(super().traits, counts_lost_updates=whole)
+        return replace(super().traits, counts_lost_updates=whole, takes_pots=True)

@@ -15,7 +15,8 @@ from mccfr.common.rng import second_word, uniform
 from mccfr.solvers.regret import add_strategy, choose, regret_matching, total_of, update, update_explored
 from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, PRUNED_SHARE
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
-from mccfr.trees.compiled import CHANCE, TERMINAL
+from mccfr.solvers.sampling.seats import Seats, begin_deal, begin_traversal, new_seats, won_chips
+from mccfr.trees.compiled import CHANCE, TERMINAL, CompiledTree
 
 
 class Worklist(NamedTuple):
@@ -28,8 +29,9 @@ class Worklist(NamedTuple):
     sigma    [N] R      current strategies; each action's probability is at the index of its child
     updated  [1] int64  counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows   rows of the current deal
-    payoffs  [N, P] float64  payoffs of three and more players; [0, 2] of two
+    payoffs  [N, P] float64  payoffs of three and more players; [0, P] with two players or with pots
     sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
+    seats    Seats           pots of three and more players in betting trees; else None
     """
 
     order: npt.NDArray[np.int32]
@@ -41,18 +43,16 @@ class Worklist(NamedTuple):
     hand: HandRows
     payoffs: npt.NDArray[np.float64]
     sampled: npt.NDArray[np.float64]
+    seats: Seats | None
 
 
-def new_worklist(
-    nodes: int, blocks: int, dtype: npt.DTypeLike, payoffs: npt.NDArray[np.float64] | None = None
-) -> Worklist:
-    """Return scratch arrays for `nodes` general records and regrets of `dtype`.
-
-    payoffs  [N, P] of three and more players (`CompiledTree.payoffs`)
-    """
-    paid = np.zeros((0, 2)) if payoffs is None else payoffs
+def new_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> Worklist:
+    """Return scratch arrays for the general records of a tree and regrets of `dtype`."""
+    nodes, blocks, players = len(tree.parent), len(tree.row_slots), tree.players
+    paid = np.zeros((0, players)) if tree.payoffs is None else tree.payoffs
+    sampled = np.ones((nodes if players > 2 else 0, players))
     order, start, child = np.zeros(nodes, np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int32)
-    shared = np.zeros(1, np.int64), new_hand(blocks), paid, np.ones(paid.shape)
+    shared = np.zeros(1, np.int64), new_hand(blocks), paid, sampled, new_seats(tree, 1)
     return Worklist(order, start, child, np.zeros(nodes, dtype), np.zeros(nodes, dtype), *shared)
 
 
@@ -66,7 +66,9 @@ def external_sampling_general(tree, tables, deals, limits, weight, rng, work, pr
     nodes, deal = 0, limits[START]
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
+        begin_deal(work.seats, deals.strength, deal)
         for traverser in range(work.payoffs.shape[1]):
+            begin_traversal(work.seats, traverser, 0.0)
             tail, touched = visit(tree, tables, traverser, weight, rng, work, pruning)
             _backward(tree, tables, traverser, deals.result[deal], weight, work, tail, pruning)
             nodes += touched
@@ -155,7 +157,9 @@ def _backward(tree, tables, traverser, result, weight, work, tail, pruning):
     for position in range(tail - 1, -1, -1):
         node = work.order[position]
         if tree.kind[node] == TERMINAL:
-            if seats:
+            if work.seats is not None:
+                value[node] = won_chips(work.seats, work.seats.first[node], traverser)
+            elif seats:
                 value[node] = work.payoffs[node, traverser]
             else:
                 value[node] = sign * (tree.fixed[node] + tree.showdown[node] * result)

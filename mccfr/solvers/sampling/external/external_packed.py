@@ -4,6 +4,11 @@ An iteration is one deal and one traversal for each player with that deal.  At t
 walked and regrets are updated.  At the opponent's nodes one action is sampled from its current strategy, which is added
 to its strategy sum.  The sum needs no reach factor: sampling supplies it.
 
+With three and more players all but the traverser are its opponents.  An addition is divided by the probability of the
+sampled actions of the players other than the one to act.  So its mean is in proportion to the player's own reach, and
+the average strategy is the average of what was played.  The number of players is a constant in compiled code; code for
+more than two is not compiled for two.
+
 A traversal is a breadth-first worklist.  The forward pass computes strategies, pushes children and prefetches their
 rows.  The backward pass computes values and updates regrets.  Each pushed node has the index where its value goes.  An
 opponent's node passes this index on to its sampled child, so the backward pass visits only the traverser's decisions.
@@ -23,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import nogil_njit
+from abstraction.kernels.jit import inline_njit, nogil_njit
 from abstraction.kernels.prefetch import prefetch_to_write
 from mccfr.common.rng import second_word, uniform
 from mccfr.solvers.sampling.packed_rows import (
@@ -35,6 +40,17 @@ from mccfr.solvers.sampling.packed_rows import (
     update_row,
 )
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
+from mccfr.solvers.sampling.seats import (
+    Seats,
+    add_sampled,
+    begin_deal,
+    begin_traversal,
+    inherit,
+    new_seats,
+    others_sampled,
+    won_chips,
+)
+from mccfr.trees.compiled import CompiledTree
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -72,7 +88,7 @@ class PackedWorklist(NamedTuple):
     sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
     updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows     rows of the current deal
-
+    seats    Seats        pots and probabilities of three and more players, D+1 rows; None for two
     """
 
     order: npt.NDArray[np.int32]
@@ -84,18 +100,32 @@ class PackedWorklist(NamedTuple):
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: HandRows
+    seats: Seats | None
 
 
-def new_packed_worklist(decisions: int, blocks: int, dtype: npt.DTypeLike) -> PackedWorklist:
-    """Return scratch arrays for a packed tree of `decisions` decisions.
-
-    dtype  dtype of the regrets
-    """
+def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorklist:
+    """Return scratch arrays for the packed form of a tree and regrets of `dtype`."""
+    decisions, blocks = len(tree.decisions), len(tree.row_slots)
     start = np.zeros(decisions, np.int64)
     order, slot, own, first = (np.zeros(decisions, np.int32) for _ in range(4))
     value, sigma = np.zeros(decisions, dtype), np.zeros((decisions + 1) * LANES, dtype)
-    shared = np.zeros(1, np.int64), new_hand(blocks)
+    shared = np.zeros(1, np.int64), new_hand(blocks), new_seats(tree, decisions + 1)
     return PackedWorklist(order, start, slot, own, first, value, sigma, *shared)
+
+
+@inline_njit
+def _endings(node, seats, traverser, result):
+    """Return (folds, chips, ends, chips) of a decision.
+
+    The chips are the traverser's after the fold and after the call that end the hand.
+
+    result  of the showdown of two players, from the traverser's view
+    """
+    if seats is None:
+        return node.folds, (1.0 - 2.0 * traverser) * node.fold_value, node.ends, result * node.call_value
+    folded = won_chips(seats, node.fold_pot, traverser) if node.folds else 0.0
+    called = won_chips(seats, node.call_pot, traverser) if node.ends else 0.0
+    return node.folds, folded, node.ends, called
 
 
 @nogil_njit
@@ -106,25 +136,26 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
     that of the updates, `rng` [4] uint64 and `work` for D nodes; tables, rng and work are changed in place.
     """
     (regret, strategy_sum), (regrets, sums) = tables[:2], work.hand
-    order, start, slot, own, first_value, value, sigma = work[:7]
+    (order, start, slot, own, first_value, value, sigma), seats = work[:7], work.seats
+    players = 2 if seats is None else len(seats.players)
     prune_below, floor, first_floor = -pruning.below * weight, -pruning.floor * weight, -pruning.first_floor * weight
-    nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // 2 - 1
+    nodes, rows, deal, last_street = 0, 0, limits[START], regrets.shape[0] // players - 1
     spare = sigma.shape[0] - LANES  # cells for the opponent's strategy, which is used at once
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         locate(tables, deals, deal, work.hand)
-        for traverser in range(2):
-            sign = 1.0 - 2.0 * traverser
-            result = sign * deals.result[deal]
+        turns = begin_deal(seats, deals.strength, deal)
+        for traverser in range(turns[0], turns[1]):
+            result = begin_traversal(seats, traverser, deals.result[deal])
             prunes = pruning.active != 0 and uniform(rng) < PRUNED_SHARE
             # Forward: strategies, strategy sums, choices; children are pushed.
             order[0], slot[0], start[0] = 0, 0, regrets[tree[0].block] + tree[0].slot
-            tail, position, owned, values = _ONE, _ZERO, _ZERO, _ONE
+            tail, position, owned, values, sampled = _ONE, _ZERO, _ZERO, _ONE, 0
             while position < tail:
                 node, row = tree[np.uint64(order[position])], start[position]
                 block, actions = np.uint64(node.block), node.actions
                 nodes += node.touched
                 terminals, mine = np.int64(node.folds) + np.int64(node.ends), spare
-                skips = prunes and node.player == traverser and node.block // 2 < last_street
+                skips = prunes and node.player == traverser and node.block // players < last_street
                 # Children first .. stop-1 are pushed; `action` leads to the first, whose value goes to `goes`.
                 if node.player == traverser:
                     mine = np.int64(owned) * LANES
@@ -139,18 +170,17 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                     word, goes = second_word(rng), np.uint64(slot[position])
                     action = match_and_choose_row(regret, row, actions, uniform(rng), False, sigma, mine)
                     if sums[block] >= 0:
-                        added = sums[block] + node.slot
-                        add_row(strategy_sum, added, actions, sigma, mine, weight, word)
+                        added, part = sums[block] + node.slot, weight / others_sampled(seats, position, node.player)
+                        add_row(strategy_sum, added, actions, sigma, mine, part, word)
                     first = np.uint64(node.first + action - terminals)
                     stop = first + _ONE
                     if action < terminals:  # the hand ends here
-                        stop = first
-                        if node.folds and action == 0:
-                            nodes += node.leaves_touched - node.end_touched
-                            value[goes] = sign * node.fold_value
-                        else:
-                            nodes += node.end_touched
-                            value[goes] = result * node.call_value
+                        stop, folded = first, node.folds and action == 0
+                        endings = _endings(node, seats, traverser, result)
+                        nodes += node.leaves_touched - node.end_touched if folded else node.end_touched
+                        value[goes] = endings[1] if folded else endings[3]
+                    else:
+                        sampled = add_sampled(seats, sampled, position, node.player, sigma[np.uint64(mine + action)])
                 while first != stop:
                     if skips and sigma[np.uint64(mine + action)] == 0 and regret[np.uint64(row + action)] < prune_below:
                         value[goes] = np.nan
@@ -158,6 +188,7 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                         below = tree[first]
                         block = np.uint64(below.block)
                         order[tail], slot[tail], start[tail] = first, goes, regrets[block] + below.slot
+                        inherit(seats, tail, position)
                         prefetch_to_write(regret, start[tail])
                         if below.player != traverser and sums[block] >= 0:
                             prefetch_to_write(strategy_sum, sums[block] + below.slot)
@@ -173,10 +204,10 @@ def external_sampling_packed(tree, tables, deals, limits, weight, rng, work, pru
                 position = np.uint64(own[owned])
                 node, row = tree[np.uint64(order[position])], start[position]
                 actions, goes = node.actions, np.uint64(slot[position])
-                terminals = (node.folds, sign * node.fold_value, node.ends, result * node.call_value)
+                terminals = _endings(node, seats, traverser, result)
                 strategy, children = (sigma, np.int64(owned) * LANES), (value, first_value[owned])
                 if pruning.active:
-                    floored = weight, floor if node.block > 1 else first_floor
+                    floored = weight, floor if node.block >= players else first_floor
                     value[goes] = update_explored_row(regret, row, actions, strategy, children, terminals, floored)
                 else:
                     value[goes] = update_row(regret, row, actions, strategy, children, terminals, weight)

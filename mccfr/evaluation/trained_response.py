@@ -1,0 +1,160 @@
+"""Each player's value and the gain of a response trained for it, for three and more players.
+
+A player's response is trained by external sampling in which only that player updates regrets.  The others play the
+strategy that is measured.  The response plays the current strategy at the end.  Value and gain are scored on other
+deals.  The response is no best response, so its mean gain is a lower bound on that of one.
+
+The kernel is that of training.  Fixed strategies are regrets in proportion to their probabilities.  Scoring is a
+traversal with updates of weight 0: it walks all actions of the player and samples those of the others.  Both strategies
+of the player meet the same samples, so the variance of their difference is small.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import nogil_njit
+from mccfr.cards.deals import new_deals
+from mccfr.common.intervals import Estimate, student95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.evaluation_progress import report_step
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
+from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.sampling.external.external_packed import external_sampling_packed, new_packed_worklist
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.tables.strategy import Strategy
+from mccfr.tables.table_layout import TableArrays, make_layout, private_tables, table_name
+from mccfr.trees.compiled import pack
+
+SAMPLE_DEALS = 256
+"""Deals in a sample."""
+_BATCH_DEALS, _BATCH_NODES = 4096, 1_000_000
+_TRAINING_WORKER, _SCORING_WORKER = 1 << 34, 1 << 35
+"""Worker numbers of the dealers of responses and of scoring; no worker of a run has them."""
+
+
+class TrainedResponses(NamedTuple):
+    """Figures of P players in chips, by player.
+
+    values  of the strategy, if all play it
+    gains   of the player's trained response over its strategy
+    deals   number of deals scored
+    """
+
+    values: list[Estimate]
+    gains: list[Estimate]
+    deals: int
+
+
+@nogil_njit
+def _score(tree, tables, deals, limits, rng, work, values):
+    """Write the traverser's sampled value of each deal to `values` [K]; `limits` [3] int64 is scratch."""
+    for deal in range(values.shape[0]):
+        limits[0], limits[1], limits[2] = deal, deal + 1, 1
+        external_sampling_packed(tree, tables, deals, limits, 0.0, rng, work)
+        values[deal] = work.value[0]
+
+
+class _Responses(SampledEvaluation):
+    """Value and gain of each player, as fields of a sample."""
+
+    step, option = "sample", "deals"
+
+    def __init__(self, side: Profile, nodes: int, seed: int) -> None:
+        assert isinstance(side.strategy, Strategy)
+        game, strategy = side.game, side.strategy
+        self.sides, self._game, self._seed, self._nodes = (side,), game, seed, nodes
+        self.fields = 2 * game.tree.players
+        self.identity_fields = {"method": "trained-response", "nodes": nodes, "seed": seed}
+        cells: list[int] = []
+
+        def doubled(count: int, dtype: str) -> npt.NDArray[np.generic]:
+            """Return cells for the strategy, followed by as many for the responses."""
+            cells.append(count)
+            return np.zeros(2 * count, dtype)
+
+        tables = private_tables(make_layout(game, summed_streets=0), doubled)
+        for block, probability in enumerate(strategy.probability):
+            if probability.size:
+                table = tables[table_name("regret", block, game.tree.players)]
+                table[:, : probability.shape[1]] = probability
+        assert tables.kernel is not None
+        self._tables, self._cells = tables.kernel, cells[0]
+        self._tree = pack(game.tree)
+        self._work = new_packed_worklist(game.tree, self._tables.regret.dtype)
+        self._trained = False
+
+    def _own(self, player: int) -> TableArrays:
+        """Return the tables in which a player's rows are those of its response."""
+        base = self._tables.regret_base.copy()
+        base[player :: self._game.tree.players] += self._cells
+        return self._tables._replace(regret_base=base)
+
+    def draw(self, count: int) -> int:
+        """Train the responses, once."""
+        if not self._trained:
+            self._trained = True
+            for player in range(self._game.tree.players):
+                self._train(player)
+        return count
+
+    def _traverse(self, player: int) -> None:
+        assert self._work.seats is not None
+        self._work.seats.turns[:] = player, player + 1
+
+    def _train(self, player: int) -> None:
+        """Train a player's response, from regrets of 0."""
+        tree, players = self._game.tree, self._game.tree.players
+        dealer = self._game.cards.dealer(self._seed, _TRAINING_WORKER + player)
+        deals, rng = new_deals(_BATCH_DEALS, tree.streets, players), new_stream(self._seed, player, EVALUATION)
+        schedule = Schedule("linear", max(1, min(10_000_000, self._nodes // 100)))
+        tables, nodes, first, start = self._own(player), 0, 0, _BATCH_DEALS
+        self._traverse(player)
+        while nodes < self._nodes:
+            if start == _BATCH_DEALS:
+                dealer.draw(first, _BATCH_DEALS, deals)
+                first, start = first + _BATCH_DEALS, 0
+            most = min(_BATCH_NODES, self._nodes - nodes, schedule.period_end(nodes) - nodes)
+            limits, weight = np.array([start, _BATCH_DEALS, most]), schedule.weight(nodes)
+            done, touched = external_sampling_packed(self._tree, tables, deals, limits, weight, rng, self._work)
+            start, nodes = start + int(done), nodes + int(touched)
+            report_step(f"response of player {player}: nodes", min(nodes, self._nodes), self._nodes)
+
+    def play(self, sample: int) -> npt.NDArray[np.float64]:
+        """Return [2·P] the mean value of each player over a sample's deals, then the mean gain of each."""
+        tree, players = self._game.tree, self._game.tree.players
+        deals, limits = new_deals(SAMPLE_DEALS, tree.streets, players), np.zeros(3, np.int64)
+        dealer = self._game.cards.dealer(self._seed, _SCORING_WORKER)
+        dealer.draw(sample * SAMPLE_DEALS, SAMPLE_DEALS, deals)
+        found = np.zeros((2, players))
+        for player in range(players):
+            values = np.zeros((2, SAMPLE_DEALS))
+            self._traverse(player)
+            for tables, written in zip((self._tables, self._own(player)), values, strict=True):
+                rng = new_stream(self._seed, players + player, EVALUATION, sample)
+                _score(self._tree, tables, deals, limits, rng, self._work, written)
+            found[:, player] = values[0].mean(), (values[1] - values[0]).mean()
+        return found.reshape(-1)
+
+
+def trained_response(
+    side: Profile,
+    nodes: int,
+    deals: int,
+    seed: int = 0,
+    effort: Effort = Effort(),  # noqa: B008  (frozen)
+) -> TrainedResponses:
+    """Train a response of each player and score it.
+
+    nodes  of training each response
+    deals  to score, rounded up to samples of `SAMPLE_DEALS`
+
+    Raises `ValueError` for fewer than two samples, and as `run_samples`.
+    """
+    evaluation = _Responses(side, nodes, seed)
+    results = run_samples(evaluation, -(-deals // SAMPLE_DEALS), effort)
+    within = student95(len(results) - 1) * results.std(axis=0, ddof=1) / len(results) ** 0.5
+    figures = [Estimate(float(mean), float(half)) for mean, half in zip(results.mean(axis=0), within, strict=True)]
+    players = side.game.tree.players
+    return TrainedResponses(figures[:players], figures[players:], len(results) * SAMPLE_DEALS)

@@ -1,0 +1,151 @@
+"""Payoffs and sampling probabilities of three and more players on betting trees.
+
+The number of players is the length of a tuple, so it is a constant in compiled code.  With two players there is None in
+place of the arrays, and no code for more is compiled.  Chips of a pot are shared evenly by the best hands among its
+contenders.  Training ignores odd chips.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from abstraction.kernels.jit import part_njit
+from mccfr.trees.compiled import CompiledTree, pack_pots
+
+
+class Seats(NamedTuple):
+    """Arrays of P >= 3 players.  K pots, N nodes, C rows; sets of players have player i as bit i.
+
+    players  (0, .., P-1)     numbers of the players
+    pots     [K] PACKED_POT   pots of the tree's terminals
+    first    [N+1] int32      first pot of each node (`Pots.first`)
+    best     [2^P] int64      for each set of players: those with the best hand at the deal's showdown
+    top      [2^P] int32      strength of that hand
+    winners  [2^P] int64      number of players who have it
+    share    [2^P] float64    for each set of contenders: the part of their pot that the traverser wins
+    sampled  [C, P] float64   probability of each player's sampled actions up to a decision; row 0 is the root's
+    row      [C] int32        row of `sampled` of each decision in a worklist: before it, then after its sampled action
+    turns    [2] int64        first player to traverse with each deal, and one past the last: 0 and P but for responses
+    """
+
+    players: tuple[int, ...]
+    pots: npt.NDArray[np.void]
+    first: npt.NDArray[np.int32]
+    best: npt.NDArray[np.int64]
+    top: npt.NDArray[np.int32]
+    winners: npt.NDArray[np.int64]
+    share: npt.NDArray[np.float64]
+    sampled: npt.NDArray[np.float64]
+    row: npt.NDArray[np.int32]
+    turns: npt.NDArray[np.int64]
+
+
+def new_seats(tree: CompiledTree, rows: int) -> Seats | None:
+    """Return the arrays for a betting tree with `rows` rows of probabilities; None for two players."""
+    if tree.pots is None:
+        return None
+    players, sets = tree.players, 1 << tree.players
+    best, winners = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
+    sampled = np.ones((rows, players))
+    return Seats(
+        tuple(range(players)),
+        pack_pots(tree),
+        tree.pots.first,
+        best,
+        np.zeros(sets, np.int32),
+        winners,
+        np.zeros(sets),
+        sampled,
+        np.zeros(rows, np.int32),
+        np.array([0, players]),
+    )
+
+
+@part_njit
+def begin_deal(seats, strengths, deal):
+    """Find the best hands of each set of players in a deal, from the strengths [K, P] of a batch.
+
+    Returns the first player to traverse with the deal, and one past the last.
+    """
+    if seats is None:
+        return 0, 2
+    best, top, winners = seats.best, seats.top, seats.winners
+    for player in range(len(seats.players)):
+        own, strength = 1 << player, strengths[deal, player]
+        best[own], top[own], winners[own] = own, strength, 1
+        for others in range(1, own):
+            both = own | others
+            best[both], top[both], winners[both] = best[others], top[others], winners[others]
+            if strength > top[others]:
+                best[both], top[both], winners[both] = own, strength, 1
+            elif strength == top[others]:
+                best[both], winners[both] = best[others] | own, winners[others] + 1
+    return seats.turns[0], seats.turns[1]
+
+
+@part_njit
+def begin_traversal(seats, traverser, result):
+    """Write the traverser's share of a pot for each set of contenders, and the root's row.
+
+    Returns the showdown's result from the traverser's view; `result` is that of player 0 of two.
+    """
+    if seats is None:
+        return result if traverser == 0 else -result
+    for contenders in range(1, seats.best.shape[0]):
+        seats.share[contenders] = (seats.best[contenders] >> traverser & 1) / seats.winners[contenders]
+    seats.row[0] = 0
+    return 0.0
+
+
+@part_njit
+def won_chips(seats, pot, traverser):
+    """Return the traverser's chips at a terminal.
+
+    pot  number of the terminal's main pot
+    """
+    number = np.uint64(pot)
+    main = seats.pots[number]
+    chips = main.chips * seats.share[np.uint64(main.contenders)] - main.paid[np.uint64(traverser)]
+    for _ in range(main.others):
+        number += np.uint64(1)
+        chips += seats.pots[number].chips * seats.share[np.uint64(seats.pots[number].contenders)]
+    return chips
+
+
+@part_njit
+def others_sampled(seats, position, player):
+    """Return the probability of all sampled actions but one player's, up to a decision of a worklist.
+
+    It is 1 with two players.
+    """
+    if seats is None:
+        return 1.0
+    row, probability = np.uint64(seats.row[position]), 1.0
+    for each in range(len(seats.players)):
+        if each != player:
+            probability *= seats.sampled[row, np.uint64(each)]
+    return probability
+
+
+@part_njit
+def add_sampled(seats, rows, position, player, probability):
+    """Multiply a decision's row by the probability of a sampled action, in a new row after `rows` others.
+
+    Returns the number of rows now; 0 with two players.
+    """
+    if seats is None:
+        return 0
+    row, new = np.uint64(seats.row[position]), np.uint64(rows + 1)
+    for each in range(len(seats.players)):
+        before = seats.sampled[row, np.uint64(each)]
+        seats.sampled[new, np.uint64(each)] = before * np.float64(probability) if each == player else before
+    seats.row[position] = rows + 1
+    return rows + 1
+
+
+@part_njit
+def inherit(seats, position, above):
+    """Give a decision of a worklist the row of the one above it."""
+    if seats is not None:
+        seats.row[position] = seats.row[above]

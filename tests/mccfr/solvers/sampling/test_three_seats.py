@@ -1,0 +1,116 @@
+"""External sampling for three and more players on public betting trees, with the cards dealt outside of the tree.
+
+Shows:
+
+* On public betting trees external sampling solves poker of three players as well as on trees of all histories
+  (planted: test_public_trees_are_solved_as_listed_ones)
+* External sampling solves Leduc poker with three players to 0.05 chips on the public tree (test_leduc)
+* Terminals pay what the betting rules pay, with side pots, ties and rake (planted: test_terminals_pay_by_the_rules)
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from harness import Trainer, same_tables
+from public_seats import LEDUC, UNEVEN, on_listed, public_and_listed
+from refusals import refused
+
+from abstraction.kernels.jit import njit
+from mccfr.config.toml_files import config_from
+from mccfr.evaluation.exact import evaluate_exact
+from mccfr.games.betting import BettingRules, after_call, after_fold, following, payoffs, raised
+from mccfr.games.betting_tree import build_tree
+from mccfr.solvers.game_from_config import form_for
+from mccfr.solvers.sampling.seats import begin_deal, begin_traversal, new_seats, won_chips
+from mccfr.tables.linear_discounting import Schedule
+from mccfr.trees.compiled import TERMINAL
+
+LINEAR = Schedule("linear", 100_000)
+
+
+def nash_conv(listed, strategy):
+    return sum(evaluate_exact(listed, strategy).gains_chips)
+
+
+def test_packed_and_general_kernels_have_the_same_bits():
+    public, _ = public_and_listed(UNEVEN, 3)
+    packed, general = (Trainer(public, general=general, schedule=LINEAR).train(nodes=400_000) for general in (0, 1))
+    assert same_tables(packed, general)
+    assert packed.updated == general.updated
+    assert all(table.any() for table in packed.tables.values())
+    halves = Trainer(public, schedule=LINEAR).train(packed.iterations // 2).resume().train(packed.iterations)
+    assert same_tables(packed, halves)
+
+
+def test_public_trees_are_solved_as_listed_ones():
+    """Uniform play has a NashConv of 2.8 chips."""
+    public, listed = public_and_listed(UNEVEN, 3)
+    trainer = Trainer(public, schedule=LINEAR).train(300_000)
+    assert nash_conv(listed, on_listed(public, listed, trainer.strategy)) < 0.03
+
+
+@pytest.mark.slow
+def test_leduc():
+    public, listed = public_and_listed(LEDUC, 4)
+    trainer = Trainer(public, schedule=Schedule("linear")).train(5_000_000)
+    assert nash_conv(listed, on_listed(public, listed, trainer.strategy)) < 0.05
+
+
+@njit
+def _chips(seats, strengths, pots, paid):
+    for deal in range(strengths.shape[0]):
+        begin_deal(seats, strengths, deal)
+        for player in range(strengths.shape[1]):
+            begin_traversal(seats, player, 0.0)
+            for number in range(pots.shape[0]):
+                paid[deal, number, player] = won_chips(seats, pots[number], player)
+
+
+def leaf_states(rules, tree):
+    """Return {terminal: state} of a betting tree, by the rules."""
+    states, leaves = {0: rules.start()}, {}
+    for node in range(1, tree.nodes):
+        state, label = states[int(tree.parent[node])], tree.label[node]
+        if label in ("f", "c"):
+            acted = after_fold(state) if label == "f" else after_call(rules, state)
+            after = following(rules, acted)
+        else:
+            after = acted = raised(rules, state, float(label[1:]))
+        (leaves if after is None else states)[node] = after or acted
+    return leaves
+
+
+@pytest.mark.parametrize("seats", [3, 6])
+def test_terminals_pay_by_the_rules(seats):
+    rng = np.random.default_rng(seats)
+    strengths = rng.integers(0, 3, (12, seats), np.int32)
+    for _ in range(4):
+        stacks = tuple(float(each) for each in rng.integers(2, 9, seats))
+
+        def targets(state, stacks=stacks):
+            return [stacks[state.player]] if state.bets < (3 if seats == 3 else 1) else []
+
+        rules = BettingRules(
+            (1, 2) + (0,) * (seats - 2), (2, 0), targets, 9, 2, (0, 3), stacks=stacks, rake=0.125, rake_cap=1.5
+        )
+        rules = replace(rules, dead=(0, 3) + (0,) * (seats - 2))
+        tree = build_tree(rules)
+        leaves = leaf_states(rules, tree)
+        assert list(leaves) == np.flatnonzero(tree.arrays.kind == TERMINAL).tolist()
+        some = rng.permutation(list(leaves))[:100].tolist()
+        paid = np.zeros((len(strengths), len(some), seats))
+        _chips(new_seats(tree, 1), strengths, tree.pots.first[some], paid)
+        for number, state in enumerate(map(leaves.get, some)):
+            for deal, strength in enumerate(strengths.tolist()):
+                expected = payoffs(rules, state, strength)
+                assert paid[deal, number] == pytest.approx(expected, abs=1e-5), (state, strength)
+                rounded = payoffs(replace(rules, chip=0.25), state, strength)
+                assert np.abs(paid[deal, number] - rounded).max() <= 0.25 * seats
+
+
+@pytest.mark.parametrize("algorithm", ["outcome-sampling", "cfr"])
+def test_other_algorithms_name_external_sampling(algorithm):
+    public, _ = public_and_listed(UNEVEN, 3)
+    config = config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "the test")
+    refused(f"'{algorithm}' is for two players .* take 'external-sampling'", form_for, public, config)
