@@ -264,9 +264,17 @@ def looked_up(source):
     return source.query("", hand="AhAd")["actions"]
 
 
-def test_a_policy_can_be_sent_to_another_process(deck_policy):
+def chosen(seat):
+    """The action that a seat takes; called in another process, too."""
+    return seat.choose()
+
+
+def test_a_policy_and_a_seat_can_be_sent_to_another_process(deck_policy):
+    seat = Seat(deck_policy, seed=1)
+    seat.deal(1, "AhAd")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(looked_up, [deck_policy]) == [looked_up(deck_policy)]
+        assert pool.map(chosen, [seat]) == [seat.choose()]
 
 
 def test_a_pickled_policy_is_not_taken_for_another(tmp_path):
