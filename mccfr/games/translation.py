@@ -21,7 +21,8 @@ Cases that the mapping leaves open:
   mapped to the tree's if the stacks, in big blinds, differ at most by a factor of two, and else by its size.
 * **The tree's hand is over while chips remain**: a smaller bet was mapped to the tree's all-in and called. The player
   then checks and calls to the end, as the stack is already committed.
-* **A limp** that the tree lacks is mapped to the smallest raise.
+* **A limp** that the tree lacks is mapped to the smallest raise. The big blind's fold to it becomes a check, and its
+  hand is over in the tree. It then checks, and folds to a bet.
 * A tree action becomes a real action as follows. Raises keep their share of the pot, rounded to whole chips in games
   with whole chips, within the legal bounds. The tree's all-in is all-in. If no raise is legal, a raise becomes a call;
   without a bet to call, a fold becomes a check.
@@ -272,13 +273,14 @@ class Translation:
     # --- from the tree to the real game ---
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the legal real action for each of the tree's actions, in order; ["c"] if its hand is over.
+        """Return the legal real action for each of the tree's actions, in order.
 
-        Actions may coincide, such as sizes below the least raise.
+        Actions may coincide, such as sizes below the least raise. If the tree has no decision there is one action: a
+        call, or to a bet a fold if the tree's hand ended by a fold.
         """
         node = reading.node
         if not self.decides(reading):
-            return ["c"]
+            return ["f" if state.facing and self.folded(node) else "c"]
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
     def child(self, node: int, number: int) -> int:
@@ -286,8 +288,12 @@ class Translation:
         return self._first[node] + number
 
     def decides(self, reading: LineReading) -> bool:
-        """Return True if the tree has a decision at a reading; otherwise the player to act calls."""
+        """Return True if the tree has a decision at a reading; otherwise `real_actions` has one action."""
         return reading.node != NOWHERE and self._decides[reading.node]
+
+    def folded(self, node: int) -> bool:
+        """Return True if the tree's hand ended by a fold at a node."""
+        return node != NOWHERE and self._label[node] == "f"
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
         """Return the reading after the player to act has taken the tree's action `number` as real `action`."""

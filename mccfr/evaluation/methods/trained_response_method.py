@@ -1,4 +1,4 @@
-"""The method `trained-response`: each player's value, and the gain of a response trained for it, for three and more."""
+"""The method `trained-response` for three and more players: each one's value and response's gain."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -34,7 +34,7 @@ class TrainedResponseLine(EvaluationLine):
 
 
 class TrainedResponseMethod(OverDeals):
-    """Chips per hand that a trained response of each player gains: in expectation a lower bound on its best gain."""
+    """Chips per hand that a trained response of each player gains: a lower bound on its best gain."""
 
     name: ClassVar[str] = "trained-response"
     bound: ClassVar[str] = "lower"
