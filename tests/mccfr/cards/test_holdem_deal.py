@@ -4,7 +4,6 @@ Shows:
 
 * Each of six players gets own cards, the buckets of those cards and their strength at the showdown
   (test_deals_of_six_players)
-* Deals of two players are the same in every version (test_the_stream_of_two_players_stays)
 """
 
 import hashlib

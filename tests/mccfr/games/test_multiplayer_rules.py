@@ -4,10 +4,8 @@ Shows:
 
 * Positions act in poker's order, and menus follow their names (test_positions_act_in_order,
   test_a_menu_follows_the_positions)
-* Sizes are shares of the real pot, and no bet exceeds what another player can call (test_sizes_of_the_real_pot,
-  test_an_all_in_is_at_most_what_another_can_call)
-* `flop_players` limits the players who act on the flop, and nobody only folds by it (test_players_on_the_flop)
-* Limps are for all, for the small blind or for nobody (test_limps)
+* Sizes are shares of the real pot (test_sizes_of_the_real_pot)
+* `flop_players` limits the players who act on the flop (test_players_on_the_flop)
 """
 
 from math import inf

@@ -6,7 +6,6 @@ Shows:
   (test_what_is_played_follows_from_the_public_state)
 * Local best response wins as much in carried-over subgames as from the policy
   (test_local_best_response_takes_as_much_where_nothing_is_solved)
-* Sampled rivers represent all rivers of a turn (test_rivers_that_are_drawn_stand_for_all_of_a_turn)
 * Local best response with all hands at once equals one hand at a time
   (test_hands_that_are_played_at_once_play_as_each_alone; planted: test_hands_that_a_board_hits_are_caught)
 * The test detects ranges not updated and translations drawn twice (planted:

@@ -5,7 +5,6 @@ Shows:
 * A stopped Deep CFR run resumes to the same bits, for any number of workers
   (test_a_stopped_deep_run_continues_with_the_same_bits,
   test_a_run_on_dealt_cards_has_the_same_bits_for_any_number_of_workers)
-* Clustering gives the same result for any number of workers (test_workers_change_nothing)
 """
 
 import json

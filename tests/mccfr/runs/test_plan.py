@@ -87,6 +87,11 @@ SPEED = 3e7
 """Nodes per second of plans that measure none."""
 
 
+@pytest.fixture(autouse=True)
+def short_trials():
+    """Measure as long as a user's plan does."""
+
+
 def planned(document, base=ROOT, **options):
     """The plan of a configuration at an assumed speed."""
     return make_plan(config_from(document, "test"), base, speed=SPEED, **options)

@@ -2,8 +2,7 @@
 
 Shows:
 
-* With a home directory that cannot be written, a run is trained, evaluated and exported
-  (test_a_home_that_cannot_be_written_is_not_needed)
+* No home directory is needed that can be written (test_a_home_that_cannot_be_written_is_not_needed)
 * Without room in /dev/shm a run has the bits that it has with room
   (test_a_run_without_room_in_shared_memory_has_the_same_bits)
 """
