@@ -18,7 +18,7 @@ from mccfr.config.examples import EXAMPLES
 from mccfr.config.run_tables import Config
 from mccfr.config.toml_files import load_config
 
-TABLE = Path(__file__).with_name("measured_runs.csv")
+TABLE = Path(__file__).parents[1] / "data" / "measured_runs.csv"
 EXACT = "exact"
 """First word of the measure of figures that are no bounds."""
 _MOST = 3
