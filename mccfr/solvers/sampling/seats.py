@@ -1,4 +1,4 @@
-"""Payoffs and sampling probabilities of three and more players on betting trees, for the sampled kernels.
+"""Payoffs and sampling probabilities of three and more players on betting trees, for kernels.
 
 The number of players is the length of a tuple, so it is a constant in compiled code.  With two players there is None in
 place of the arrays, and no code for more is compiled.  Chips of a pot are shared evenly by the best hands among its
@@ -15,7 +15,9 @@ from mccfr.trees.compiled import CompiledTree, pack_pots
 
 
 class Seats(NamedTuple):
-    """Arrays of P players, three or more.  K pots, N nodes of the tree, C rows; sets of players have player i as bit i.
+    """Arrays of P players, three or more.  K pots, N nodes of the tree, C rows.
+
+    Sets of players have player i as bit i.
 
     players  (0, .., P-1)     numbers of the players
     pots     [K] PACKED_POT   pots of the tree's terminals
@@ -86,7 +88,7 @@ def begin_deal(seats, strengths, deal):
 
 @part_njit
 def begin_traversal(seats, traverser, result):
-    """Write the traverser's share of a pot for each set of contenders, and give the root its row of `sampled`.
+    """Write the traverser's share of a pot for each set of contenders, and the root's row.
 
     Returns the showdown's result from the traverser's view; `result` is that of player 0 of two.
     """
