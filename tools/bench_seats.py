@@ -1,7 +1,7 @@
-"""`tools/bench seats`: speed of external sampling with three to six players, beside a C program of the same loop.
+"""`tools/bench seats`: speed of external sampling with three to six players, beside C.
 
-Both sides walk the same betting tree of hold'em with simulated deals, in turn.  Each turn gives a ratio of nodes per
-second of processor time, so that other programs on the machine do not distort it.
+The C program has the same loop.  Both sides walk the same betting tree of hold'em with simulated deals, in turn.  Each
+turn gives a ratio of nodes per second of processor time, so that other programs on the machine do not distort it.
 """
 
 import json
@@ -34,7 +34,10 @@ YARDSTICK = Path(__file__).with_name("seats_yardstick.c")
 
 
 def betting_game(players: int, buckets: int) -> BettingGame:
-    """Return the game of bets of the pot, with all stacks of 100 big blinds and `buckets` after the first street."""
+    """Return the game of bets of the pot, with stacks of 100 big blinds.
+
+    buckets  number after the first street
+    """
     most = MOST_BETS[players]
 
     def targets(state: BettingState) -> list[float]:
@@ -70,7 +73,10 @@ def simulated_deals(rng, buckets, deals):
 
 
 class Player:
-    """Runs batches of iterations on tables of random numbers; `tree_file` has the same game for the C program."""
+    """Runs batches of iterations on tables of random numbers.
+
+    tree_file  receives the same game for the C program
+    """
 
     def __init__(self, game: BettingGame, tree_file: Path) -> None:
         tables = private_tables(make_layout(game))  # type: ignore[arg-type]

@@ -144,6 +144,15 @@ def _regrets(step, side):
 
 
 @part_njit
+def _reached(walk, node, traverser):
+    """Return whether the others of a traverser reach a node."""
+    found = False
+    for one in range(len(walk.players)):
+        found = found or (traverser in (one, BOTH) and walk.reach[one, node] > 0.0)
+    return found
+
+
+@part_njit
 def _forward(tree, walk, traverser, prune):
     """Compute the reach of every visited node; return (inner nodes visited, all nodes visited)."""
     order, stack, reach, sigma = walk.order, walk.stack, walk.reach, walk.sigma
@@ -159,12 +168,10 @@ def _forward(tree, walk, traverser, prune):
         kind, player, cell = tree.kind[node], tree.player[node], walk.cell[node]
         for a in range(tree.count[node] - 1, -1, -1):
             child = tree.first[node] + a
-            share, reached = tree.probability[child] if kind == CHANCE else sigma[cell + a, 0], not prune
+            share = tree.probability[child] if kind == CHANCE else sigma[cell + a, 0]
             for one in range(len(walk.players)):
-                others = reach[one, node] if one == player else reach[one, node] * share
-                reach[one, child] = others
-                reached = reached or (traverser in (one, BOTH) and others > 0.0)
-            if not reached:
+                reach[one, child] = reach[one, node] if one == player else reach[one, node] * share
+            if prune and not _reached(walk, child, traverser):
                 continue
             touched += 1
             if tree.kind[child] != TERMINAL:

@@ -1,4 +1,4 @@
-"""Payoffs and sampling probabilities of three and more players on betting trees.
+"""Payoffs and sampling probabilities of three and more players on betting trees, for kernels.
 
 The number of players is the length of a tuple, so it is a constant in compiled code.  With two players there is None in
 place of the arrays, and no code for more is compiled.  Chips of a pot are shared evenly by the best hands among its
@@ -14,8 +14,10 @@ from abstraction.kernels.jit import part_njit
 from mccfr.trees.compiled import CompiledTree, pack_pots
 
 
-class Seats(NamedTuple):
-    """Arrays of P >= 3 players.  K pots, N nodes, C rows; sets of players have player i as bit i.
+class SeatArrays(NamedTuple):
+    """Arrays of P players, three or more.  K pots, N nodes of the tree, C rows.
+
+    Sets of players have player i as bit i.
 
     players  (0, .., P-1)     numbers of the players
     pots     [K] PACKED_POT   pots of the tree's terminals
@@ -41,14 +43,14 @@ class Seats(NamedTuple):
     turns: npt.NDArray[np.int64]
 
 
-def new_seats(tree: CompiledTree, rows: int) -> Seats | None:
+def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
     """Return the arrays for a betting tree with `rows` rows of probabilities; None for two players."""
     if tree.pots is None:
         return None
     players, sets = tree.players, 1 << tree.players
     best, winners = np.zeros(sets, np.int64), np.zeros(sets, np.int64)
     sampled = np.ones((rows, players))
-    return Seats(
+    return SeatArrays(
         tuple(range(players)),
         pack_pots(tree),
         tree.pots.first,

@@ -15,7 +15,7 @@ from mccfr.common.rng import second_word, uniform
 from mccfr.solvers.regret import add_strategy, choose, regret_matching, total_of, update, update_explored
 from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, PRUNED_SHARE
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
-from mccfr.solvers.sampling.seats import Seats, begin_deal, begin_traversal, new_seats, won_chips
+from mccfr.solvers.sampling.seats import SeatArrays, begin_deal, begin_traversal, new_seats, won_chips
 from mccfr.trees.compiled import CHANCE, TERMINAL, CompiledTree
 
 
@@ -31,7 +31,7 @@ class Worklist(NamedTuple):
     hand     HandRows   rows of the current deal
     payoffs  [N, P] float64  payoffs of three and more players; [0, P] with two players or with pots
     sampled  [N, P] float64  probability of each player's sampled actions before a node; [0, 2] with two players
-    seats    Seats           pots of three and more players in betting trees; else None
+    seats    SeatArrays           pots of three and more players in betting trees; else None
     """
 
     order: npt.NDArray[np.int32]
@@ -43,7 +43,7 @@ class Worklist(NamedTuple):
     hand: HandRows
     payoffs: npt.NDArray[np.float64]
     sampled: npt.NDArray[np.float64]
-    seats: Seats | None
+    seats: SeatArrays | None
 
 
 def new_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> Worklist:

@@ -41,7 +41,7 @@ from mccfr.solvers.sampling.packed_rows import (
 )
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, HandRows, locate, new_hand
 from mccfr.solvers.sampling.seats import (
-    Seats,
+    SeatArrays,
     add_sampled,
     begin_deal,
     begin_traversal,
@@ -88,7 +88,7 @@ class PackedWorklist(NamedTuple):
     sigma    [8·(D+1)] R  current strategies at its decisions; the last 8 cells serve the opponent's
     updated  [1] int64    counter of updated table rows: regrets at the traverser's decisions, sums at the opponent's
     hand     HandRows     rows of the current deal
-    seats    Seats        pots and probabilities of three and more players, D+1 rows; None for two
+    seats    SeatArrays        pots and probabilities of three and more players, D+1 rows; None for two
     """
 
     order: npt.NDArray[np.int32]
@@ -100,7 +100,7 @@ class PackedWorklist(NamedTuple):
     sigma: npt.NDArray[np.floating]
     updated: npt.NDArray[np.int64]
     hand: HandRows
-    seats: Seats | None
+    seats: SeatArrays | None
 
 
 def new_packed_worklist(tree: CompiledTree, dtype: npt.DTypeLike) -> PackedWorklist:
