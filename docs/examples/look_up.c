@@ -114,7 +114,8 @@ static void load(void) {
     const char *at = strstr(text, "\"game\": {"), *blinds = at ? strstr(at, "\"blinds\"") : 0, *deep = at ? strstr(at, "\"stack\"") : 0;
     if (!blinds || !deep || sscanf(blinds, "\"blinds\": [ %*f , %lf", &least_bet) != 1 || sscanf(deep, "\"stack\": %lf", &stack) != 1)
         refuse(policy, "is no policy of no-limit hold'em");
-    const char *done = strstr(text, "\"share_of_run\": ");
+    const char *seats = strstr(at, "\"seats\": "), *done = strstr(text, "\"share_of_run\": ");
+    if (seats && atoi(seats + 9) > 2) refuse(policy, "is for more than two players, and this reader for two");
     double share = done ? atof(done + 16) : 1;
     if (share > 0 && share < 1) fprintf(stderr, "unfinished: %.2g %% of its run\n", 100 * share);
     file = opened("tree_label", "json");

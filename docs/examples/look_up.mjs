@@ -61,6 +61,7 @@ function bucketOf(street) {
 
 const { game, provenance } = texts("meta");
 if (provenance.share_of_run < 1) console.error(`unfinished: ${100 * provenance.share_of_run} % of its run`);
+if (game.seats > 2) throw new Error(`${policy}: this reader is for two players`);
 const [stack, leastBet] = [game.stack, game.blinds[1]];
 const labels = texts("tree_label");
 const children = (node) => Array.from({ length: tree("count", node) }, (_, k) => tree("first", node) + k);

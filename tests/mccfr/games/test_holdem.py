@@ -247,6 +247,16 @@ def program_in_the_documents(language, folder):
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
+def test_readers_refuse_more_than_two_players(trained, tmp_path, language):
+    program, meta = program_in_the_documents(language, tmp_path), json.loads((trained / "policy/meta.json").read_text())
+    shutil.copytree(trained / "policy", tmp_path / "three")
+    (tmp_path / "three/meta.json").write_text(json.dumps(meta | {"game": meta["game"] | {"seats": 3}}, indent=1))
+    read = [*program, tmp_path / "three", "", "KhQd"]
+    ended = subprocess.run(read, check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode != 0 and "two" in ended.stderr
+
+
+@pytest.mark.parametrize("language", ["c", "js"])
 def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path, language):
     program = [*program_in_the_documents(language, tmp_path), trained / "policy", "r300c/cr900"]
 
