@@ -33,14 +33,7 @@ from abstraction.recipe import (
 from abstraction.stages import Phases, StageMaker
 from storage import durable
 from storage.atomic_outputs import check_output
-from storage.checkpoint import (
-    Checkpoint,
-    checkpoint_path,
-    list_checkpoints,
-    newest_valid,
-    next_number,
-    open_checkpoint,
-)
+from storage.checkpoint import Checkpoint, checkpoint_path, list_checkpoints, newest_valid, next_number, open_checkpoint
 from storage.checkpoint_writer import commit, drop_older, sweep
 from storage.checksums import cells_checksum
 from storage.cleanup import failure_logged

@@ -1,9 +1,9 @@
-"""Bucket look-up for kernels: both players' buckets in a deal, or all buckets of a board.
+"""Bucket look-up for kernels: all players' buckets in a deal, or all buckets of a board.
 
 The tables of an abstraction lie in one block of memory, in huge pages if the system grants them.  The block is seen as
-uint16 and as uint32, and each street states which of the two it uses, so kernels have one signature.  A deal is nine
-cards: player 0's hole cards, player 1's, and the board in order of dealing.  `board_cards` is the number of known board
-cards on each street.
+uint16 and as uint32, and each street states which of the two it uses, so kernels have one signature.  A deal of P
+players is 2·P + 5 cards: each player's hole cards, player 0's first, and the board in order of dealing.  `board_cards`
+is the number of known board cards on each street.
 
 The river table has 357 MB, so nearly every access misses all caches.  `fill_buckets` therefore prefetches for a whole
 block of deals, first the locations of the boards, then the buckets.
@@ -39,7 +39,10 @@ NO_BUCKET = -1
 """Bucket of hole cards that share a card with the board."""
 HOLDEM = tuple(STREET_CARDS.values())
 """Number of known board cards on each street of hold'em."""
-DEAL_CARDS = 9
+BOARD_CARDS = 5
+"""Cards of a deal's board, in games with fewer as well."""
+DEAL_CARDS = 4 + BOARD_CARDS
+"""Cards of a deal of two players."""
 
 _BLOCK = 32  # deals processed together: enough misses in flight, while their addresses stay in the L1 cache
 _LINE_BYTES = 64
@@ -113,17 +116,17 @@ def _ask_locations(tables, deals, first, count, ranks):
 
     Row n of `ranks` is for boards of n cards.
     """
-    choose, location = tables.choose, tables.location
+    choose, location, board = tables.choose, tables.location, deals.shape[1] - BOARD_CARDS
     for i in range(count):
         k = first + i
         ranks[0, i] = 0
         ranks[3, i], ranks[4, i], ranks[5, i] = _nested_ranks(
             choose,
-            np.int64(deals[k, 4]),
-            np.int64(deals[k, 5]),
-            np.int64(deals[k, 6]),
-            np.int64(deals[k, 7]),
-            np.int64(deals[k, 8]),
+            np.int64(deals[k, board]),
+            np.int64(deals[k, board + 1]),
+            np.int64(deals[k, board + 2]),
+            np.int64(deals[k, board + 3]),
+            np.int64(deals[k, board + 4]),
         )
     for street in range(tables.board_cards.shape[0]):
         cards = tables.board_cards[street]
@@ -135,46 +138,48 @@ def _ask_locations(tables, deals, first, count, ranks):
 
 @part_njit
 def _ask_buckets(tables, deals, first, count, ranks, places):
-    """Write the indices [2·S, >= count] of each street's and player's buckets, and prefetch the buckets."""
+    """Write the indices [P·S, >= count] of each street's and player's buckets, and prefetch the buckets."""
     location, card_image = tables.location, tables.card_image
-    narrow, wide = tables.narrow, tables.wide
+    narrow, wide, players = tables.narrow, tables.wide, (deals.shape[1] - BOARD_CARDS) >> 1
     for street in range(tables.board_cards.shape[0]):
         cards, start, is_wide = tables.board_cards[street], tables.bucket_first[street], tables.is_wide[street]
         for i in range(count):
             k, at = first + i, np.int64(location[ranks[cards, i]])
             permutation, row = np.uint8(at & _PERMUTATION_MASK), start + (at >> _PERMUTATION_BITS) * COMBO_COUNT
-            place_0 = row + _slot(card_image, permutation, deals[k, 0], deals[k, 1])
-            place_1 = row + _slot(card_image, permutation, deals[k, 2], deals[k, 3])
-            places[2 * street, i], places[2 * street + 1, i] = place_0, place_1
-            if is_wide:
-                prefetch_to_read(wide, place_0)
-                prefetch_to_read(wide, place_1)
-            else:
-                prefetch_to_read(narrow, place_0)
-                prefetch_to_read(narrow, place_1)
+            for player in range(players):
+                place = row + _slot(card_image, permutation, deals[k, 2 * player], deals[k, 2 * player + 1])
+                places[players * street + player, i] = place
+                if is_wide:
+                    prefetch_to_read(wide, place)
+                else:
+                    prefetch_to_read(narrow, place)
 
 
 @part_njit
 def _read_buckets(tables, first, count, places, out):
-    """Read the buckets at `places` into out [K, 2·S] int32."""
-    narrow, wide = tables.narrow, tables.wide
-    for street in range(tables.board_cards.shape[0]):
+    """Read the buckets at `places` into out [K, P·S] int32."""
+    narrow, wide, streets = tables.narrow, tables.wide, tables.board_cards.shape[0]
+    players = places.shape[0] // streets
+    for street in range(streets):
         is_wide = tables.is_wide[street]
         for i in range(count):
-            place_0, place_1 = places[2 * street, i], places[2 * street + 1, i]
-            if is_wide:
-                out[first + i, 2 * street] = wide[place_0]
-                out[first + i, 2 * street + 1] = wide[place_1]
-            else:
-                out[first + i, 2 * street] = narrow[place_0]
-                out[first + i, 2 * street + 1] = narrow[place_1]
+            for block in range(players * street, players * street + players):
+                place = places[block, i]
+                if is_wide:
+                    out[first + i, block] = wide[place]
+                else:
+                    out[first + i, block] = narrow[place]
 
 
 @allocating_njit
 def fill_buckets(tables, deals, count, out):
-    """Write the buckets of deals [K >= count, 9] int8 to out [K, 2·S] int32, column 2·street + player."""
+    """Write the buckets of deals into `out`, in place.
+
+    deals  [K >= count, 2·P + 5] int8
+    out    [K, P·S] int32, column P·street + player
+    """
     ranks = np.empty((6, _BLOCK), np.int64)
-    places = np.empty((2 * tables.board_cards.shape[0], _BLOCK), np.int64)
+    places = np.empty((((deals.shape[1] - BOARD_CARDS) >> 1) * tables.board_cards.shape[0], _BLOCK), np.int64)
     for first in range(0, count, _BLOCK):
         size = min(_BLOCK, count - first)
         _ask_locations(tables, deals, first, size, ranks)
@@ -206,6 +211,26 @@ def fill_results(evaluator, deals, count, board_cards, result):
     """Write `showdown_result` of deals [K >= count, 9] int8 to result [K] float64, in place."""
     for k in range(count):
         result[k] = showdown_result(evaluator, deals, k, board_cards)
+
+
+@njit
+def fill_strengths(evaluator, deals, count, board_cards, strength):
+    """Write each player's showdown strength, greater wins, into strength [K >= count, P] int32, in place.
+
+    deals        [K >= count, 2·P + 5] int8
+    board_cards  3, 4 or 5
+    """
+    players = strength.shape[1]
+    for k in range(count):
+        key, suit_sets = np.int64(SUIT_START), np.int64(0)
+        for i in range(2 * players, 2 * players + board_cards):
+            key += evaluator.card_key[deals[k, i]]
+            suit_sets |= evaluator.card_suit_set[deals[k, i]]
+        for player in range(players):
+            first, second = deals[k, 2 * player], deals[k, 2 * player + 1]
+            own = key + evaluator.card_key[first] + evaluator.card_key[second]
+            sets = suit_sets | evaluator.card_suit_set[first] | evaluator.card_suit_set[second]
+            strength[k, player] = strength_of_sums(evaluator, own, sets, 2 + board_cards)
 
 
 @njit

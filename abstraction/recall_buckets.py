@@ -62,9 +62,10 @@ class Histories:
     def replace(self, bucket: NDArray[np.int32]) -> None:
         """Replace table entries of deals by buckets, in place.
 
-        `bucket` is [K, 2·S] int32 with column 2·street + player.
+        `bucket` is [K, P·S] int32 with column P·street + player.
         """
-        rows = list(bucket.reshape(len(bucket), len(self.in_tables), 2).swapaxes(0, 1))
+        count, streets = len(bucket), len(self.in_tables)
+        rows = list(bucket.reshape(count, streets, bucket.shape[1] // streets).swapaxes(0, 1))
         for row, remembered_row in zip(rows, remembered(self.tables, rows), strict=True):
             row[:] = remembered_row
 

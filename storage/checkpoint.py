@@ -24,12 +24,7 @@ from storage.json_files import read_json
 from storage.manifest import canonical_json, read_manifest
 from storage.manifest_files import file_problem, file_problems, listed_files
 from storage.schema import ArraySpec, specs_from_json
-from storage.table_formats import (
-    NotFiniteError,
-    blocks,
-    check_finite,
-    table_format,
-)
+from storage.table_formats import NotFiniteError, blocks, check_finite, table_format
 
 FORMAT = "checkpoint"
 FORMAT_VERSION = 3

@@ -137,14 +137,14 @@ def fletcher32(data: bytes) -> int:
     return high << 16 | low
 
 
-def _encode(chunk: np.ndarray, compressed: bool) -> bytes | memoryview:
-    """Return a chunk as stored in the file."""
+def encoded(chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview]:
+    """Return a chunk as stored in the file, in one piece."""
     raw = chunk.data.cast("B")
     if not compressed:
-        return raw
+        return (raw,)
     compressor = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_RLE)
     data = compressor.compress(raw) + compressor.flush()
-    return data + fletcher32(data).to_bytes(4, "little")
+    return (data + fletcher32(data).to_bytes(4, "little"),)
 
 
 def write_tables(
@@ -185,10 +185,12 @@ def _write_chunks(
     dataset: Any, array: np.ndarray, spec: ArraySpec, shape: tuple[int, ...], compressed: bool, background: bool
 ) -> None:
     positions = chunk_positions(spec.shape, shape)
-    encoded = ordered(
-        lambda position: _encode(chunk_of(array, spec, shape, position), compressed), positions, background=background
+    chunks = ordered(
+        lambda position: encoded(chunk_of(array, spec, shape, position), compressed),
+        positions,
+        background=background,
     )
-    for position, data in zip(positions, encoded, strict=True):
+    for position, (data,) in zip(positions, chunks, strict=True):
         dataset.id.write_direct_chunk(tuple(i * width for i, width in zip(position, shape, strict=True)), data)
 
 

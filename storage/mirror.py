@@ -31,10 +31,7 @@ def copy_checkpoint(root: Path, mirror: Path, number: int, blocks: set[int]) -> 
             _copy(root, mirror, version)
     _copy(root, mirror, name)  # last, so that a copied checkpoint has all its blocks
     numbers = checkpoints.list_checkpoints(root / CHECKPOINTS)
-    named, copied = (
-        versions_of_checkpoints(root),
-        versions_of_checkpoints(mirror, numbers),
-    )  # ROOT's checkpoints may be damaged
+    named, copied = versions_of_checkpoints(root), versions_of_checkpoints(mirror, numbers)  # ROOT's may be damaged
     if named is None or copied is None:
         return
     retained = named | copied | {*_whole(root)}

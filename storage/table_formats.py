@@ -6,7 +6,7 @@ zarr and h5py are slow to import, so `table_format` imports a format's module on
 import importlib
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -70,6 +70,9 @@ class TableFormat(Protocol):
         Returns {file name relative to `directory`: (length in bytes, XXH3-128)}.
         """
 
+    def encoded(self, chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview, ...]:
+        """Return a chunk of a checkpoint as stored, in pieces: cells, and perhaps a checksum."""
+
     def files_of(self, spec: ArraySpec, files: Sequence[str]) -> list[str]:
         """Return the files of a checkpoint that store an array; `files` lists all, relative to its directory."""
 
@@ -82,6 +85,29 @@ def table_format(name: str) -> TableFormat:
     if name not in FORMATS:
         raise ValueError(f"table format {name!r} is not one of {', '.join(FORMATS)}")
     return cast(TableFormat, importlib.import_module(f"storage.{name}_format"))
+
+
+def compressed_share(
+    specs: Sequence[ArraySpec],
+    arrays: Mapping[str, np.ndarray],
+    name: str,
+    change: Callable[[np.ndarray], np.ndarray] = lambda chunk: chunk,
+) -> float:
+    """Return the compressed bytes of tables in a checkpoint over the bytes of their cells.
+
+    The first chunk of each table stands for all. Without tables the ratio is 1.
+
+    specs, arrays  the schema, and {name: array} with its shapes and dtypes
+    name           of the format
+    change         returns the cells to compress in place of a chunk's
+    """
+    layout, stored, cells = table_format(name), 0.0, sum(spec.nbytes for spec in specs)
+    for spec in specs:
+        shape = split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES)
+        first = (0,) * len(spec.shape)
+        pieces = layout.encoded(change(chunk_of(arrays[spec.name], spec, shape, first)), True)
+        stored += sum(map(len, pieces)) * spec.nbytes / arrays[spec.name][_corner(shape, first)].nbytes
+    return stored / cells if cells else 1.0
 
 
 def check_layout(spec: ArraySpec, shape: Sequence[int], dtype: np.dtype[Any], where: Path) -> None:
@@ -162,13 +188,18 @@ def chunk_positions(shape: Sequence[int], chunk: Sequence[int]) -> list[tuple[in
     return list(itertools.product(*(range(-(-length // width)) for length, width in zip(shape, chunk, strict=True))))
 
 
+def _corner(shape: Sequence[int], position: Sequence[int]) -> tuple[slice, ...]:
+    """Return the slices of a chunk in its array."""
+    return tuple(slice(index * width, (index + 1) * width) for index, width in zip(position, shape, strict=True))
+
+
 def chunk_of(array: np.ndarray, spec: ArraySpec, shape: Sequence[int], position: Sequence[int]) -> np.ndarray[Any, Any]:
     """Return a chunk of an array [shape], row-major, little endian, padded with the fill value.
 
     Raises:
         NotFiniteError: a cell is NaN or infinite.
     """
-    corner = tuple(slice(index * width, (index + 1) * width) for index, width in zip(position, shape, strict=True))
+    corner = _corner(shape, position)
     part = np.ascontiguousarray(array[corner], spec.numpy_dtype)
     check_finite(spec, part, [edge.start for edge in corner])
     if part.shape == tuple(shape):

@@ -132,6 +132,16 @@ def create_live_anonymous(directory: Path, specs: Sequence[ArraySpec]) -> tuple[
     return tuple(regions), descriptors
 
 
+def encoded(chunk: np.ndarray, compressed: bool) -> tuple[bytes | memoryview, bytes]:
+    """Return a chunk as stored in its file: the cells and their CRC-32C."""
+    from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
+
+    cells = chunk.data.cast("B")
+    if compressed:
+        cells = memoryview(Zstd(level=_LEVEL).encode(cells))
+    return cells, crc32c.crc32c(cells).to_bytes(4, "little")
+
+
 def write_tables(
     directory: Path,
     specs: Sequence[ArraySpec],
@@ -149,8 +159,6 @@ def write_tables(
     Returns:
         {file name relative to `directory`: (length in bytes, XXH3-128)}.
     """
-    from numcodecs.zstd import Zstd  # type: ignore[import-untyped]
-
     root, level = directory / TABLES, _LEVEL if compressed else None
     shapes = {spec: split_at_chunks(spec.shape, spec.numpy_dtype.itemsize, CHECKPOINT_CHUNK_BYTES) for spec in specs}
     write_group(root, {spec.name: chunked(spec, shape, level) for spec, shape in shapes.items()}, notes)
@@ -163,10 +171,7 @@ def write_tables(
 
     def write(chunk: tuple[Path, ArraySpec, tuple[int, ...], tuple[int, ...]]) -> tuple[str, tuple[int, Checksum]]:
         path, spec, shape, position = chunk
-        encoded = chunk_of(arrays[spec.name], spec, shape, position).data.cast("B")
-        if compressed:
-            encoded = memoryview(Zstd(level=_LEVEL).encode(encoded))
-        pieces = (encoded, crc32c.crc32c(encoded).to_bytes(4, "little"))
+        pieces = encoded(chunk_of(arrays[spec.name], spec, shape, position), compressed)
         return path.relative_to(directory).as_posix(), durable.write_file(path, pieces, XXH3)
 
     files.update(ordered(write, chunks, background=background))

@@ -15,7 +15,9 @@ from mccfr.matches.acpc_session import AcpcSession
 from mccfr.matches.dealer import LocalSeat, MatchDealer, MatchPlan
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import Effort, ResolvingSeat, Settings
+from mccfr.play.resolving import Effort
+from mccfr.play.resolving.resolving_seat import ResolvingSeat
+from mccfr.play.resolving.resolving_table import Settings
 
 
 @cache

@@ -19,6 +19,8 @@ from abstraction.build import Builder
 from abstraction.lookup import HOLDEM
 from abstraction.recipe import load_recipe
 from mccfr.cards import full_deck
+from mccfr.runs.session import plan_trial
+from storage import disk_speed
 from storage.checkpoint_writer import commit
 from storage.checksums import cells_checksum
 from storage.schema import ArraySpec
@@ -51,6 +53,15 @@ def pytest_collection_finish():
     gc.freeze()
     gc.enable()
     gc.set_threshold(10_000, 20, 50)
+
+
+@pytest.fixture(autouse=True)
+def short_trials():
+    """Let plans measure training and disk for a hundredth of a second; in runs/test_plan.py they take their time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(plan_trial, "SECONDS", 0.01)
+        patched.setattr(disk_speed, "_SECONDS", 0.01)
+        yield
 
 
 def write_slot_abstractions(roots):

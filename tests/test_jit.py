@@ -4,8 +4,6 @@ Shows:
 
 * Several processes, and copies of the same sources, compile each kernel once
   (test_processes_compile_a_kernel_once_between_them, test_a_copy_of_the_packages_finds_what_this_one_has_compiled)
-* Kernels count references correctly in whatever order they were compiled
-  (test_a_kernel_is_loaded_with_what_counts_references_wherever_its_code_does)
 * Child processes find the kernels of their parent (test_processes_that_a_process_starts_find_what_it_has_compiled)
 * A signal does not interrupt the compilation of a kernel
   (test_a_signal_while_a_kernel_is_compiled_comes_when_it_is)

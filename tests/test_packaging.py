@@ -66,7 +66,7 @@ def test_the_archives_are_complete(distributions):
     modules = {
         str(path.relative_to(ROOT)) for p in ("mccfr", "abstraction", "storage") for path in (ROOT / p).rglob("*.py")
     }
-    for room in ("view/static", "play/data"):
+    for room in ("view/static", "play/data", "runs/data"):
         modules |= {f"mccfr/{room}/{path.name}" for path in (ROOT / "mccfr" / room).iterdir()}
     examples = {f"mccfr/examples/{name}" for name in example_files()}
     assert len(modules) > 100 and len(examples) > 10

@@ -38,6 +38,8 @@ KEYS = {
     "FullWidthConfig": 10,
     "RunSettings": 12,
     "HoldemSubgame": 10,
+    "HoldemGame": 10,
+    "StreetMenu": 6,
     "Menu": 9,
     "PlayerMenu": 7,
     "TablesConfig": 6,

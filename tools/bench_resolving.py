@@ -17,8 +17,10 @@ from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.holdem_betting import holdem_rules
 from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import METHODS, Effort, PublicState, Resolver, Settings, Spot, resolve
 from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
+from mccfr.play.resolving.resolving_spot import Spot
+from mccfr.play.resolving.resolving_table import PublicState, Resolver, Settings
+from mccfr.play.resolving.solve import METHODS, Effort, resolve
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import uniform_strategy
 

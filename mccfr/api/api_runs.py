@@ -4,7 +4,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from mccfr.common.arguments import checked
 from mccfr.config import plugins
 from mccfr.config.examples import copy_of_example, find_file
 from mccfr.config.toml_files import config_from, load_document, override
-from mccfr.evaluation.curve_svg import curve_svg
 from mccfr.games.game import Game
 from mccfr.runs import reporter as report
 from mccfr.runs.directory import run as rundir
@@ -24,10 +22,6 @@ from mccfr.runs.results.run_export import ExportOptions, export_run
 from mccfr.runs.session.start import Terms, prepare_run, start_run
 from mccfr.runs.session.train_and_export import limited, train_and_export
 
-_CURVE_STYLE = (
-    "<style>.curve{max-width:640px;font:12px sans-serif}.curve .rule{stroke:#ccc}.curve text{fill:currentColor}"
-    ".curve .line{fill:none;stroke:#3b6ea5;stroke-width:2}.curve circle{fill:#3b6ea5}</style>"
-)
 _LIMITS = ("nodes", "iterations", "seconds", "workers")
 
 
@@ -51,13 +45,6 @@ class Run:
 
     def __repr__(self) -> str:
         return f"mccfr.Run({str(self.directory)!r})"
-
-    def _repr_html_(self) -> str:
-        """Return the curve of the last evaluation's method over iterations, for notebooks."""
-        opened = self._open()
-        lines = opened.read(rundir.EVALUATIONS)
-        curve = curve_svg([line for line in lines if line["method"] == lines[-1]["method"]], "iterations")
-        return f"<p>{escape(repr(self))}</p>{_CURVE_STYLE if curve else ''}{curve}"
 
     def status(self) -> dict[str, Any]:
         """Return the fields of `mccfr status --json`."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mccfr.evaluation.methods import record_text
+from mccfr.evaluation.methods.registry import record_text
 from mccfr.matches.match_series import match_text
 
 Pathlike = str | os.PathLike[str]

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.config.run_tables import AUTO
-from mccfr.evaluation.methods import Method, check_method, load_method, measure, method_for
+from mccfr.evaluation.methods import Method
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
 from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod, SampledBestResponseMethod
 from mccfr.evaluation.methods.measuring import options_for
+from mccfr.evaluation.methods.registry import check_method, load_method, measure, method_for
 from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.phases import naming_phases, naming_steps
@@ -39,7 +40,7 @@ def evaluate_target(
     strategy                              one of PLAIN_STRATEGIES to evaluate instead, in the same game; the record
                                           names it
     reporter                              receives phases
-    options                               of the method (`mccfr.evaluation.methods.measure`)
+    options                               of the method (`mccfr.evaluation.methods.registry.measure`)
 
     Raises `ValueError` for a target that is neither run nor policy, and an unknown or unsuitable method. Also for an
     opponent of another game, or for a method without opponents. The opponent may use other buckets. A method
@@ -76,7 +77,7 @@ def evaluate_open_strategy(
               lbr, or sampled-br if `boards` is given
     against   returns the opponent's strategy and name; None: uniform play, if the method needs an opponent
     reporter  receives phases
-    options   of the method (`mccfr.evaluation.methods.measure`)
+    options   of the method (`mccfr.evaluation.methods.registry.measure`)
 
     Raises `ValueError` if the method does not suit the game or has no opponent, or the opponent plays another game.
     """

@@ -13,7 +13,8 @@ from mccfr.common.arguments import checked
 from mccfr.common.user_code import function_name
 from mccfr.config import plugins
 from mccfr.config.run_tables import AUTO
-from mccfr.evaluation.methods import Method, load_method
+from mccfr.evaluation.methods import Method
+from mccfr.evaluation.methods.registry import load_method
 from mccfr.evaluation.samples import Effort
 from mccfr.matches.match import Contender
 from mccfr.matches.match_series import play_opened

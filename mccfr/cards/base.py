@@ -71,7 +71,7 @@ class Cards(ABC):
     stem: ClassVar[str] = ""
     """Prefix of the names of a policy's arrays that describe the cards."""
     buckets: npt.NDArray[np.int64]
-    """[S, 2] number of buckets of each street and player."""
+    """[S, P] number of buckets of each street and player."""
 
     @property
     def streets(self) -> int:
@@ -117,12 +117,12 @@ class Cards(ABC):
         """Yield buckets on `street` and on the street before, for all hands in range, a few boards at a time."""
 
     def range_buckets(self) -> Iterator[HeldBuckets]:
-        """Yield (buckets, weights) of the hands in the player's range, for each block 2·street + player.
+        """Yield (buckets, weights) of the hands in the player's range, for each block P·street + player.
 
         Hands and their order do not depend on the buckets, so that two abstractions of the same cards can be compared
         hand by hand. If hands are not listed, they come from `HELD_DEALS` sampled deals, each with weight 1.
         """
-        dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets)
+        dealer, deals = self.dealer(0, HELD_WORKER), new_deals(HELD_DEALS, self.streets, self.buckets.shape[1])
         dealer.draw(0, HELD_DEALS, deals)
         for buckets in deals.bucket.T:
             yield buckets, np.ones(HELD_DEALS)

@@ -20,17 +20,17 @@ DEALT = 1
 class Deal(NamedTuple):
     """The cards of one hand of poker: the index of each player's hand, and the board of every street."""
 
-    hands: tuple[int, int]
+    hands: tuple[int, ...]
     boards: tuple[Board, ...]
 
 
 class IndexedCards(Cards):
-    """Cards dealt beside a betting tree. H hands in one list for both players, S streets."""
+    """Cards dealt beside a betting tree. H hands in one list for all players, S streets."""
 
     hand_cards: npt.NDArray[np.int16]
     """[H, 2] int16 cards of each hand, -1 where it has fewer than two."""
     reach: npt.NDArray[np.float64]
-    """[2, H] float64 range weights; a disjoint pair is dealt in proportion to the product."""
+    """[P, H] float64 range weights; disjoint hands are dealt in proportion to the product."""
 
     def at_table(self) -> "IndexedCards":
         """Return these cards."""
@@ -84,7 +84,7 @@ class IndexedCards(Cards):
 
     @abstractmethod
     def deal(self, seed: int, number: int) -> Deal:
-        """Return deal `number` of a seed: two hands in proportion to their weights, and a disjoint board."""
+        """Return deal `number` of a seed: disjoint hands in proportion to their weights, and a disjoint board."""
 
     @abstractmethod
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
@@ -128,7 +128,7 @@ class IndexedCards(Cards):
     def strengths(self, full: Board) -> npt.NDArray[np.integer]:
         """Return [H] the showdown order of each hand on a full board; negative if they share a card."""
 
-    def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
+    def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:
         """Return [K] showdowns of two hands on full boards: +1 the first wins, -1 the second, 0 a tie."""
         strength_pairs = [self.strengths(board)[list(hands)] for board in full]
         return np.array([np.sign(float(one) - float(other)) for one, other in strength_pairs])

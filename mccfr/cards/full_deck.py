@@ -1,7 +1,7 @@
 """Cards of full hold'em: 52 cards, all hands in range, buckets of a card abstraction.
 
-A deal is nine cards, and buckets are looked up by canonical board. Both players have the same buckets. Only games that
-end on the flop can be listed, which an exact best response requires.
+A deal of P players is 2·P + 5 cards, and buckets are looked up by canonical board. All players have the same buckets.
+Only games of two players that end on the flop can be listed, which an exact best response requires.
 """
 
 import re
@@ -38,7 +38,7 @@ from abstraction.cards import (
     plain_text,
 )
 from abstraction.hand_evaluator import board_strengths, strengths
-from abstraction.lookup import DEAL_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
+from abstraction.lookup import BOARD_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.range_notation import hand_class_names, parse_range
 from abstraction.recall_buckets import Histories, remembered
 from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
@@ -69,7 +69,7 @@ class WholeDeck(IndexedCards):
     """Cards dealt beside the betting tree of a full hold'em game. S streets.
 
     board_cards  [S] cards dealt to the board on each street: (0, 3, 1, 1)
-    buckets      [S, 2] int64 number of buckets of each street and player
+    buckets      [S, P] int64 number of buckets of each street and player
     load         returns each street's bucket table [canonical boards, 1326], as in `abstraction.buckets`; called at the
                  first lookup, so that sizes are known before an abstraction is built
     memory       [layout.length_bytes] uint8 with bucket tables already written, or None
@@ -85,7 +85,16 @@ class WholeDeck(IndexedCards):
     memory: npt.NDArray[np.uint8] | None = None
     histories: Histories | None = None
     hand_cards: npt.NDArray[np.int16] = field(default_factory=lambda: hand_cards(CARD_COUNT, 2), init=False, repr=False)
-    reach: npt.NDArray[np.float64] = field(default_factory=lambda: np.ones((2, COMBO_COUNT)), init=False, repr=False)
+    reach: npt.NDArray[np.float64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Give all hands weight 1."""
+        object.__setattr__(self, "reach", np.ones((self.players, COMBO_COUNT)))
+
+    @property
+    def players(self) -> int:
+        """Number of players."""
+        return self.buckets.shape[1]
 
     def cards_on(self, street: int) -> int:
         """Return the number of board cards on `street`."""
@@ -123,8 +132,8 @@ class WholeDeck(IndexedCards):
 
     @property
     def can_list(self) -> bool:
-        """True if all boards can be listed: games that end on the flop."""
-        return sum(self.board_cards) <= MOST_LISTED_CARDS
+        """True if all boards can be listed: games of two players that end on the flop."""
+        return self.players == 2 and sum(self.board_cards) <= MOST_LISTED_CARDS
 
     @property
     def listing_bytes(self) -> int:
@@ -133,6 +142,7 @@ class WholeDeck(IndexedCards):
 
     def listed(self) -> ListedCards:
         """Return the cards with all boards listed; 22,100 flops take about 1 GB."""
+        self._check_pairs()
         if not self.can_list:
             raise ValueError(
                 f"boards of {sum(self.board_cards)} cards are too many to list them: this works for small games and "
@@ -149,6 +159,14 @@ class WholeDeck(IndexedCards):
             rows = remembered(self.histories.tables, rows)
         parents = [np.zeros(len(street_boards), np.int32) for street_boards in boards]
         return self._lists(np.ones(COMBO_COUNT), boards, parents, rows)
+
+    def _check_pairs(self) -> None:
+        """Raise `ValueError` for three and more players."""
+        if self.players > 2:
+            raise ValueError(
+                f"hands are listed for two players only, and the game has {self.players}: use a method that samples "
+                "deals"
+            )
 
     def _lists(
         self,
@@ -178,6 +196,7 @@ class WholeDeck(IndexedCards):
 
         48 rivers can follow a turn, 2,352 turns and rivers a flop.
         """
+        self._check_pairs()
         cards = [int(card) for card in board]
         check_board(cards, (self.cards_on(street),))
         boards, parents = boards_from(cards, self.board_cards[street + 1 :])
@@ -192,7 +211,7 @@ class WholeDeck(IndexedCards):
         return self._lists(np.where(self.live(street, cards), 1.0, 0.0), boards, parents, rows)
 
     def bucket_row(self, street: int, player: int, board: Board) -> npt.NDArray[np.int32]:
-        """Return [1326] both players' buckets on a board."""
+        """Return [1326] all players' buckets on a board."""
         needed = self.cards_on(street)
         if len(board) != needed:
             raise ValueError(f"the board {cards_text(board)!r} has {len(board)} cards: the street has {needed}")
@@ -215,6 +234,7 @@ class WholeDeck(IndexedCards):
 
     def board_hands(self, board: Sequence[int]) -> BoardHands:
         """Return the hands on a full board, each with weight 1."""
+        self._check_pairs()
         cards = [int(card) for card in board]
         shared = self.board_buckets(cards)
         hands = np.flatnonzero(self.live(self.streets - 1, cards))
@@ -245,12 +265,12 @@ class WholeDeck(IndexedCards):
 
     def deal(self, seed: int, number: int) -> Deal:
         """Return deal `number` of a seed."""
-        cards = np.empty((1, DEAL_CARDS), np.int8)
+        cards = np.empty((1, 2 * self.players + BOARD_CARDS), np.int8)
         keys = np.uint64(seed), np.uint64(DEALT), EVALUATION, np.int64(number), np.int64(1)
         draw_cards(*keys, np.zeros(4, np.uint64), cards)
         dealt = cards[0].tolist()
-        hands = combo_index(dealt[0], dealt[1]), combo_index(dealt[2], dealt[3])
-        return Deal(hands, self.path(self.streets - 1, dealt[4:]))
+        hands = tuple(combo_index(*dealt[2 * player : 2 * player + 2]) for player in range(self.players))
+        return Deal(hands, self.path(self.streets - 1, dealt[2 * self.players :]))
 
     def path(self, street: int, board: Board) -> tuple[Board, ...]:
         """Return the boards of streets 0 to `street`, as prefixes of `board`."""
@@ -289,7 +309,7 @@ class WholeDeck(IndexedCards):
         """Return [1326] strengths on a full board."""
         return board_strengths(full)
 
-    def showdowns(self, hands: tuple[int, int], full: Sequence[Board]) -> npt.NDArray[np.float64]:
+    def showdowns(self, hands: tuple[int, ...], full: Sequence[Board]) -> npt.NDArray[np.float64]:
         """Return [K] showdowns of two hands on full boards, ranking only these two hands."""
         own, others = (strengths(np.array([(*combo_cards(hand), *board) for board in full])) for hand in hands)
         return np.sign(own.astype(np.float64) - others)

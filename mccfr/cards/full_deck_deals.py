@@ -1,4 +1,4 @@
-"""Draws deals of full hold'em: nine cards, the showdown, and both players' buckets on every street.
+"""Draws deals of full hold'em: the cards, the showdown, and all players' buckets on every street.
 
 The deal of iteration k of a worker is a pure function of (seed, worker, k), independent of the batch size. Every deal
 has five board cards, even in games that use only three.
@@ -11,12 +11,12 @@ import numpy as np
 from abstraction.cards import CARD_COUNT
 from abstraction.hand_evaluator import EvaluatorTables, evaluator_tables
 from abstraction.kernels.jit import inline_njit, nogil_allocating_njit
-from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
+from abstraction.lookup import BOARD_CARDS, BucketTables, fill_buckets, fill_results, fill_strengths
 from abstraction.recall_buckets import Histories
 from mccfr.cards.deals import Deals
 from mccfr.common.rng import DEALS, next_word, seed_stream
 
-_FIRST_WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: relative bias below 2e-11
+_WORD_CARDS = 5  # 52·51·50·49·48 = 3e8 outcomes from one word of 64 bits: relative bias below 2e-11
 
 
 class HoldemDealArrays(NamedTuple):
@@ -44,26 +44,24 @@ def take_card(word, deck, position):
 
 @nogil_allocating_njit
 def draw_cards(seed, worker, purpose, first_iteration, count, state, cards):
-    """Draw the cards of iterations first_iteration .. +count-1 into cards [K >= count, 9] int8.
+    """Draw the cards of iterations first_iteration .. +count-1 into cards [K >= count, 2·P + 5] int8.
 
     purpose  of the random stream; DEALS for training
     state    [4] uint64, scratch
 
-    Order: player 0's hand, player 1's hand, the board. All ordered deals are equally likely, up to a relative error of
-    2e-11.
+    Order: each player's hand, player 0's first, then the board. All ordered deals are equally likely, up to a relative
+    error of 2e-11 for each five cards.
     """
-    deck = np.empty(CARD_COUNT, np.int8)
+    deck, dealt = np.empty(CARD_COUNT, np.int8), cards.shape[1]
     for k in range(count):
         seed_stream(state, seed, worker, np.uint64(purpose), np.uint64(first_iteration + k))
         for card in range(CARD_COUNT):
             deck[card] = card
-        word = next_word(state)
-        for position in range(_FIRST_WORD_CARDS):
-            word = take_card(word, deck, position)
-        word = next_word(state)
-        for position in range(_FIRST_WORD_CARDS, DEAL_CARDS):
-            word = take_card(word, deck, position)
-        for position in range(DEAL_CARDS):
+        for first in range(0, dealt, _WORD_CARDS):
+            word = next_word(state)
+            for position in range(first, min(first + _WORD_CARDS, dealt)):
+                word = take_card(word, deck, position)
+        for position in range(dealt):
             cards[k, position] = deck[position]
 
 
@@ -73,10 +71,14 @@ def draw_holdem_deals(arrays, seed, worker, first_iteration, count, state, deals
 
     Like `mccfr.cards.deals.draw_deals`, with `HoldemDealArrays`; always returns True.
     """
-    cards = np.empty((count, DEAL_CARDS), np.int8)
-    draw_cards(seed, worker, DEALS, first_iteration, count, state, cards)
     board_cards = arrays.buckets.board_cards
-    fill_results(arrays.evaluator, cards, count, board_cards[board_cards.shape[0] - 1], deals.result)
+    streets, players = board_cards.shape[0], deals.bucket.shape[1] // board_cards.shape[0]
+    cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
+    draw_cards(seed, worker, DEALS, first_iteration, count, state, cards)
+    if players == 2:
+        fill_results(arrays.evaluator, cards, count, board_cards[streets - 1], deals.result)
+    else:
+        fill_strengths(arrays.evaluator, cards, count, board_cards[streets - 1], deals.strength)
     fill_buckets(arrays.buckets, cards, count, deals.bucket)
     return True
 

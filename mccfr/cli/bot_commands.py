@@ -13,6 +13,7 @@ from mccfr.cli.shared_options import (
     Duration,
     answer,
     code_option,
+    hands_log_option,
     json_option,
     manner_options,
     path_type,
@@ -273,12 +274,7 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 @manner_options
 @_resolve_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of cards and draws; default: a new one each time.")
-@click.option(
-    "--log",
-    type=path_type,
-    metavar="FILE.phhs",
-    help="Write the hands of no-limit hold'em in PHH; FILE.stars.txt: as PokerStars text.",
-)
+@hands_log_option
 def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
     """Play hands against a policy or a run in the terminal; ? prints help, q stops.
 

@@ -11,6 +11,7 @@ from mccfr.cli.shared_options import (
     Duration,
     answer,
     code_option,
+    hands_log_option,
     json_option,
     manner_options,
     other_manner_options,
@@ -28,12 +29,7 @@ from mccfr.cli.shared_options import (
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Number of processes.")
 @click.option("--budget", type=Duration(), help="Play for this long instead of a number of hands: 90s, 3m.")
 @click.option("--keep", type=path_type, help="File of finished deals; the same command continues from it.")
-@click.option(
-    "--log",
-    type=path_type,
-    metavar="FILE.phhs",
-    help="Write the hands of no-limit hold'em in PHH; FILE.stars.txt: as PokerStars text.",
-)
+@hands_log_option
 @code_option
 @manner_options
 @other_manner_options

@@ -121,6 +121,7 @@ def _plan_text(plan: dict[str, Any]) -> str:
         f"game         {plan['game']}",
         f"tree         {plan['nodes']:,} nodes, {plan['decision_nodes']:,} decisions "
         f"(by street {plan['decision_nodes_per_street']}, actions {plan['actions_per_street']})",
+        *_players_lines(plan),
         f"infosets     {plan['infosets']:,} (by player {plan['infosets_per_player']})",
         f"tables       {bytes_text(plan['table_bytes'])} (by street "
         f"{', '.join(bytes_text(b) for b in plan['bytes_per_street'])})",
@@ -152,7 +153,26 @@ def _plan_text(plan: dict[str, Any]) -> str:
             f"visits       {visits} to an infoset on average, by street; median at most about "
             f"{plan['visits_median']:,.3g}, tenth percentile {plan['visits_tenth_percentile']:,.3g}"
         )
-    return "\n".join([*lines, *_time_lines(plan)])
+    return "\n".join([*lines, *_time_lines(plan), *map(_similar_text, plan["similar_runs"])])
+
+
+def _similar_text(run: dict[str, Any]) -> str:
+    """Return a line on what a measured run of this game has lost."""
+    _, *later = run["buckets"]
+    buckets = " / ".join(f"{count:,}" for count in (later if len(set(later)) > 1 else later[:1]))
+    length = f"{run['boards']:,} boards" if run["nodes"] is None else f"{run['nodes']:.1e} nodes"
+    each = run["nodes_per_infoset"]
+    among = "" if each is None else f", {each:,.3g} to an infoset"
+    interval = "" if run["low"] is None else f" ({run['low']:,.0f} to {run['high']:,.0f})"
+    loss = f"loses {run['mbb']:,.0f} mbb/g{interval}, {run['measure']}"
+    return f"similar      {run['recipe']} on {buckets} buckets after {length}{among}: {loss}"
+
+
+def _players_lines(plan: dict[str, Any]) -> list[str]:
+    """Return the line about decisions by players left; none for two players."""
+    table = plan.get("decision_nodes_by_players_left", [])
+    counts = (f"{players}: {list(column)}" for players, column in enumerate(zip(*table, strict=True), 2))
+    return [f"             by players left, each by street: {', '.join(counts)}"] if table else []
 
 
 def _left_text(plan: dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ _LATE_SECONDS = 2.0  # shorter phases are not printed
 
 def evaluation_text(record: Mapping[str, Any]) -> str:
     """Return an evaluation as one line of text."""
-    from mccfr.evaluation.methods import record_text
+    from mccfr.evaluation.methods.registry import record_text
 
     where = "" if record["nodes_touched"] is None else f"at {record['nodes_touched']:,} nodes: "
     return where + record_text(record, duration_text(record["seconds"]))
@@ -170,7 +170,7 @@ class LiveReporter:
 
         Winnings against another strategy are not kept there, because they mean little without their interval.
         """
-        from mccfr.evaluation.methods import find_method
+        from mccfr.evaluation.methods.registry import find_method
 
         method = find_method(record["method"])
         self._exploitability = "" if method.meets else f" · {method.short(record)}"

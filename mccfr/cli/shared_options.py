@@ -156,6 +156,12 @@ code_option = click.option(
 speed_option = click.option(
     "--speed", type=Count(), metavar="NODES", help="Nodes a second of one worker, instead of measuring them."
 )
+hands_log_option = click.option(
+    "--log",
+    type=path_type,
+    metavar="FILE.phhs",
+    help="Write the hands of no-limit hold'em in PHH; FILE.stars.txt: as PokerStars text.",
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, and nothing else.")
 
 

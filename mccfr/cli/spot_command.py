@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from mccfr.cli.progress_display import reporter
-from mccfr.cli.shared_options import (
-    Duration,
-    Share,
-    answer,
-    end_unreached,
-    force_option,
-    json_option,
-    path_type,
-)
+from mccfr.cli.shared_options import Duration, Share, answer, end_unreached, force_option, json_option, path_type
 from mccfr.cli.stopping import end_resumable, resumable_command
 from mccfr.common.signals import SignalInterrupt
 from mccfr.runs.reporter import duration_text

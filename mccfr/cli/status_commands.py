@@ -162,7 +162,7 @@ def _shown(watch: bool) -> Iterator[Callable[[str], None]]:
 
 def _list_text(rows: Sequence[dict[str, Any]]) -> str:
     """Return a table of runs."""
-    from mccfr.evaluation.methods import find_method
+    from mccfr.evaluation.methods.registry import find_method
 
     lines = [("run", "game", "algorithm", "state", "nodes", "trained", "checkpoint", "last evaluation")]
     for row in rows:

@@ -58,7 +58,9 @@ def first_street_bytes(layout: TableLayout) -> int:
 
 def fixed_bytes(config: Config, game: Game, layout: TableLayout) -> int:
     """Return the bytes that a machine needs besides its strata: bucket tables, processes, first street."""
-    return fixed_memory_bytes(config, game) + max(1, config.run.workers) * _COPIES * first_street_bytes(layout)
+    return fixed_memory_bytes(config, game, in_cluster=True) + max(
+        1, config.run.workers
+    ) * _COPIES * first_street_bytes(layout)
 
 
 def memory_of_machines(

@@ -69,7 +69,11 @@ class PlayerMenu(Table, frozen=True):
 class StreetMenu(PlayerMenu, frozen=True):
     """Bet sizes on one street: `[game.menu.STREET]`. Absent keys: the menu's."""
 
-    big_blind: PlayerMenu | None = None  # position 0: first to act postflop
+    small_blind: PlayerMenu | None = None  # with three and more seats; with two the button has the small blind
+    big_blind: PlayerMenu | None = None
+    under_the_gun: PlayerMenu | None = None  # with six seats
+    hijack: PlayerMenu | None = None  # with five and six seats
+    cutoff: PlayerMenu | None = None  # with four and more seats
     button: PlayerMenu | None = None
 
 
@@ -80,7 +84,7 @@ class Menu(PlayerMenu, frozen=True):
     later: Sequence[str] = ("1p", "allin")
     add: Sequence[str] = ()  # lines ending in a bet that the sizes lack, such as "b300c/b400"
     remove: Sequence[str] = ()  # lines whose last bet is left out
-    limp: bool = True  # False: the button's first action preflop cannot be a call
+    limp: bool | Literal["small_blind"] = True  # False: no call of the big blind; or only by the small blind
     preflop: StreetMenu | None = None
     flop: StreetMenu | None = None
     turn: StreetMenu | None = None
@@ -164,12 +168,34 @@ class HoldemSubgame(HoldemTable, frozen=True, tag="holdem-subgame"):
 
 
 class HoldemGame(HoldemTable, frozen=True, tag="holdem"):
-    """Full heads-up no-limit hold'em: four streets, 52 cards, with an `[abstraction]`."""
+    """Full no-limit hold'em for two to six seats: four streets, 52 cards, with an `[abstraction]`."""
 
+    seats: Annotated[int, msgspec.Meta(ge=2, le=6)] = 2
     stack: float = 20000.0  # chips of each player
-    blinds: Sequence[float] = (50.0, 100.0)  # small blind (the button's) and big blind
+    stacks: Sequence[Above0] = ()  # instead of stack with three and more seats, from the small blind to the button
+    blinds: Sequence[float] = (50.0, 100.0)  # small blind (of two players the button's) and big blind
     ante: float = 0.0  # of each player
+    big_blind_ante: Annotated[float, msgspec.Meta(ge=0)] = 0.0  # instead: the big blind's for all, which is no bet
+    rake: str | float = "0%"  # share of the pot taken from its winner, if the hand has a flop
+    rake_cap: Above0 | None = None  # chips; the most taken from one hand; None: unlimited
+    flop_players: Annotated[int, msgspec.Meta(ge=2)] | None = None  # most players with chips who see a flop; None: all
     menu: Menu = Menu()
+
+    def checks(self) -> list[Check]:
+        """Return the checks of the keys of three and more seats."""
+        unfit, seats = share_problem(self.rake, 0, 1), self.seats
+        where = "with two seats, where it has no meaning yet"
+        return [
+            *self.unused(seats == 2, "with two seats, which play for the smaller stack: give it as stack", "stacks"),
+            ("stacks", len(self.stacks) in (0, seats), f"one amount for each of {seats} seats"),
+            *self.unused(bool(self.stacks), "where game.stacks is given", "stack"),
+            *self.unused(seats == 2, where, "big_blind_ante", "rake", "rake_cap", "flop_players"),
+            *self.unused(self.big_blind_ante > 0, "where game.big_blind_ante is given", "ante"),
+            ("rake", unfit is None, unfit or ""),
+            *self.unused(not unfit and share_of(self.rake) == 0, "without game.rake, which it limits", "rake_cap"),
+            ("flop_players", (self.flop_players or 2) < seats or seats == 2, f"2 to {seats - 1} of {seats} players"),
+            ("locks", seats == 2 or not self.locks, "left out with three and more seats"),
+        ]
 
 
 class LimitHoldemGame(GameConfig, frozen=True, tag="limit-holdem"):

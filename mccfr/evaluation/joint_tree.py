@@ -134,12 +134,13 @@ class _JointTreeBuilder:
     def played_on(
         self, state: BettingState, readings: tuple[LineReading, LineReading]
     ) -> _JointDecision | tuple[float, float]:
-        """Return the next decision, or a terminal's payoffs; players without a decision in their tree call."""
+        """Return the next decision, or a terminal's payoffs."""
         while not self.players[state.player].decides(readings[state.player]):
-            after = self.players[0].apply(state, "c")
+            action = self.players[state.player].real_actions(readings[state.player], state)[0]
+            after = self.players[0].apply(state, action)
             if not isinstance(after, BettingState):
-                return self.players[0].settled(state, "c")
-            first, second = (self.translations_of(player, readings[player], state, "c")[0] for player in range(2))
+                return self.players[0].settled(state, action)
+            first, second = (self.translations_of(player, readings[player], state, action)[0] for player in range(2))
             state, readings = after, (first, second)
         return _JointDecision(state, readings)
 

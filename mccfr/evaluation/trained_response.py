@@ -1,4 +1,4 @@
-"""Trained responses: each of three and more players' value, and the gain of a response.
+"""Each player's value and the gain of a response trained for it, for three and more players.
 
 A player's response is trained by external sampling in which only that player updates regrets.  The others play the
 strategy that is measured.  The response plays the current strategy at the end.  Value and gain are scored on other

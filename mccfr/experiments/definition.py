@@ -28,14 +28,7 @@ from msgspec import Meta
 from mccfr.config import plugins
 from mccfr.config.run_tables import Config, EvaluationConfig
 from mccfr.config.table_base import Table
-from mccfr.config.toml_files import (
-    config_from,
-    converted,
-    load_document,
-    options_struct,
-    override,
-    parse_override,
-)
+from mccfr.config.toml_files import config_from, converted, load_document, options_struct, override, parse_override
 from mccfr.solvers.registry import algorithm_of
 
 AXES = {"iterations": "iterations", "nodes": "nodes_touched", "seconds": "training_seconds"}

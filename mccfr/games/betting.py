@@ -92,7 +92,9 @@ class BettingRules:
     check_closes: bool = False  # half-street games: a check ends the street at once
     raise_text: str = "r{}"  # how a raise is written; the braces hold the amount raised to
     put_in_before: float = 0  # part of `put_in` that is no bet: each player's ante, or half of an endgame's pot
-    limp: bool = True  # False: the first action of a hand cannot be a call of the blind
+    limp: bool = True  # False: no call of the blind before the first raise
+    limpers: Sequence[int] = ()  # positions that may call the blind although `limp` is False
+    flop_players: int = MOST_SEATS  # most players with chips left who see the second street
     added: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to add, by line without /
     removed: Mapping[str, Sequence[float]] = field(default_factory=dict)  # amounts to leave out, by line without /
     stacks: Sequence[float] = ()  # chips by position, if they differ
@@ -165,12 +167,28 @@ def raise_bounds(rules: BettingRules, state: BettingState) -> tuple[float, float
 
 
 def may_call(rules: BettingRules, state: BettingState) -> bool:
-    """Return True if the player to act may check or call: always, except a limp if `rules.limp` is False.
+    """Return True if the player to act may check or call: always, with two exceptions on the first street.
 
-    A call of a blind that is all-in is allowed, because no raise could replace it.
+    * A limp, if `rules.limp` is False and the position is not one of `rules.limpers`
+    * A call of a bet that `rules.flop_players` others with chips left have matched; the last player to act on the
+      street, the big blind, counts as one of them until it folds
+
+    An all-in call is always allowed, because no raise could replace it.
     """
-    opening = state.street == 0 and not state.acted and state.facing
-    return rules.limp or not opening or state.to_call >= rules.stack_of(state.player)
+    player, level = state.player, state.to_call
+    if state.street > 0 or not state.facing or level >= rules.stack_of(player):
+        return True
+    if not rules.limp and not state.bets and player not in rules.limpers:
+        return False
+    last, folded = (rules.first_player[0] - 1) % len(state.put_in), state.seats.folded
+    matched = sum(
+        other != player
+        and (chips >= level or other == last)
+        and rules.stack_of(other) > level
+        and not folded >> other & 1
+        for other, chips in enumerate(state.put_in)
+    )
+    return matched < rules.flop_players
 
 
 def fold_value(state: BettingState) -> float:

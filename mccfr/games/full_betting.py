@@ -1,43 +1,15 @@
 """Betting rules of the full game: all legal amounts; the tree contains a few of them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
+
+from msgspec import structs
 
 from mccfr.config.game_tables import HoldemGame, Menu, PokerGame
 from mccfr.config.toml_files import config_from
 from mccfr.games.betting import MOST_SEATS, BettingRules
-from mccfr.games.holdem_betting import holdem_rules
-
-
-def posted(
-    rules: BettingRules, stacks: Sequence[float], blinds: Sequence[float], antes: Sequence[float]
-) -> BettingRules:
-    """Return rules in which the players have posted antes, then blinds.
-
-    A player with too few chips posts all of them.
-
-    stacks  chips by position
-    blinds  by position, or empty: then antes that differ are bets
-    antes   by position: equal ones, or one player's for all, which is no bet; or empty
-
-    A call before the first raise is of the whole blind, unless no two players have as much.
-    """
-    antes, seats = antes or [0.0] * len(stacks), range(len(stacks))
-    dead = [min(antes[seat], stacks[seat]) for seat in seats] if blinds and len({*antes}) > 1 else []
-    left = [stacks[seat] - dead[seat] for seat in seats] if dead else list(stacks)
-    bets = [(0 if dead else antes[seat]) + (blinds[seat] if blinds else 0) for seat in seats]
-    put_in = tuple(min(bets[seat], left[seat]) for seat in seats)
-    least = min(max(bets), sorted(left)[-2])
-    return replace(
-        rules,
-        put_in=put_in,
-        put_in_before=0 if dead else min(antes),  # for the sizes of a menu: an ante is no bet
-        stack=max(left),
-        stacks=tuple(left) if len({*left}) > 1 else (),
-        dead=tuple(dead),
-        least_call=least if least > max(put_in) else 0,
-    )
+from mccfr.games.holdem_betting import configured_rules
+from mccfr.games.posting import posted
 
 
 def small_rules(config: PokerGame) -> BettingRules:
@@ -91,7 +63,7 @@ def real_rules(config: HoldemGame | PokerGame) -> BettingRules:
     """Return no-limit rules with the stacks and blinds of a `[game]` table; limps are legal in any case."""
     if isinstance(config, PokerGame):
         return small_rules(config)
-    return holdem_rules(config.stack, config.blinds, config.ante, Menu())
+    return configured_rules(structs.replace(config, menu=Menu(), flop_players=None))
 
 
 def rules_of_document(document: Mapping[str, Any], source: str) -> BettingRules | None:

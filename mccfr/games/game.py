@@ -12,6 +12,7 @@ from mccfr.cards.base import Cards
 from mccfr.cards.board_strata import Strata
 from mccfr.cards.full_deck import STREET_NAMES
 from mccfr.games.betting import BettingRules
+from mccfr.games.holdem_betting import seat_names
 from mccfr.trees.compiled import CHANCE, DECISION, CompiledTree
 
 _ORDER = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -76,6 +77,8 @@ class Game:
     @property
     def roles(self) -> tuple[str, ...]:
         """Names of the players' positions, for display."""
+        if self.tree.players > 2 and self.is_holdem:
+            return tuple(name.replace("_", " ") for name in seat_names(self.tree.players))
         if self.tree.players > 2:
             return tuple(f"{order} player" for order in _ORDER[: self.tree.players])
         if self.is_holdem:
@@ -101,9 +104,10 @@ class Game:
     def check_two_players(self, what: str) -> None:
         """Raise `ValueError` for three and more players; `what` is the subject of its sentence."""
         if self.tree.players > 2:
+            response = "trained-response" if self.cards.dealt else "exact"
             raise ValueError(
-                f"{what} is for two players, and {self.name} has {self.tree.players}: mccfr evaluate --method exact "
-                "gives each player's value and gain of a best response"
+                f"{what} is for two players, and {self.name} has {self.tree.players}: mccfr evaluate --method "
+                f"{response} gives each player's gain of another strategy"
             )
 
     def counts(self) -> dict[str, object]:
@@ -118,9 +122,28 @@ class Game:
             "decision_nodes": int(decision.sum()),
             "decision_nodes_per_street": np.bincount(street, minlength=streets).tolist(),
             "actions_per_street": np.bincount(street, weights=actions, minlength=streets).astype(int).tolist(),
+            **self._counts_by_players(street, decision),
             "infosets": int(self.infosets.sum()),
             "infosets_per_player": [int(self.infosets[player :: tree.players].sum()) for player in range(tree.players)],
         }
+
+    def _counts_by_players(
+        self, street: npt.NDArray[np.int8], decision: npt.NDArray[np.bool_]
+    ) -> dict[str, list[list[int]]]:
+        """Return the number of decisions by street and by players who have not folded; {} for two.
+
+        street    [D] of each decision
+        decision  [N] True for decisions
+        """
+        tree = self.tree
+        if tree.players == 2 or tree.put_in is None:
+            return {}
+        left = [tree.players] * len(tree.parent)
+        for node, above in enumerate(tree.parent[1:].tolist(), 1):
+            left[node] = left[above] - (tree.label[node] == "f")
+        table = np.zeros((tree.streets, tree.players - 1), np.int64)
+        np.add.at(table, (street, np.array(left)[decision] - 2), 1)
+        return {"decision_nodes_by_players_left": table.tolist()}
 
 
 def game_problem(game: Game) -> str | None:

@@ -19,7 +19,7 @@ from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.betting_tree import build_tree
 from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
-from mccfr.games.holdem_betting import flop_holdem_rules, holdem_rules, limit_holdem_rules
+from mccfr.games.holdem_betting import configured_rules, flop_holdem_rules, limit_holdem_rules
 from mccfr.games.locks import LockRanges, read_locks
 
 _UNBUCKETED = (
@@ -29,22 +29,22 @@ _UNBUCKETED = (
 
 
 def holdem(config: HoldemGame, abstraction: AbstractionConfig | None, base: Path) -> Game:
-    """Build heads-up no-limit hold'em with the bet sizes of `config.menu` and an abstraction's buckets.
+    """Build no-limit hold'em with the bet sizes of `config.menu` and an abstraction's buckets.
 
-    Position 0 is the big blind, position 1 the button. Raises `ValueError` for invalid chips or bet sizes, or without
+    Positions are those of `mccfr.games.holdem_betting`. Raises `ValueError` for invalid chips or bet sizes, or without
     an abstraction, since the lossless game is too large.
     """
     if abstraction is None:
         raise ValueError(_UNBUCKETED.format("holdem"))
     _check_chips({"stack": (config.stack,), "blinds": config.blinds}, {"ante": (config.ante,)})
-    rules = holdem_rules(config.stack, config.blinds, config.ante, config.menu)
-    deck, tree = _deck((0, 3, 1, 1), abstraction, base), build_tree(rules)
+    rules = configured_rules(config)
+    deck, tree = _deck((0, 3, 1, 1), abstraction, base, config.seats), build_tree(rules)
     return Game(
         "holdem",
         replace(tree, locks=read_locks(config.locks or {}, tree, LockRanges(deck), rules.line_start)),
         deck,
         big_blind_chips=float(config.blinds[1]),
-        pot_chips=float(sum(rules.put_in)),
+        pot_chips=float(sum(rules.put_in) + sum(rules.dead)),
         real_rules=real_rules(config),
     )
 
@@ -107,7 +107,7 @@ def _check_chips(above_zero: dict[str, Sequence[float]], from_zero: dict[str, Se
             raise ValueError(f"game.blinds = {list(amounts)} is not allowed: give the small and the big blind")
 
 
-def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path) -> WholeDeck:
+def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Path, seats: int = 2) -> WholeDeck:
     """Return the deck with a built abstraction, or with the sizes of its recipe if it is not built yet.
 
     In the second case bucket counts are known, but `load` raises `ValueError`.
@@ -140,7 +140,7 @@ def _deck(board_cards: tuple[int, ...], abstraction: AbstractionConfig, base: Pa
 
     else:
         raise ValueError(f"{path} is not an abstraction: build one with mccfr abstraction build, or give its recipe")
-    deck = WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], 2, axis=1), load)
+    deck = WholeDeck(board_cards, np.repeat([[counts[street]] for street in streets], seats, axis=1), load)
     if not any(percentiles):
         return deck
     if streets != list(STREET_NAMES.values())[: len(streets)]:

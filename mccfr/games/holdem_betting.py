@@ -1,11 +1,19 @@
-"""Betting rules of full heads-up hold'em games. Position 0 is the big blind, position 1 the button."""
+"""Betting rules of full hold'em games.
+
+With two players, position 0 is the big blind and position 1 the button. With more, positions are in the order of action
+after the flop: 0 is the small blind, 1 the big blind, and the last the button.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import inf
 from typing import Literal
 
-from mccfr.config.game_tables import Menu
-from mccfr.games.betting import BettingRules, BettingState
-from mccfr.games.menu import MenuGame, check_opening, line_edits, menu_targets
+from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.config.value_limits import share_of
+from mccfr.games.betting import MOST_SEATS, BettingRules, BettingState
+from mccfr.games.menu import PLAYER_NAMES, SEAT_NAMES, MenuGame, check_opening, line_edits, menu_targets
+from mccfr.games.posting import posted
 from mccfr.trees.street_amounts import LineStart
 
 BIG_BLIND, BUTTON = 0, 1
@@ -39,10 +47,67 @@ def holdem_rules(stack: float, blinds: Sequence[float], ante: float, menu: Menu)
         minimum_bet=blinds[1],
         board_cards=(0, 3, 1, 1),
         put_in_before=ante,
-        limp=menu.limp,
+        limp=menu.limp is True,
         **line_edits(menu, LineStart(ante, big)),
     )
     check_opening(menu, rules)
+    return rules
+
+
+def seat_names(seats: int) -> tuple[str, ...]:
+    """Return the names of the positions in keys, from position 0 on."""
+    return PLAYER_NAMES if seats == 2 else SEAT_NAMES[:2] + SEAT_NAMES[MOST_SEATS + 2 - seats :]
+
+
+def configured_rules(config: HoldemGame) -> BettingRules:
+    """Return the rules of no-limit hold'em for the seats of a `[game]` table.
+
+    Two players have the rules of `holdem_rules`. With more, the player after the big blind acts first preflop, and the
+    first player after the button on later streets. Antes are posted before blinds (`posted`).
+
+    Raises `ValueError` as `holdem_rules`.
+    """
+    seats, menu, blinds = config.seats, config.menu, list(config.blinds)
+    if seats == 2:
+        return holdem_rules(config.stack, blinds, config.ante, menu)
+    stacks = list(config.stacks) or [config.stack] * seats
+    antes = [config.ante] * seats
+    antes[1] += config.big_blind_ante
+    if sorted(stacks)[-2] <= antes[1] + blinds[1]:
+        raise ValueError(
+            f"game.{'stacks' if config.stacks else 'stack'}: two players need more than the big blind and its ante, "
+            f"{antes[1] + blinds[1]:g} chips: raise the stacks"
+        )
+    whole = all(float(amount).is_integer() for amount in (*stacks, *blinds, *antes))
+    rules = posted(
+        BettingRules(
+            (),
+            (2, 0, 0, 0),
+            lambda state: (),
+            minimum_bet=blinds[1],
+            board_cards=(0, 3, 1, 1),
+            limp=menu.limp is True,
+            limpers=(0,) if menu.limp else (),
+            flop_players=config.flop_players or seats,
+            chip=float(whole),
+            rake=share_of(config.rake),
+            rake_cap=config.rake_cap or inf,
+        ),
+        stacks,
+        blinds + [0.0] * (seats - 2),
+        antes,
+    )
+    names = seat_names(seats)
+    game = MenuGame(
+        rules.stack,
+        blinds[1],
+        players=names,
+        whole_chips=whole,
+        stacks=tuple(rules.stacks),
+        dead=sum(rules.dead),
+    )
+    rules = replace(rules, raise_targets=menu_targets(menu, game), **line_edits(menu, rules.line_start))
+    check_opening(menu, rules, names)
     return rules
 
 

@@ -5,7 +5,7 @@ from math import floor, inf
 
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
-from mccfr.games.menu import parse_size
+from mccfr.games.menu import MenuGame, parse_size
 from mccfr.games.translation import apply_action
 from mccfr.trees.betting_lines import is_compact
 from mccfr.trees.street_amounts import LineStart, check_line, refuse_whole_amounts, tree_start, whole_line
@@ -49,6 +49,7 @@ def converted_line(game: Game, line: str) -> str:
         return text
     state: BettingState | int = rules.start()
     whole = all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
+    sizes = MenuGame(rules.stack, game.big_blind_chips or 1.0, stacks=tuple(rules.stacks), dead=float(sum(rules.dead)))
     converted, position = "", 0
     while position < len(text) and isinstance(state, BettingState):
         sized = _SIZED.match(text, position)
@@ -57,8 +58,10 @@ def converted_line(game: Game, line: str) -> str:
         position, action = match.end(), match[0]
         where = f"line {line!r}, {match[0]!r}"
         if sized:
-            target = parse_size(sized["size"], "line").target(state, game.big_blind_chips or 1.0, rules.stack, 1)
-            amount = min(float(floor(target + 0.5)) if whole and target < inf else target, rules.stack)
+            menu = sizes._replace(streets=state.street + 1)
+            stack = menu.all_in(state)
+            target = parse_size(sized["size"], "line").target(state, menu, stack)
+            amount = min(float(floor(target + 0.5)) if whole and target < inf else target, stack)
             action = f"r{amount_text(amount)}"
         elif action[0] == "b" and len(action) > 1:
             target, bounds = float(action[1:]) + state.put_in_before, raise_bounds(rules, state)

@@ -13,12 +13,22 @@ from typing import NamedTuple, TypedDict
 
 from mccfr.config.game_tables import Menu, PlayerMenu, StreetMenu
 from mccfr.config.value_limits import share_of, share_problem, shown
-from mccfr.games.betting import MAX_CHIPS, BettingRules, BettingState
+from mccfr.games.betting import (
+    MAX_CHIPS,
+    BettingRules,
+    BettingState,
+    after_fold,
+    following,
+    may_call,
+    may_raise,
+)
 from mccfr.trees.street_amounts import LineStart, refuse_whole_amounts, whole_line
 
 STREET_NAMES = ("preflop", "flop", "turn", "river")
 PLAYER_NAMES = ("big_blind", "button")
-"""Players by position; position 0 of an endgame acts first, as the big blind does on the flop."""
+"""Two players by position; position 0 of an endgame acts first, as the big blind does on the flop."""
+SEAT_NAMES = ("small_blind", "big_blind", "under_the_gun", "hijack", "cutoff", "button")
+"""Six players by position."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(p|%|x|bb|e|chips)?|e")
 _ALL_IN = "allin"
@@ -32,7 +42,7 @@ class Size(NamedTuple):
     number: float  # inf for all-in
     unit: str  # "p", "x", "bb", "e", "chips" or "allin"
 
-    def target(self, state: BettingState, big_blind: float, stack: float, streets: int) -> float:
+    def target(self, state: BettingState, game: "MenuGame", stack: float) -> float:
         """Return the amount raised to, over the whole hand, before the limits of the rules.
 
         * `0.5p`: the call plus this share of the pot after the call
@@ -40,45 +50,69 @@ class Size(NamedTuple):
         * `2.5bb`: to this number of big blinds
         * `300chips`: to this number of chips
         * `3e`: geometric sizing: the share of the pot that, bet and called three times, puts in the `stack`
-        * `e`: the same with one bet on each of the `streets` remaining
+        * `e`: the same with one bet on each of the remaining streets
 
-        `x`, `bb` and chips count the amount put in on this street only.
+        `x`, `bb` and chips count the amount put in on this street only. A bet of `e` has one caller.
         """
         level = state.to_call
         match self.unit:
             case "p":
-                return level + self.number * 2 * level
+                return level + self.number * 2 * game.half_pot(state)
             case "e":
-                return level * (stack / level) ** (1 / (self.number or streets))
+                half = game.half_pot(state)
+                others = level - half  # negative if the pot has chips of players who do not call
+                bets = self.number or game.streets - state.street
+                return others + half * ((stack - others) / half) ** (1 / bets)
             case "x":
                 return state.put_in_before + self.number * (level - state.put_in_before)
             case "bb":
-                return state.put_in_before + self.number * big_blind
+                return state.put_in_before + self.number * (game.big_blind or 0.0)
         return state.put_in_before + self.number
 
 
 class MenuGame(NamedTuple):
     """Properties of a game that its menu depends on.
 
-    stack         chips of each player in the whole hand
+    stack         chips of each player in the whole hand, or the most if they differ
     big_blind     chips; None without blinds: then sizes in bb are invalid, and limping is impossible
     first_street  street 0 of the tree: 0 preflop .. 3 river
     streets       number of streets of the tree
-    players       names of positions 0 and 1 in keys
+    players       names of the positions in keys, from position 0 on
     whole_chips   True if amounts raised to are rounded to whole chips
+    stacks        chips by position, if they differ
+    dead          chips in the pot that are no bet, besides those put in
     """
 
     stack: float
     big_blind: float | None
     first_street: int = 0
     streets: int = len(STREET_NAMES)
-    players: tuple[str, str] = PLAYER_NAMES
+    players: tuple[str, ...] = PLAYER_NAMES
     whole_chips: bool = False
+    stacks: tuple[float, ...] = ()
+    dead: float = 0.0
 
     @property
     def first_with_bet(self) -> int | None:
         """Street that begins with a blind as its first bet, or None."""
         return 0 if self.first_street == 0 and self.big_blind is not None else None
+
+    def half_pot(self, state: BettingState) -> float:
+        """Return half the pot after a call of the player to act: with two players, the amount of the call."""
+        if len(state.put_in) == 2:
+            return state.to_call
+        return (sum(state.with_put_in(state.to_call)) + self.dead) / 2
+
+    def all_in(self, state: BettingState) -> float:
+        """Return the largest useful raise: all chips of the player, or those that another can call.
+
+        A raise is at least a legal one, though no other player can call all of it.
+        """
+        if not self.stacks:
+            return self.stack
+        own, (_, folded, _) = self.stacks[state.player], state.seats
+        others = [chips for seat, chips in enumerate(self.stacks) if seat != state.player and not folded >> seat & 1]
+        return min(own, max(state.lowest_raise, *others))
 
 
 class _Plan(NamedTuple):
@@ -90,10 +124,14 @@ class _Plan(NamedTuple):
     spr: float | None  # stack-to-pot ratio after a call, at or below which a size becomes all-in
     donk: Sequence[Size] | None  # donk bets: first bets into the street before's last bettor; None: `sizes`
 
-    def becomes_all_in(self, target: float, stack: float) -> bool:
-        """Return True if a raise to `target` is replaced by all-in."""
+    def becomes_all_in(self, target: float, half_pot: float, stack: float) -> bool:
+        """Return True if a raise to `target` is replaced by all-in.
+
+        half_pot  half the pot after a call of the raise
+        stack     amount of an all-in
+        """
         above_threshold = self.threshold is not None and target / stack > self.threshold
-        return above_threshold or (self.spr is not None and stack - target <= self.spr * 2 * target)
+        return above_threshold or (self.spr is not None and stack - target <= self.spr * 2 * half_pot)
 
 
 def parse_size(text: str, key: str) -> Size:
@@ -141,21 +179,22 @@ def menu_targets(menu: Menu, game: MenuGame) -> Callable[[BettingState], Sequenc
     streets = range(game.first_street, game.first_street + game.streets)
     plans = [[_plan(menu, street, name) for name in game.players] for street in streets]
     blind_bets = int(game.first_with_bet == 0)
-    stack, big_blind, whole_chips = game.stack, game.big_blind or 0.0, game.whole_chips
+    whole_chips = game.whole_chips
 
     def targets(state: BettingState) -> Sequence[float]:
         plan = plans[state.street][state.player]
         within = state.bets + (blind_bets if state.street == 0 else 0) < plan.limit
-        lowest = state.lowest_raise
+        lowest, stack = state.lowest_raise, game.all_in(state)
+        others = state.to_call - game.half_pot(state)
         amounts = set()
         donks = plan.donk is not None and state.called_bet and not state.acted and state.bets == 0
         for size in plan.donk or () if donks else plan.sizes[min(state.bets, len(plan.sizes) - 1)]:
             if size.unit == _ALL_IN:
                 amounts.add(stack)
             elif within:
-                target, before = size.target(state, big_blind, stack, game.streets - state.street), state.put_in_before
+                target, before = size.target(state, game, stack), state.put_in_before
                 target = max(before + floor(target - before + 0.5) if whole_chips else target, lowest)
-                if plan.becomes_all_in(target, stack):
+                if plan.becomes_all_in(target, target - others, stack):
                     amounts.add(stack)
                 elif target < stack or plan.threshold is not None:
                     amounts.add(target)
@@ -195,14 +234,21 @@ def _amounts(lines: Sequence[str], key: str, start: LineStart) -> dict[str, list
     return amounts
 
 
-def check_opening(menu: Menu, rules: BettingRules) -> None:
-    """Raise `ValueError` for a menu without limps if the first player to act has no raise either."""
-    start = rules.start()
-    if not menu.limp and start.facing and start.to_call < rules.stack and not rules.raise_targets(start):
-        raise ValueError(
-            "game.menu.limp = False is not allowed: the button could only fold, because its menu before the flop has "
-            f"no raise within max_bets and below game.stack = {rules.stack:g}; offer such a size, or 'allin'"
-        )
+def check_opening(menu: Menu, rules: BettingRules, players: Sequence[str] = PLAYER_NAMES) -> None:
+    """Raise `ValueError` for a menu without limps if the first to put in chips has no raise either.
+
+    players  names of the positions
+    """
+    state: BettingState | None = rules.start()
+    while state is not None and state.facing and menu.limp is not True:
+        if not may_call(rules, state) and not (may_raise(rules, state) and rules.raise_targets(state)):
+            name = players[state.player].replace("_", " ")
+            raise ValueError(
+                f"game.menu.limp = {menu.limp!r} is not allowed: the {name} could only fold, because its menu before "
+                f"the flop has no raise within max_bets and below game.stack = {rules.stack_of(state.player):g}; offer "
+                "such a size, or 'allin'"
+            )
+        state = following(rules, after_fold(state))
 
 
 def _tables(menu: Menu, street: int, player: str) -> list[tuple[str, _Table]]:
@@ -245,11 +291,22 @@ def _check(menu: Menu, game: MenuGame) -> None:
             _check_without_blinds(key, table)
     if game.first_street > 0 and not menu.limp:
         raise ValueError("game.menu.limp = False is not allowed in an endgame, which has no limps: leave it out")
+    if menu.limp not in (True, False) and len(game.players) == 2:
+        raise ValueError(
+            f"game.menu.limp = {menu.limp!r} is for three and more seats: with two the button has the small blind, so "
+            "write true or false"
+        )
     streets = range(game.first_street, game.first_street + game.streets)
+    for key, _ in _all_tables(menu):
+        if key.rpartition(".")[2] in {*SEAT_NAMES} - {*game.players}:
+            raise ValueError(
+                f"{key} is not allowed: the game has no player of this position ({', '.join(game.players)}); leave "
+                "it out"
+            )
     for street, name in enumerate(STREET_NAMES):
         if getattr(menu, name) is not None and street not in streets:
             raise ValueError(f"game.menu.{name} is not allowed in a game without this street: leave it out")
-    for key, table in [(key, table) for player in PLAYER_NAMES for key, table in _tables(menu, streets[0], player)]:
+    for key, table in [(key, table) for player in game.players for key, table in _tables(menu, streets[0], player)]:
         if table.donk is not None and (len(streets) == 1 or table is not menu):
             raise ValueError(f"{key}.donk has no effect on the game's first street, before which nobody bets")
     for street in streets:
@@ -279,10 +336,7 @@ def _check_without_blinds(key: str, table: _Table) -> None:
 def _all_tables(menu: Menu) -> Iterator[tuple[str, _Table]]:
     """Yield all tables of a menu with their keys, also for streets and players that the game lacks."""
     tables = (
-        entry
-        for street in range(len(STREET_NAMES))
-        for player in PLAYER_NAMES
-        for entry in _tables(menu, street, player)
+        entry for street in range(len(STREET_NAMES)) for player in SEAT_NAMES for entry in _tables(menu, street, player)
     )
     yield from dict(tables).items()
 

@@ -78,8 +78,8 @@ def poker(config: PokerGame) -> Game:
         raise ValueError(f"game.menu is for two seats: leave it out with {seats} seats, and give stacks of few chips")
     if menu is not None:
         edits = line_edits(menu, rules.line_start)
-        rules = replace(rules, raise_targets=_menu_targets(config, menu, rules), limp=menu.limp, **edits)
-        _check_limp(menu, rules)
+        rules = replace(rules, raise_targets=_menu_targets(config, menu, rules), limp=menu.limp is True, **edits)
+        _check_limp(config, menu, rules)
     else:
         kind = _limit_targets if config.raise_sizes else _no_limit_targets
         rules = replace(rules, raise_targets=kind(config, rules))
@@ -113,27 +113,33 @@ def _menu_targets(config: PokerGame, menu: Menu, rules: BettingRules) -> Targets
         )
     if not isfinite(stack):
         raise ValueError(f"game.stack = {stack}: a menu needs a finite stack")
-    blinds, small_first = config.blinds, bool(config.blinds) and config.blinds[0] < config.blinds[1]
+    blinds = config.blinds
     return menu_targets(
         menu,
         MenuGame(
             stack,
             max(blinds) if blinds else None,
             streets=streets,
-            players=PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES,
+            players=_names(config),
             whole_chips=all(float(amount).is_integer() for amount in (stack, *blinds, *config.antes)),
         ),
     )
 
 
-def _check_limp(menu: Menu, rules: BettingRules) -> None:
+def _names(config: PokerGame) -> tuple[str, ...]:
+    """Return hold'em's names of the two seats."""
+    small_first = bool(config.blinds) and config.blinds[0] < config.blinds[1]
+    return PLAYER_NAMES[::-1] if small_first else PLAYER_NAMES
+
+
+def _check_limp(config: PokerGame, menu: Menu, rules: BettingRules) -> None:
     """Raise `ValueError` for a menu without limps if limps are impossible, or the only action but folding."""
     if not menu.limp and not rules.start().facing:
         raise ValueError(
             "game.menu.limp = False is not allowed: the first player to act has posted the larger blind, so "
             "there are no limps; leave it out, or change game.first_player"
         )
-    check_opening(menu, rules)
+    check_opening(menu, rules, _names(config))
 
 
 def _limit_targets(config: PokerGame, rules: BettingRules) -> Targets:

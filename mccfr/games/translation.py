@@ -21,7 +21,8 @@ Cases that the mapping leaves open:
   mapped to the tree's if the stacks, in big blinds, differ at most by a factor of two, and else by its size.
 * **The tree's hand is over while chips remain**: a smaller bet was mapped to the tree's all-in and called. The player
   then checks and calls to the end, as the stack is already committed.
-* **A limp** that the tree lacks is mapped to the smallest raise.
+* **A limp** that the tree lacks is mapped to the smallest raise. The big blind's fold to it becomes a check, and its
+  hand is over in the tree. It then checks, and folds to a bet.
 * A tree action becomes a real action as follows. Raises keep their share of the pot, rounded to whole chips in games
   with whole chips, within the legal bounds. The tree's all-in is all-in. If no raise is legal, a raise becomes a call;
   without a bet to call, a fold becomes a check.
@@ -35,9 +36,11 @@ from math import floor
 from mccfr.games.betting import (
     BettingRules,
     BettingState,
+    after_fold,
     amount_text,
     called,
     fold_value,
+    following,
     may_call,
     raise_bounds,
     raised,
@@ -78,7 +81,8 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
     if action == "f":
         if not state.facing:
             raise ValueError(f"{prefix}there is nothing to fold to: check with c")
-        return OVER
+        after = following(rules, after_fold(state))
+        return OVER if after is None else after
     if action == "c":
         if not may_call(rules, state):
             raise ValueError(f"{prefix}a limp is not possible in this game")
@@ -86,7 +90,7 @@ def apply_action(rules: BettingRules, state: BettingState, action: str, where: s
         return OVER if after is None else after
     target, bounds = float(action[1:]), raise_bounds(rules, state)
     if bounds is None:
-        raise ValueError(f"{prefix}no raise is possible: the other player is all-in")
+        raise ValueError(f"{prefix}no raise is possible: the other players are all-in, or the bet was no full raise")
     if not bounds[0] <= target <= bounds[1]:
         low, high = (amount_text(bound) for bound in bounds)
         raise ValueError(f"{prefix}{action} is not possible: a raise must be to {low} to {high} chips in the hand")
@@ -112,9 +116,9 @@ def real_betting(game: Game) -> "Translation | IdentityTranslation":
     It is an `IdentityTranslation` (identity) if the tree contains every legal bet. Raises `ValueError` for a game
     without cards beside its tree.
     """
+    game.check_two_players("play at a table")
     if game.real_rules is not None:
         return Translation(game.tree, game.real_rules)
-    game.check_two_players("play at a table")
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards outside of its tree: this is for the poker family")
     return IdentityTranslation(game.tree)
@@ -269,13 +273,14 @@ class Translation:
     # --- from the tree to the real game ---
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
-        """Return the legal real action for each of the tree's actions, in order; ["c"] if its hand is over.
+        """Return the legal real action for each of the tree's actions, in order.
 
-        Actions may coincide, such as sizes below the least raise.
+        Actions may coincide, such as sizes below the least raise. If the tree has no decision there is one action: a
+        call, or to a bet a fold if the tree's hand ended by a fold.
         """
         node = reading.node
         if not self.decides(reading):
-            return ["c"]
+            return ["f" if state.facing and self.folded(node) else "c"]
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
     def child(self, node: int, number: int) -> int:
@@ -283,8 +288,12 @@ class Translation:
         return self._first[node] + number
 
     def decides(self, reading: LineReading) -> bool:
-        """Return True if the tree has a decision at a reading; otherwise the player to act calls."""
+        """Return True if the tree has a decision at a reading; otherwise `real_actions` has one action."""
         return reading.node != NOWHERE and self._decides[reading.node]
+
+    def folded(self, node: int) -> bool:
+        """Return True if the tree's hand ended by a fold at a node."""
+        return node != NOWHERE and self._label[node] == "f"
 
     def done(self, reading: LineReading, number: int, action: str) -> LineReading:
         """Return the reading after the player to act has taken the tree's action `number` as real `action`."""

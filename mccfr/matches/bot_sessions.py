@@ -44,7 +44,7 @@ from mccfr.matches.slumbot import SlumbotSession
 from mccfr.matches.socket_lines import FirstMessages
 from mccfr.matches.terminal_player import Ask, Tell, history, play_person
 from mccfr.play.player import Betting, Player
-from mccfr.play.resolving import ResolvingSpec
+from mccfr.play.resolving.resolving_seat import ResolvingSpec
 from mccfr.runs.reporter import COMPILING
 from storage.atomic_outputs import check_output
 from storage.cleanup import closed_after

@@ -29,7 +29,7 @@ from mccfr.matches.equity_heuristic import RUN_OUTS, EquityHeuristic
 from mccfr.play.hand_beliefs import AnyHand, ObservedRange
 from mccfr.play.player import Player, PlayerSpec, Program
 from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import ResolvedRange, ResolvingSeat
+from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat
 from mccfr.play.showdown_values import showdown_results
 from mccfr.play.table import PlayedHand, play_hand
 from mccfr.policy.strategy_profile import Profile

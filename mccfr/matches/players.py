@@ -11,8 +11,8 @@ from mccfr.matches.match import Contender
 from mccfr.matches.programs import ProgramSpec, find_program, known_programs
 from mccfr.play.player import PlayerSpec
 from mccfr.play.policy_seat import PolicySpec
-from mccfr.play.resolving import ResolvingSpec, Settings
-from mccfr.play.resolving.resolving_table import settings_of
+from mccfr.play.resolving.resolving_seat import ResolvingSpec
+from mccfr.play.resolving.resolving_table import Settings, settings_of
 from mccfr.policy import Policy, Profile, is_policy
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.runs.directory.run import is_run, open_run

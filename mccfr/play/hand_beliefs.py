@@ -54,7 +54,8 @@ class ObservedRange:
         for (node, closed), reach in self.reach.items():
             reading = LineReading(node, 1.0, closed)
             if not self._betting.decides(reading):
-                self._add("c", self._betting.outcomes(reading, state, "c")[0], reach)
+                action = self._betting.real_actions(reading, state)[0]
+                self._add(action, self._betting.outcomes(reading, state, action)[0], reach)
                 continue
             rows = self._seat.played(node, self._buckets_on(node, board))
             for number in range(int(self._seat.policy.game.tree.arrays.count[node])):

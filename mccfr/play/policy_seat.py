@@ -143,7 +143,24 @@ class Seat(Player):
             self._bucket = self._range = None
 
     def _seen(self, state: State, action: str) -> None:
-        self.reading = self._drawn(self.betting.outcomes(self.reading, state, action))  # type: ignore[arg-type]
+        readings = self.betting.outcomes(self.reading, state, action)  # type: ignore[arg-type]
+        if state.player == self.position and state.street == 0 and self.betting.decides(self.reading):
+            readings = self._own_readings(state, action) or readings
+        self.reading = self._drawn(readings)
+
+    def _own_readings(self, state: State, action: str) -> list[LineReading]:
+        """Return the readings of an own action before the flop; a check of a limp may stand for a fold."""
+        node, actions = self.reading.node, self.betting.real_actions(self.reading, state)  # type: ignore[arg-type]
+        same = [number for number, one in enumerate(actions) if one == action]
+        if len(same) < 2:
+            return []
+        shares = self.strategy()[same]
+        total = float(shares.sum())
+        return [
+            LineReading(self.betting.child(node, number), float(share) / total)
+            for number, share in zip(same, shares, strict=True)
+            if share > 0
+        ]
 
     def _drawn(self, readings: list[LineReading]) -> LineReading:
         if len(readings) == 1:
@@ -158,8 +175,9 @@ class Seat(Player):
     def _chosen(self, state: Any, random: Random) -> str:
         node = self.reading.node
         if not self.betting.decides(self.reading):
-            self.reading = self.betting.outcomes(self.reading, state, "c")[0]
-            return "c"
+            action = self.betting.real_actions(self.reading, state)[0]
+            self.reading = self.betting.outcomes(self.reading, state, action)[0]
+            return action
         chosen = self._sampled(self.strategy(), random)
         action = self.betting.real_action(node, chosen, state)
         self.reading = self.betting.done(self.reading, chosen, action)
@@ -170,7 +188,8 @@ class Seat(Player):
         node = self.reading.node
         if self._bucket is None:
             street = int(self.policy.game.tree.arrays.block[node]) // 2
-            self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self.hand, self.cards or None)
+            board = self.cards[: 2 * self.policy.game.cards.cards_on(street)] or None
+            self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self.hand, board)
         return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
 
     def range_strategy(self) -> npt.NDArray[np.float64]:

@@ -76,7 +76,7 @@ def equity(cards: IndexedCards, found: RunOuts, other: Floats, weight: Floats) -
 
 
 def showdown_results(
-    cards: IndexedCards, hands: tuple[int, int], street: int, board: Board, sample_size: int, rng: np.random.Generator
+    cards: IndexedCards, hands: tuple[int, ...], street: int, board: Board, sample_size: int, rng: np.random.Generator
 ) -> Floats:
     """Return [K] results of two hands on all full boards or a sample: 1 if player 0 wins, -1 or 0."""
     taken = [card for card in cards.hand_cards[list(hands)].ravel().tolist() if card >= 0]

@@ -16,11 +16,12 @@ from abstraction.boards import BOARD_COUNTS
 from abstraction.cards import CARD_COUNT, COMBO_COUNT
 from mccfr.cards.card_lists import ListedCards, joint_weight
 from mccfr.cards.deals import NO_BUCKET
+from mccfr.games.betting import MOST_SEATS
 from mccfr.policy.policy_deck import holds_card
 from mccfr.policy.policy_layout import impossible
 from mccfr.policy.quantise import TOTALS
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, RowChecksumFields
-from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree
+from mccfr.trees.compiled import CHANCE, DECISION, NO_PARENT, NO_PLAYER, NO_SLOT, TERMINAL, CompiledTree, Pots
 from storage.compressed_rows import PackedRows
 from storage.threads import ordered
 
@@ -133,8 +134,9 @@ def check_meta(meta: Mapping[str, Any]) -> MetaFields:
     quantised = fields.quantisation
     known = TOTALS[quantised.dtype] == quantised.total
     _require(known, "meta.json", f"has a quantisation of {quantised.dtype} with the total {quantised.total}")
-    players = max(2, len(fields.blocks)) if fields.streets == 1 else 2  # three and more have one street
-    _require(len(fields.blocks) == players * fields.streets, "meta.json", f"has {len(fields.blocks)} blocks")
+    players = len(fields.blocks) // fields.streets
+    whole = len(fields.blocks) == players * fields.streets and 2 <= players <= MOST_SEATS
+    _require(whole, "meta.json", f"has {len(fields.blocks)} blocks")
     for number, block in enumerate(fields.blocks):
         placed = (block.street, block.player) == divmod(number, players)
         _require(placed, "meta.json", f"has block {number} out of order")
@@ -204,11 +206,27 @@ def check_tree(tree: CompiledTree) -> None:
         _require(kept.all(), "tree_put_in.npy", "takes chips back")
     if tree.payoffs is not None:
         _require(np.isfinite(tree.payoffs).all(), "tree_payoffs.npy", "has a payoff that is not finite")
+    if tree.pots is not None:
+        _check_pots(tree, tree.pots)
     _check_chance(tree)
     for block in range(len(tree.row_slots)):
         _check_rows(tree, block)
     for name in ("slot", "row"):
         _require_all(decision | (getattr(arrays, name) == NO_SLOT), f"tree_{name}.npy", "has a row without a decision")
+
+
+def _check_pots(tree: CompiledTree, pots: Pots) -> None:
+    """Check that exactly the terminals have pots, with contenders among the players."""
+    first, count = pots.first, np.diff(pots.first)
+    _require(first[0] == 0 and first[-1] == len(pots.chips), "tree_pots_first.npy", "does not begin or end the pots")
+    _require_all((count > 0) == (tree.arrays.kind == TERMINAL), "tree_pots_first.npy", "has pots beside the terminals'")
+    _require((count >= 0).all(), "tree_pots_first.npy", "has pots that begin before others end")
+    for name in ("chips", "dead"):
+        values = getattr(pots, name)
+        sound = np.isfinite(values) & (values >= 0)
+        _require(sound.all(), f"tree_pots_{name}.npy", "has an amount of chips that is negative or not finite")
+    among = (pots.contenders > 0) & (pots.contenders < 1 << tree.players)
+    _require(among.all(), "tree_pots_contenders.npy", "has a pot without players, or with unknown ones")
 
 
 def _check_children(tree: CompiledTree, inner: npt.NDArray[np.int64]) -> None:

@@ -31,7 +31,7 @@ from mccfr.policy.checks import (
 from mccfr.policy.policy_deck import MappedDeck, MappedTables, load_tables
 from mccfr.policy.policy_layout import DECK, META, Arrays, Texts
 from mccfr.policy.row_checksums import GuardedTable
-from mccfr.trees.compiled import CompiledTree, TreeArrays
+from mccfr.trees.compiled import CompiledTree, Pots, TreeArrays
 from storage.compressed_rows import PackedRows
 
 _TREE_DTYPES = {name: np.dtype(kind) for name, kind in zip(TreeArrays._fields, "bbbiiiidddb", strict=True)}
@@ -91,14 +91,16 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
     labels = _text(texts, "tree_label")
     nodes = (len(labels),)
     fields = [_array(arrays, f"tree_{name}", nodes, dtype) for name, dtype in _TREE_DTYPES.items()]
-    names = put_in = payoffs = None
+    names = put_in = payoffs = pots = None
     players = len(meta.blocks) // meta.streets
     if "infosets_player0" in texts:
         names = tuple(_text(texts, f"infosets_player{player}") for player in range(players))
-    if players > 2:
-        payoffs = _array(arrays, "tree_payoffs", (len(labels), players), np.dtype(np.float64))
     if "tree_put_in" in arrays:
-        put_in = _array(arrays, "tree_put_in", (len(labels), 2), np.dtype(np.float64))
+        put_in = _array(arrays, "tree_put_in", (len(labels), players), np.dtype(np.float64))
+    if players > 2 and put_in is None:
+        payoffs = _array(arrays, "tree_payoffs", (len(labels), players), np.dtype(np.float64))
+    elif players > 2:
+        pots = _pots(arrays, len(labels), players)
     tree = CompiledTree(
         TreeArrays(*fields),
         _array(arrays, "tree_parent", nodes, np.dtype(np.int32)),
@@ -110,6 +112,7 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
         put_in,
         _text(texts, "tree_action") if "tree_action" in texts else None,
         payoffs=payoffs,
+        pots=pots,
     )
     if tree.action_names is not None and len(tree.action_names) != len(labels):
         raise ValueError(f"tree_action.json has {len(tree.action_names)} names for {len(labels)} nodes")
@@ -119,6 +122,17 @@ def _rebuild_tree(meta: MetaFields, arrays: Arrays, texts: Texts) -> CompiledTre
     if names is not None and [len(own) for own in names] != tree.row_count[:players].tolist():
         raise ValueError(f"the files infosets_playerP.json do not have {tree.row_count[:players]} names")
     return tree
+
+
+def _pots(arrays: Arrays, nodes: int, players: int) -> Pots:
+    """Return the pots of a tree; `check_tree` checks their values."""
+    count = len(_present(arrays, "tree_pots_chips"))
+    return Pots(
+        _array(arrays, "tree_pots_first", (nodes + 1,), np.dtype(np.int32)),
+        _array(arrays, "tree_pots_chips", (count,), np.dtype(np.float64)),
+        _array(arrays, "tree_pots_contenders", (count,), np.dtype(np.int8)),
+        _array(arrays, "tree_pots_dead", (players,), np.dtype(np.float64)),
+    )
 
 
 def _array(arrays: Arrays, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -154,7 +168,7 @@ def _rebuild_deck(arrays: Arrays, guards: Guards) -> MappedDeck:
     if len(dealt) != meta.streets or min(dealt) < 0 or any(sum(dealt[:n]) not in (0, 3, 4, 5) for n in range(1, 5)):
         raise ValueError(f"{META} has board_cards {list(dealt)}, which are not those of {meta.streets} streets")
     known = [sum(dealt[: street + 1]) for street in range(meta.streets)]
-    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(-1, 2)
+    buckets = np.array([block.buckets for block in meta.blocks], np.int64).reshape(meta.streets, -1)
     histories = _histories(arrays, buckets)
     counts = buckets.min(axis=1).tolist() if histories is None else histories.in_tables
     tables, locations = [], []

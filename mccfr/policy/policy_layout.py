@@ -5,8 +5,10 @@ The files describe the game completely, so that a reader needs no other source.
     meta.json                      manifest: game, counts, blocks, card numbering, quantisation, provenance,
                                    abstraction, bucket tables, row checksums, every file with its length and CRC-32C
     tree_FIELD.npy                 [N] one for each field of `TreeArrays`; tree_parent.npy; tree_street.npy, the street
-    tree_put_in.npy                [N, 2] chips of each player over the whole hand; betting trees only
-    tree_payoffs.npy               [N, players] chips of each player at terminals; three and more players only
+    tree_put_in.npy                [N, P] chips of each of P players over the whole hand; betting trees only
+    tree_payoffs.npy               [N, P] chips of each player at terminals; three and more players, with no cards
+    tree_pots_FIELD.npy            main and side pots at terminals, one for each field of `mccfr.trees.compiled.Pots`;
+                                   betting trees of three and more players
     tree_label.json                the action or chance outcome that leads into each node
     tree_line.json                 the line that leads to each node, as `mccfr.trees.betting_lines` writes it
     infosets_player0.json          names of infosets by row, for trees with hidden moves
@@ -90,6 +92,9 @@ def game_arrays(game: Game) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         yield "tree_put_in", tree.put_in
     if tree.payoffs is not None:
         yield "tree_payoffs", tree.payoffs
+    if tree.pots is not None:
+        for name, values in tree.pots._asdict().items():
+            yield f"tree_pots_{name}", values
     yield from game.cards.arrays(bucket_dtype)
 
 

@@ -14,7 +14,8 @@ from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.translation import Translation
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import locked_actions_of
-from mccfr.trees.betting_lines import chips_after, find_decision, line_text, put_in_chips
+from mccfr.trees.betting_lines import chips_after, find_decision, line_text
+from mccfr.trees.compiled import CompiledTree
 from mccfr.trees.street_amounts import street_action, street_line
 
 
@@ -33,7 +34,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     In a game with locks, `locked` lists the actions with a fixed probability, without `hand` by hand.  `street` is a
     name in hold'em, else a number.  Chips are None if the game has no chips.
 
-    If the full game allows bets that are not in the tree, a line with such bets is answered by action translation.
+    If the full game of two players allows bets that are not in the tree, action translation answers a line with them.
     Each entry of `readings` (line, after_call, probability) is a decision of the tree to which the line is mapped.  The
     actions are then legal bets of the full game, and the probabilities are the mean over the readings.
 
@@ -44,7 +45,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     try:
         node, answer = answer_head(game, line)
     except ValueError:
-        if game.real_rules is None:
+        if game.real_rules is None or tree.players > 2:
             raise
         return _translated(source, line, hand, board)
     street, player, actions = int(tree.arrays.block[node]) // tree.players, answer["player"], answer["actions"]
@@ -84,7 +85,7 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
         "player": player,
         "role": game.roles[player],
         "big_blind_chips": game.big_blind_chips,
-        "pot_chips": None if not dealt else _whole(sum(put_in_chips(tree, node))),
+        "pot_chips": None if not dealt else _whole(_pot_chips(tree, node)),
         "actions": [
             {"action": street_action(line, tree.label[child], start) if dealt else tree.label[child], "to_chips": to}
             | ({} if tree.action_names is None else {"name": tree.action_names[child]})
@@ -181,6 +182,13 @@ def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: i
     for action, probability in zip(actions, source.probabilities(node, bucket).tolist(), strict=True):
         action.update(probability=probability, weight=weight)
     return {"reached": weight > 0}
+
+
+def _pot_chips(tree: CompiledTree, node: int) -> float:
+    """Return the chips in the pot at a decision."""
+    assert tree.put_in is not None
+    dead = 0.0 if tree.pots is None else float(tree.pots.dead.sum())
+    return float(tree.put_in[node].sum()) + dead
 
 
 def _labels(actions: Sequence[Mapping[str, Any]], chosen: npt.NDArray[np.bool_]) -> list[str]:

@@ -11,7 +11,7 @@ totals.
 
 Intervals grow with the cube root of the iterations.  Copies drift apart more slowly as regrets grow, with the square
 root of a row's visits.  Square-root growth costs accuracy late in the run; cube-root growth was measured to cost none
-(docs/server.md).
+(docs/measured/strata.md).
 """
 
 from collections.abc import Mapping, Sequence

@@ -19,7 +19,7 @@ from mccfr.games.line_text import typed_line
 from mccfr.games.translation import Translation, actions_of
 from mccfr.play.player import PlayerSpec, Program
 from mccfr.play.policy_seat import PolicySpec
-from mccfr.play.resolving import ResolvingSpec
+from mccfr.play.resolving.resolving_seat import ResolvingSpec
 from mccfr.play.resolving.resolving_table import settings_of
 from mccfr.play.showdown_values import showdown_results
 from mccfr.trees.street_amounts import street_line

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from abstraction.cards import parse_cards
 from mccfr.cards.card_index import Board
-from mccfr.cards.grid import make_grid
+from mccfr.cards.grid import Grid, make_grid
 from mccfr.games.betting import BettingState
 from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.line_text import line_start, typed_line
@@ -24,14 +24,53 @@ from mccfr.policy.strategy_profile import Behaviour
 from mccfr.trees.betting_lines import chips_after, line_text
 from mccfr.trees.street_amounts import street_action, street_line
 from mccfr.view.hand_classes import hand_kinds
-from mccfr.view.hand_grid import DIGITS, GridCells, rounded
 from mccfr.view.labels import action_kind, action_text, pot_share, street_text
 from mccfr.view.range_text import range_text
 
+DIGITS = 6
+"""Decimals of the numbers sent to the page."""
 MOST_RUN_OUTS = 2_500
 """Maximum number of full boards for equities; a flop has 1,176."""
 _KEPT_RUN_OUTS = 4  # boards whose showdowns are cached, 9 MB each after a flop
 _LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums is rounding error
+
+
+class GridCells:
+    """Sums and means over the hands of each cell, for L live hands, C cells and A actions."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+
+    def means(self, played: Weights, weights: Weights, live: npt.NDArray[np.int64]) -> Any:
+        """Return the mean action probabilities of each cell, [C][A].
+
+        played   [L, A] probabilities of each live hand
+        weights  [L] their weights
+        live     [L] their numbers
+        """
+        cell, cells = self._grid.cell[live], len(self._grid.label)
+        shares = np.bincount(cell, weights, cells)
+        weight = np.where(shares[cell] > 0, weights, 1.0)  # an unweighted mean if the weight of the class is 0
+        whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
+        return rounded(np.stack([np.bincount(cell, weight * column, cells) / whole for column in played.T], axis=1))
+
+    def weights(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Return, for each cell, the number of live hands, their mean reach and their summed shares.
+
+        `reach` and `share` are [2, L], for both players.
+        """
+        cell, cells = self._grid.cell[live], len(self._grid.label)
+        count = np.bincount(cell, minlength=cells)
+        return {
+            "combos": count.tolist(),
+            "reach": rounded(np.stack([np.bincount(cell, one, cells) / np.maximum(count, 1) for one in reach])),
+            "shares": rounded(np.stack([np.bincount(cell, one, cells) for one in share])),
+        }
+
+
+def rounded(values: Weights) -> Any:
+    """Return an array as nested lists, rounded to `DIGITS` decimals."""
+    return np.round(values, DIGITS).tolist()
 
 
 class Action(NamedTuple):
@@ -334,7 +373,7 @@ class Spots:
         for (node, closed), place in followed.places.items():
             reading = LineReading(node, 1.0, closed)
             if not self.betting.decides(reading):
-                played[buckets >= 0, number["c"]] += place.probability
+                played[buckets >= 0, number[self._real_actions((node, closed), state)[0]]] += place.probability
                 continue
             rows = self.source.rows(node, buckets)[0]
             real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)

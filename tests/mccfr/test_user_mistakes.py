@@ -22,7 +22,8 @@ from mccfr.cards.small_deck_cards import small_deck
 from mccfr.cli import progress_display
 from mccfr.config import plugins
 from mccfr.config.solver_tables import SolverConfig
-from mccfr.evaluation.methods import EvaluationLine, Method, measure
+from mccfr.evaluation.methods import EvaluationLine, Method
+from mccfr.evaluation.methods.registry import measure
 from mccfr.experiments.definition import experiment_from
 from mccfr.gallery.history_game import HistoryGame
 from mccfr.games import openspiel_import

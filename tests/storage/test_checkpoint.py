@@ -22,7 +22,7 @@ from refusals import refusals, refused
 from storage import checkpoint, checkpoint_writer, durable, hdf5_format, zarr_format
 from storage.free_space import tree_bytes
 from storage.schema import ALLOWED_DTYPES, ArraySpec
-from storage.table_formats import NotFiniteError, raw_bytes
+from storage.table_formats import NotFiniteError, compressed_share, raw_bytes
 
 SPECS = (
     ArraySpec("regret/street0/player1", (7, 3), "float32", ("bucket", "slot")),
@@ -93,6 +93,29 @@ def test_plain_readers_and_every_dtype(tmp_path, layout):
     else:
         assert opened["int32"].metadata.dimension_names == ("a", "b")
         assert [type(codec).__name__ for codec in opened["int32"].compressors] == ["ZstdCodec", "Crc32cCodec"]
+
+
+@BOTH
+def test_the_bytes_of_compressed_tables_are_known_before_they_are_written(tmp_path, layout):
+    """Half of the cells are never touched; a table of one chunk is exact, and two chunks stand for one of four."""
+    specs = [
+        ArraySpec("one", (1000, 64), "float32", ("a", "b")),
+        ArraySpec("four", (60_000, 64), "float32", ("a", "b")),
+    ]
+    random = np.random.default_rng(0)
+    arrays = {spec.name: np.zeros(spec.shape, np.float32) for spec in specs}
+    for array in arrays.values():
+        array[:, ::2] = random.normal(size=(len(array), 32))
+    for some, tolerance in ((specs[:1], 0.0), (specs, 0.01)):
+        names = {spec.name: arrays[spec.name] for spec in some}
+        path = commit(tmp_path / f"{len(some)}", 1, layout, specs=some, arrays=names)
+        if layout == "zarr":
+            stored = sum(file.stat().st_size for file in (path / "tables.zarr").glob("*/c/**/*") if file.is_file())
+        else:
+            with h5py.File(path / "tables.h5") as file:
+                stored = sum(file[name].id.get_storage_size() for name in names)
+        share = compressed_share(some, names, layout)
+        assert share == pytest.approx(stored / sum(spec.nbytes for spec in some), rel=tolerance) and 0.4 < share < 0.7
 
 
 @pytest.mark.parametrize("compressed", [True, False])

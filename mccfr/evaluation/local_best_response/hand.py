@@ -181,7 +181,7 @@ class Responder:
             for (node, _), probability in self._lines.translations_of(position, state, action):
                 if (position, node) not in cache:
                     number = self._lines.fold_of(node)
-                    share = np.zeros(len(weight))
+                    share = weight if self._lines.gives_up(node) else np.zeros(len(weight))
                     if number is not None:
                         share = self._rows.shared_out(node, deal, weight)[number]
                     cache[position, node] = deal.opponent_weight(share), deal.won(share)

@@ -145,16 +145,21 @@ class ResponderBetting:
     def _answers(self, tree_node: TreePosition, state: Any) -> list[tuple[str, TreePosition]]:
         """Return for each of the tree's actions at a position: the real action and the policy's next position.
 
-        Without a decision in the tree it is a single check or call.
+        Without a decision in the tree it is a single action.
         """
         node, closed = tree_node
+        actions = self.betting.real_actions(LineReading(node, 1.0, closed), state)
         if node == NOWHERE or not self.decides[node]:
-            return [("c", self._translations_of(tree_node, state, "c")[0][0])]
+            return [(actions[0], self._translations_of(tree_node, state, actions[0])[0][0])]
         answers: list[tuple[str, TreePosition]] = []
-        for number, action in enumerate(self.betting.real_actions(LineReading(node, 1.0, closed), state)):
+        for number, action in enumerate(actions):
             calls_a_forgotten_bet = action == "c" and closed != NOWHERE
             answers.append((action, (closed if calls_a_forgotten_bet else self.betting.child(node, number), NOWHERE)))
         return answers
+
+    def gives_up(self, node: int) -> bool:
+        """Return True if the policy folds to any bet, since the tree's hand ended by its fold."""
+        return isinstance(self.betting, Translation) and self.betting.folded(node)
 
     def _fold_of(self, node: int) -> int | None:
         """Return the number of the fold action at a node of the tree, or None."""

@@ -55,7 +55,7 @@ def measure_by(
     """Evaluate a strategy by a method that suits its game and return the record.
 
     A line of evaluations.jsonl has these fields and the training counters.  The arguments are those of
-    `mccfr.evaluation.methods.measure`.
+    `mccfr.evaluation.methods.registry.measure`.
     """
     from abstraction.kernels.compiling import working_seconds
 

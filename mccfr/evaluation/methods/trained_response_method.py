@@ -1,4 +1,4 @@
-"""The method `trained-response`: each player's value and the gain of a trained response."""
+"""The method `trained-response` for three and more players: each one's value and response's gain."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -34,10 +34,7 @@ class TrainedResponseLine(EvaluationLine):
 
 
 class TrainedResponseMethod(OverDeals):
-    """Value of each of three and more players, and the gain of a response that is trained for it.
-
-    The gain is in expectation a lower bound on that of a best response.
-    """
+    """Chips per hand that a trained response of each player gains: a lower bound on its best gain."""
 
     name: ClassVar[str] = "trained-response"
     bound: ClassVar[str] = "lower"

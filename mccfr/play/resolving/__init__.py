@@ -1,25 +1,6 @@
 """Re-solving at the table: subgames, gadget games, whole re-solved strategies, and players."""
 
-from mccfr.play.resolving.all_spots import ResolvedStrategy, resolve_street, resolve_streets
-from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat, ResolvingSpec
-from mccfr.play.resolving.resolving_spot import Spot
-from mccfr.play.resolving.resolving_table import STREETS, PublicState, Resolver, Settings
-from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
+from mccfr.play.resolving.all_spots import resolve_street
+from mccfr.play.resolving.solve import Effort
 
-__all__ = [
-    "METHODS",
-    "STREETS",
-    "Effort",
-    "PublicState",
-    "Resolved",
-    "ResolvedRange",
-    "ResolvedStrategy",
-    "Resolver",
-    "ResolvingSeat",
-    "ResolvingSpec",
-    "Settings",
-    "Spot",
-    "resolve",
-    "resolve_street",
-    "resolve_streets",
-]
+__all__ = ["Effort", "resolve_street"]

@@ -117,7 +117,7 @@ class HandObserver:
         """Return [A, buckets] the policy's probabilities of the subgame's actions `labels` at a translation."""
         betting, rows = self._seat.betting, np.zeros((len(labels), len(buckets)))
         if not betting.decides(reading):
-            rows[labels.index("c")] = 1
+            rows[labels.index(betting.real_actions(reading, state)[0])] = 1
             return rows
         for number, played in enumerate(self._seat.played(reading.node, buckets).T):
             rows[nearest_action(labels, betting.real_action(reading.node, number, state))] += played

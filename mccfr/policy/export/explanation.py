@@ -52,7 +52,7 @@ _EXPLANATION = {
     "units": UNITS,
     "tree/kind": {"0": "decision", "1": "terminal", "2": "chance"},
     "tree/player": _PLAYER + "; -1 at other nodes",
-    "tree/block": "2 * street + player of a decision; -1 at other nodes",
+    "tree/block": "players * street + player of a decision; -1 at other nodes",
     "tree/first, tree/count": "children of node n are first[n] .. first[n] + count[n] - 1; node 0 is the root",
     "tree/slot, tree/row": "first cell of a decision on the axis slot of its block's tables; its cell on the axis row",
     "tree/put_in": "chips that each player has put in; in betting games",

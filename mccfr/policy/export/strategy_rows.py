@@ -78,7 +78,7 @@ def _hands_on(game: Game, board: str) -> list[list[tuple[int, str, str]]]:
         )
     for street, count in enumerate(counts):
         here = text[: 2 * count]
-        for player in range(2):
+        for player in range(game.tree.players):
             hands = cards.hand_buckets(street, player, here or None) if len(here) == 2 * count else {}
             found.append([(bucket, hand, here) for hand, bucket in hands.items()])
     return found

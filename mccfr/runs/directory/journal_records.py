@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mccfr.evaluation.methods import EvaluationLine, line_kind
+from mccfr.evaluation.methods import EvaluationLine
+from mccfr.evaluation.methods.registry import line_kind
 from storage import durable
 from storage.journal_reader import Line, line_numbers, lines, lines_backwards, replace_end
 

@@ -26,11 +26,7 @@ from mccfr.config import plugins
 from mccfr.config.game_tables import OpaqueGame
 from mccfr.config.run_tables import AbstractionConfig, Config
 from mccfr.config.solver_tables import OpaqueSolver
-from mccfr.config.toml_files import (
-    config_from,
-    load_document,
-    to_document,
-)
+from mccfr.config.toml_files import config_from, load_document, to_document
 from mccfr.games.game import Game
 from mccfr.games.registry import game_files
 from mccfr.runs.directory import journal_records

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.config.run_tables import Config, EvaluationConfig
-from mccfr.evaluation.methods import Method, check_method, measure, method_for
+from mccfr.evaluation.methods import Method
 from mccfr.evaluation.methods.measuring import options_for
 from mccfr.evaluation.methods.option_structs import declared
-from mccfr.evaluation.methods.registry import options_of_all
+from mccfr.evaluation.methods.registry import check_method, measure, method_for, options_of_all
 from mccfr.games.game import Game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import CHECKPOINTS, Run

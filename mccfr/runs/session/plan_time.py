@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mccfr.config.run_tables import Config
 from mccfr.games.game import Game
+from mccfr.runs.session.plan_trial import MeasuredPlay
 from mccfr.runs.session.strata.block_slots import frame_blocks, live_specs, partition
 from mccfr.solvers.coverage_estimate import CoverageEstimate
 from mccfr.solvers.out_of_core import block_bounds, turns_of
@@ -27,7 +28,6 @@ WEAR_BYTES = 100e12
 MOST_WORKERS = 1024
 """Most workers of a machine (`run.workers`)."""
 
-_COMPRESSED = 0.84  # bytes of compressed cells that training has changed, over raw ones
 _BARRIER_SECONDS = 4e-4  # a barrier of workers on one machine
 _DISK_MARGIN = 1.2  # training over moving time of a proposed cycle: disks are not always as fast as measured
 _HALVINGS = 100
@@ -111,17 +111,18 @@ def planned_time(
     layout: TableLayout,
     found: Mapping[str, Any],
     expected: CoverageEstimate | None,
-    speed: float,
+    play: MeasuredPlay,
     deadline: tuple[int, float | None],
 ) -> dict[str, Any]:
     """Return the fields of a plan on time, visits, checkpoints and out-of-core cycles.
 
     found     fields of the plan on checkpoints and the abstraction
     expected  of an iteration; None: its nodes are not known
-    speed     nodes per second of one worker
+    play      a trial, or assumptions in place of one
     deadline  number of machines, and seconds in which the run must end or None
     """
     machines, budget = deadline
+    speed = play.nodes_per_second
     workers, disk = machines * max(1, config.run.workers), None
     if config.tables.memory_budget is not None:
         parts = partition(config, game, layout)
@@ -142,8 +143,8 @@ def planned_time(
         "iterations_per_second": None if expected is None else together / expected.nodes,
         "run_nodes": nodes,
         "iterations": iterations,
-        **(visits := _visits(game, expected, iterations)),
-        **_checkpoints(config, found, visits["visited_share"], seconds),
+        **_visits(game, expected, iterations),
+        **_checkpoints(config, found, _stored_share(config, play, machines), seconds),
         **_cycles(pace, workers, iterations),
     }
     if expected is not None and "seconds_per_iteration" in found:
@@ -191,23 +192,29 @@ def _visits(game: Game, expected: CoverageEstimate | None, iterations: float | N
     return dict(zip(names, ((means / infosets).tolist(), float(median), float(tenth), visited), strict=True))
 
 
-def _checkpoints(
-    config: Config, found: Mapping[str, Any], visited: float | None, seconds: float | None
-) -> dict[str, Any]:
+def _stored_share(config: Config, play: MeasuredPlay, machines: int) -> float:
+    """Return the bytes of the last checkpoint's cells over the most that they can take.
+
+    Tables larger than memory, or of several machines, are not compressed.
+    """
+    raw = config.tables.checkpoint_compression == "none" or config.tables.memory_budget is not None or machines > 1
+    return 1.0 if raw else min(1.0, play.compressed)
+
+
+def _checkpoints(config: Config, found: Mapping[str, Any], share: float, seconds: float | None) -> dict[str, Any]:
     """Return the number of checkpoints, their bytes and the time of the whole run; None without a limit.
 
-    visited  share of infosets with a visit; None: all
+    share  bytes of the last checkpoint over the most that it can take
     """
     if seconds is None:
         return dict.fromkeys(("checkpoints", "checkpoint_traffic_bytes", "left_bytes", "total_seconds"))
-    permanent, share = found["permanent_checkpoints"], 1.0
+    permanent = found["permanent_checkpoints"]
     count = int(seconds / config.run.checkpoint_seconds) + 1 + permanent
-    if config.tables.checkpoint_compression == "auto" and config.tables.memory_budget is None:
-        share = _COMPRESSED * (1.0 if visited is None else visited)
+    kept = min(count, config.run.keep_checkpoints + permanent)
     return {
         "checkpoints": count,
         "checkpoint_traffic_bytes": count * found["stored_bytes"],
-        "left_bytes": int(share * min(count, config.run.keep_checkpoints + permanent) * found["stored_bytes"]),
+        "left_bytes": kept * (int(share * found["stored_bytes"]) + found["description_bytes"]),
         "total_seconds": found["abstraction_seconds"] + seconds + count * found["checkpoint_pause_seconds"],
     }
 

@@ -1,14 +1,18 @@
 """Measures the speed of a planned run by a short training on its own tree and tables.
 
 Nodes per iteration change as strategies are learnt: in whole hold'em they halve. They are therefore known only if the
-training visits each infoset several times. Negative-regret pruning begins later than the measurement ends, so the
-measurement is without it. With pruning, a node costs about 1.5 times as much (docs/measured/performance.md, sampled
-pruning).
+training visits each infoset several times.
+
+Negative-regret pruning begins later than the measurement ends. So the later half of the measurement prunes with lower
+thresholds: regrets grow with the nodes touched, and thresholds in proportion to the training's length prune about the
+same actions.
 """
 
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from math import inf, log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +25,7 @@ from abstraction.buckets import bucket_dtype, is_built, unused
 from abstraction.cards import COMBO_COUNT
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.config.run_tables import Config
-from mccfr.config.solver_tables import ExternalSamplingConfig
+from mccfr.config.solver_tables import ExternalSamplingConfig, SolverConfig
 from mccfr.games.game import Game
 from mccfr.solvers.game_from_config import opponents_buckets, planned_game
 from mccfr.solvers.registry import algorithm_of
@@ -29,14 +33,17 @@ from mccfr.solvers.sampling.sampled import SampledAlgorithm
 from mccfr.solvers.solver import Share
 from mccfr.tables.table_layout import private_tables
 from storage import free_space
+from storage.table_formats import compressed_share
 
 SECONDS = 1.0
 """Processor time of a trial."""
 _MOST_BYTES = 1 << 30  # tables of a trial; larger ones are hardly slower
 _MEMORY_SHARE = 0.25
-_PRUNED_NODE = 1.5  # time of a node with pruning, relative to one without
 _VISITS = 10  # nodes per infoset after which nodes per iteration hardly change
 _NO_LIMIT = 2**62
+_ENDLESS_NODES = 1e11  # assumed length of a run without a limit of nodes
+_RANDOM_BITS = 4  # of values at the end of a run, beyond those of a trial: as fits compressed checkpoints of four runs
+_TINY = 1e-12
 
 
 class MeasuredPlay(NamedTuple):
@@ -44,10 +51,12 @@ class MeasuredPlay(NamedTuple):
 
     nodes_per_second     of one worker, by processor time
     nodes_per_iteration  None if the trial is too short to show it
+    compressed           bytes of the run's tables in its last checkpoint, compressed, over those of the cells
     """
 
     nodes_per_second: float
     nodes_per_iteration: float | None
+    compressed: float = 1.0
 
 
 def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None:
@@ -60,14 +69,9 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
     base  directory that the configuration's files are relative to
     game  the game of `config`, whose buckets need not be built
     """
-    solver, price = config.solver, 1.0
-    if isinstance(solver, ExternalSamplingConfig) and solver.negative_regret_pruning:
-        pruned = 1 - min(1.0, solver.prune_after_nodes / max(1, config.run.nodes or _NO_LIMIT))
-        solver, price = msgspec.structs.replace(solver, negative_regret_pruning=False), 1 + pruned * (_PRUNED_NODE - 1)
     layout, most = algorithm_of(config).layout(game), _MEMORY_SHARE * free_space.available_memory_bytes()
     run = msgspec.structs.replace(config.run, strata=None, blocks=None, cycle_iterations=None)
-    tables = msgspec.structs.replace(config.tables, memory_budget=None)
-    trial = msgspec.structs.replace(config, solver=solver, run=run, tables=tables)
+    trial = msgspec.structs.replace(config, run=run, tables=msgspec.structs.replace(config.tables, memory_budget=None))
     if config.run.strata is not None:
         game = planned_game(trial, base)
         layout = algorithm_of(trial).layout(game)
@@ -77,7 +81,7 @@ def measured_play(config: Config, base: Path, game: Game) -> MeasuredPlay | None
         game = _with_random_buckets(game, share)
     elif layout.nbytes > most:
         return None
-    return _trained(trial, game, price, keeps_length=not random)
+    return _trained(trial, game, share if random else 1.0, keeps_length=not random)
 
 
 def _has_buckets(config: Config, base: Path) -> bool:
@@ -86,27 +90,124 @@ def _has_buckets(config: Config, base: Path) -> bool:
     return config.abstraction is not None and all(is_built(base / table.path) for table in tables if table is not None)
 
 
-def _trained(config: Config, game: Game, price: float, *, keeps_length: bool) -> MeasuredPlay:
+class _Trial:
+    """A training on tables of its own, in parts that may have different `[solver]` tables."""
+
+    def __init__(self, config: Config, game: Game) -> None:
+        algorithm = algorithm_of(config)
+        self._config, self._game, self.layout = config, game, algorithm.layout(game)
+        self.tables = private_tables(self.layout)
+        self._share = Share(workers=max(1, config.run.workers) if algorithm.traits.one_process else 1)
+        self.nodes = self.iterations = 0
+        self._found = inf, 0.0
+
+    def train(self, solver: SolverConfig, seconds: float, most: int, last: int) -> tuple[float, float]:
+        """Train for so much processor time; return seconds per node and nodes per iteration of its later half.
+
+        If the trial has reached its limits before, the figures are those of the part before.
+
+        most, last  limits of the nodes and iterations of the whole trial
+        """
+        if self.nodes >= most or self.iterations >= last:
+            return self._found
+        algorithm = algorithm_of(msgspec.structs.replace(self._config, solver=solver))
+        training = algorithm.solver(self._game, self.tables, self._share)
+        training.warm_up()
+        points, began = [(0.0, self.nodes, self.iterations)], time.process_time()
+        while (points[-1][0] < seconds or len(points) < 3) and self.nodes < most and self.iterations < last:
+            done, touched = training.run(self.nodes, most - self.nodes, last - self.iterations)
+            self.nodes, self.iterations = self.nodes + touched, self.iterations + done
+            points.append((time.process_time() - began, self.nodes, self.iterations))
+        half = next(point for point in points if point[0] >= points[-1][0] / 2 or point is points[-2])
+        nodes = self.nodes - half[1]
+        self._found = (points[-1][0] - half[0]) / nodes, nodes / max(1, self.iterations - half[2])
+        return self._found
+
+    def compressed(self, left: float = 1.0) -> float:
+        """Return the bytes of the tables in a compressed checkpoint over those of the cells.
+
+        left  share of the trial's zeros that are zero at the end of the run
+        """
+        random = np.random.default_rng(0)
+        return compressed_share(
+            self.layout.specs, self.tables, self._config.tables.format, partial(plausible, left=left, random=random)
+        )
+
+    def zeros(self) -> float:
+        """Return the share of cells that are zero; padding does not count."""
+        cells = (
+            len({name.split("/")[0] for name in self.tables}) * (self._game.buckets * self._game.tree.row_slots).sum()
+        )
+        return 1 - sum(np.count_nonzero(table) for table in self.tables.values()) / cells
+
+
+def _trained(config: Config, game: Game, share: float, *, keeps_length: bool) -> MeasuredPlay:
     """Train and return the figures.
 
-    price         time of a node of the run, relative to one of the trial
+    share         of the run's buckets that the game has
     keeps_length  whether iterations of the run touch as many nodes as those of the trial
     """
-    algorithm = algorithm_of(config)
-    share = Share(workers=max(1, config.run.workers) if algorithm.traits.one_process else 1)
-    training, nodes, iterations = algorithm.solver(game, private_tables(algorithm.layout(game)), share), 0, 0
-    training.warm_up()
-    most, last = config.run.nodes or _NO_LIMIT, config.run.iterations or _NO_LIMIT
-    points, began = [(0.0, 0, 0)], time.process_time()
-    while (points[-1][0] < SECONDS or len(points) < 3) and nodes < most and iterations < last:
-        done, touched = training.run(nodes, most - nodes, last - iterations)
-        nodes, iterations = nodes + touched, iterations + done
-        points.append((time.process_time() - began, nodes, iterations))
-    half = next(point for point in points if point[0] >= points[-1][0] / 2 or point is points[-2])
-    spent, trained = points[-1][0] - half[0], nodes - half[1]
-    seen = not isinstance(algorithm, SampledAlgorithm) or nodes >= _VISITS * game.infosets.sum(dtype=float)
-    length = trained / max(1, iterations - half[2]) if keeps_length and seen else None
-    return MeasuredPlay(trained / spent / price, length)
+    trial, solver = _Trial(config, game), config.solver
+    limits = config.run.nodes or _NO_LIMIT, config.run.iterations or _NO_LIMIT
+    if not isinstance(algorithm_of(config), SampledAlgorithm):
+        cost, length = trial.train(solver, SECONDS, *limits)
+        return MeasuredPlay(1 / cost, length if keeps_length else None, trial.compressed())
+    prunes = isinstance(solver, ExternalSamplingConfig) and solver.negative_regret_pruning
+    plain = msgspec.structs.replace(solver, negative_regret_pruning=False) if prunes else solver
+    cost, length = trial.train(plain, SECONDS / 2, *limits)
+    nodes, trained, zeros = float(min(limits[0], limits[1] * length)), trial.nodes, trial.zeros()
+    if isinstance(solver, ExternalSamplingConfig) and prunes:
+        price, length = trial.train(_shortened(solver, nodes, trained), SECONDS / 2, _NO_LIMIT, _NO_LIMIT)
+        cost += max(0.0, 1 - solver.prune_after_nodes / nodes) * (price - cost)
+    else:
+        cost, length = trial.train(solver, SECONDS / 2, *limits)
+    seen = keeps_length and trial.nodes >= _VISITS * game.infosets.sum(dtype=float)
+    longer = trial.nodes / trained, min(nodes, _ENDLESS_NODES) * share / trial.nodes
+    left = zeros_left(trial.zeros() / max(zeros, _TINY), *longer)
+    return MeasuredPlay(1 / cost, length if seen else None, trial.compressed(left))
+
+
+def zeros_left(fallen: float, longer: float, run: float) -> float:
+    """Return the share of a trial's cells at zero that are zero at the end of the run.
+
+    Rows are visited at very different rates, so that cells at zero fall like a power of the nodes touched.
+
+    fallen  share that the later part of the trial has left
+    longer  nodes of the trial over those of its first part
+    run     nodes of the run over those of the trial, for as many buckets
+    """
+    if not 0 < fallen < 1 or longer <= 1:
+        return 1.0
+    return float(min(1.0, run ** (log(fallen) / log(longer))))
+
+
+def plausible(chunk: npt.NDArray[Any], left: float, random: np.random.Generator) -> npt.NDArray[Any]:
+    """Return cells of a table [buckets, slots] as they may be at the end of a run, from those of a trial.
+
+    Cells at zero get values of others, but for padding. The lowest bits of each value are random, as those of sums of
+    more numbers are.
+
+    left  share of the cells at zero that stays; 1: the run ends with the cells of the trial
+    """
+    if chunk.dtype.kind != "f" or left >= 1 or not chunk.any():
+        return chunk
+    cells, changed = chunk.copy(), chunk != 0
+    filled = ~changed & changed.any(axis=0) & (random.random(chunk.shape) >= left)
+    cells[filled] = random.choice(chunk[changed], np.count_nonzero(filled))
+    words = cells.view(f"u{chunk.itemsize}")
+    words ^= np.where(cells != 0, random.integers(1 << _RANDOM_BITS, size=chunk.shape, dtype=words.dtype), 0)
+    return cells
+
+
+def _shortened(solver: ExternalSamplingConfig, nodes: float, trained: int) -> ExternalSamplingConfig:
+    """Return a solver that prunes a trial as `solver` prunes a run in the middle of its time with pruning.
+
+    nodes    of the run
+    trained  of the trial before it prunes, which is half of it
+    """
+    share = 2 * trained / ((solver.prune_after_nodes + min(nodes, _ENDLESS_NODES)) / 2)
+    below, floor = share * solver.prune_below_bb, share * solver.floor_bb
+    return msgspec.structs.replace(solver, prune_after_nodes=0, prune_below_bb=below, floor_bb=floor)
 
 
 def _with_random_buckets(game: Game, share: float) -> Game:

@@ -9,7 +9,7 @@ import numpy as np
 
 from abstraction.recipe import load_recipe
 from mccfr.config.run_tables import Config
-from mccfr.evaluation.methods import method_for
+from mccfr.evaluation.methods.registry import method_for
 from mccfr.games.game import Game
 from mccfr.runs.results.average_strategies import IN_MEMORY_BYTES
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation
@@ -18,9 +18,11 @@ from mccfr.runs.session.plan_trial import MeasuredPlay, measured_play
 from mccfr.runs.session.plan_verdict import verdict
 from mccfr.runs.session.pools import training_problem
 from mccfr.runs.session.shared_deck import shared_bytes
-from mccfr.runs.session.strata.block_slots import first_specs, live_specs
+from mccfr.runs.session.similar_runs import similar_runs
+from mccfr.runs.session.strata.block_slots import divided, first_specs, live_specs
 from mccfr.solvers.coverage_estimate import CoverageEstimate
 from mccfr.solvers.game_from_config import opponents_buckets, planned_game
+from mccfr.solvers.out_of_core import turns_of
 from mccfr.solvers.registry import algorithm_of
 from mccfr.solvers.strata_training import stratum_buckets
 from mccfr.tables.row_tables import LARGEST_EXPANDED_BYTES
@@ -59,8 +61,13 @@ _HUGE_PAGE_BYTES, _HUGE_PAGE_GAIN = (1e7, 1e8, 3e8, 1.5e9), (1.0, 1.11, 1.23, 1.
 _SWITCH = "'echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled' as root, or Linux 6.1,"
 
 _TRIED_SECONDS = 5.0  # longest iteration of which a trial has some
-_PROCESS_BYTES = 100 << 20  # interpreter, libraries and compiled kernels of a process, of which processes share some
-_LOADING_BYTES = 200 << 20  # of the process that reads bucket tables, besides the tables
+_LIBRARY_BYTES = 72 << 20  # pages of interpreter and libraries, which all processes share
+_COORDINATOR_BYTES, _WORKER_BYTES = 55 << 20, 46 << 20  # of their own, kernels compiled before
+_LAUNCHER_BYTES, _RANK_BYTES = 38 << 20, 62 << 20  # of several machines: MPI included
+_READING_BYTES = 73 << 20  # while bucket tables are read, besides the tables
+_DECK_BYTES = 180 << 20  # of a coordinator with bucket tables in training, besides the tables
+_DOCUMENT_BYTES = 1900  # of a checkpoint's, or a block's, manifest, state and metadata
+_TABLE_DOCUMENT_BYTES = 1330  # of each of its tables, in addition
 
 
 def planned_layout(config: Config, game: Game) -> TableLayout:
@@ -127,7 +134,7 @@ def make_plan(
     planned = algorithm_of(config).planned(game, layout)
     tried = speed is None and planned.get("seconds_per_iteration", 0.0) < _TRIED_SECONDS
     trial = measured_play(config, base, game) if tried else None
-    speed = speed or (NODES_PER_SECOND if trial is None else trial.nodes_per_second)
+    play = trial or MeasuredPlay(speed or NODES_PER_SECOND, None)
     found = {
         "game": game.name,
         **game.counts(),
@@ -143,25 +150,27 @@ def make_plan(
         "plain_checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[(kind[0], "none")],
         "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
         "permanent_checkpoints": permanent_checkpoints(config),
-        "stored_bytes": stored_bytes(config, layout),
-        "disk_bytes": disk_bytes(config, layout),
+        "stored_bytes": stored_bytes(config, game, layout, machines),
+        "description_bytes": description_bytes(config, game, layout, machines),
+        "disk_bytes": disk_bytes(config, game, layout, machines),
         "measured": trial is not None,
         "huge_pages": huge_page_plan(layout),
         "abstraction_seconds": sum(builder.missing_seconds() for builder in builders(config, base)),
         **planned,
     }
-    found |= planned_time(config, game, layout, found, _estimate(config, game, trial), speed, (machines, budget))
+    found |= planned_time(config, game, layout, found, _estimate(config, game, play), play, (machines, budget))
+    found["similar_runs"] = similar_runs(config, found)
     lacks = [builder.memory_problem() for builder in builders(config, base)]
     lacks.append((room or space_problem)(config, game, layout, directory))
     return found | verdict(config, found, [lack for lack in lacks if lack is not None])
 
 
-def _estimate(config: Config, game: Game, trial: MeasuredPlay | None) -> CoverageEstimate | None:
+def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimate | None:
     """Return the estimate of an iteration, with the measured number of nodes if it is known."""
     expected = algorithm_of(config).forecast(game)
-    if trial is None or trial.nodes_per_iteration is None:
+    if play.nodes_per_iteration is None:
         return expected
-    nodes, none = trial.nodes_per_iteration, np.zeros(0)
+    nodes, none = play.nodes_per_iteration, np.zeros(0)
     return CoverageEstimate(nodes, none if expected is None else expected.visits * (nodes / expected.nodes))
 
 
@@ -222,7 +231,7 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
     sums = sum(spec.nbytes for spec in layout.specs if spec.name.startswith("strategy_sum")) if copy else 0
     points = config.evaluation
     strategies = evaluation_bytes(config, game, layout) if points.measures else 0
-    least, training = tables + fixed_memory_bytes(config, game), tables + _training_bytes(config, game)
+    least, training = (tables + needed(config, game, machines > 1) for needed in (fixed_memory_bytes, _training_bytes))
     return {
         "bucket_table_bytes": shared_bytes(game, algorithm_of(config)),
         "copy_bytes": copy,
@@ -233,19 +242,27 @@ def planned_memory(config: Config, game: Game, layout: TableLayout, machines: in
     }
 
 
-def fixed_memory_bytes(config: Config, game: Game) -> int:
+def fixed_memory_bytes(config: Config, game: Game, in_cluster: bool = False) -> int:
     """Return the memory that a run needs besides its live tables: bucket tables and processes.
 
     Bucket tables are read before they are copied to shared memory, so they are there twice for a moment.
+
+    in_cluster  the run has several machines; the memory is that of the coordinator's
     """
-    loading = 2 * shared_bytes(game, algorithm_of(config)) + _LOADING_BYTES
-    return max(loading, _training_bytes(config, game))
+    training, buckets = _training_bytes(config, game, in_cluster), shared_bytes(game, algorithm_of(config))
+    return max(training, 2 * buckets + _LIBRARY_BYTES + _COORDINATOR_BYTES + _READING_BYTES) if buckets else training
 
 
-def _training_bytes(config: Config, game: Game) -> int:
+def _training_bytes(config: Config, game: Game, in_cluster: bool) -> int:
     """Return the memory of bucket tables and processes in training."""
-    workers = config.run.workers or int(config.run.strata is not None)
-    return shared_bytes(game, algorithm_of(config)) + (workers + 1) * _PROCESS_BYTES
+    workers, buckets = (
+        config.run.workers or int(config.run.strata is not None),
+        shared_bytes(game, algorithm_of(config)),
+    )
+    own = _COORDINATOR_BYTES + workers * _WORKER_BYTES
+    if in_cluster:
+        own = _LAUNCHER_BYTES + (1 + workers) * _RANK_BYTES
+    return buckets + _LIBRARY_BYTES + own + (_DECK_BYTES if buckets else 0)
 
 
 def permanent_checkpoints(config: Config) -> int:
@@ -254,15 +271,37 @@ def permanent_checkpoints(config: Config) -> int:
     return len(set(points.at_nodes)) + len(set(points.at_iterations)) if points.keep else 0
 
 
-def stored_bytes(config: Config, layout: TableLayout) -> int:
-    """Return the most bytes of a checkpoint on disk; chunks without compression are padded."""
+def stored_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
+    """Return the most bytes of a checkpoint's cells on disk.
+
+    Blocks, and chunks without compression, are padded.
+    """
+    if blocks := _stored_blocks(config, game, machines):
+        parts, kind = divided(game, layout, blocks), config.tables.format
+        later = sum(live_tables.live_bytes(parts.parts(block), format=kind) for block in range(blocks))
+        return later + sum(map(raw_bytes, first_specs(layout)))
     raw = config.tables.checkpoint_compression == "none"
     return sum(map(raw_bytes, layout.specs)) if raw else layout.nbytes
 
 
-def disk_bytes(config: Config, layout: TableLayout) -> int:
+def _stored_blocks(config: Config, game: Game, machines: int) -> int:
+    """Return the number of blocks with files of their own: out of core or on several machines."""
+    if config.tables.memory_budget is not None:
+        return turns_of(config)[0]
+    return 0 if machines == 1 or game.strata is None else game.strata.count
+
+
+def description_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
+    """Return the bytes of a checkpoint's manifests, states and metadata on disk."""
+    first, blocks = len(first_specs(layout)), _stored_blocks(config, game, machines)
+    tables = first + max(1, blocks) * (len(layout.specs) - first)
+    return (1 + blocks) * _DOCUMENT_BYTES + tables * _TABLE_DOCUMENT_BYTES
+
+
+def disk_bytes(config: Config, game: Game, layout: TableLayout, machines: int = 1) -> int:
     """Return the largest disk use of a run's checkpoints, including one that is being written."""
-    return (config.run.keep_checkpoints + 1 + permanent_checkpoints(config)) * stored_bytes(config, layout)
+    each = stored_bytes(config, game, layout, machines) + description_bytes(config, game, layout, machines)
+    return (config.run.keep_checkpoints + 1 + permanent_checkpoints(config)) * each
 
 
 def space_problem(
@@ -288,7 +327,7 @@ def space_problem(
         raise ValueError(error.strerror or str(error)) from None
     except MemoryError as error:
         workers = config.run.workers
-        taken = f"; {workers} workers take {free_space.bytes_text(workers * _PROCESS_BYTES)} of that"
+        taken = f"; {workers} workers take {free_space.bytes_text(workers * _WORKER_BYTES)} of that"
         return f"{error}{taken if workers > 1 else ''}"
     except OSError as error:
         return error_text(error)
@@ -297,10 +336,10 @@ def space_problem(
         saved = sum(
             free_space.tree_bytes(path) for name in ("checkpoints", "blocks") if (path := directory / name).is_dir()
         )
-    needed, free = max(0, disk_bytes(config, layout) - saved), free_space.free_bytes(there)
+    needed, free = max(0, disk_bytes(config, game, layout) - saved), free_space.free_bytes(there)
     if needed <= free:
         return None
-    fewer = config.run.keep_checkpoints + (free - needed) // stored_bytes(config, layout)
+    fewer = config.run.keep_checkpoints + (free - needed) // stored_bytes(config, game, layout)
     lower = f"set run.keep_checkpoints = {fewer}, " if fewer > 0 else ""
     return (
         f"the run's checkpoints need up to {needed:,} bytes of disk and {there} has {free:,} bytes free: {lower}free "

@@ -1,4 +1,4 @@
-"""Payoffs and sampling probabilities of three and more players on betting trees, for kernels.
+"""Payoffs and sampling probabilities of three and more players on betting trees.
 
 The number of players is the length of a tuple, so it is a constant in compiled code.  With two players there is None in
 place of the arrays, and no code for more is compiled.  Chips of a pot are shared evenly by the best hands among its
@@ -15,9 +15,7 @@ from mccfr.trees.compiled import CompiledTree, pack_pots
 
 
 class Seats(NamedTuple):
-    """Arrays of P players, three or more.  K pots, N nodes of the tree, C rows.
-
-    Sets of players have player i as bit i.
+    """Arrays of P >= 3 players.  K pots, N nodes, C rows; sets of players have player i as bit i.
 
     players  (0, .., P-1)     numbers of the players
     pots     [K] PACKED_POT   pots of the tree's terminals

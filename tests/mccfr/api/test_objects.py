@@ -1,6 +1,5 @@
 """Python objects in place of names: games, algorithms, variants, methods; notebooks."""
 
-import re
 import sys
 
 import numpy as np
@@ -12,7 +11,6 @@ from refusals import refused
 
 import mccfr
 from mccfr.config.game_tables import LeducGame
-from mccfr.evaluation.curve_svg import curve_svg
 
 
 @pytest.fixture(autouse=True)
@@ -66,22 +64,6 @@ def test_what_only_this_process_knows_will_do_for_a_solver_and_not_for_a_run():
     with pytest.raises(ValueError, match="a run needs it in a module that workers can import"):
         mccfr.solve({"game": {"name": cell}, "run": {"workers": 0}}, run="run", iterations=5)
     refused("is not derived from", mccfr.evaluate, solver, dict)
-
-
-def test_a_notebook_shows_the_curve_of_a_run(folder):
-    run = mccfr.solve({"game": {"name": "kuhn"}, "run": {"workers": 0}}, run="kuhn", iterations=50)
-    run = mccfr.resume(run, iterations=100)
-    assert run._repr_html_().count("<circle") == 2 and re.search("exploitability .chips", run._repr_html_())
-
-
-def test_a_curve_has_one_opponent():
-    """Winnings from uniform play and from a checkpoint are not drawn as one line."""
-    nothing = {"exploitability_mbb": None, "exploitability_chips": None}
-    points = (1e6, 700.0, "uniform"), (1e7, 90.0, "checkpoint 1"), (1e8, 100.0, "checkpoint 1")
-    records = [{**nothing, "nodes_touched": at, "value_chips": won, "against": who} for at, won, who in points]
-    drawn = curve_svg(records, "nodes_touched")
-    assert drawn.count("<circle") == 2 and "won from checkpoint 1" in drawn and ": 700" not in drawn
-    assert curve_svg([], "iterations") == ""
 
 
 def test_a_frame_holds_the_rows_of_an_export(folder, monkeypatch):

@@ -1,13 +1,23 @@
-"""Deals of full hold'em: uniform, without repeated cards, reproducible by seed."""
+"""Deals of full hold'em: uniform, without repeated cards, reproducible by seed.
+
+Shows:
+
+* Each of six players gets own cards, the buckets of those cards and their strength at the showdown
+  (test_deals_of_six_players)
+"""
+
+import hashlib
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from abstraction.boards import STREET_CARDS, board_classes, preflop_classes
-from abstraction.cards import CARD_COUNT, COMBO_COUNT
+from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_cards
 from abstraction.hand_evaluator import strengths
-from abstraction.lookup import bucket_tables, fill_buckets
+from abstraction.lookup import board_rows, bucket_tables, fill_buckets
 from mccfr.cards.deals import new_deals
+from mccfr.cards.full_deck import WholeDeck
 from mccfr.cards.full_deck_deals import draw_cards, draw_holdem_deals, holdem_deal_arrays
 from mccfr.common.rng import DEALS
 
@@ -25,15 +35,15 @@ def keys(seed, worker, first, count):
     return np.uint64(seed), np.uint64(worker), np.int64(first), np.int64(count), np.zeros(4, np.uint64)
 
 
-def cards_of(count, *, seed=0, worker=0, first=0):
-    cards = np.full((count, 9), -1, np.int8)
+def cards_of(count, *, seed=0, worker=0, first=0, players=2):
+    cards = np.full((count, 2 * players + 5), -1, np.int8)
     seed_key, worker_key, *rest = keys(seed, worker, first, count)
     draw_cards(seed_key, worker_key, DEALS, *rest, cards)
     return cards
 
 
-def deals_of(arrays, count, *, seed=0, worker=0, first=0):
-    deals = new_deals(count, 2)
+def deals_of(arrays, count, *, seed=0, worker=0, first=0, players=2):
+    deals = new_deals(count, 2, players)
     assert draw_holdem_deals(arrays, *keys(seed, worker, first, count), deals)
     return deals
 
@@ -91,3 +101,34 @@ def test_deals_are_buckets_and_results_of_their_cards(arrays):
     first, second = (strengths(np.hstack([cards[:, hand : hand + 2], flop])) for hand in (0, 2))
     assert np.array_equal(deals.result, np.sign(first - second))
     assert 0 < (deals.result == 0).mean() < 0.1
+
+
+def test_the_stream_of_two_players_stays():
+    assert hashlib.sha256(cards_of(1_000, seed=3, worker=1).tobytes()).hexdigest()[:16] == "80abf58a1fa5bc91"
+
+
+def test_deals_of_six_players(arrays):
+    cards, deals = cards_of(20_000, seed=9, players=6).astype(np.int64), deals_of(arrays, 20_000, seed=9, players=6)
+    assert (np.bitwise_count(np.bitwise_or.reduce(1 << cards, axis=1)) == 17).all()
+    for place in range(17):
+        assert abs(chi_square(np.bincount(cards[:, place], minlength=CARD_COUNT), CARD_COUNT)) < 4.5
+    some, flop = cards[:300], cards[:300, 12:15]
+    tables = [board_rows(arrays.buckets, flop[:, :0]), board_rows(arrays.buckets, flop)]
+    for player in range(6):
+        low, high = np.sort(some[:, 2 * player : 2 * player + 2], axis=1).T
+        hand = high * (high - 1) // 2 + low
+        for street, rows in enumerate(tables):
+            assert np.array_equal(deals.bucket[:300, 6 * street + player], rows[np.arange(300), hand])
+        own = strengths(np.hstack([some[:, 2 * player : 2 * player + 2], flop]))
+        assert np.array_equal(deals.strength[:300, player], own)
+    assert deals_of(arrays, 9).strength.size == 0
+
+
+def test_a_deck_deals_hands_to_three_and_lists_none():
+    deck = WholeDeck((0, 3), np.full((2, 3), 5), lambda: [])
+    deal = deck.deal(4, 7)
+    cards = [*(card for hand in deal.hands for card in combo_cards(hand)), *deal.boards[1]]
+    assert len(deal.hands) == 3 and len(set(cards)) == 9 and deck.reach.shape == (3, COMBO_COUNT)
+    for call in (deck.listed, lambda: deck.after(1, (0, 1, 2)), lambda: deck.board_hands((0, 1, 2))):
+        refused("hands are listed for two players only, and the game has 3", call)
+    assert not deck.can_list

@@ -57,7 +57,7 @@ CASES = {
     "dealer --with kuhn-policy": "--purify|--threshold 10%",
     "evaluate kuhn": "--method abstract|--checkpoint 1|--against kuhn-policy|--against-checkpoint 9|--average sd|"
     "--against-average sd|--abstraction no|--against-abstraction no|--strategy uniform|--from 0|"
-    "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s",
+    "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s|--deals 600|--response-nodes 9",
     "evaluate leduc --method head-to-head": "--against leduc-policy|--boards 3|--seed 3|--resolve river",
     "evaluate leduc --method lbr": "--setting 1|--hands 100|--hands 100 --keep k|--budget 0.1s|--seed 3|--workers 2",
     "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",

@@ -11,16 +11,8 @@ Shows:
   test_planted_errors_change_the_digest_and_late_answers_do_not)
 * After damage the checkpoint before is used
   (test_damaged_rows_are_found_and_the_run_goes_on_from_before)
-* Strata fit in each machine's memory
-  (test_strata_move_to_no_machine_without_room_for_them,
-  test_strata_are_shared_out_by_what_fits_where_machines_have_unequal_memory,
-  test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory,
-  test_reserved_cells_take_memory_where_they_are_written_and_can_be_given_back)
 * A damaged block is restored from its second copy
   (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone)
-* Machines that differ and directories that are not shared are refused
-  (test_machines_that_differ_are_named_with_what_differs, test_a_directory_that_is_not_shared_is_found, test_bad_input,
-  test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked)
 """
 
 import errno

@@ -10,7 +10,6 @@ Shows:
 
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from machines import LEDUC, on_machines, stratified_run
 from places import ROOT
 from refusals import refused
 from sessions import NO_EVALUATION, assert_same, go, make, new_run, newest, wait_for
+from slurm import MCCFR, slurm_job
 from stratified import LEDUC_12, long_game
 
 from mccfr.cluster.cluster_status import cluster_status
@@ -139,30 +139,16 @@ def test_a_signal_to_all_ranks_that_start_ends_them_without_a_traceback(tmp_path
     go(run, iterations=100)
 
 
-def slurm_job(folder, srun):
-    """Start the page's script for Slurm in a folder, with a command in place of srun."""
-    page = (ROOT / "docs" / "machines.md").read_text()
-    script = re.search(r"```\n(#!/bin/bash\n#SBATCH.*?)```", page, re.DOTALL)[1]
-    (folder / "job.sh").write_text(script)
+def cluster_job(folder, srun):
+    """Start the page's script in a folder, with a command in place of srun."""
     (folder / "blueprint.toml").write_text(f"{LEDUC}[run]\nstrata = 4\n[evaluation]\nat_end = false\n")
-    shims = folder / "bin"
-    shims.mkdir()
-    programs = {
-        "srun": srun,
-        "mccfr": f'exec {sys.executable} -m mccfr "$@"',
-        "scontrol": 'echo "$@" > requeued',
-    }
-    for name, line in programs.items():
-        (shims / name).write_text(f"#!/bin/bash\n{line}\n")
-        (shims / name).chmod(0o755)
-    environment = {**os.environ, "PATH": f"{shims}:{os.environ['PATH']}", "SLURM_JOB_ID": "7", "UCX_TLS": "self,sm"}
-    return subprocess.Popen(["bash", "job.sh"], cwd=folder, env=environment)
+    return slurm_job(folder, "machines.md", {"srun": srun, "mccfr": MCCFR}, UCX_TLS="self,sm")
 
 
-@pytest.mark.parametrize(("status", "again"), [(138, True), (137, False)])
+@pytest.mark.parametrize(("status", "again"), [(0, False), (75, True), (138, True), (137, False)])
 def test_the_script_for_slurm_ends_with_its_job(tmp_path, status, again):
     """138 is USR1 before there was a run; 137 a kill, as when memory is short."""
-    slurm_job(tmp_path, f"exit {status}").wait(60)
+    assert cluster_job(tmp_path, f"exit {status}").wait(60) == status
     assert (tmp_path / "requeued").exists() == again
 
 
@@ -170,11 +156,11 @@ def test_the_script_for_slurm_ends_with_its_job(tmp_path, status, again):
 def test_the_script_for_slurm_checkpoints_and_requeues_itself_on_a_signal(tmp_path):
     mpiexec = Path(sys.prefix) / "bin" / "mpiexec.gforker"
     # Beyond ASCII that launcher passes nothing on, so that what ranks say goes to a file.
-    process = slurm_job(tmp_path, f"""exec {mpiexec} -n 3 bash -c 'exec "$@" 2>> said.txt' - "${{@:3}}" """)
+    process = cluster_job(tmp_path, f"""exec {mpiexec} -n 3 bash -c 'exec "$@" 2>> said.txt' - "${{@:3}}" """)
     metrics = tmp_path / "runs" / "blueprint" / "metrics.jsonl"
     wait_for(lambda: process.poll() is not None or (metrics.is_file() and metrics.stat().st_size > 0), 120)
     process.send_signal(signal.SIGUSR1)
-    assert process.wait(120) == 0
+    assert process.wait(120) == 75
     assert (tmp_path / "requeued").read_text() == "requeue 7\n"
     assert find_checkpoint(open_run(tmp_path / "runs" / "blueprint"), None).state["iterations"] > 0
 

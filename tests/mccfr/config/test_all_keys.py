@@ -17,6 +17,7 @@ from refusals import refused
 
 import mccfr
 from mccfr.config.game_tables import GAMES
+from mccfr.config.run_tables import AbstractionConfig
 from mccfr.config.solver_tables import OPTIONS
 from mccfr.config.toml_files import config_from, load_document
 from mccfr.games.registry import build_game
@@ -24,12 +25,15 @@ from mccfr.runs.reporter import Silent
 from mccfr.runs.session.start import Start, Terms, rehearse
 
 TYPED = {"board": "QsJh2h", "ranges": {"oop": "AA", "ip": "KK,77"}, "pot": 10, "effective_stack": 20}
+RAISES = {"first": ["1p"], "later": ["1p"], "max_bets": 2}
 BASES = {
     "poker": {"blinds": [1, 2], "stack": 9, "menu": {"first": ["1p"], "max_bets": 2}},
     "poker limit": {"antes": [1, 1], "raise_sizes": [2, 4], "max_raises": [1, 1], "stack": 99},
     "matrix": {"payoffs": [[1, 0], [0, 1]]},
     "holdem-subgame": TYPED,
     "holdem-subgame file": {"file": str(RUNS / "games/river.txt")},
+    "holdem": {"stack": 400, "menu": RAISES},
+    "holdem three": {"seats": 3, "blinds": [2500, 5000], "menu": RAISES},
 }
 """Games that are built from some keys; all others need none."""
 CHANGED = {
@@ -51,10 +55,16 @@ CHANGED = {
         "stack": None,
     },
     "holdem-subgame file": {"file": str(RUNS / "games/turn.txt"), "stack": 9000, "big_blind": 900},
+    "holdem": {"seats": 3, "stack": 300, "blinds": [50, 80], "ante": 5, "menu": {"first": ["allin"]}}
+    | {"locks": {"": "c 100%"}, "stacks": None, "big_blind_ante": None, "rake": None, "flop_players": None},
+    "holdem three": {"seats": 4, "stacks": [9000, 15000, 20000], "ante": 250, "big_blind_ante": 500}
+    | {"flop_players": 2, "rake": "5%", "rake_cap": None, "menu": RAISES | {"limp": "small_blind"}},
     "flop-holdem": {"bet": "pot", "limp": False, "max_raises": 1, "board_cards": 5},
 }
 """A value of each key that changes the game; None: the key is refused beside the others."""
-ELSEWHERE = {"holdem", "limit-holdem", "openspiel"}
+REFUSED = {"stacks": [300, 300], "rake": "5%"}
+"""Values of keys that are refused; 1 for others."""
+ELSEWHERE = {"limit-holdem", "openspiel"}
 """Games that need an abstraction or another package."""
 TRAINED = {
     "external-sampling": {"period_nodes": 300, "negative_regret_pruning": True, "prune_after_nodes": 10}
@@ -115,7 +125,8 @@ def hashed(value):
 
 def game(which, **keys):
     table = {"name": which.split()[0], **BASES.get(which, {}), **keys}
-    return hashed(build_game(config_from({"game": table}, "run.toml").game, Path()))
+    quick = AbstractionConfig(path="none", recipe=str(RUNS / "abstractions/quick.toml"))
+    return hashed(build_game(config_from({"game": table}, "run.toml").game, Path(), quick))
 
 
 def trained(which, **keys):
@@ -138,7 +149,7 @@ def test_a_key_of_a_game_has_an_effect(which):
     assert plain == game(which)
     for key, value in CHANGED[which].items():
         if value is None:
-            refused(f"game.{key} = ", game, which, **{key: 1})
+            refused(f"game.{key} = ", game, which, **{key: REFUSED.get(key, 1)})
         else:
             assert game(which, **{key: value}) != plain, key
 

@@ -17,7 +17,7 @@ from strategies import random_strategy
 
 from mccfr.evaluation.abstract_game import abstract_problem, evaluate_abstract
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.methods import measure
+from mccfr.evaluation.methods.registry import measure
 from mccfr.games.perfect_recall import forgotten_street
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy

@@ -25,7 +25,7 @@ from mccfr.evaluation.local_best_response.hand import PolicyRows, Responder, all
 from mccfr.evaluation.local_best_response.lbr_evaluation import _DeckSamples, without_luck
 from mccfr.evaluation.local_best_response.responder_deals import DeckBoard, DeckHand, DeckTable
 from mccfr.evaluation.local_best_response.settings import ResponderBetting
-from mccfr.evaluation.methods import method_for
+from mccfr.evaluation.methods.registry import method_for
 from mccfr.games.betting import BettingState, fold_value
 from mccfr.games.translation import real_betting
 from mccfr.play.policy_seat import Seat

@@ -12,17 +12,10 @@ from strategies import random_strategy
 
 from mccfr.config import run_tables
 from mccfr.config.game_tables import GoofspielGame
-from mccfr.evaluation.methods import (
-    BoardOptions,
-    bounds_method,
-    check_method,
-    find_method,
-    load_method,
-    measure,
-    record_text,
-    registry,
-)
+from mccfr.evaluation.methods import bounds_method, registry
 from mccfr.evaluation.methods.measuring import options_for
+from mccfr.evaluation.methods.option_structs import BoardOptions
+from mccfr.evaluation.methods.registry import check_method, find_method, load_method, measure, record_text
 from mccfr.evaluation.methods.sampled_methods import folding_mbb
 from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile

@@ -4,8 +4,6 @@ Shows:
 
 * 220 spots with rake, locks and other bet sizes end at their targets, or state what they reached
   (test_a_spot_ends_at_its_target, test_two_hundred_spots_end_at_their_targets)
-* A spot has the given bet sizes however its board is written
-  (test_bet_sizes_are_those_of_the_board_however_it_is_written)
 * A restricted Nash response to locked rows has the value of the linear program
   (test_a_restricted_nash_response_to_locked_rows_ends_at_the_value_of_the_linear_program)
 """

@@ -18,7 +18,7 @@ from random_policy import policy
 from mccfr.config.game_tables import Menu
 from mccfr.evaluation import resolved_head_to_head as module
 from mccfr.evaluation.head_to_head import PolicyPair
-from mccfr.play.resolving import Settings
+from mccfr.play.resolving.resolving_table import Settings
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import from_cards
 from mccfr.tables.strategy import tabulate

@@ -22,7 +22,7 @@ from strategies import random_strategy
 from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.board_game import board_game, card_game
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.methods import measure
+from mccfr.evaluation.methods.registry import measure
 from mccfr.evaluation.methods.sampled_methods import street_number
 from mccfr.evaluation.preflop_best_response import SecondStreetBoards
 from mccfr.evaluation.sampled_best_response import BestResponseSamples, sampled_best_response

@@ -20,7 +20,7 @@ import mccfr
 from mccfr.config.game_tables import KuhnGame, LeducGame, PokerGame
 from mccfr.evaluation import exploitative_responses
 from mccfr.evaluation.exact import evaluate_exact
-from mccfr.evaluation.methods import measure, record_text
+from mccfr.evaluation.methods.registry import measure, record_text
 from mccfr.games import seat_histories
 from mccfr.games.betting import payoffs
 from mccfr.games.poker import kuhn, leduc, poker

@@ -33,7 +33,7 @@ from mccfr.games.betting import (
     raise_bounds,
     raised,
 )
-from mccfr.games.full_betting import posted
+from mccfr.games.posting import posted
 
 BIG_BLIND = 10
 

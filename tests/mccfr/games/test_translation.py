@@ -157,6 +157,10 @@ def test_a_limp_is_the_smallest_raise_where_the_tree_has_none():
     assert places(found, "c") == {"r300": 1.0}
     state, readings = found.read("c")
     assert found.real_actions(readings[0], state)[0] == "c"  # nothing to fold to
+    given_up, state = found.done(readings[0], 0, "c"), found.apply(state, "c")
+    assert found.real_actions(given_up, state) == ["c"]
+    state = found.apply(found.apply(state, "c"), "r300")
+    assert found.follow([given_up], state, "r300") == [given_up] and found.real_actions(given_up, state) == ["f"]
 
 
 # --- nothing is illegal ---

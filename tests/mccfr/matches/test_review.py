@@ -9,8 +9,6 @@ Shows:
 * A bet outside of the tree costs what its translation costs; after the flop its street is solved again
   (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
   test_a_street_with_another_bet_is_solved_again)
-* Solved streets' costs equal enumeration
-  (test_a_solved_river_costs_what_enumeration_says)
 * Costs add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
 """
 

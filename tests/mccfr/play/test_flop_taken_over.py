@@ -22,7 +22,9 @@ from test_resolving_table import CARDS, SMALL
 
 from mccfr.matches.dealer import Clock
 from mccfr.matches.programs import PROGRAMS
-from mccfr.play.resolving import METHODS, Effort, ResolvingSeat
+from mccfr.play.resolving import Effort
+from mccfr.play.resolving.resolving_seat import ResolvingSeat
+from mccfr.play.resolving.solve import METHODS
 
 FLOP = replace(SMALL, street="flop", effort=Effort(iterations=1), turn_menu=SMALL.menu)
 

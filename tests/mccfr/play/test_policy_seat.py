@@ -66,6 +66,32 @@ def test_a_seed_and_a_hand_decide_everything():
     assert len({tuple(one) for one, _ in hands}) > 1
 
 
+def test_a_hand_that_folds_to_a_limp_checks_and_then_folds():
+    """Also where a new seat reads its own check: then the fold has the strategy's share of the two."""
+    limpless, given_up = policy(menu=Menu(first=("1p",), later=("1p",), limp=False)), Counter()
+    for number in range(400):
+        for rereads in (False, True):
+            seat = Seat(limpless, seed=3)
+            seat.deal(0, "KsTs", number)
+            seat.see("c")
+            fold, call = seat.strategy()[:2]
+            if not rereads and seat.choose() != "c":
+                continue
+            seat.board("Qs7h2d")
+            seat.see_line("cc/")
+            folded = limpless.game.tree.label[seat.reading.node] == "f"
+            given_up[rereads] += folded
+            given_up["checks"] += not rereads
+            if folded:
+                assert seat.choose() == "c"
+                seat.see("r300")
+                assert seat.choose() == "f"
+    share = fold / (fold + call)
+    assert 0.2 < share < 0.8
+    assert given_up[False] / given_up["checks"] == pytest.approx(share, abs=0.12)
+    assert given_up[True] / 400 == pytest.approx(share, abs=0.1)
+
+
 def test_a_bet_is_read_once():
     """Keep the flop's reading on the turn; over many hands readings have the mapping's frequencies."""
     found, seat = Counter(), Seat(policy(), seed=5)
@@ -238,9 +264,17 @@ def looked_up(source):
     return source.query("", hand="AhAd")["actions"]
 
 
-def test_a_policy_can_be_sent_to_another_process(deck_policy):
+def chosen(seat):
+    """The action that a seat takes; called in another process, too."""
+    return seat.choose()
+
+
+def test_a_policy_and_a_seat_can_be_sent_to_another_process(deck_policy):
+    seat = Seat(deck_policy, seed=1)
+    seat.deal(1, "AhAd")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.map(looked_up, [deck_policy]) == [looked_up(deck_policy)]
+        assert pool.map(chosen, [seat]) == [seat.choose()]
 
 
 def test_a_pickled_policy_is_not_taken_for_another(tmp_path):

@@ -33,16 +33,10 @@ from mccfr.config.toml_files import load_config
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.poker import poker
 from mccfr.games.registry import build_game
-from mccfr.play.resolving import (
-    Effort,
-    Spot,
-    all_spots,
-    gadgets,
-    resolve,
-    resolve_street,
-    resolve_streets,
-    solve,
-)
+from mccfr.play.resolving import Effort, all_spots, gadgets, resolve_street, solve
+from mccfr.play.resolving.all_spots import resolve_streets
+from mccfr.play.resolving.resolving_spot import Spot
+from mccfr.play.resolving.solve import resolve
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.public_chance import sampled_board_responses
 from mccfr.solvers.public.street_arrays import FOLLOW, RESPOND

@@ -6,7 +6,6 @@ Shows:
   (test_what_is_played_follows_from_the_public_state)
 * Local best response wins as much in carried-over subgames as from the policy
   (test_local_best_response_takes_as_much_where_nothing_is_solved)
-* Sampled rivers represent all rivers of a turn (test_rivers_that_are_drawn_stand_for_all_of_a_turn)
 * Local best response with all hands at once equals one hand at a time
   (test_hands_that_are_played_at_once_play_as_each_alone; planted: test_hands_that_a_board_hits_are_caught)
 * The test detects ranges not updated and translations drawn twice (planted:
@@ -44,9 +43,10 @@ from mccfr.games.translation import real_betting
 from mccfr.matches.players import PlayManner, open_player
 from mccfr.play import hand_beliefs
 from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving import Effort, ResolvedRange, ResolvingSeat, Settings, observer_ranges, resolving_table
+from mccfr.play.resolving import Effort, observer_ranges, resolving_table
 from mccfr.play.resolving.real_endgame import endgame
-from mccfr.play.resolving.resolving_table import PublicState, Resolver, settings_of
+from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat
+from mccfr.play.resolving.resolving_table import PublicState, Resolver, Settings, settings_of
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
 from mccfr.trees.compiled import DECISION

@@ -10,8 +10,6 @@ Shows:
   test_an_evaluation_returns_although_its_samples_cannot_be_synced)
 * A session that cannot remove its live tables still ends successfully
   (test_a_session_succeeds_although_its_link_cannot_be_removed)
-* On a full disk the delay between attempts doubles
-  (test_the_delay_between_attempts_grows_while_the_disk_is_full)
 """
 
 import errno

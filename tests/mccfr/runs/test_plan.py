@@ -4,6 +4,8 @@ Shows:
 
 * The forecast of visited infosets is within a factor of 1.5 of real runs
   (test_forecasts_are_right_to_a_factor_of_one_and_a_half)
+* The planned bytes of a run's checkpoints are within a twentieth of real ones
+  (test_the_bytes_that_checkpoints_keep_are_planned_to_a_twentieth)
 """
 
 import shutil
@@ -14,6 +16,7 @@ import pytest
 from commands import answer, call, refusal
 from places import ROOT
 from refusals import refused
+from sessions import go, in_form, make
 
 from mccfr.config.toml_files import config_from
 from mccfr.runs.session import plan_trial
@@ -84,6 +87,11 @@ SPEED = 3e7
 """Nodes per second of plans that measure none."""
 
 
+@pytest.fixture(autouse=True)
+def short_trials():
+    """Measure as long as a user's plan does."""
+
+
 def planned(document, base=ROOT, **options):
     """The plan of a configuration at an assumed speed."""
     return make_plan(config_from(document, "test"), base, speed=SPEED, **options)
@@ -121,23 +129,32 @@ def check_forecast(document, nodes):
 
 
 class Training:
-    """A solver of 10,000 nodes per second; its first batch takes 100 s longer, as if it compiled."""
+    """A solver of 10,000 nodes per second, half as many with pruning; its first batch takes 100 s as if it compiled."""
 
-    seconds = 0.0
+    seconds, pruning = 0.0, None
+
+    def __init__(self, algorithm):
+        solver = algorithm.config.solver
+        if solver.negative_regret_pruning:
+            Training.pruning = solver
+        self.each = 2e-4 if solver.negative_regret_pruning else 1e-4
 
     def warm_up(self):
         pass
 
     def run(self, total_nodes, node_limit, iteration_limit):
         nodes = min(1000, node_limit)
-        Training.seconds += nodes / 1e4 + 100 * (total_nodes == 0)
+        Training.seconds += nodes * self.each + 100 * (total_nodes == 0)
         return nodes // 10 if total_nodes else 1, nodes
 
 
 @pytest.mark.parametrize(("game", "known"), [("kuhn", True), ("leduc", False)])
-def test_a_plan_measures_speed_without_compilation_and_counts_the_price_of_pruning(monkeypatch, game, known):
-    """Nodes per iteration are measured in Kuhn (12 infosets) and estimated in Leduc (936)."""
-    monkeypatch.setattr(ExternalSampling, "solver", lambda *_: Training())
+def test_a_plan_measures_speed_with_and_without_pruning_and_no_compilation(monkeypatch, game, known):
+    """Nodes per iteration are measured in Kuhn (12 infosets) and estimated in Leduc (936).
+
+    Half of the run of 3,000 nodes prunes. Thresholds of the trial are to its length as those of the run are to 2,250.
+    """
+    monkeypatch.setattr(ExternalSampling, "solver", lambda algorithm, *_: Training(algorithm))
     monkeypatch.setattr(plan_trial.time, "process_time", lambda: Training.seconds)
     monkeypatch.setattr(plan_trial, "SECONDS", 5.0)
 
@@ -147,8 +164,26 @@ def test_a_plan_measures_speed_without_compilation_and_counts_the_price_of_pruni
 
     (plain, assumed), (pruned, _) = both(), both(negative_regret_pruning=True, prune_after_nodes=1500)
     assert plain["nodes_per_second_assumed"] == pytest.approx(10_000)
-    assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.25)
+    assert pruned["nodes_per_second_assumed"] == pytest.approx(10_000 / 1.5)
     assert plain["nodes_per_iteration"] == pytest.approx(10 if known else assumed)
+    assert Training.pruning.prune_after_nodes == 0 and Training.pruning.prune_below_bb == pytest.approx(
+        3_000 * 2 * 2_000 / 2_250
+    )
+
+
+def test_cells_at_zero_fall_by_a_power():
+    """Half of them are left after twice the nodes, so that a quarter is left after four times as many."""
+    assert plan_trial.zeros_left(0.5, 2.0, 4.0) == pytest.approx(0.25)
+    assert plan_trial.zeros_left(1.0, 2.0, 4.0) == plan_trial.zeros_left(0.0, 2.0, 4.0) == 1
+
+
+def test_plausible_cells_keep_padding_and_fill_zeros():
+    random, cells = np.random.default_rng(0), np.zeros((1000, 4), np.float32)
+    cells[::2, :2] = 1.0
+    found = plan_trial.plausible(cells, 0.5, random)
+    assert not found[:, 2:].any() and np.count_nonzero(found[:, :2]) == pytest.approx(1500, rel=0.05)
+    assert found[found != 0] == pytest.approx(1.0, rel=0.01) and len(np.unique(found)) == 17
+    assert plan_trial.plausible(cells, 1.0, random) is cells
 
 
 @pytest.mark.parametrize("solver", [{"algorithm": "cfr"}, {"algorithm": "deep-cfr", "fit": "table"}], ids=str)
@@ -199,7 +234,8 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
         cells = plan["actions_per_street"][street] * buckets[street]
         assert 8 * cells <= stored <= 1.3 * 8 * cells
     assert sum(plan["bytes_per_table"].values()) == plan["checkpoint_bytes"] == sum(plan["bytes_per_street"])
-    assert plan["disk_bytes"] == (2 + 1 + 3) * plan["checkpoint_bytes"]
+    assert plan["stored_bytes"] == plan["checkpoint_bytes"] > 1000 * plan["description_bytes"]
+    assert plan["disk_bytes"] == (2 + 1 + 3) * (plan["stored_bytes"] + plan["description_bytes"])
     assert plan["copy_bytes"] == plan["checkpoint_bytes"]
     boards = {"flop": 1755 * 4, "turn": 16_432 * 2, "river": 134_459 * 2}  # the flop's buckets take 4 bytes
     assert plan["bucket_table_bytes"] >= 1326 * sum(boards.values())
@@ -212,6 +248,26 @@ def test_a_plan_of_an_abstraction_that_is_not_built(tmp_path):
     assert visits[0] > 1e6 and all(0 < count < visits[0] for count in visits[1:])
     assert plan["checkpoint_seconds"] > plan["checkpoint_pause_seconds"] > 0
     assert [path.name for path in tmp_path.iterdir()] == ["recipe.toml"]
+
+
+@pytest.mark.parametrize("form", ["zarr", "blocks", "kuhn"])
+def test_the_bytes_that_checkpoints_keep_are_planned_to_a_twentieth(tmp_path, form):
+    """Compressed cells as a trial's are, uncompressed ones of blocks out of core, and hardly any cells."""
+    settings = {"nodes": 3_000_000, "keep_checkpoints": 1}
+    run = (
+        make(tmp_path / "run", game="kuhn", **settings)
+        if form == "kuhn"
+        else in_form(tmp_path / "run", form, **settings)
+    )
+    go(run)
+    plan = make_plan(run.config, tmp_path)
+    kept = sum(
+        path.stat().st_size
+        for name in ("checkpoints", "blocks")
+        for path in (run.directory / name).rglob("*")
+        if path.is_file()
+    )
+    assert plan["checkpoints"] == 1 and plan["left_bytes"] == pytest.approx(kept, rel=0.05)
 
 
 def test_full_width_plans_have_no_visits():
@@ -250,7 +306,7 @@ def leduc(tmp_path):
 
 def test_too_little_disk_is_refused_and_force_overrides(capsys, tmp_path, leduc, monkeypatch):
     plan = answer(capsys, "plan", leduc, "--speed", SPEED)
-    assert plan["disk_bytes"] == 5 * plan["checkpoint_bytes"]
+    assert plan["disk_bytes"] == 5 * (plan["checkpoint_bytes"] + plan["description_bytes"])
     real, free = free_space.free_bytes, [plan["disk_bytes"] - 1]
     monkeypatch.setattr(free_space, "free_bytes", lambda path: real(path) if "shm" in str(path) else free[0])
     before = sorted(tmp_path.rglob("*"))

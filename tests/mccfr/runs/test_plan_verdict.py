@@ -33,12 +33,17 @@ def written():
     return "leduc.toml"
 
 
-def planned(capsys, *settings):
-    """Exit status, first line and plan of Leduc with other keys."""
+def planned(capsys, *settings, form=()):
+    """Exit status and first line of a plan of Leduc with other keys."""
     overrides = [part for each in settings for part in ("--set", each)]
-    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides)
-    assert call(capsys, "plan", "leduc.toml", "--speed", 3e7, *overrides, "--json").status == ended.status
+    ended = call(capsys, "plan", written(), "--speed", 3e7, *overrides, *form)
     return ended.status, ended.out.splitlines()[0]
+
+
+@pytest.mark.parametrize(("nodes", "status"), [("1e8", 0), ("60", 1)])
+def test_json_has_the_status_of_the_text(capsys, nodes, status):
+    assert planned(capsys, f"run.nodes={nodes}")[0] == status
+    assert planned(capsys, f"run.nodes={nodes}", form=["--json"])[0] == status
 
 
 def test_a_run_that_fits_says_so_first(capsys):
@@ -160,12 +165,13 @@ recipe = "recipe.toml"
 [solver]
 negative_regret_pruning = false
 """
+NARROW = HOLDEM.replace(WIDE, "{first = ['allin'], later = [], max_bets = 1}")
 LARGE, ONCE = ("run.nodes=1e14", "run.strata=256"), ("run.nodes=1e8",)
 IMPOSSIBLE = [
     ("leduc", ("run.nodes=1e12", "run.checkpoint_seconds=1e-3"), (), 1, "a checkpoint of .* takes .* to write"),
     ("leduc", ("run.nodes=60",), (), 1, "an infoset is visited 0.0"),
     ("leduc", ("run.nodes=1e12",), ("--budget", "1h"), 1, "the run takes .* --budget is 1 h"),
-    ("holdem", ("run.nodes=1e9",), ("--budget", "1s"), 1, "--budget is 1 s: build the abstraction before"),
+    ("narrow", ("run.nodes=1e9",), ("--budget", "1s"), 1, "--budget is 1 s: build the abstraction before"),
     ("holdem", LARGE, (), 1, "tables need [\\d.]+ GB, .* of memory are available"),
     ("leduc", ONCE, ("--machines", 2), 2, "run.strata is not set"),
     ("leduc", (*ONCE, "run.strata=3"), ("--machines", 2, "--workers", 2), 2, "4 training processes, more than"),
@@ -174,7 +180,7 @@ IMPOSSIBLE = [
     ("leduc", ("solver.algorithm='cfr'", "run.strata=2"), (), 2, "draws no deals of one stratum"),
     ("leduc", ("export.out='leduc.toml'",), (), 2, "leduc.toml"),
     ("leduc", ("evaluation.hands=200",), (), 2, "evaluation.hands has no effect"),
-    ("holdem", ("run.strata=8", "export.quantise='uint8'"), (), 2, "a policy cannot hold strata on the turn"),
+    ("narrow", ("run.strata=8", "export.quantise='uint8'"), (), 2, "a policy cannot hold strata on the turn"),
     ("leduc", ("run.nodes=1e12", "run.strata=2000"), (), 2, "run.strata = 2000"),
     ("kuhn", ("run.strata=2",), (), 2, "run.strata needs a game of several streets"),
 ]
@@ -185,6 +191,7 @@ def test_impossible_runs_are_named(capsys, game, keys, options, status, reason):
     """Status 1 has the figures beside the reason; status 2 is what solve refuses, in its words."""
     Path("recipe.toml").write_text(RECIPE)
     Path("holdem.toml").write_text(HOLDEM)
+    Path("narrow.toml").write_text(NARROW)
     Path("kuhn.toml").write_text('[game]\nname = "kuhn"\n')
     written()
     given = [f"{game}.toml", *(part for key in keys for part in ("--set", key))]
@@ -198,7 +205,7 @@ def test_impossible_runs_are_named(capsys, game, keys, options, status, reason):
 
 
 def test_buckets_of_another_recipe_and_damaged_ones_are_refused_in_the_words_of_solve(capsys, slot_abstractions):
-    written = HOLDEM.replace('"buckets"', f'"{slot_abstractions[0]}"')
+    written = NARROW.replace('"buckets"', f'"{slot_abstractions[0]}"')
     Path("recipe.toml").write_text(RECIPE)
     Path("holdem.toml").write_text(written)
     told = refusal(capsys, "solve", "holdem.toml")
@@ -209,7 +216,7 @@ def test_buckets_of_another_recipe_and_damaged_ones_are_refused_in_the_words_of_
         (path for path in Path("damaged/flop").rglob("*") if path.is_file()), key=lambda path: path.stat().st_size
     )
     chunk.write_bytes(chunk.read_bytes()[:-1] + b"?")
-    Path("holdem.toml").write_text(HOLDEM.replace('"buckets"', '"damaged"').replace('recipe = "recipe.toml"\n', ""))
+    Path("holdem.toml").write_text(NARROW.replace('"buckets"', '"damaged"').replace('recipe = "recipe.toml"\n', ""))
     told = refusal(capsys, "solve", "holdem.toml")
     assert "build the abstraction again" in told
     assert refusal(capsys, "plan", "holdem.toml", "--speed", 3e7) == told

@@ -14,7 +14,7 @@ from mccfr.cli.group import cli
 from mccfr.cli.progress_display import evaluation_text
 from mccfr.cli.status_commands import _bound_lines
 from mccfr.config.toml_files import config_from
-from mccfr.evaluation.methods import measure
+from mccfr.evaluation.methods.registry import measure
 from mccfr.policy import Policy
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import EVALUATIONS, open_run

@@ -7,7 +7,6 @@ Shows:
 * Signals to all worker processes, and SIGHUP under `nohup`, do not end a run
   (test_signals_to_workers_and_an_ignored_hangup_end_nothing)
 * A closed terminal ends a run with a checkpoint (test_a_terminal_that_goes_away)
-* Other commands end with 128 plus the number of the signal (test_every_signal_at_every_moment)
 """
 
 import os

@@ -3,11 +3,12 @@
 Shows:
 
 * A signal leaves a pending evaluation to the next session (test_a_signal_leaves_an_evaluation_to_the_next_session)
+* A signal between the limit and the export leaves the export to the next session
+  (test_a_signal_between_the_limit_and_the_export_leaves_the_export)
 * A signal during an evaluation loses no work, however long the last checkpoint takes
   (test_a_checkpoint_is_awaited_although_an_evaluation_is_left)
 * A signal between two phases does not hang a command
   (test_a_signal_while_a_late_line_is_withdrawn_hangs_nothing)
-* If threads cannot be started, the exit status is 1, although OpenBLAS raises SIGINT (test_no_threads_is_status_1)
 """
 
 import asyncio
@@ -24,12 +25,13 @@ import warnings
 import pytest
 from click.exceptions import Exit
 from commands import call
-from sessions import go, make
+from sessions import go, make, new_run
 
 from mccfr.cli import stopping
 from mccfr.cli.progress_display import DelayedLine
 from mccfr.common import signals
 from mccfr.evaluation.evaluation_progress import report_step
+from mccfr.policy import Policy
 from mccfr.runs.directory.run import EVALUATIONS
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.results.checkpoint_evaluator import Evaluator
@@ -87,6 +89,26 @@ def test_a_signal_leaves_an_evaluation_to_the_next_session(tmp_path, capsys, mon
     outcome = go(run)
     assert outcome.evaluated and [each["nodes_touched"] for each in run.read(EVALUATIONS)] == [nodes]
     assert run_status(run)["state"] == "finished"
+
+
+def test_a_signal_between_the_limit_and_the_export_leaves_the_export(tmp_path, capsys, monkeypatch):
+    """The message has the command that exports, and the next session exports."""
+    policy, document = tmp_path / "policy", {"game": {"name": "leduc"}, "run": {"workers": 0, "nodes": 50_000}}
+    run, evaluate = new_run(tmp_path / "run", document | {"export": {"out": str(policy)}}), Evaluator.evaluate
+
+    def stopped(self, strategy):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return evaluate(self, strategy)
+
+    monkeypatch.setattr(Evaluator, "evaluate", stopped)
+    ended = call(capsys, "resume", run.directory)
+    monkeypatch.undo()
+    assert ended.status == 75 and not policy.exists()
+    assert f"the export was not done: the next session does it, or do it now with: mccfr export {run.directory}" in (
+        ended.err
+    )
+    assert call(capsys, "resume", run.directory).status == 0
+    assert Policy.open(policy).query("", hand="Kc")["actions"]
 
 
 def test_a_checkpoint_is_awaited_although_an_evaluation_is_left(tmp_path, monkeypatch):

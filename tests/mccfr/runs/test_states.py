@@ -3,8 +3,6 @@
 Shows:
 
 * A session that ends by an error has the state failed, with the reason (test_status_of_a_failed_session_has_the_reason)
-* A run whose card abstraction was moved still has a status (test_status_reports_a_moved_abstraction)
-* A speed is that of the newest session, with its age (test_status_says_which_time_its_speed_covers)
 """
 
 import errno

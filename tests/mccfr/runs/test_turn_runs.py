@@ -10,7 +10,6 @@ Shows:
   test_a_session_stopped_between_blocks_continues_there, test_one_digest_after_five_kills_at_random_moments_of_moving)
 * After a flipped bit or a write cut short, the run continues from the checkpoint before
   (test_a_flipped_bit_and_a_write_cut_short_are_found_and_the_run_goes_on_from_before)
-* A session waits for space on a full disk (test_a_full_disk_is_waited_for_with_a_sentence)
 """
 
 import errno

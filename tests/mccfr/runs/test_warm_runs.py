@@ -5,7 +5,6 @@ Shows:
 * CFR-BR begins with what it has sampled first, where that is asked for (test_cfr_br_begins_with_sampled_nodes)
 * It goes on from a run on other buckets, playing as that did (test_a_run_continues_from_another_run,
   test_finer_buckets_begin_with_the_strategy_of_the_coarse)
-* The trunk's recipe is built before the run (test_the_recipe_of_a_trunk_is_built)
 """
 
 import os

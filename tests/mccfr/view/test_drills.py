@@ -6,7 +6,6 @@ Shows:
 * Drills deal from both ranges: bets of the raiser, answers of the caller
   (test_hands_are_dealt_by_both_ranges, test_drills_after_the_flop_are_of_the_raiser_and_the_caller,
   test_solved_spots_are_drilled_on_their_first_street)
-* A replayed hand has the same cards and does not count (test_a_hand_played_again_is_the_same_and_does_not_count)
 """
 
 from pathlib import Path

@@ -3,7 +3,6 @@
 Shows:
 
 * The page shows the opponent's cards at showdown only (test_the_other_s_cards_are_told_at_showdowns_alone)
-* A repeated request changes nothing (test_what_is_said_twice_is_done_once)
 * The cost of a decision is its EV subtracted from the EV of the best action
   (test_a_decision_costs_what_the_best_one_is_worth_more)
 * An action costs nothing only if the strategy takes it and its EV is certain

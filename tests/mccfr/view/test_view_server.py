@@ -3,8 +3,6 @@
 Shows:
 
 * The page's server answers requests for this machine only (test_only_requests_that_name_this_machine_are_answered)
-* Wrong methods and bad requests end with an error of one sentence (test_nothing_but_get_and_post_is_known,
-  test_bad_requests_end_in_a_sentence)
 * The page works in a real browser without requests to other servers (test_the_page_in_a_browser)
 * axe finds no violation on any tab (test_the_page_in_a_browser,
   test_a_spot_from_ranges_to_locks_in_a_browser, planted: test_small_games_are_a_list_of_hands)

@@ -44,6 +44,12 @@ def partition(config: Config, game: Game, layout: TableLayout) -> Partition:
             f"run.cycle_iterations = {iterations} is not allowed: it must be at least {least:,}, so that every one of "
             f"{game.strata.count} strata has some"
         )
+    return divided(game, layout, blocks)
+
+
+def divided(game: Game, layout: TableLayout, blocks: int) -> Partition:
+    """Return the rows of the tables after the first street in so many blocks of strata."""
+    assert game.strata is not None
     strata = np.array(block_bounds(game.strata.count, blocks))
     later = tuple(spec for spec in layout.specs if FIRST_STREET not in spec.name)
     first = {}

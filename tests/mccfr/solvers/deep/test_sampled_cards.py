@@ -4,8 +4,6 @@ Shows:
 
 * Batched traversals record the same samples as recursions deal by deal, with networks evaluated in full
   (test_traversals_in_step_are_recursions_one_by_one, test_a_network_by_parts_is_the_network)
-* Samples of deals hold the visible cards only and give the inputs of the network
-  (test_minibatches_are_what_memories_hold)
 * The average strategy as a table is weighted by reach, for each class of hands
   (test_the_average_as_a_table_is_weighed_by_reach, test_classes_of_hands_are_those_of_the_deck)
 """

@@ -7,7 +7,6 @@ Shows:
 * It gives the same bits for any number of threads and after resuming (test_threads_and_parts_give_the_same_bits)
 * Random rounding keeps small additions to large cells; the test detects rounding to the nearest (planted:
   test_small_additions_to_large_cells_are_not_lost)
-* Vectorised row updates have the bits of loops (test_rows_as_vectors_have_the_bits_of_loops)
 """
 
 from functools import cache

@@ -6,8 +6,6 @@ Shows:
   (test_every_variant_equals_the_twin, test_every_variant_equals_the_gallery)
 * Threads lose no additions to rows that several boards share
   (test_threads_share_rows_of_several_boards_without_losing_any_of_them)
-* If a thread fails before it starts, no other thread waits for it
-  (test_nobody_waits_for_a_thread_that_fails_before_it_begins)
 """
 
 import threading

@@ -1,0 +1,36 @@
+"""Posts antes and blinds: the chips put in, stacks and dead chips at the beginning of a hand."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mccfr.games.betting import BettingRules
+
+
+def posted(
+    rules: BettingRules, stacks: Sequence[float], blinds: Sequence[float], antes: Sequence[float]
+) -> BettingRules:
+    """Return rules in which the players have posted antes, then blinds.
+
+    A player with too few chips posts all of them.
+
+    stacks  chips by position
+    blinds  by position, or empty: then antes that differ are bets
+    antes   by position: equal ones, or one player's for all, which is no bet; or empty
+
+    A call before the first raise is of the whole blind, unless no two players have as much.
+    """
+    antes, seats = antes or [0.0] * len(stacks), range(len(stacks))
+    dead = [min(antes[seat], stacks[seat]) for seat in seats] if blinds and len({*antes}) > 1 else []
+    left = [stacks[seat] - dead[seat] for seat in seats] if dead else list(stacks)
+    bets = [(0 if dead else antes[seat]) + (blinds[seat] if blinds else 0) for seat in seats]
+    put_in = tuple(min(bets[seat], left[seat]) for seat in seats)
+    least = min(max(bets), sorted(left)[-2])
+    return replace(
+        rules,
+        put_in=put_in,
+        put_in_before=0 if dead else min(antes),  # for the sizes of a menu: an ante is no bet
+        stack=max(left),
+        stacks=tuple(left) if len({*left}) > 1 else (),
+        dead=tuple(dead),
+        least_call=least if least > max(put_in) else 0,
+    )

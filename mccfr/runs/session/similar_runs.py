@@ -1,0 +1,118 @@
+"""Finds measured runs that are similar to a planned one, and how much they lose to a best response.
+
+`measured_runs.csv` has what shipped recipes and variants of them have reached (docs/measured/evaluation.md);
+`tools/quality.py` measures more.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from math import log
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mccfr.config.examples import EXAMPLES
+from mccfr.config.run_tables import Config
+from mccfr.config.toml_files import load_config
+
+TABLE = Path(__file__).parents[1] / "data" / "measured_runs.csv"
+EXACT = "exact"
+"""First word of the measure of figures that are no bounds."""
+_MOST = 3
+_BUCKETS_FACTOR = 2.0  # between the buckets of similar runs, on each street
+_LENGTH_FACTOR = 30.0  # between their lengths
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run whose loss was measured.
+
+    recipe    shipped recipe that was trained
+    settings  its other keys, as `--set` takes them
+    buckets   of each street
+    infosets  of both players
+    nodes     touched; None: training counts boards
+    boards    iterations of CFR-BR; None: training counts nodes
+    mbb       loss to a best response, in mbb per game; exact, or a lower bound
+    low, high 95 % interval; None: unknown
+    measure   such as "exact on 24 flops"
+    """
+
+    recipe: str
+    settings: tuple[str, ...]
+    buckets: tuple[int, ...]
+    infosets: int
+    nodes: float | None
+    boards: int | None
+    mbb: float
+    low: float | None
+    high: float | None
+    measure: str
+
+    @property
+    def length(self) -> float:
+        """Return the nodes, or boards, of the training."""
+        return self.nodes or self.boards or 0.0
+
+    @property
+    def nodes_per_infoset(self) -> float | None:
+        """Return the nodes touched for each infoset; None if training counts boards."""
+        return None if self.nodes is None else self.nodes / self.infosets
+
+
+@cache
+def measured_runs(table: Path = TABLE) -> tuple[MeasuredRun, ...]:
+    """Return all measured runs of a CSV file with a column for each field."""
+    with table.open(encoding="utf-8", newline="") as file:
+        return tuple(_run(row) for row in csv.DictReader(file))
+
+
+def _run(row: Mapping[str, str]) -> MeasuredRun:
+    """Return the run of a row; empty cells are None, and lists have blanks between their items."""
+    lists = {name: row[name].split() for name in ("settings", "buckets")}
+    return msgspec.convert({name: text or None for name, text in row.items()} | lists, MeasuredRun, strict=False)
+
+
+def similar_runs(config: Config, plan: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the fields of up to three measured runs that are most like a planned one, the shortest first.
+
+    They have its game and algorithm.  On each street their buckets differ by a factor of 2 at most.  Their nodes for an
+    infoset, or boards of CFR-BR, differ by a factor of 30 at most.  Bounds are left out where exact figures are there.
+
+    plan  fields of `mccfr.runs.session.run_plan.make_plan`
+    """
+    found = sorted(_near(config, plan), key=lambda pair: pair[0])
+    if any(run.measure.startswith(EXACT) for _, run in found):
+        found = [pair for pair in found if pair[1].measure.startswith(EXACT)]
+    chosen = sorted((run for _, run in found[:_MOST]), key=lambda run: run.length)
+    return [asdict(run) | {"nodes_per_infoset": run.nodes_per_infoset} for run in chosen]
+
+
+def _near(config: Config, plan: Mapping[str, Any]) -> Iterator[tuple[float, MeasuredRun]]:
+    """Yield (distance, run) of each similar run; the distance is between the logarithms of sizes."""
+    buckets = [count for count, *_ in plan["buckets_per_street"]]
+    for run in measured_runs():
+        reference = _reference(run)
+        if reference.game != config.game or _training(reference) != _training(config):
+            continue
+        apart = max(abs(log(one / other)) for one, other in zip(run.buckets, buckets, strict=True))
+        length = plan["iterations"] if run.nodes is None else plan["run_nodes"]
+        longer = 0.0
+        if length:
+            scale = plan["infosets"] / run.infosets if run.nodes is not None else 1.0
+            longer = abs(log(length / (run.length * scale)))
+        if apart <= log(_BUCKETS_FACTOR) and longer <= log(_LENGTH_FACTOR):
+            yield apart + longer, run
+
+
+@cache
+def _reference(run: MeasuredRun) -> Config:
+    return load_config(EXAMPLES / f"{run.recipe}.toml", run.settings)
+
+
+def _training(config: Config) -> tuple[type, bool]:
+    """Return the keys of the algorithm, and whether it prunes."""
+    return type(config.solver), bool(getattr(config.solver, "negative_regret_pruning", False))
