@@ -5,7 +5,6 @@ Shows:
 * Bots play legal hands against a dealer and a Slumbot test server (test_a_bot_at_our_dealer_is_legal_and_in_step,
   test_hands_are_legal_and_in_step, test_twenty_thousand_hands_at_our_dealer)
 * A bot stopped by a signal keeps the hands that it has played (test_a_signal_ends_a_bot_with_its_hands_kept)
-* A match stopped by a signal continues from the dealer's log (test_a_signal_ends_a_dealer_and_its_match_goes_on)
 """
 
 import json

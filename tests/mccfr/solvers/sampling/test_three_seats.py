@@ -4,7 +4,6 @@ Shows:
 
 * On public betting trees external sampling solves poker of three players as well as on trees of all histories
   (planted: test_an_average_at_one_opponent_only_plateaus)
-* External sampling solves Leduc poker with three players to 0.05 chips on the public tree (test_leduc)
 * Terminals pay what the betting rules pay, with side pots, ties and rake (planted: test_a_wrong_share_is_caught)
 """
 
