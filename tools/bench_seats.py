@@ -72,7 +72,7 @@ def simulated_deals(rng, buckets, deals):
                 deals.bucket[k, block] = np.int32(seen * buckets[block])
 
 
-class Player:
+class SeatTraining:
     """Runs batches of iterations on tables of random numbers.
 
     tree_file  receives the same game for the C program
@@ -153,6 +153,6 @@ def seats(players: tuple[int, ...], buckets: int, rounds: int, seconds: float, m
             options = (f"-march={march}", f"-DSEATS={count}")
             program = compiled(YARDSTICK, Path(directory) / f"yardstick{count}", options)
             game, tree_file = betting_game(count, buckets), Path(directory) / "tree"
-            player = Player(game, tree_file)
+            player = SeatTraining(game, tree_file)
             rates = [(player.nodes_per_second(seconds), _theirs(program, tree_file, seconds)) for _ in range(rounds)]
             click.echo(_line(count, game.tree.nodes, *np.array(rates).T))

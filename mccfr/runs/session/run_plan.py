@@ -128,9 +128,8 @@ def make_plan(
     game = planned_game(config, base)
     check_evaluation(config, game)
     layout = planned_layout(config, game)
-    streets, kind = range(game.tree.streets), (config.tables.format, config.tables.checkpoint_compression)
+    streets, memory = range(game.tree.streets), planned_memory(config, game, layout, machines)
     per_street = [sum(s.nbytes for s in layout.specs if f"/street{street}/" in s.name) for street in streets]
-    memory, written = planned_memory(config, game, layout, machines), layout.nbytes / COMMIT_BYTES_PER_SECOND[kind]
     planned = algorithm_of(config).planned(game, layout)
     tried = speed is None and planned.get("seconds_per_iteration", 0.0) < _TRIED_SECONDS
     trial = measured_play(config, base, game) if tried else None
@@ -145,14 +144,7 @@ def make_plan(
         **_strata(config, game, layout, machines),
         "bytes_per_table": {spec.name: spec.nbytes for spec in layout.specs},
         **memory,
-        "checkpoint_bytes": layout.nbytes,  # before compression
-        "checkpoint_seconds": written,
-        "plain_checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[(kind[0], "none")],
-        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if memory["copy_bytes"] else written,
-        "permanent_checkpoints": permanent_checkpoints(config),
-        "stored_bytes": stored_bytes(config, game, layout, machines),
-        "description_bytes": description_bytes(config, game, layout, machines),
-        "disk_bytes": disk_bytes(config, game, layout, machines),
+        **_checkpoints(config, game, layout, machines, copied=memory["copy_bytes"] > 0),
         "measured": trial is not None,
         "huge_pages": huge_page_plan(layout),
         "abstraction_seconds": sum(builder.missing_seconds() for builder in builders(config, base)),
@@ -163,6 +155,25 @@ def make_plan(
     lacks = [builder.memory_problem() for builder in builders(config, base)]
     lacks.append((room or space_problem)(config, game, layout, directory))
     return found | verdict(config, found, [lack for lack in lacks if lack is not None])
+
+
+def _checkpoints(config: Config, game: Game, layout: TableLayout, machines: int, *, copied: bool) -> dict[str, Any]:
+    """Return the fields on checkpoints: bytes before and after compression, and times to write one.
+
+    copied  whether workers go on while a copy in memory is written
+    """
+    form, compression = config.tables.format, config.tables.checkpoint_compression
+    written = layout.nbytes / COMMIT_BYTES_PER_SECOND[(form, compression)]
+    return {
+        "checkpoint_bytes": layout.nbytes,  # before compression
+        "checkpoint_seconds": written,
+        "plain_checkpoint_seconds": layout.nbytes / COMMIT_BYTES_PER_SECOND[(form, "none")],
+        "checkpoint_pause_seconds": layout.nbytes / COPY_BYTES_PER_SECOND if copied else written,
+        "permanent_checkpoints": permanent_checkpoints(config),
+        "stored_bytes": stored_bytes(config, game, layout, machines),
+        "description_bytes": description_bytes(config, game, layout, machines),
+        "disk_bytes": disk_bytes(config, game, layout, machines),
+    }
 
 
 def _estimate(config: Config, game: Game, play: MeasuredPlay) -> CoverageEstimate | None:
