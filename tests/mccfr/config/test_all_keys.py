@@ -111,7 +111,8 @@ def told(value, into):
         for each in value:
             told(each, into)
     elif isinstance(value, dict) or hasattr(value, "__dict__"):
-        for name, each in sorted((value if isinstance(value, dict) else vars(value)).items(), key=str):
+        items = (value if isinstance(value, dict) else vars(value)).items()
+        for name, each in sorted(items, key=lambda item: str(item[0])):
             into.update(str(name).encode())
             told(each, into)
     elif isinstance(value, str | int | float | None):
