@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.kernels.jit import part_njit
+from abstraction.kernels.jit import inline_njit
 from mccfr.trees.compiled import CompiledTree, pack_pots
 
 
@@ -64,7 +64,7 @@ def new_seats(tree: CompiledTree, rows: int) -> SeatArrays | None:
     )
 
 
-@part_njit
+@inline_njit
 def begin_deal(seats, strengths, deal):
     """Find the best hands of each set of players in a deal, from the strengths [K, P] of a batch.
 
@@ -86,7 +86,7 @@ def begin_deal(seats, strengths, deal):
     return seats.turns[0], seats.turns[1]
 
 
-@part_njit
+@inline_njit
 def begin_traversal(seats, traverser, result):
     """Write the traverser's share of a pot for each set of contenders, and the root's row.
 
@@ -100,7 +100,7 @@ def begin_traversal(seats, traverser, result):
     return 0.0
 
 
-@part_njit
+@inline_njit
 def won_chips(seats, pot, traverser):
     """Return the traverser's chips at a terminal.
 
@@ -115,7 +115,7 @@ def won_chips(seats, pot, traverser):
     return chips
 
 
-@part_njit
+@inline_njit
 def others_sampled(seats, position, player):
     """Return the probability of all sampled actions but one player's, up to a decision of a worklist.
 
@@ -130,7 +130,7 @@ def others_sampled(seats, position, player):
     return probability
 
 
-@part_njit
+@inline_njit
 def add_sampled(seats, rows, position, player, probability):
     """Multiply a decision's row by the probability of a sampled action, in a new row after `rows` others.
 
@@ -146,7 +146,7 @@ def add_sampled(seats, rows, position, player, probability):
     return rows + 1
 
 
-@part_njit
+@inline_njit
 def inherit(seats, position, above):
     """Give a decision of a worklist the row of the one above it."""
     if seats is not None:

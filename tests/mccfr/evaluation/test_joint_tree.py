@@ -81,7 +81,9 @@ class Player:
     def choices(self, reading, state):
         """(probability, real action, reading after it) of each action."""
         if not self.decides(reading):
-            return [(1.0, "c", self.translation.outcomes(reading, state, "c")[0])]
+            given_up = reading.node != NOWHERE and self.side.game.tree.label[reading.node] == "f"
+            action = "f" if given_up and state.facing else "c"
+            return [(1.0, action, self.translation.outcomes(reading, state, action)[0])]
         found = []
         for number, share in enumerate(self.shares(reading.node)):
             action = self.translation.real_action(reading.node, number, state)

@@ -113,5 +113,6 @@ def test_what_cannot_have_rake_refuses_it(folder, capsys, line):
 
 def test_games_without_rake_have_no_key_for_it():
     """AIVAT, dealers, bots and logs of matches are of these games."""
-    for name in ("holdem", "limit-holdem", "flop-holdem", "leduc", "poker"):
+    for name in ("limit-holdem", "flop-holdem", "leduc", "poker"):
         refused("unknown key 'rake'", config_from, {"game": {"name": name, "rake": 0.05}}, "run.toml")
+    refused("game.rake = .*seats", config_from, {"game": {"name": "holdem", "rake": "5%"}}, "run.toml")

@@ -26,7 +26,7 @@ function Header() {
   return (
     <header>
       <h1 id="title">{title}</h1>
-      <details id="facts" class="quiet"><summary>{[name, ...facts.filter((one) => one.startsWith("unfinished"))].join(" · ")}</summary>{facts.join(" · ")}</details>
+      <details id="facts" class="quiet"><summary>{[name || title, ...facts.filter((one) => one.startsWith("unfinished"))].join(" · ")}</summary>{facts.join(" · ")}</details>
       <nav class="tabs" aria-label="Views">
         <Tab id="look" name="Look" onOpen={lookAgain} />
         {reviewed && <Tab id="review" name="Review" title="Decisions of hands, by what they cost" onOpen={openReview} />}
