@@ -96,7 +96,7 @@ def test_a_bare_share_or_amount_is_refused(name):
 
 @pytest.mark.parametrize("name", sorted([*UNITS, *COUNTS]))
 def test_a_bare_number_of_one_unit_is_taken(name):
-    number = {"--player": 1, "--players": 2}.get(name, 7)
+    number = {"--player": 1, "--players": 2, "--deals": 600}.get(name, 7)
     assert NUMBERS[name].convert(str(number), None, None) == number
 
 
