@@ -99,15 +99,20 @@ def _reflected(x):
 @njit
 def simulated_deals(rng, buckets, deals):
     """Fill a batch of deals in place: a hidden strength for each player, with noise on earlier streets."""
+    players = deals.strength.shape[1]
     for k in range(deals.bucket.shape[0]):
         result = 0.0
-        for player in range(2):
+        for player in range(players):
             seen = uniform(rng)
-            result = seen if player == 0 else result - seen
-            deals.bucket[k, 6 + player] = np.int32(seen * buckets[6 + player])
-            for street in range(2, -1, -1):
-                seen = _reflected(seen + (0.3 if street > 0 else 0.4) * (uniform(rng) - 0.5))
-                deals.bucket[k, 2 * street + player] = np.int32(seen * buckets[2 * street + player])
+            if players == 2:
+                result = seen if player == 0 else result - seen
+            else:
+                deals.strength[k, player] = np.int32(seen * 1e9)
+            for street in range(3, -1, -1):
+                block = players * street + player
+                if street < 3:
+                    seen = _reflected(seen + (0.3 if street > 0 else 0.4) * (uniform(rng) - 0.5))
+                deals.bucket[k, block] = np.int32(seen * buckets[block])
         deals.result[k] = np.sign(result)
 
 
@@ -133,7 +138,7 @@ class TimedPlayer:
             self._scratch = new_paths(DEALS_TOGETHER, tree_depth(game.tree), MAX_PACKED_ACTIONS, 8, dtype)
             self._extra = (EPSILON,)
         self._rng, self._deal_rng = new_stream(1, worker), new_stream(2, worker)
-        self._deals: Deals = new_deals(BATCH_DEALS, 4)
+        self._deals: Deals = new_deals(BATCH_DEALS, 4, game.tree.players)
         self._next = BATCH_DEALS
         self._weight = 1.0
 

@@ -14,17 +14,22 @@ from statistics import median
 import numpy as np
 import numpy.typing as npt
 import rich_click as click
-from bench_kernel import BATCH_DEALS, BATCH_NODES, PREFLOP_BUCKETS, WARM_SECONDS, BettingGame, random_numbers
+from bench_kernel import (
+    BATCH_NODES,
+    PREFLOP_BUCKETS,
+    WARM_SECONDS,
+    BettingGame,
+    TimedPlayer,
+    random_numbers,
+    table_layout,
+)
 from bench_pairs import half_width
 from bench_processor import compiled, machine, make_kernels_for, march_option
 
-from abstraction.kernels.jit import njit
-from mccfr.cards.deals import new_deals
-from mccfr.common.rng import new_stream, uniform
+from mccfr.common.rng import new_stream
 from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.betting_tree import build_tree
-from mccfr.solvers.sampling.external.external_packed import external_sampling_packed, new_packed_worklist
-from mccfr.tables.table_layout import make_layout, private_tables
+from mccfr.tables.table_layout import TableArrays, private_tables
 from mccfr.trees.compiled import pack, pack_pots
 
 STACK, SMALL_BLIND, BIG_BLIND = 10_000, 50, 100
@@ -51,72 +56,27 @@ def betting_game(players: int, buckets: int) -> BettingGame:
     return BettingGame(build_tree(rules), np.repeat([PREFLOP_BUCKETS, *[buckets] * 3], players))
 
 
-@njit
-def _reflected(x):
-    x = -x if x < 0 else x
-    return 1.9999999 - x if x >= 1 else x
+def write_game(game: BettingGame, arrays: TableArrays, tree_file: Path) -> None:
+    """Write a game and the places of its tables for the C program."""
+    tree, pots = pack(game.tree), pack_pots(game.tree)
+    cells = len(arrays.regret)
+    head = np.array([len(tree), len(pots), game.tree.streets, cells, BATCH_NODES, 0, 0, 0], np.int64)
+    blocks = np.column_stack([arrays.regret_base, arrays.sum_base, arrays.width, game.buckets])
+    with tree_file.open("wb") as file:
+        for each in (head, tree, pots, blocks):
+            file.write(each.tobytes())
 
 
-@njit
-def simulated_deals(rng, buckets, deals):
-    """Fill a batch of deals in place: a hidden strength for each player, with noise on earlier streets."""
-    players = deals.strength.shape[1]
-    for k in range(deals.bucket.shape[0]):
-        for player in range(players):
-            seen = uniform(rng)
-            deals.strength[k, player] = np.int32(seen * 1e9)
-            for street in range(3, -1, -1):
-                block = players * street + player
-                if street < 3:
-                    seen = _reflected(seen + (0.3 if street > 0 else 0.4) * (uniform(rng) - 0.5))
-                deals.bucket[k, block] = np.int32(seen * buckets[block])
-
-
-class SeatTraining:
-    """Runs batches of iterations on tables of random numbers.
-
-    tree_file  receives the same game for the C program
-    """
-
-    def __init__(self, game: BettingGame, tree_file: Path) -> None:
-        tables = private_tables(make_layout(game))  # type: ignore[arg-type]
-        assert tables.kernel is not None
-        self._arrays, self._tree, self._buckets = tables.kernel, pack(game.tree), game.buckets
-        cells = self._arrays.regret
-        random_numbers(new_stream(0, 0), cells)
-        self._scratch = new_packed_worklist(game.tree, cells.dtype)
-        self._rng, self._deal_rng = new_stream(1, 0), new_stream(2, 0)
-        self._deals = new_deals(BATCH_DEALS, 4, game.tree.players)
-        self._next = BATCH_DEALS
-        pots, arrays = pack_pots(game.tree), self._arrays
-        head = np.array([len(self._tree), len(pots), game.tree.streets, len(cells), BATCH_NODES, 0, 0, 0], np.int64)
-        blocks = np.column_stack([arrays.regret_base, arrays.sum_base, arrays.width, game.buckets])
-        with tree_file.open("wb") as file:
-            for each in (head, self._tree, pots, blocks):
-                file.write(each.tobytes())
-
-    def run(self) -> int:
-        """Run a batch; return the nodes touched."""
-        if self._next == BATCH_DEALS:
-            simulated_deals(self._deal_rng, self._buckets, self._deals)
-            self._next = 0
-        limits = np.array([self._next, BATCH_DEALS, BATCH_NODES])
-        iterations, nodes = external_sampling_packed(
-            self._tree, self._arrays, self._deals, limits, 1.0, self._rng, self._scratch
-        )
-        self._next += int(iterations)
-        return int(nodes)
-
-    def nodes_per_second(self, seconds: float) -> float:
-        """Return nodes per second of processor time, after a warm-up."""
-        end = time.perf_counter() + WARM_SECONDS
-        while time.perf_counter() < end:
-            self.run()
-        nodes, began, spent = 0, time.process_time(), 0.0
-        while spent < seconds:
-            nodes += self.run()
-            spent = time.process_time() - began
-        return nodes / spent
+def _ours(player: TimedPlayer, seconds: float) -> float:
+    """Return nodes per second of processor time, after a warm-up."""
+    end = time.perf_counter() + WARM_SECONDS
+    while time.perf_counter() < end:
+        player.run()
+    nodes, began, spent = 0, time.process_time(), 0.0
+    while spent < seconds:
+        nodes += int(player.run()[0])
+        spent = time.process_time() - began
+    return nodes / spent
 
 
 def _theirs(program: Path, tree_file: Path, seconds: float) -> float:
@@ -153,6 +113,10 @@ def seats(players: tuple[int, ...], buckets: int, rounds: int, seconds: float, m
             options = (f"-march={march}", f"-DSEATS={count}")
             program = compiled(YARDSTICK, Path(directory) / f"yardstick{count}", options)
             game, tree_file = betting_game(count, buckets), Path(directory) / "tree"
-            player = SeatTraining(game, tree_file)
-            rates = [(player.nodes_per_second(seconds), _theirs(program, tree_file, seconds)) for _ in range(rounds)]
+            arrays = private_tables(table_layout(game)).kernel
+            assert arrays is not None
+            random_numbers(new_stream(0, 0), arrays.regret)
+            write_game(game, arrays, tree_file)
+            player = TimedPlayer("external", game, arrays, 0)
+            rates = [(_ours(player, seconds), _theirs(program, tree_file, seconds)) for _ in range(rounds)]
             click.echo(_line(count, game.tree.nodes, *np.array(rates).T))

@@ -297,6 +297,7 @@ def root_values(
     """
     if boards < 1:
         raise ValueError(f"boards = {boards}: at least 1 is needed")
+    source.game.check_two_players("the table of values")
     dealing, cards = source.game.cards.at_table(), source.game.cards
     roots = _roots(source, dealing)
     sums = {

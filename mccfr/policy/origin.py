@@ -40,4 +40,6 @@ def _evaluation_text(record: Mapping[str, Any]) -> str:
     for unit in ("chips", "mbb"):
         if (found := record.get(f"exploitability_{unit}")) is not None:
             figure = f"exploitability {found:.4g} {unit} a game"
+    if gains := record.get("gains_chips"):
+        figure = f"responses of one player gain up to {max(gains):.4g} chips a game"
     return f"{record['method']}: {figure} ({bound + ' bound' * (bound in ('lower', 'upper'))})"

@@ -32,6 +32,7 @@ _FIGURES = (
     "method",
     "bound",
     "value_chips",
+    "gains_chips",
     "exploitability_chips",
     "exploitability_mbb",
     "ci95_chips",

@@ -109,6 +109,16 @@ def test_what_is_for_two_players_is_refused(trained, capsys, method):
     assert "trained-response" in said
 
 
+@pytest.mark.parametrize("key", ["run.strata=2", 'solver.algorithm="outcome-sampling"'])
+def test_trainings_for_two_players_are_refused(slot_abstractions, tmp_path, capsys, key):
+    said = refusal(capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", key)
+    assert "is for two players" in said and "has 3" in said
+
+
+def test_values_of_hands_are_refused(trained, tmp_path, capsys):
+    assert "is for two players" in refusal(capsys, "export", trained / "run", tmp_path / "p", "--values")
+
+
 def test_a_line_outside_of_the_tree_is_refused(trained, capsys):
     assert "is not possible here" in refusal(capsys, "query", trained / "policy", "b999", "--hand", "AA")
 

@@ -64,3 +64,7 @@ def test_evaluations_that_meet_another_strategy_are_told():
     assert origin_facts({"evaluations": [record]}) == [
         "head-to-head: wins 12.5 chips a game against uniform (estimate)"
     ]
+    record = {"method": "trained-response", "bound": "lower", "value_chips": -3.0, "gains_chips": [0.5, 2.25, -1.0]}
+    assert origin_facts({"evaluations": [record]}) == [
+        "trained-response: responses of one player gain up to 2.25 chips a game (lower bound)"
+    ]
