@@ -260,7 +260,7 @@ def _check_pot(record: HandRecord, played: BettingResult, unit: int) -> float:
 def finished_hand(
     rules: BettingRules,
     actions: Sequence[str],
-    holes: tuple[str, str],
+    holes: tuple[str, ...],
     board: str,
     *,
     number: int = 0,
@@ -285,7 +285,8 @@ def finished_hand(
     cards_of_streets = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
     streets = tuple(cards for cards in cards_of_streets if cards)
     read_cards(cards_text(holes, streets))
-    chips = won_chips(played, holes, streets)
+    by_position = won_chips(rules, played, holes, streets)
+    chips = None if by_position is None else by_position[0]
     if won is not None and chips is not None and abs(won - chips) > _SAME * rules.minimum_bet:
         raise TableError(f"{won:g} chips were won by the big blind there, and by cards and betting {chips:g}")
     chips = won if chips is None else chips
