@@ -45,10 +45,10 @@ class LoggedHand(NamedTuple):
 
     number: int
     betting: str
-    holes: tuple[str, str]
+    holes: tuple[str, ...]
     board: tuple[str, ...]
-    chips: tuple[float, float] | None
-    names: tuple[str, str]
+    chips: tuple[float, ...] | None
+    names: tuple[str, ...]
 
     def text(self) -> str:
         """Return the log line."""
