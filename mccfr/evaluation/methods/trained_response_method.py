@@ -78,7 +78,8 @@ class TrainedResponseMethod(OverDeals):
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text, in mbb/g if the game has big blinds."""
-        unit, scale = ("mbb/g", 1000 / record["big_blind_chips"]) if record["big_blind_chips"] else ("chips a game", 1.0)
+        big_blind = record["big_blind_chips"]
+        unit, scale = ("chips a game", 1.0) if big_blind is None else ("mbb/g", 1000 / big_blind)
 
         def estimate(name: str, player: int) -> str:
             low, high = (f"{scale * each:.4g}" for each in record[f"{name}_ci95_chips"][player])
