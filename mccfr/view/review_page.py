@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from mccfr.matches.review.review_files import NO_ICM, STREETS, read_review, shown_cost
+from mccfr.matches.review.hand_review import IGNORED, NO_COST
+from mccfr.matches.review.review_files import NO_ICM, STREETS, costliest_first, read_review, shown_cost
 from mccfr.view.spot_view import Spots
 
 MOST_ROWS = 200
@@ -17,15 +18,19 @@ class Reviews:
         """Raises as `read_review`."""
         hands, name = read_review(path, spots.source)
         rows = [
-            {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament")}
+            {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament", "ended")}
             | {**row, "shown_bb": shown_cost(row), "link": row["link"] if hand["policy"] == name else ""}
             for hand in hands
             for row in hand["decisions"]
         ]
-        rows.sort(key=lambda row: -row["shown_bb"])
+        rows.sort(key=costliest_first)
         self._rows = [{"place": place, **row} for place, row in enumerate(rows)]
         self._title, self._hands = path.name, len(hands)
-        self._note = NO_ICM if any(hand["tournament"] for hand in hands) else ""
+        notes = {f"Tournaments: {NO_ICM}.": any(hand["tournament"] for hand in hands)}
+        notes[f"At a table of three and more players {NO_COST}, and {IGNORED}."] = any(
+            row["cost_bb"] is None for row in rows
+        )
+        self._note = " ".join(note for note, applies in notes.items() if applies)
         self._players = sorted({row["player"] for row in rows})
 
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
@@ -42,6 +47,6 @@ class Reviews:
             "players": self._players,
             "streets": [street for street in STREETS if any(row["street"] == street for row in self._rows)],
             "decisions": len(rows),
-            "cost_bb": sum(row["cost_bb"] for row in rows),
+            "cost_bb": sum(row["cost_bb"] or 0 for row in rows),
             "rows": rows[:MOST_ROWS],
         }

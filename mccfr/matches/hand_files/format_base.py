@@ -150,7 +150,7 @@ class HandFormat(NamedTuple):
 
 
 def stakes_of(game: HoldemGame) -> Stakes:
-    """Return the stakes of a game of two players."""
+    """Return the stakes of a game with equal stacks."""
     rules = real_rules(game)
     return Stakes(rules, float(game.blinds[1]), rules.stack)
 
@@ -366,7 +366,7 @@ def finished_hand(
     if not actions or isinstance(played.state, BettingState):
         raise TableError(f"the hand is cut off: it is not over after the betting {quoted(played.text)}")
     end = _end(rules, played)
-    shown = end.seats.folded.bit_count() < len(positions) - 1
+    shown = len(end.left) > 1
     needed = _STREETS[-1] if shown else _STREETS[end.street]
     if len(board) != 2 * needed and not (not shown and len(board) > 2 * needed):
         raise TableError(f"the board {quoted(board)} is not that of the betting {quoted(played.text)}")
@@ -375,9 +375,8 @@ def finished_hand(
     known = [card for part in cards for card in part]
     if any(len(part) not in (0, 2) for part in cards[:-1]) or len(set(known)) != len(known):
         raise TableError(f"the cards {quoted(' '.join([*holes, board]))} hold a card twice, or no two cards of a hand")
-    contenders = [seat for seat in range(len(positions)) if not end.seats.folded >> seat & 1]
     chips = won
-    if not shown or all(holes[seat] for seat in contenders):
+    if not shown or all(holes[seat] for seat in end.left):
         ranks = [strength((*cards[seat], *cards[-1])) if shown and cards[seat] else 0 for seat in range(len(positions))]
         chips = payoffs(rules, end, ranks)
         for name, ours, theirs in zip(positions, chips, won or chips, strict=True):
