@@ -175,8 +175,8 @@ def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --against-purify and --against-threshold, for the second of two players."""
-    return _manner_options(command, "against-", " (player B)")
+    """Add --against-purify and --against-threshold, for the players after the first."""
+    return _manner_options(command, "against-", " (the others)")
 
 
 def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Callable[..., Any]:

@@ -51,6 +51,9 @@ def _differences(first: Game, second: Game) -> Iterator[Difference]:
 def _rule_differences(first: BettingRules, second: BettingRules) -> Iterator[Difference]:
     for name, one, other in (
         ("a player's stack in chips", first.stack, second.stack),
+        ("the players' stacks in chips", list(first.stacks), list(second.stacks)),
+        ("the chips of antes that are no bets", list(first.dead), list(second.dead)),
+        ("the rake", (first.rake, first.rake_cap), (second.rake, second.rake_cap)),
         ("the chips that the players have put in at the start", list(first.put_in), list(second.put_in)),
         ("the ante in chips", first.put_in_before, second.put_in_before),
         ("the least bet in chips", first.minimum_bet, second.minimum_bet),

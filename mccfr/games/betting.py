@@ -265,6 +265,11 @@ def after_call(rules: BettingRules, state: BettingState) -> BettingState:
     return state._replace(put_in=state.with_put_in(amount), seats=Seats(acted | 1 << state.player, folded, barred))
 
 
+def after_last(rules: BettingRules, state: BettingState, action: str) -> BettingState:
+    """Return the state after the fold or call that ended a hand, for `pots_of` and `payoffs`."""
+    return after_fold(state) if action == "f" else after_call(rules, state)
+
+
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
     """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
     return following(rules, after_call(rules, state), closes=rules.check_closes)
@@ -327,7 +332,7 @@ def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -
     The best hands among the contenders of a pot share it.
     """
     dead = rules.dead or (0,) * len(state.put_in)
-    won = [-chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
+    won = [0.0 - chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
     first, count = rules.first_player[-1], len(state.put_in)
     for pot, contenders in pots_of(rules, state):
         entitled = [player for player in (*range(first, count), *range(first)) if contenders >> player & 1]

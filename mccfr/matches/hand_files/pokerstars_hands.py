@@ -97,11 +97,11 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
         outcomes[loser], outcomes[1 - loser] = f"folded {where}", f"collected ({_dollars(pot)})"
     else:
         lines = [*_street_lines(hand, street, 3), "*** SHOW DOWN ***"]
-        won = won_chips(played, hand.holes, hand.board)
+        won = won_chips(real_rules(game), played, hand.holes, hand.board)
         for each in (0, 1):
-            sign = 0.0 if won is None else won * (1 - 2 * each)
+            sign = 0.0 if won is None else won[each]
             cards = hand.holes[each]
-            share = pot if sign > 0 else pot / 2 if won == 0 else 0.0
+            share = pot if sign > 0 else pot / 2 if won is not None and not sign else 0.0
             lines.append(f"{names[each]}: shows [{_cards(cards)}]" if cards else f"{names[each]}: mucks hand")
             outcomes[each] = f"showed [{_cards(cards)}]" if cards else "mucked"
             outcomes[each] += f" and won ({_dollars(share)})" if share else " and lost" * bool(cards)

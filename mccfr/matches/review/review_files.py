@@ -23,7 +23,7 @@ from mccfr.evaluation.samples import SampleFile, play_remaining
 from mccfr.games.betting import MOST_SEATS
 from mccfr.games.holdem_betting import BUTTON, position_names
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
-from mccfr.matches.hand_files.format_base import CheckedHand, Stakes
+from mccfr.matches.hand_files.format_base import CheckedHand, Stakes, no_policy
 from mccfr.matches.players import holdem_of, open_player
 from mccfr.matches.review.hand_review import (
     IGNORED,
@@ -109,7 +109,7 @@ def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
     """
     depth, fitting = stakes.depth, [judge for judge in judges if judge.game.seats == stakes.seats]
     if not fitting:
-        raise ValueError(f"a hand of {stakes.seats} players: no policy that is given has as many")
+        raise ValueError(no_policy(stakes.seats))
     ranked = sorted(fitting, key=lambda judge: abs(log(judge.depth / depth)))
     beyond = [judge for judge in ranked if (judge.depth - depth) * (ranked[0].depth - depth) < 0]
     return [ranked[0], *beyond[:1]]
@@ -222,9 +222,9 @@ def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
 def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
     """Return the hands that can be reviewed, and counts of the others by reason; reports the first few."""
     refused, hands, report = Counter[str](), list[FoundHand](), FirstMessages(phases.message, _TOLD)
-    game = next((judge.game for judge in reversed(judges) if judge.game.seats == 2), HoldemGame())
+    games = [judge.game for judge in reversed(judges)]
     for path in [each for given in paths for each in hand_files(given)]:
-        for found in read_hands(path, game):
+        for found in read_hands(path, *games):
             why = found.why
             try:
                 if found.hand is not None:

@@ -141,7 +141,7 @@ def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
 def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
     good = match[0].text()
     bad = {
-        SIX: "a hand of 6 players: ACPC logs of two are reviewed",
+        SIX: "a hand of 6 players: no policy that is given has as many",
         good[:-4]: "is not STATE",
         "STATE:1:r300:5c4s|As7d:50|-50:A|B": "is not over",
         "STATE:1:r150f:5c4s|As7d:50|-50:A|B": "a raise must be to 200",
@@ -297,6 +297,9 @@ def test_hands_of_a_table_of_six(tmp_path):
     assert cold.hand.chips == (-50, -100, 400, 0, 0, -250)
     assert posts.stakes.rules.put_in == (50, 100, 0, 0, 100, 0) and sum(posts.stakes.rules.dead) == 50
     assert (posts.hand.betting, posts.hand.chips[-2:], posts.stakes.depth) == ("ffcr400fff", (-150, 300), 100)
+    (tmp_path / "six.log").write_text(SIX)
+    (logged,) = read_hands(tmp_path / "six.log", GAME, HoldemGame(seats=6, stack=10_000))
+    assert logged.hand.hand.text() == SIX and logged.hand.stakes.seats == 6
     ((pluribus, why),) = found(tmp_path / "six.phh")
     assert not why and pluribus.chips == (310, -100, 0, -210, 0, 0)
 

@@ -299,7 +299,7 @@ def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
         match((one, Contender("cheat", ProgramSpec(Cheat))), 200)
     Match((one, Contender("peeking", ProgramSpec(Peeking))), 0).play(0)
     assert Peeking.shown and not any(Peeking.shown)
-    refused("are two programs", match, (program("random"), program("always-call")), 200)
+    refused("are programs", match, (program("random"), program("always-call")), 200)
     assert find_program("nobody") is None
 
 
