@@ -10,14 +10,14 @@ if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.games.game import Game
     from mccfr.policy.strategy_profile import Profile
 
-NODES = Option("trained-response: nodes of training each response; default: 100000000.", least=1)
+NODES = Option("trained-response: nodes of training each response; default: 1e9.", least=1)
 DEALS = Option("trained-response: deals to score; default: 100000.", least=512)
 
 
 class TrainedResponseOptions(SampledOptions, frozen=True):
     """Options of `trained-response`."""
 
-    response_nodes: Annotated[int, NODES] = 100_000_000
+    response_nodes: Annotated[int, NODES] = 1_000_000_000
     deals: Annotated[int, DEALS] = 100_000
 
 
@@ -89,9 +89,10 @@ class TrainedResponseMethod(OverDeals):
             f"{position}: value {estimate('values', player)}, a response gains {estimate('gains', player)}"
             for player, position in enumerate(record["positions"])
         )
+        short = "; those that gain nothing need more --response-nodes" if min(record["gains_chips"]) <= 0 else ""
         return (
             f"in {unit}, with 95 % intervals: {'; '.join(seats)} (responses trained for "
-            f"{record['response_nodes']:,} nodes, {record['deals']:,} deals, {took})"
+            f"{record['response_nodes']:,} nodes{short}; {record['deals']:,} deals, {took})"
         )
 
     def short(self, record: Record) -> str:
