@@ -254,7 +254,7 @@ def test_a_limp_that_the_tree_lacks_is_no_raise():
 def test_a_hand_without_known_cards_is_not_solved(monkeypatch, reviewer):
     monkeypatch.setattr(hand_review, "SolvedStreet", None)
     found = reviewer.review(hand("r310c/cr900f", ("", ""), "Qs7h2d"), 0)
-    assert (found.decisions, found.unknown, found.won_chips) == ([], 5, -310)
+    assert (found.decisions, found.unknown, found.won_chips) == ([], 5, (-310, 310))
 
 
 def test_a_fold_first_in_is_no_limped_pot(reviewer):
