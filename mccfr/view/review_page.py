@@ -1,14 +1,26 @@
 """Shows a review of hands: the output of `mccfr review --keep`, with decisions sorted by their cost."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mccfr.matches.review.hand_review import IGNORED, NO_COST
-from mccfr.matches.review.review_files import NO_ICM, STREETS, costliest_first, read_review, shown_cost
+from mccfr.matches.review.hand_review import IGNORED, MAPPED, NO_COST, SOLVED
+from mccfr.matches.review.review_files import NO_ICM, STREETS, costliest_first, read_review, shares_text, shown_cost
 from mccfr.view.spot_view import Spots
 
 MOST_ROWS = 200
 """Maximum number of decisions in an answer."""
+_HOW = {SOLVED: "The street was solved again with the bets that were made", MAPPED: "Taken for {taken_for}"}
+
+
+def _source_text(hand: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return sentences on how a decision was judged, each after a space."""
+    sentences = [_HOW.get(row["how"], "").format(**row)]
+    if hand["distance"]:
+        sentences.append(f"By {hand['policy']}: {hand['distance']} (hand for policy, in BB)")
+    if (other := row["other"]) and other["best"]:
+        sentences.append(f"By {other['policy']}: best {other['best']}, {other['cost_bb']:.2f} BB")
+    return "".join(f" {each}." for each in [*sentences, row["note"], hand["ended"]] if each)
 
 
 class Reviews:
@@ -20,6 +32,7 @@ class Reviews:
         rows = [
             {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament", "ended")}
             | {**row, "shown_bb": shown_cost(row), "link": row["link"] if hand["policy"] == name else ""}
+            | {"shares": shares_text(row), "source": _source_text(hand, row)}
             for hand in hands
             for row in hand["decisions"]
         ]
@@ -37,7 +50,8 @@ class Reviews:
         """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
         `decisions` and `cost_bb` count all selected decisions, with estimates as they are. A row has the fields of
-        `mccfr review --keep`, its `place` among all, and `shown_bb`: 0 where the interval contains 0.
+        `mccfr review --keep`, its `place` among all, and `shown_bb`: 0 where the interval contains 0. `shares` are the
+        frequencies as text. `source` says how the decision was judged, and what another policy says of it.
         """
         rows = [row for row in self._rows if street in ("", row["street"]) and player in ("", row["player"])]
         return {

@@ -55,7 +55,9 @@ def hand_files(path: Path) -> list[Path]:
 
 
 def read_hands(path: Path, *games: HoldemGame) -> Iterator[FoundHand]:
-    """Yield the hands of a file in order; `games` have the stakes of logs that do not tell any, by number of players.
+    """Yield the hands of a file in order.
+
+    games  stakes of logs that do not tell any: of the first one for as many players
 
     Hands that cannot be read, or have more than six players, have only a reason; so has a file of unknown format.
     Raises `OSError` if the file cannot be opened.

@@ -43,7 +43,7 @@ POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more"
 """Names of pots: by the first action, then by the number of raises before the flop."""
 RESOLVED = ("flop", "turn", "river")
 """Streets from which every decision may be solved again."""
-IN_TREE, MAPPED, SOLVED = "in the tree", "mapped", "solved again"
+IN_TREE, MAPPED, SOLVED, LACKING = "in the tree", "mapped", "solved again", "not in the tree"
 """How a decision is judged."""
 NO_COST = "no cost is computed before two players are left after the flop"
 IGNORED = "the cards of folded players and the rake are ignored"
@@ -74,7 +74,7 @@ class ReviewedDecision(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of a decision, in chips of the hand.
 
-    how            one of `IN_TREE`, `MAPPED` and `SOLVED`
+    how            one of `IN_TREE`, `MAPPED`, `SOLVED` and, for an action that the tree lacks, `LACKING`
     taken_for      the line's and action's translation if it is mapped; else ""
     tree_line      the line's translation, if the tree has a decision there; else ""
     probability    of taking the action, by the policy or the solution
@@ -332,7 +332,7 @@ class _HandReview:
                 return None
             judged = words[found[0]], found[1], found[2]
         return Verdict(
-            IN_TREE if step.exact else MAPPED,
+            LACKING if column is None else IN_TREE if step.exact else MAPPED,
             taken_for,
             street_line(line, start),
             float(row[same].sum()),

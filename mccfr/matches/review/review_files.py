@@ -214,6 +214,11 @@ def shown_cost(row: Mapping[str, Any]) -> float:
     return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"] or 0)
 
 
+def shares_text(row: Mapping[str, Any]) -> str:
+    """Return the frequencies of a decision's actions as text."""
+    return ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
+
+
 def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
     """Return the sort key of a decision: by cost; without one, by the probability of the action."""
     return -shown_cost(row), row["probability"] if row["cost_bb"] is None else -1.0
@@ -488,7 +493,7 @@ def _worst_text(row: Mapping[str, Any]) -> str:
     how = f"taken for {row['taken_for']}" if row["taken_for"] else row["how"]
     by = f"{row['policy']}" + (f" ({row['distance']})" if row["distance"] else "")
     beside = f"; {other['policy']}: {shown_cost(other):.4g} BB, best {other['best']}" if other and other["best"] else ""
-    cost, judged = "no cost", ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
+    cost, judged = "no cost", shares_text(row)
     if row["cost_bb"] is not None:
         cost, judged = f"{shown_cost(row):.4g} BB{sure}, {row['currency']}{row['cost']:.4g}", f"best {row['best']}"
     note = f"; {row['note']}" if row["note"] not in ("", NO_COST, IGNORED) else ""

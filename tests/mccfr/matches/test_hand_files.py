@@ -191,6 +191,22 @@ def test_sites_write_the_same_hand(tmp_path, site):
     assert hand.holes == (("2c3c", "Ah4c") if site == "Bovada" else ("", ""))
 
 
+@pytest.mark.parametrize("site", SITES)
+def test_sites_write_hands_of_three(tmp_path, site):
+    """A third player posts the small blind and folds. Two sites write what a raise adds, others what it raises to."""
+    text = re.sub(r"(?m)^.*(collected|wins|Hand Result|Total [Pp]ot(?!:)|Rake).*\n?", "", SITES[site])
+    text = re.sub(r"(?m)^Seat \d+: (Bob|Dealer \[ME\])(.*)$", r"Seat 8: \1\2\nSeat 9: Cid\2", text)
+    text = re.sub(r"(?m)^Seat \d: (Ada|Big Blind)", r"Seat 2: \1", text)
+    text = re.sub(r"(?m)^(Bob|Dealer \[ME\])(.*[Ss]mall [Bb]lind)", r"Cid\2", text)
+    folds = re.search(r"(?m)^(?:Ada|Big Blind)( ?:? ?[fF]olds)$", text)[1]
+    text = re.sub(r"(?m)^((?:Bob|Dealer \[ME\]).*[Rr]aises.*)$", rf"\1\nCid{folds}", text, count=1)
+    hand, stakes = text_hand(tmp_path, text)
+    adds = site in ("888poker", "PartyPoker")
+    assert hand.betting == ("r200fc/r400r2870f" if adds else "r250fc/r450r2920f")
+    assert hand.chips == ((-50, -400, 450) if adds else (-50, -450, 500)) and stakes.depth == 29.2
+    assert hand.names == (("Cid", "Big Blind", "Dealer [ME]") if site == "Bovada" else ("Cid", "Ada", "Bob"))
+
+
 @pytest.mark.parametrize(
     ("text", "chips"),
     [

@@ -41,7 +41,7 @@ from mccfr.matches.review import action_costs as costs_module
 from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
 from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
-from mccfr.matches.review.hand_review import IGNORED, IN_TREE, MAPPED, NO_COST, SOLVED, Reviewer
+from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED, Reviewer
 from mccfr.matches.review.review_files import shown_cost
 from mccfr.matches.review.two_left import two_left
 from mccfr.play.line_ranges import RangesOfLine
@@ -415,6 +415,7 @@ def test_a_call_that_the_tree_lacks_ends_the_review(monkeypatch):
     found = by.review(hand_of_three("r350cf/cc/cc/cc", holes, "Qs7h2d3c9s"), 0)
     raised, called = (row.verdict for row in found.decisions)
     assert raised.note == NO_COST and found.unknown == 7
+    assert (raised.how, called.how) == (IN_TREE, LACKING)
     assert called.note == "the policy has no call 3 BB of SB after 'b350'"
     assert (called.did, called.probability) == ("call 3 BB", 0) and "call 3 BB" not in called.frequencies
     assert found.ended == f"{called.note}: the review ends there"

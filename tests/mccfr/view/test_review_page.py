@@ -44,6 +44,8 @@ def test_decisions_without_a_cost_come_last(tmp_path):
     found = Reviews(kept, Spots(policy(), "mine")).decisions()
     assert [row["did"] for row in found["rows"]] == ["call 1 BB", "call 0.5 BB", "fold"]
     assert found["rows"][-1]["frequencies"] == {"fold": 0.25} and found["cost_bb"] == pytest.approx(0.2)
+    assert found["rows"][-1]["source"].endswith(f" (hand for policy, in BB). {NO_COST}.")
+    assert found["rows"][-1]["shares"] == "fold 25%"
     assert NO_COST in found["note"] and IGNORED in found["note"]
 
 
