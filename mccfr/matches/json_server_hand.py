@@ -141,7 +141,8 @@ def _server_action(state: BettingState, action: str) -> str:
 
 def check_game(game: HoldemGame, player_name: str) -> None:
     """Raise `ValueError` if a policy's stacks or blinds differ from the servers'."""
-    if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
+    stakes, own = ((each.seats, each.stack, tuple(each.blinds), each.ante) for each in (GAME, game))
+    if own != stakes:
         raise ValueError(f"the server plays with {game_text(GAME)}, and {player_name} is for {game_text(game)}")
 
 

@@ -85,12 +85,14 @@ def play_opened(
 
 
 def _record_of_seats(contenders: Sequence[Contender], result: SeatFigures, game: Game) -> dict[str, Any]:
-    """Return the record of a match of three and more players: each one's chips and mbb per hand."""
+    """Return the record of a match of three and more players: the first one's figures, and `players` with all."""
     players = [
         {"name": each.name, **figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips)}
         for each, figure in zip(contenders, result.figures, strict=True)
     ]
-    return {"players": players, "hands": result.hands, "deals": len(result.deals)}
+    first = {"a": contenders[0].name, "b": ", ".join(each.name for each in contenders[1:]), "hands": result.hands}
+    figures = {key: value for key, value in players[0].items() if key != "name"}
+    return {**first, **figures, "deals": len(result.deals), "players": players}
 
 
 def _text_of_seats(record: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ the flop includes the blind, and a bet of 6 on the turn adds 6.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from random import Random
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ from mccfr.games.game import Game
 from mccfr.games.holdem_betting import position_names
 from mccfr.games.money import money_of
 from mccfr.games.translation import Translation, real_betting
-from mccfr.play.player import Betting, PlayerSpec, Program
+from mccfr.play.player import Betting, PlayerSpec, Program, State
 from mccfr.play.table import PlayedHand, play_hand, shown_down, won_chips
 
 HELP = """\
@@ -107,10 +108,9 @@ class Person(Program):
         """Return the legal choices for the prompt."""
         state = self.state
         assert not isinstance(state, int)
-        to_call = state.to_call - state.put_in[self.position]
         choices = ["[f]old"] * self.may_fold
         if self.may_call:
-            choices.append(f"[c]all {self._money.text(to_call)}" if self.may_fold else "[c]heck")
+            choices.append(f"[c]all {self._call_text(state)}" if self.may_fold else "[c]heck")
         bets = self.raises()
         if bets and isinstance(state, BettingState):
             low, high = (self._money.text(float(each[1:]) - state.put_in_before) for each in bets)
@@ -119,6 +119,11 @@ class Person(Program):
         elif bets:
             choices.append("[r]aise" if self.may_fold else "bet with [r]")
         return ", ".join([*choices, "? helps"])
+
+    def _call_text(self, state: State) -> str:
+        """Return the chips of a call by the player to act, who may have fewer than a whole one."""
+        stack = inf if self._rules is None else self._rules.stack_of(state.player)
+        return self._money.text(min(state.to_call, stack) - state.put_in[state.player])
 
     def _problem(self, action: str) -> str:
         """Return why an action is illegal; "" if it is legal."""
@@ -170,9 +175,8 @@ class Person(Program):
         assert not isinstance(state, int)
         if action == "f":
             return "folds"
-        to_call = self._money.text(state.to_call - state.put_in[state.player])
         if action == "c":
-            return f"calls {to_call}" if state.facing else "checks"
+            return f"calls {self._call_text(state)}" if state.facing else "checks"
         if not isinstance(state, BettingState) or self._rules is None:
             return "raises" if state.facing else "bets"
         target = float(action[1:])

@@ -7,25 +7,27 @@ Shows:
 * The dealer pays side pots and run-outs as PokerKit does (planted: test_the_dealer_pays_as_pokerkit)
 """
 
-import re
 import subprocess
 import sys
 
 import pytest
 from acpc import dealing
-from pokerkit import Automation, NoLimitTexasHoldem
+from pokerkit_table import PokerKitTable
 from random_policy import policy
 from refusals import refused
 
+from abstraction.cards import parse_cards
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.games.betting import Pot
 from mccfr.games.full_betting import real_rules
+from mccfr.games.translation import actions_of
 from mccfr.matches import acpc, bot_sessions
 from mccfr.matches.acpc import TableError, acpc_rules, follow_line, read_state, won_chips
 from mccfr.matches.acpc_log import MatchLog, bot_replay, read_hand
 from mccfr.matches.acpc_session import AcpcSession
 from mccfr.matches.bot_sessions import ServerPlayer, _betting
 from mccfr.matches.dealer import LocalSeat, MatchDealer, MatchPlan, replay_of, score_text, scores
+from mccfr.matches.json_server_hand import check_game
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.policy_seat import Seat
 
@@ -148,32 +150,11 @@ def test_a_rotation_left_out_is_seen(monkeypatch):
 def by_pokerkit(hand, of):
     """What each position wins in a logged hand by PokerKit."""
     seats = len(of.names)
-    automations = (
-        Automation.ANTE_POSTING,
-        Automation.BET_COLLECTION,
-        Automation.BLIND_OR_STRADDLE_POSTING,
-        Automation.HOLE_CARDS_SHOWING_OR_MUCKING,
-        Automation.HAND_KILLING,
-        Automation.CHIPS_PUSHING,
-        Automation.CHIPS_PULLING,
-        Automation.CARD_BURNING,
-    )
-    blinds, stacks = (50, 100) + (0,) * (seats - 2), (int(of.stack),) * seats
-    state = NoLimitTexasHoldem.create_state(automations, True, 0, blinds, 100, stacks, seats)
-    for hole in hand.holes:
-        state.deal_hole(hole)
-    before, boards = 0, list(hand.board)
-    for token in re.findall("r[0-9]+|.", hand.betting):
-        if token == "/":
-            before = max(of.stack - chips for chips in state.stacks)
-            state.deal_board(boards.pop(0))
-        elif token == "f":
-            state.fold()
-        elif token == "c":
-            state.check_or_call()
-        else:
-            state.complete_bet_or_raise_to(int(float(token[1:]) - before))
-    return tuple(chips - int(of.stack) for chips in state.stacks)
+    cards = parse_cards("".join((*hand.holes, *hand.board)))
+    table = PokerKitTable([int(of.stack)] * seats, 0, (50, 100) + (0,) * (seats - 2), cards)
+    for action in actions_of(hand.betting):
+        table.play(action if action in ("f", "c") else float(action[1:]), table.put_in_before())
+    return tuple(chips - int(of.stack) for chips in table.state.stacks)
 
 
 def test_the_dealer_pays_as_pokerkit(monkeypatch):
@@ -208,7 +189,8 @@ def test_a_program_of_another_process_plays_at_the_dealer(tmp_path):
     assert len(bot_sessions.record_text(record).splitlines()) == 4
 
 
-def test_what_acpc_lacks_is_refused():
+def test_what_servers_lack_is_refused():
+    refused("the server plays with .* and policy is for 3 players", check_game, HoldemGame(seats=3), "policy")
     for keys, words in (
         ({"stacks": (2_000, 2_000, 1_000)}, "equal stacks"),
         ({"big_blind_ante": 100}, "no antes and no fractions of chips, unlike 3 players, stacks of 20000"),

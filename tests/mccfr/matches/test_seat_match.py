@@ -16,6 +16,7 @@ from policies import write_random
 from random_policy import policy
 from refusals import refused
 
+import mccfr
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import Effort
 from mccfr.games.translation import real_betting
@@ -26,6 +27,7 @@ from mccfr.matches.programs import PROGRAMS, ProgramSpec
 from mccfr.matches.seat_match import SeatMatch, match_of_seats
 from mccfr.matches.terminal_player import play_person
 from mccfr.play.policy_seat import PolicySpec
+from mccfr.play.table import play_hand, won_chips
 from mccfr.policy import Profile
 from mccfr.tables.strategy import uniform_strategy
 
@@ -51,11 +53,25 @@ def test_equal_players_win_the_same_on_every_deal():
     assert not np.array([without.play(sample) for sample in range(40)]).any()
 
 
+def by_hand(contenders, playing, sample):
+    """Each contender's mean chips on a deal: every one sits in every seat once."""
+    chips = np.zeros(3)
+    for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
+        betting, dealing = playing.betting, playing.dealing
+        players, deal = [contenders[which].spec.player(betting) for which in order], dealing.deal(2, sample)
+        chips[order] += won_chips(playing.game, dealing, deal, play_hand(players, betting, dealing, deal, sample))
+    return chips / 3
+
+
 def test_a_rotation_left_out_is_seen(monkeypatch):
+    """The second one is played twice, and the third one never."""
+    contenders = [contender(purify=True), program("always-call"), program("always-fold")]
+    playing = SeatMatch(contenders, seed=2)
+    expected = [by_hand(contenders, playing, sample) for sample in range(20)]
+    assert np.allclose([playing.play(sample) for sample in range(20)], expected)
     right = SeatMatch.hand
     monkeypatch.setattr(SeatMatch, "hand", lambda self, sample, rotation: right(self, sample, min(rotation, 1)))
-    playing = SeatMatch([contender(purify=True)] * 3, seed=2)
-    assert np.array([playing.play(sample) for sample in range(40)]).any()
+    assert not np.allclose([playing.play(sample) for sample in range(20)], expected)
 
 
 def test_each_player_has_its_own_figure():
@@ -93,6 +109,8 @@ def test_a_match_of_three_names_a_player_for_each(folder, capsys, tmp_path):
     assert [player["name"] for player in found["players"]] == [str(folder), "always-call", str(folder)]
     assert (found["hands"], found["deals"]) == (300, 100)
     assert sum(player["mean_chips"] for player in found["players"]) == pytest.approx(0)
+    again = mccfr.match(folder, ["always-call", folder], 300, seed=1)
+    assert again.mean_chips == found["mean_chips"] == found["players"][0]["mean_chips"] and again.hands == 300
     status, out, _ = call(capsys, "match", folder, "always-call", "random", "--hands", 300)
     assert status == 0 and out.count("mbb/g (95 %") == 3 and "100 deals in every rotation" in out
     assert "has 3 players, and 2 were given" in refusal(capsys, "match", folder, "random")
