@@ -13,7 +13,7 @@ from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.games.betting_tree import build_tree
 from mccfr.games.full_betting import real_rules
 from mccfr.games.game import Game
-from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.holdem_betting import configured_rules
 from mccfr.policy import Behaviour
 from mccfr.tables.strategy import uniform_strategy
 
@@ -59,8 +59,8 @@ class RandomPolicy(Behaviour):
 
 
 @cache
-def policy(menu=MENU, stack=20_000.0):
-    config = HoldemGame(stack=stack, menu=menu)
-    deck = Deck((0, 3, 1, 1), np.full((4, 2), 5), lambda: [])
-    tree = build_tree(holdem_rules(stack, config.blinds, 0, menu))
+def policy(menu=MENU, stack=20_000.0, seats=2, **keys):
+    config = HoldemGame(stack=stack, menu=menu, seats=seats, **keys)
+    deck = Deck((0, 3, 1, 1), np.full((4, seats), 5), list)
+    tree = build_tree(configured_rules(config))
     return RandomPolicy(Game("holdem", tree, deck, big_blind_chips=100, real_rules=real_rules(config)))

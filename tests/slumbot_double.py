@@ -120,9 +120,9 @@ class Double:
         if self.rng.random() < (0.3 if self.token else 0.8):
             found["token"] = self._new_token()
         if over:
-            won = won_chips(self.game, self.holes, ["".join(self.board)])
+            won = won_chips(rules(), self.game, self.holes, ["".join(self.board)])
             found |= {
-                "winnings": int(won * (1 - 2 * self.pos)),
+                "winnings": int(won[self.pos]),
                 "won_pot": 0,
                 "session_total": 0,
                 "bot_hole_cards": [self.holes[1 - self.pos][:2], self.holes[1 - self.pos][2:]],

@@ -353,6 +353,24 @@ def _newer(request: Request) -> PaperFigure:
     )
 
 
+def _averages(request: Request) -> PaperFigure:
+    """Return the figure of the gallery's two averages of external sampling with three players."""
+    last = {"small": 100_000, "paper": 1_000_000}[request.size]
+    title, all_traversals, one = "Leduc, three players, four cards", "at every other player", "at the next player only"
+    variants = [
+        _variant(name, f"solver.algorithm=mccfr.gallery.external:{algorithm}")
+        for name, algorithm in ((all_traversals, "ExternalSampling"), (one, "AverageAtOneTraversal"))
+    ]
+    compare = {"title": title, "y": "nash_conv_chips", "first": 1000, "last": last, "points": 15}
+    game = {"name": "leduc", "players": 3, "ranks": 4, "suits": 1}
+    return PaperFigure(
+        "External sampling with three players: where the average is accumulated",
+        {"curves": _document(game, {}, request, variants, compare)},
+        [FigureView("curves", "iterations", "nash_conv_chips")],
+        [Comparison(all_traversals, one, last / 4, last)],
+    )
+
+
 def _entries() -> dict[str, FigureEntry]:
     found: dict[str, FigureEntry] = {}
     for number in range(1, 5):
@@ -376,6 +394,7 @@ def _entries() -> dict[str, FigureEntry]:
     found["pruning-1"] = FigureEntry("P figure 1: regret-based against partial pruning on Leduc and Leduc-5", _pruning)
     found["pruning-a"] = FigureEntry("P appendix A: best responses where own reach is zero, on Leduc", _zero_reach)
     found["pruning-b"] = FigureEntry("P appendix B: thresholds of regret-based pruning on Leduc-5", _thresholds)
+    found["averages-3"] = FigureEntry("the average of external sampling with three players, two ways", _averages)
     return found
 
 

@@ -1,7 +1,7 @@
 """Evaluations, matches and policies of solvers and runs."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def _method_of(function: Callable[[Profile], float]) -> type[Method]:
 @checked
 def match(
     a: Strategic | type[Program],
-    b: Strategic | type[Program],
+    b: Strategic | type[Program] | Sequence[Strategic | type[Program]],
     hands: int = 2_000,
     *,
     seed: int = 0,
@@ -93,20 +93,23 @@ def match(
     workers: int = 1,
     log: Pathlike | None = None,
 ) -> MatchResult:
-    """Play a match between A and B, each deal in both seats, as `mccfr match`.
+    """Play a match between A and B, each deal in all seats, as `mccfr match`.
 
     a, b                               a `Solver`, `Run` or `Policy`, the path of a run or policy, the name of a
-                                       program, or a class derived from `mccfr.play.Program`
-    hands                              number of hands, at least 200, rounded up to pairs
+                                       program, or a class derived from `mccfr.play.Program`. With three and more
+                                       players b is the list of all others
+    hands                              number of hands, rounded up to whole deals, of which at least 100 are needed
     seed                               of deals and sampled actions
     purify, threshold                  A plays its likeliest action only; or no action below this probability
-    against_purify, against_threshold  the same for B
+    against_purify, against_threshold  the same for the others
     workers                            processes that share the hands
-    log                                a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
+    log                                a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em of two players
 
-    Raises `ValueError` for an unknown name, different games, two programs, or too few hands.
+    Raises `ValueError` for an unknown name, different games, programs only, or too few hands.
     """
-    players = _player(a, PlayManner(purify, threshold)), _player(b, PlayManner(against_purify, against_threshold))
+    others = b if isinstance(b, Sequence) and not isinstance(b, str) else [b]
+    manner = PlayManner(against_purify, against_threshold)
+    players = [_player(a, PlayManner(purify, threshold)), *(_player(other, manner) for other in others)]
     file = None if log is None else Path(log)
     return match_of(play_opened(players, hands, seed, effort=Effort(workers), log=file))
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +150,8 @@ def gtowizard(policy: str, url: str, key_file: Path, hands: int, **options: Any)
 def json_bot(policy: str, **options: Any) -> None:
     """Answer decisions on stdin, a JSON object a line, with a line on stdout.
 
-    A line has position (0: big blind), hand, line, board, stacks and number. docs/bots.md describes them.
+    A line has position (of two players 0 is the big blind), hand, line, board, stacks and number. docs/bots.md
+    describes them.
 
     Example: echo '{"position": 1, "hand": "AhKh"}' | mccfr bot json hunl-quick-policy
     """
@@ -171,9 +172,9 @@ def _progress(hands: int) -> Callable[[int], None]:
 
 
 @click.command("dealer")
-@click.option("--players", type=click.IntRange(2, 2), default=2, help="Number of players; only 2 is possible.")
+@click.option("--players", type=click.IntRange(2, 6), help="Number of players; default: that of the policy, else 2.")
 @click.option("--hands", type=Count(), default=1_000, show_default=True, help="Number of hands in the match.")
-@click.option("--duplicate", is_flag=True, help="Deal the first half's cards again, with seats swapped.")
+@click.option("--duplicate", is_flag=True, help="Play each deal with each player in each seat.")
 @click.option("--stack", type=click.FloatRange(min=1), help="Each player's chips in every hand; default: 20000.")
 @click.option("--blinds", type=float, nargs=2, metavar="SMALL BIG", help="Blinds in chips; default: 50 100.")
 @click.option(
@@ -181,16 +182,16 @@ def _progress(hands: int) -> Callable[[int], None]:
     "local_names",
     multiple=True,
     metavar="NAME",
-    help="Policy, run or program that plays in this process; give it twice for both players.",
+    help="Policy, run or program that plays in this process; give it again for each such player.",
 )
-@click.option("--names", metavar="A,B", help="Names of the players in the log; those of --with come first.")
+@click.option("--names", metavar="A,B,...", help="Names of the players in the log; those of --with come first.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
     "ports",
     type=click.IntRange(0, 65535),
     multiple=True,
-    help="Port to listen on; 0: any free port. Give it twice for a port for each player. Default: 20000.",
+    help="Port to listen on; 0: any free port. Give it again for a port for each player. Default: 20000.",
 )
 @click.option("--wait", type=Duration(), default="10m", show_default=True, help="Longest wait for the players.")
 @click.option("--response", type=Duration(), default="10m", show_default=True, help="Longest time for one decision.")
@@ -213,7 +214,7 @@ def _progress(hands: int) -> Callable[[int], None]:
 )
 @json_option
 def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
-    """Deal a match of no-limit hold'em between two players who connect by the ACPC protocol 2.0.0.
+    """Deal a match of no-limit hold'em between two to six players who connect by the ACPC protocol 2.0.0.
 
     The dealer listens on this machine only, unless --host names another address. It replaces an illegal action by the
     nearest legal one and prints a warning. A player may reconnect after a lost connection while the time to act runs.
@@ -227,30 +228,30 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
     from mccfr.matches.players import AS_WRITTEN, PlayManner
 
     names = options["local_names"]
-    if len(names) > 2:
-        raise click.BadParameter("--with may be given twice at most: there are two players")
-    if len(names) == 2:
-        refuse_options_without_effect(
-            "where both players play in this process", "host", "ports", "wait", "response", "per_hand"
-        )
     if not any(Path(name).exists() for name in names):
         refuse_options_without_effect("without a policy or a run in --with", "purify", "threshold")
-    stakes = {key: options[key] for key in ("stack", "blinds") if options[key] is not None}
+    keys = {"seats": "players", "stack": "stack", "blinds": "blinds"}
+    stakes = {key: options[option] for key, option in keys.items() if options[option] is not None}
     manner = PlayManner(options["purify"], options["threshold"])
-    players, table = [], HoldemGame(**stakes) if stakes else None
-    for number, name in enumerate(names):
-        players.append(
-            server_player(name, manner if Path(name).exists() else AS_WRITTEN, options["seed"] + number, table, say=say)
+    opened, table = {}, HoldemGame(**stakes) if stakes else None
+    for number, name in sorted(enumerate(names), key=lambda each: not Path(each[1]).exists()):  # programs take any game
+        own = manner if Path(name).exists() else AS_WRITTEN
+        opened[number] = server_player(name, own, options["seed"] + number, table, say=say)
+        table = opened[number].game
+    players, table = [opened[number] for number in range(len(names))], table or HoldemGame()
+    if len(names) > table.seats:
+        raise click.BadParameter(f"--with may be given {table.seats} times at most: there are {table.seats} players")
+    if len(names) == table.seats:
+        refuse_options_without_effect(
+            "where all players play in this process", "host", "ports", "wait", "response", "per_hand"
         )
-        table = players[-1].game
-    table = table or HoldemGame()
     plan = MatchPlan(
         table.stack,
         (table.blinds[0], table.blinds[1]),
         hands,
         options["seed"],
         duplicate,
-        _names(options["names"], names),
+        _names(options["names"], names, table.seats),
     )
     _, record = run_dealer(
         plan,
@@ -278,7 +279,8 @@ def dealer(hands: int, duplicate: bool, as_json: bool, **options: Any) -> None:
 def play(policy: str, hands: int, seed: int | None, log: Path | None, **manner: Any) -> None:
     """Play hands against a policy or a run in the terminal; ? prints help, q stops.
 
-    You change seats after each hand. At the end the program prints all hands with the cards of both players.
+    The policy has all other seats, and the button moves after each hand. At the end the program prints all hands with
+    the cards of all players.
 
     Example: mccfr play hunl-quick-policy
     """
@@ -306,13 +308,13 @@ def _read_line(prompt: str) -> str:
         raise EOFError from None
 
 
-def _names(names: str | None, local_players: tuple[str, ...]) -> tuple[str, str]:
-    """Return the names of both players: those of --names, else those of the local players."""
+def _names(names: str | None, local_players: Sequence[str], seats: int) -> tuple[str, ...]:
+    """Return the names of all players: those of --names, else those of the local players."""
     from mccfr.matches.players import distinct_names, table_names
 
     if names is None:
-        return table_names([*local_players, "player-1", "player-2"][:2])
+        return table_names([*local_players, *(f"player-{number}" for number in range(1, seats + 1))][:seats])
     parts = [name.strip() for name in names.split(",")]
-    if len(parts) != 2:
-        raise click.BadParameter(f"--names {names}: write two names with a comma between them")
-    return distinct_names(parts[0], parts[1])
+    if len(parts) != seats:
+        raise click.BadParameter(f"--names {names}: write {seats} names with commas between them")
+    return distinct_names(parts)

@@ -20,10 +20,13 @@ from mccfr.cli.shared_options import (
 
 
 @click.command("match")
-@click.argument("a", metavar="A")
-@click.argument("b", metavar="B")
+@click.argument("names", metavar="A B ...", nargs=-1, required=True)
 @click.option(
-    "--hands", type=Count(), default=2_000, show_default=True, help="Number of hands, two for each deal; at least 200."
+    "--hands",
+    type=Count(),
+    default=2_000,
+    show_default=True,
+    help="Number of hands; each deal is played once for each player. At least 100 deals.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the deals and draws.")
 @click.option("--workers", type=click.IntRange(1, 1024), default=1, help="Number of processes.")
@@ -34,14 +37,15 @@ from mccfr.cli.shared_options import (
 @manner_options
 @other_manner_options
 @json_option
-def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool, **options: Any) -> None:
-    """Play A against B and print A's winnings per hand, with a 95 % interval.
+def match(names: tuple[str, ...], hands: int, seed: int, log: Path | None, as_json: bool, **options: Any) -> None:
+    """Play A against B and print A's winnings per hand, with a 95 % interval; or one player in each seat.
 
-    A and B are policies, runs or programs; at least one of them is a policy or a run. Programs: always-call,
-    always-fold, always-all-in, random, min-raise, odd-size, or your own as module:Class. "POLICY --resolve river"
-    re-solves its hands during play. Each player translates the other's bets to its own tree. Every deal is played in
-    both seats. Three figures: chips, chips with all-ins at their EV, and AIVAT, which has the same mean and less
-    variance. --purify and --threshold apply to A.
+    A, B ... are policies, runs or programs; at least one of them is a policy or a run. A game of more than two
+    players needs a name for each, which may occur again, and prints what each wins. Programs: always-call, always-fold,
+    always-all-in, random, min-raise, odd-size, or your own as module:Class. "POLICY --resolve river" re-solves its
+    hands during play. Each player translates the others' bets to its own tree. Every deal is played in all seats. Two
+    players have three figures: chips, chips with all-ins at their EV, and AIVAT, which has the same mean and less
+    variance. --purify and --threshold apply to A, --against-purify and --against-threshold to the others.
 
     Example: mccfr match hunl-quick-policy always-call --hands 5000
     """
@@ -50,12 +54,12 @@ def match(a: str, b: str, hands: int, seed: int, log: Path | None, as_json: bool
     from mccfr.matches.players import PlayManner
 
     effort = Effort(options["workers"], options["budget"], options["keep"])
-    manners = (
-        PlayManner(options["purify"], options["threshold"]),
-        PlayManner(options["against_purify"], options["against_threshold"]),
-    )
+    if len(names) < 2:
+        raise click.BadParameter("give two names or more: A B ...")
+    other = PlayManner(options["against_purify"], options["against_threshold"])
+    manners = [PlayManner(options["purify"], options["threshold"]), *[other] * (len(names) - 1)]
     with reporter() as report:
-        record = play_match((a, b), hands, seed, manners=manners, effort=effort, log=log, reporter=report)
+        record = play_match(names, hands, seed, manners=manners, effort=effort, log=log, reporter=report)
     answer(record, as_json, match_text)
 
 

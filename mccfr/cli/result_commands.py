@@ -61,8 +61,7 @@ def _type(declared: "Declared") -> click.ParamType[Any]:
     """Return click's type of a method's option; a float is a duration."""
     option = declared.option
     if declared.type is int:
-        bounded = option.least is not None or option.most is not None
-        return click.IntRange(option.least, option.most) if bounded else Count()
+        return Count(option.least, option.most)
     return {Path: path_type, float: Duration(), str: click.STRING}[declared.type]
 
 

@@ -54,9 +54,12 @@ class MethodName(click.ParamType[str]):
 
 
 class Count(click.ParamType[int]):
-    """Integer from 0 to 10^18, also written 1e7 or 10_000_000."""
+    """Integer within limits, by default from 0 to 10^18, also written 1e7 or 10_000_000."""
 
     name = "number"
+
+    def __init__(self, least: int | None = None, most: int | None = None) -> None:
+        self._least, self._most = least or 0, most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the integer; the error names valid forms."""
@@ -66,8 +69,9 @@ class Count(click.ParamType[int]):
             number = float(value) if re.search("[eE.]", str(value)) else int(str(value))
         except ValueError:
             number = -1
-        if not 0 <= number <= MOST_COUNT or number != int(number):
-            text = f"{shown(value)} is not a whole number from 0 to 10^18, such as 1000000, 1_000_000 or 1e6"
+        if not self._least <= number <= (self._most or MOST_COUNT) or number != int(number):
+            most = "10^18" if self._most is None else f"{self._most:,}"
+            text = f"{shown(value)} is not a whole number from {self._least:,} to {most}, such as 2000 or 1e6"
             raise click.BadParameter(text, ctx, param)
         return int(number)
 
@@ -171,8 +175,8 @@ def manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def other_manner_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --against-purify and --against-threshold, for the second of two players."""
-    return _manner_options(command, "against-", " (player B)")
+    """Add --against-purify and --against-threshold, for the players after the first."""
+    return _manner_options(command, "against-", " (the others)")
 
 
 def _manner_options(command: Callable[..., Any], prefix: str, whose: str) -> Callable[..., Any]:

@@ -58,6 +58,9 @@ def _rules(first: Game, second: Game) -> Iterator[tuple[str, Any, Any]]:
     assert one is not None
     assert other is not None
     yield "a player's stack in chips", one.stack, other.stack
+    yield "the players' stacks in chips", list(one.stacks), list(other.stacks)
+    yield "the chips of antes that are no bets", list(one.dead), list(other.dead)
+    yield "the rake", (one.rake, one.rake_cap), (other.rake, other.rake_cap)
     yield "the chips that the players have put in at the start", list(one.put_in), list(other.put_in)
     yield "the ante in chips", one.put_in_before, other.put_in_before
     yield "the least bet in chips", one.minimum_bet, other.minimum_bet

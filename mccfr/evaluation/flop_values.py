@@ -112,6 +112,7 @@ class LineOnFlops(SampledEvaluation):
         """
         if drawn < 2:
             raise ValueError(f"run-outs = {drawn}: at least 2 of each flop are needed, for an interval")
+        source.game.check_two_players("the report over flops")
         self._ranges, self._line, self._flops = RangesOfLine(source), typed_line(source.game, line), flops
         self._drawn, self._seed = drawn, seed
         followed = self.follow(0)

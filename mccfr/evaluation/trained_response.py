@@ -9,6 +9,7 @@ traversal with updates of weight 0: it walks all actions of the player and sampl
 of the player meet the same samples, so the variance of their difference is small.
 """
 
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,11 @@ from mccfr.common.rng import EVALUATION, new_stream
 from mccfr.evaluation.evaluation_progress import report_step
 from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
 from mccfr.policy.strategy_profile import Profile
-from mccfr.solvers.sampling.external.external_packed import external_sampling_packed, new_packed_worklist
+from mccfr.solvers.sampling.external.external_packed import (
+    PackedWorklist,
+    external_sampling_packed,
+    new_packed_worklist,
+)
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableArrays, make_layout, private_tables, table_name
@@ -30,6 +35,7 @@ from mccfr.trees.compiled import pack
 SAMPLE_DEALS = 256
 """Deals in a sample."""
 _BATCH_DEALS, _BATCH_NODES = 4096, 1_000_000
+_REPORT_SECONDS = 0.5
 _TRAINING_WORKER, _SCORING_WORKER = 1 << 34, 1 << 35
 """Worker numbers of the dealers of responses and of scoring; no worker of a run has them."""
 
@@ -56,12 +62,19 @@ def _score(tree, tables, deals, limits, rng, work, values):
         values[deal] = work.value[0]
 
 
+def _traversing(work: PackedWorklist, player: int) -> PackedWorklist:
+    """Set the only traverser of a worklist and return it."""
+    assert work.seats is not None
+    work.seats.turns[:] = player, player + 1
+    return work
+
+
 class _Responses(SampledEvaluation):
     """Value and gain of each player, as fields of a sample."""
 
     step, option = "sample", "deals"
 
-    def __init__(self, side: Profile, nodes: int, seed: int) -> None:
+    def __init__(self, side: Profile, nodes: int, seed: int, workers: int) -> None:
         assert isinstance(side.strategy, Strategy)
         game, strategy = side.game, side.strategy
         self.sides, self._game, self._seed, self._nodes = (side,), game, seed, nodes
@@ -81,9 +94,10 @@ class _Responses(SampledEvaluation):
                 table[:, : probability.shape[1]] = probability
         assert tables.kernel is not None
         self._tables, self._cells = tables.kernel, cells[0]
-        self._tree = pack(game.tree)
-        self._work = new_packed_worklist(game.tree, self._tables.regret.dtype)
-        self._trained = False
+        self._tree, self._workers = pack(game.tree), workers
+        self._work = self._worklist()
+        self._done = np.zeros(game.tree.players, np.int64)  # nodes of each player's training
+        self._trained = self._stopped = False
 
     def _own(self, player: int) -> TableArrays:
         """Return the tables in which a player's rows are those of its response."""
@@ -92,34 +106,40 @@ class _Responses(SampledEvaluation):
         return self._tables._replace(regret_base=base)
 
     def draw(self, count: int) -> int:
-        """Train the responses, once."""
+        """Train the responses, once, in parallel threads."""
         if not self._trained:
             self._trained = True
-            for player in range(self._game.tree.players):
-                self._train(player)
+            with ThreadPoolExecutor(max(1, self._workers)) as pool:
+                training = {pool.submit(self._train, player) for player in range(self._game.tree.players)}
+                try:
+                    while training:
+                        done, training = wait(training, _REPORT_SECONDS, FIRST_EXCEPTION)
+                        for future in done:
+                            future.result()
+                        report_step("responses: nodes", int(self._done.sum()), self._nodes * len(self._done))
+                finally:
+                    self._stopped = True
         return count
 
-    def _traverse(self, player: int) -> None:
-        assert self._work.seats is not None
-        self._work.seats.turns[:] = player, player + 1
+    def _worklist(self) -> PackedWorklist:
+        return new_packed_worklist(self._game.tree, self._tables.regret.dtype)
 
     def _train(self, player: int) -> None:
         """Train a player's response, from regrets of 0."""
-        tree, players = self._game.tree, self._game.tree.players
+        tree, players, nodes = self._game.tree, self._game.tree.players, self._done
         dealer = self._game.cards.dealer(self._seed, _TRAINING_WORKER + player)
         deals, rng = new_deals(_BATCH_DEALS, tree.streets, players), new_stream(self._seed, player, EVALUATION)
         schedule = Schedule("linear", max(1, min(10_000_000, self._nodes // 100)))
-        tables, nodes, first, start = self._own(player), 0, 0, _BATCH_DEALS
-        self._traverse(player)
-        while nodes < self._nodes:
+        tables, work, first, start = self._own(player), _traversing(self._worklist(), player), 0, _BATCH_DEALS
+        while nodes[player] < self._nodes and not self._stopped:
             if start == _BATCH_DEALS:
                 dealer.draw(first, _BATCH_DEALS, deals)
                 first, start = first + _BATCH_DEALS, 0
-            most = min(_BATCH_NODES, self._nodes - nodes, schedule.period_end(nodes) - nodes)
-            limits, weight = np.array([start, _BATCH_DEALS, most]), schedule.weight(nodes)
-            done, touched = external_sampling_packed(self._tree, tables, deals, limits, weight, rng, self._work)
-            start, nodes = start + int(done), nodes + int(touched)
-            report_step(f"response of player {player}: nodes", min(nodes, self._nodes), self._nodes)
+            touched = int(nodes[player])
+            most = min(_BATCH_NODES, self._nodes - touched, schedule.period_end(touched) - touched)
+            limits, weight = np.array([start, _BATCH_DEALS, most]), schedule.weight(touched)
+            done, new = external_sampling_packed(self._tree, tables, deals, limits, weight, rng, work)
+            start, nodes[player] = start + int(done), touched + int(new)
 
     def play(self, sample: int) -> npt.NDArray[np.float64]:
         """Return [2·P] the mean value of each player over a sample's deals, then the mean gain of each."""
@@ -130,10 +150,10 @@ class _Responses(SampledEvaluation):
         found = np.zeros((2, players))
         for player in range(players):
             values = np.zeros((2, SAMPLE_DEALS))
-            self._traverse(player)
+            work = _traversing(self._work, player)
             for tables, written in zip((self._tables, self._own(player)), values, strict=True):
                 rng = new_stream(self._seed, players + player, EVALUATION, sample)
-                _score(self._tree, tables, deals, limits, rng, self._work, written)
+                _score(self._tree, tables, deals, limits, rng, work, written)
             found[:, player] = values[0].mean(), (values[1] - values[0]).mean()
         return found.reshape(-1)
 
@@ -147,12 +167,13 @@ def trained_response(
 ) -> TrainedResponses:
     """Train a response of each player and score it.
 
-    nodes  of training each response
-    deals  to score, rounded up to samples of `SAMPLE_DEALS`
+    nodes   of training each response
+    deals   to score, rounded up to samples of `SAMPLE_DEALS`
+    effort  its workers are threads that train responses, then processes that score them
 
     Raises `ValueError` for fewer than two samples, and as `run_samples`.
     """
-    evaluation = _Responses(side, nodes, seed)
+    evaluation = _Responses(side, nodes, seed, effort.workers)
     results = run_samples(evaluation, -(-deals // SAMPLE_DEALS), effort)
     within = student95(len(results) - 1) * results.std(axis=0, ddof=1) / len(results) ** 0.5
     figures = [Estimate(float(mean), float(half)) for mean, half in zip(results.mean(axis=0), within, strict=True)]

@@ -52,7 +52,7 @@ class Measure(NamedTuple):
 MEASURES = {
     "exploitability_mbb": Measure("exploitability, mean of both players (mbb/g)", "exact"),
     "exploitability_chips": Measure("exploitability, mean of both players (chips)", "exact"),
-    "nash_conv_chips": Measure("exploitability, sum of both players (chips)", "exact"),
+    "nash_conv_chips": Measure("NashConv, the sum of all players' gains (chips)", "exact"),
     "nodes_per_iteration": Measure("nodes touched per iteration", None),
     "lbr_mbb": Measure("what local best response wins (mbb/g)", "lbr", linear=True),
     "lbr_chips": Measure("what local best response wins (chips)", "lbr", linear=True),

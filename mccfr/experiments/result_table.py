@@ -118,7 +118,8 @@ def _of_average(record: Mapping[str, Any], average: str | None) -> Mapping[str, 
 def _measured(record: Mapping[str, Any]) -> Row:
     """Return the columns of a table's row that an evaluation record fills."""
     if record["method"] == "exact":
-        return {key: record[key] for key in _EXACT}
+        gains = record.get("gains_chips") or [record["exploitability_chips"]] * 2  # of two players
+        return {key: record[key] for key in _EXACT} | {"nash_conv_chips": sum(gains)}
     cells = record["exploitability_mbb"], record["exploitability_chips"], *record["ci95_chips"]
     name = record["method"].replace("-", "_")
     return {f"{name}_{key}": cell for key, cell in zip(_BOUND, cells, strict=True)}
@@ -183,9 +184,8 @@ def _cells(linear: bool, mean: float, low: float, high: float) -> list[float | N
 
 
 def _value(row: Row, measure: str) -> float | None:
-    chips = measure == "nash_conv_chips"
-    value = row.get("exploitability_chips" if chips else measure)
-    return None if value is None else float(value) * (2 if chips else 1)
+    value = row.get(measure)
+    return None if value is None else float(value)
 
 
 def _curve(measure: str, variant: str, rows: Sequence[Row]) -> Curve:

@@ -1,36 +1,61 @@
-"""External-sampling MCCFR.
+"""External-sampling MCCFR, for two and more players.
 
 Source: Lanctot, Waugh, Zinkevich & Bowling, "Monte Carlo Sampling for Regret Minimization in Extensive Games", NIPS
 2009, section 3.2.
 
-All actions of the traverser i are explored; one action of the opponent and of chance is sampled.  The opponent's
-strategy is added to the strategy sum at each visit, which happens in proportion to the opponent's reach.
+All actions of the traverser i are explored; one action of every other player j and of chance is sampled.  The strategy
+of j is added to the strategy sum at each visit.  Visits happen in proportion to the reach of all players but i.  The
+average needs additions in proportion to the reach of j alone, so the weight is 1 over the probability of what players
+other than i and j have sampled before.  With two players it is 1.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
-from mccfr.gallery.history_game import History, HistoryGame, regret_matching
+from mccfr.gallery.history_game import TRAITS, History, HistoryGame, Row, regret_matching
 
 
 class ExternalSampling(HistoryGame):
-    """External-sampling MCCFR."""
+    """External-sampling MCCFR, whose average is accumulated at every other player's traversal."""
+
+    traits = replace(TRAITS, takes_seats=True)
 
     def iterate(self, t: int) -> None:
         """Run one traversal for each player."""
-        for i in (0, 1):
-            self.walk(self.root, i)
+        for i in range(len(self.root.last)):
+            self.walk(self.root, i, np.ones(len(self.root.last)))
 
-    def walk(self, h: History, i: int) -> float:
-        """Return a sampled value of h for player i."""
+    def walk(self, h: History, i: int, sampled: Row) -> float:
+        """Return a sampled value of h for player i.
+
+        sampled  [P] probability of each player's sampled actions before h
+        """
         self.nodes += 1
         if h.terminal:
             return h.payoff[i]
         if h.chance:
-            return self.walk(self.draw(h.children, h.probability), i)
+            return self.walk(self.draw(h.children, h.probability), i, sampled)
         I, sigma = h.infoset, regret_matching(h.infoset.regret)
         if h.player != i:
-            I.strategy_sum += sigma
-            return self.walk(self.draw(h.children, sigma), i)
-        v = np.array([self.walk(child, i) for child in h.children])
+            I.strategy_sum += self.weight(h.player, i, sampled) * sigma
+            a = self.draw(I.actions, sigma)
+            return self.walk(h.children[a], i, np.where(np.arange(len(sampled)) == h.player, sigma[a], 1) * sampled)
+        v = np.array([self.walk(child, i, sampled) for child in h.children])
         I.regret += v - sigma @ v
         return float(sigma @ v)
+
+    def weight(self, j: int, i: int, sampled: Row) -> float:
+        """Return the weight of the strategy of player j in a traversal of player i."""
+        return 1 / float(np.delete(sampled, j).prod())
+
+
+class AverageAtOneTraversal(ExternalSampling):
+    """The same with the average of OpenSpiel's `AverageType.SIMPLE`: only at the next player's traversal, unweighted.
+
+    With three and more players it is not the average of what was played, and its NashConv does not fall to 0.
+    """
+
+    def weight(self, j: int, i: int, sampled: Row) -> float:
+        """Return 1 if j is the player after i, and 0 otherwise."""
+        return float(j == (i + 1) % len(sampled))

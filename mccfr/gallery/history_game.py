@@ -31,7 +31,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 class Infoset:
     """An information set.  Its rows [A] are views of the tables: change them in place.
 
-    player        0 or 1
+    player        0 to P-1
     actions       range(A)
     regret        R(I, a), cumulative regret
     strategy_sum  S(I, a), from which the average strategy is computed
@@ -60,22 +60,22 @@ class History:
     terminal, chance  kind of node; a decision if neither
     children          next histories, by action or outcome
     probability       of each outcome at a chance node
-    payoff            (chips of player 0, chips of player 1) at the end
+    payoff            each player's chips at the end
     player, infoset   the player who acts, and the infoset
     last              each player's previous (I, a); None if there is none
     dealt             product of the chance probabilities so far
     """
 
     infoset: Infoset
-    last: tuple[Any, ...] = (None, None)
+    last: tuple[Any, ...]
     dealt = 1.0
 
-    def __init__(self, tree: CompiledTree, node: int) -> None:
+    def __init__(self, tree: CompiledTree, node: int, payoff: Sequence[float]) -> None:
         arrays = tree.arrays
         self.node, self.player = node, int(arrays.player[node])
         self.terminal, self.chance = arrays.kind[node] == TERMINAL, arrays.kind[node] == CHANCE
         self.probability: Row = arrays.probability[list(tree.children(node))]
-        self.payoff = (float(arrays.fixed[node]), -float(arrays.fixed[node]))
+        self.payoff, self.last = payoff, (None,) * tree.players
         self.children: list[History] = []
 
 
@@ -199,7 +199,9 @@ def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[Histo
 
     Infosets get their rows of the tables named in `kinds`.
     """
-    arrays, made = game.tree.arrays, [History(game.tree, node) for node in range(len(game.tree.arrays.kind))]
+    arrays = game.tree.arrays
+    payoffs = np.column_stack([game.tree.payoffs_of(i) for i in range(game.tree.players)]).tolist()
+    made = [History(game.tree, node, payoff) for node, payoff in enumerate(payoffs)]
     infosets: dict[tuple[int, int], Infoset] = {}
     for node, h in enumerate(made):
         h.children = [made[child] for child in game.tree.children(node)]
@@ -213,10 +215,10 @@ def histories(game: Game, tables: TableSet, kinds: Sequence[str]) -> tuple[Histo
             h.infoset.histories.append(h)
         for a, child in enumerate(h.children):
             child.dealt = h.dealt * (h.probability[a] if h.chance else 1.0)
-            child.last = h.last if h.chance else tuple((h.infoset, a) if p == h.player else h.last[p] for p in (0, 1))
+            child.last = tuple((h.infoset, a) if p == h.player else last for p, last in enumerate(h.last))
     return made[0], list(infosets.values())
 
 
 def _rows(tables: TableSet, kinds: Sequence[str], h: History, slot: int) -> Iterator[tuple[str, Any]]:
     for kind in kinds:
-        yield kind, tables[table_name(kind, h.player)][0, slot : slot + len(h.children)]
+        yield kind, tables[table_name(kind, h.player, len(h.last))][0, slot : slot + len(h.children)]

@@ -74,6 +74,11 @@ class BettingState(NamedTuple):
         """True if the player to act has put in less than a call, so that there is a bet to call."""
         return self.put_in[self.player] < self.to_call
 
+    @property
+    def left(self) -> list[int]:
+        """Positions of the players who have not folded."""
+        return [player for player in range(len(self.put_in)) if not self.seats.folded >> player & 1]
+
     def with_put_in(self, amount: float) -> tuple[float, ...]:
         """Return `put_in` after the player to act has put in `amount` chips over the whole hand."""
         return (*self.put_in[: self.player], amount, *self.put_in[self.player + 1 :])
@@ -260,6 +265,11 @@ def after_call(rules: BettingRules, state: BettingState) -> BettingState:
     return state._replace(put_in=state.with_put_in(amount), seats=Seats(acted | 1 << state.player, folded, barred))
 
 
+def after_last(rules: BettingRules, state: BettingState, action: str) -> BettingState:
+    """Return the state after the fold or call that ended a hand, for `pots_of` and `payoffs`."""
+    return after_fold(state) if action == "f" else after_call(rules, state)
+
+
 def called(rules: BettingRules, state: BettingState) -> BettingState | None:
     """Return the next decision after a check or call, or None at the end (showdown or run-out)."""
     return following(rules, after_call(rules, state), closes=rules.check_closes)
@@ -299,8 +309,7 @@ def pots_of(rules: BettingRules, state: BettingState) -> list[Pot]:
     A pot holds what all players put in up to the amount of one player who has not folded. Its contenders are those who
     put in as much and have not folded. The last one includes the uncalled bet, which pays no rake.
     """
-    put_in, folded = state.put_in, state.seats.folded
-    live = [player for player in range(len(put_in)) if not folded >> player & 1]
+    put_in, live = state.put_in, state.left
     top = max(live, key=put_in.__getitem__)
     uncalled = max(0.0, put_in[top] - max(chips for player, chips in enumerate(put_in) if player != top))
     left = 0.0 if state.street == 0 and len(live) == 1 else rules.rake_cap
@@ -323,7 +332,7 @@ def payoffs(rules: BettingRules, state: BettingState, strength: Sequence[int]) -
     The best hands among the contenders of a pot share it.
     """
     dead = rules.dead or (0,) * len(state.put_in)
-    won = [-chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
+    won = [0.0 - chips - extra for chips, extra in zip(state.put_in, dead, strict=True)]
     first, count = rules.first_player[-1], len(state.put_in)
     for pot, contenders in pots_of(rules, state):
         entitled = [player for player in (*range(first, count), *range(first)) if contenders >> player & 1]

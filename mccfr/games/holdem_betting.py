@@ -59,6 +59,11 @@ def seat_names(seats: int) -> tuple[str, ...]:
     return PLAYER_NAMES if seats == 2 else SEAT_NAMES[:2] + SEAT_NAMES[MOST_SEATS + 2 - seats :]
 
 
+def position_names(seats: int) -> tuple[str, ...]:
+    """Return the names of the positions for players, from position 0 on: named from the button back."""
+    return ("BB", "BTN") if seats == 2 else ("SB", "BB", *("UTG", "HJ", "CO")[MOST_SEATS - seats :], "BTN")
+
+
 def configured_rules(config: HoldemGame) -> BettingRules:
     """Return the rules of no-limit hold'em for the seats of a `[game]` table.
 

@@ -41,6 +41,8 @@ class IdentityTranslation:
     The interface is that of `Translation` without `rules`; it adds `actions`, the list of all legal actions.
     """
 
+    players = 2
+
     def __init__(self, tree: CompiledTree) -> None:
         """Take a betting tree of a game with cards beside it."""
         self.tree = tree
@@ -83,6 +85,11 @@ class IdentityTranslation:
     def follow(self, readings: Sequence[LineReading], state: TreeState, action: str) -> list[LineReading]:
         """Return the readings after a legal action."""
         return followed(self, readings, state, action)
+
+    def at(self, reading: LineReading, state: TreeState) -> LineReading:
+        """Return `reading`, which is at the decision of the player to act."""
+        del state
+        return reading
 
     def outcomes(self, reading: LineReading, state: TreeState, action: str) -> list[LineReading]:
         """Return the reading after an action at `reading`, with probability 1."""

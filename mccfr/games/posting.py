@@ -34,3 +34,20 @@ def posted(
         dead=tuple(dead),
         least_call=least if least > max(put_in) else 0,
     )
+
+
+def with_stacks(rules: BettingRules, stacks: Sequence[float]) -> BettingRules:
+    """Return the rules of a game for a hand with other stacks.
+
+    rules   of the game, in which the players' stacks cover their antes and blinds
+    stacks  chips by position before the antes; of two players only the smaller one can be bet
+
+    Raises `ValueError` unless two players have more than is posted.
+    """
+    seats = len(rules.put_in)
+    antes = list(rules.dead) or [rules.put_in_before] * seats
+    blinds = [chips - rules.put_in_before for chips in rules.put_in]
+    if len(stacks) != seats or sorted(stacks)[-2] <= max(antes) + max(blinds):
+        number = "two" if seats == 2 else seats
+        raise ValueError(f"stacks = {stacks}: {number} amounts above the big blind are needed, in the policy's chips")
+    return posted(rules, [min(stacks)] * 2 if seats == 2 else stacks, blinds, antes)

@@ -26,12 +26,26 @@ Cases that the mapping leaves open:
 * A tree action becomes a real action as follows. Raises keep their share of the pot, rounded to whole chips in games
   with whole chips, within the legal bounds. The tree's all-in is all-in. If no raise is legal, a raise becomes a call;
   without a bet to call, a fold becomes a check.
+
+Three and more players may call where the tree lacks a call, so the tree may wait for another player than the table
+(`SeatTranslation`):
+
+* **A call that the tree lacks** is a fold in the tree. The player plays on at the table only: it checks, and folds to a
+  bet. Its chips are dead money, and its bets are not in the tree.
+* **If all others have folded in the tree**, but not at the table, the last such fold becomes the smallest raise
+  instead. With two players a limp is mapped in the same way.
+* **If the tree asks a player whom the table does not ask**, the player folds in the tree if it has folded. Else it
+  checks or calls there.
+* **A bet of a player who has folded in the tree**: a player folds to it with the hands that check or call in the tree.
+* **If the tree has no raise**, a bet is a check or call there. If that ends the street in the tree, the bet is called.
 """
 
 import re
 from collections.abc import Sequence
 from copy import copy
 from math import floor
+
+import numpy as np
 
 from mccfr.games.betting import (
     BettingRules,
@@ -48,6 +62,7 @@ from mccfr.games.betting import (
 from mccfr.games.game import Game
 from mccfr.games.identity_translation import IdentityTranslation
 from mccfr.games.line_lookup import NOWHERE, OVER, LineReading, followed
+from mccfr.games.menu import MenuGame
 from mccfr.trees.compiled import DECISION, CompiledTree
 
 _TOKEN = re.compile(r"r([0-9]+(?:\.[0-9]+)?)|[cf/]")
@@ -110,15 +125,26 @@ def _whole(rules: BettingRules) -> bool:
     return all(float(chips).is_integer() for chips in (*rules.put_in, rules.minimum_bet, rules.stack))
 
 
+def _levels_and_pots(tree: CompiledTree, rules: BettingRules) -> tuple[list[float], list[float]]:
+    """Return, for each node [N], the amount of a call, and the pot after a call of the player to act."""
+    put_in, player = tree.put_in, np.maximum(tree.arrays.player, 0)
+    assert put_in is not None
+    level = np.maximum(put_in.max(axis=1), rules.least_call)
+    if tree.players == 2:
+        return level.tolist(), (2 * level).tolist()
+    own = put_in[np.arange(len(put_in)), player]
+    return level.tolist(), (put_in.sum(axis=1) - own + level + sum(rules.dead)).tolist()
+
+
 def real_betting(game: Game) -> "Translation | IdentityTranslation":
     """Return the mapping between a game's tree and its full betting.
 
     It is an `IdentityTranslation` (identity) if the tree contains every legal bet. Raises `ValueError` for a game
     without cards beside its tree.
     """
-    game.check_two_players("play at a table")
     if game.real_rules is not None:
-        return Translation(game.tree, game.real_rules)
+        return (Translation if game.tree.players == 2 else SeatTranslation)(game.tree, game.real_rules)
+    game.check_two_players("play at a table of this game")
     if not game.cards.dealt:
         raise ValueError(f"{game.name} deals no cards outside of its tree: this is for the poker family")
     return IdentityTranslation(game.tree)
@@ -138,20 +164,31 @@ class Translation:
             raise ValueError(
                 f"the tree begins with {tree.put_in[0].tolist()} chips put in, and the game with {list(rules.put_in)}"
             )
-        self.tree, self.rules, self._as_deep = tree, rules, True
-        self.whole_chips = _whole(rules)
+        self.tree, self._big_blind = tree, rules.minimum_bet
+        self._take(rules)
         # Lists, because indexing single cells of arrays would dominate a lookup's time.
         self._decides = (tree.arrays.kind == DECISION).tolist()
         self._first, self._count = tree.arrays.first.tolist(), tree.arrays.count.tolist()
-        self._level = tree.put_in.max(axis=1).tolist()
-        self._all_in = (tree.put_in.max(axis=1) >= rules.stack).tolist()
-        self._label = list(tree.label)
+        self._block, self._parent = tree.arrays.block.tolist(), tree.parent.tolist()
+        self._level, self._pot = _levels_and_pots(tree, rules)
+        stacks = [rules.stack_of(player) for player in range(tree.players)]
+        useful = [min(own, max(stacks[:player] + stacks[player + 1 :])) for player, own in enumerate(stacks)]
+        self._useful, self._label = useful, list(tree.label)
+
+    def _take(self, rules: BettingRules) -> None:
+        """Take the rules of the table's hand."""
+        self.rules, self.whole_chips = rules, _whole(rules)
+        self._amounts = MenuGame(rules.stack, None, stacks=tuple(rules.stacks), dead=float(sum(rules.dead)))
+
+    @property
+    def players(self) -> int:
+        """Number of players."""
+        return self.tree.players
 
     def with_stakes(self, rules: BettingRules) -> "Translation":
         """Return the mapping for hands with other stakes than the tree's."""
         copied = copy(self)
-        deep = rules.stack * self.rules.minimum_bet, self.rules.stack * rules.minimum_bet
-        copied.rules, copied.whole_chips, copied._as_deep = rules, _whole(rules), max(deep) <= _AS_DEEP * min(deep)
+        copied._take(rules)
         return copied
 
     # --- from the real game to the tree ---
@@ -201,6 +238,11 @@ class Translation:
         """Return the readings after a legal action of the player to act, with equal ones merged."""
         return followed(self, readings, state, action)
 
+    def at(self, reading: LineReading, state: BettingState) -> LineReading:
+        """Return the reading at the decision of the player to act; with two players `reading` itself."""
+        del state
+        return reading
+
     def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
         """Return the readings of an action at one reading, with probabilities given that reading."""
         node = reading.node
@@ -219,13 +261,11 @@ class Translation:
     def _bet(self, node: int, state: BettingState, target: float) -> list[LineReading]:
         """Return the readings of a real raise to `target` at a decision."""
         raises = self._raises(node)
-        call = self._child(node, "c")
-        closes = call != NOWHERE and self._closes(node, call)
         if not raises:
-            return [LineReading(NOWHERE, 1.0, call) if closes and self._decides[call] else LineReading(call, 1.0)]
-        if target >= self.rules.stack and self._all_in[raises[-1][1]] and self._as_deep:
+            return [self._without_raise(node)]
+        if target >= self._amounts.all_in(state) and self._is_as_deep(raises[-1][1], target):
             return [LineReading(raises[-1][1], 1.0)]
-        share = (target - state.to_call) / (2 * state.to_call)
+        share = self._share(state, target)
         above = next((k for k, (size, _) in enumerate(raises) if size >= share - _SAME_SHARE), len(raises))
         if above == len(raises) or above == 0:
             return [LineReading(raises[min(above, len(raises) - 1)][1], 1.0)]
@@ -235,19 +275,41 @@ class Translation:
             return [LineReading(upper, 1.0)]
         return [LineReading(lower, chance), LineReading(upper, 1 - chance)]
 
+    def _without_raise(self, node: int) -> LineReading:
+        """Return the reading of a bet at a decision without raises."""
+        call = self._child(node, "c")
+        closes = call != NOWHERE and self._closes(node, call) and self._decides[call]
+        return LineReading(NOWHERE, 1.0, call) if closes else LineReading(call, 1.0)
+
+    def _is_as_deep(self, child: int, target: float) -> bool:
+        """Return True if a raise in the tree is all-in, about as deep as a real all-in to `target`."""
+        deep = target * self._big_blind, self._raised_to(child) * self.rules.minimum_bet
+        return self._is_all_in(child) and max(deep) <= _AS_DEEP * min(deep)
+
+    def _is_all_in(self, child: int) -> bool:
+        """Return True if a raise in the tree is all-in, or puts all others all-in."""
+        return self._raised_to(child) >= self._useful[self._block[self._parent[child]] % self.players]
+
+    def pot_after_call(self, state: BettingState) -> float:
+        """Return the chips in the real pot after a call of the player to act."""
+        return 2 * self._amounts.half_pot(state)
+
+    def _share(self, state: BettingState, target: float) -> float:
+        """Return the size of a real raise as a share of the pot after the call."""
+        return (target - state.to_call) / self.pot_after_call(state)
+
     def is_exact(self, node: int, outcome: LineReading, state: BettingState, action: str) -> bool:
         """Return True if the tree has a real action at a decision: the same size, and all-in if it is all-in."""
         if action[0] != "r":
             return self._child(node, action) != NOWHERE
         sizes = {child: size for size, child in self._raises(node)}
         target = float(action[1:])
-        same = abs(sizes.get(outcome.node, -1.0) - (target - state.to_call) / (2 * state.to_call)) < _SAME_SHARE
-        return same and self._all_in[outcome.node] == (target >= self.rules.stack)
+        same = abs(sizes.get(outcome.node, -1.0) - self._share(state, target)) < _SAME_SHARE
+        return same and self._is_all_in(outcome.node) == (target >= self._amounts.all_in(state))
 
     def _closes(self, node: int, call: int) -> bool:
         """Return True if a check or call ends the tree's betting on its street."""
-        block = self.tree.arrays.block
-        return not self._decides[call] or int(block[call]) // 2 != int(block[node]) // 2
+        return not self._decides[call] or self._block[call] // 2 != self._block[node] // 2
 
     def _child(self, node: int, label: str) -> int:
         """Return the child of an action, or NOWHERE if the tree lacks it."""
@@ -259,16 +321,19 @@ class Translation:
 
     def _raises(self, node: int) -> list[tuple[float, int]]:
         """Return (size as a share of the pot after the call, child) of each raise, ascending."""
-        first, level = self._first[node], self._level[node]
+        first = self._first[node]
         raises = []
         for child in range(first, first + self._count[node]):
             if self._label[child] not in ("c", "f"):
-                raises.append((self._size(node, child, level), child))
+                raises.append((self._size(node, child), child))
         return raises
 
-    def _size(self, node: int, child: int, level: float) -> float:
-        target = self.tree.put_in[child, self.tree.arrays.player[node]]  # type: ignore[index]
-        return (float(target) - level) / (2 * level)
+    def _size(self, node: int, child: int) -> float:
+        return (self._raised_to(child) - self._level[node]) / self._pot[node]
+
+    def _raised_to(self, child: int) -> float:
+        """Return the chips that the player who led to a node has put in."""
+        return float(self.tree.put_in[child, self._block[self._parent[child]] % self.players])  # type: ignore[index]
 
     # --- from the tree to the real game ---
 
@@ -303,15 +368,108 @@ class Translation:
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
         """Return the real action for the tree's action `number` at a decision; see `real_actions`."""
-        child, level = self._first[node] + number, self._level[node]
+        child = self._first[node] + number
         label = self._label[child]
         if label == "f":
             return "f" if state.facing else "c"
         bounds = None if label == "c" else raise_bounds(self.rules, state)
         if bounds is None:
             return "c"
-        if self._all_in[child]:
-            return f"r{amount_text(bounds[1])}"
-        target = state.to_call + self._size(node, child, level) * 2 * state.to_call
+        if self._is_all_in(child):
+            return f"r{amount_text(min(bounds[1], self._amounts.all_in(state)))}"
+        target = state.to_call + self._size(node, child) * self.pot_after_call(state)
         target = floor(target + 0.5) if self.whole_chips else target
         return f"r{amount_text(min(max(target, bounds[0]), bounds[1]))}"
+
+
+class SeatTranslation(Translation):
+    """Action translation of three and more players.
+
+    Where the tree has no decision for the player to act, `LineReading.closed` is the node at which the tree waits.
+    """
+
+    def at(self, reading: LineReading, state: BettingState) -> LineReading:
+        """Return the reading at the decision of the player to act, or without a node if the tree has none."""
+        waiting = reading.closed if reading.node == NOWHERE else reading.node
+        node, player = waiting, state.player
+        while node != NOWHERE:
+            if not self._decides[node]:
+                node = self._without_last_fold(node, state)
+                continue
+            street, actor = divmod(self._block[node], self.players)
+            if street == state.street and actor == player:
+                return LineReading(node, reading.probability)
+            if street > state.street or (street == state.street and self._folded(node) >> player & 1):
+                break
+            node = self._passed(node, folded=bool(state.seats.folded >> actor & 1))
+        return LineReading(NOWHERE, reading.probability, waiting)
+
+    def outcomes(self, reading: LineReading, state: BettingState, action: str) -> list[LineReading]:
+        """Return the readings of an action at one reading, with probabilities given that reading."""
+        here = self.at(reading._replace(probability=1.0), state)
+        node = here.node
+        if node == NOWHERE:
+            return [here]
+        if action == "c":
+            return [LineReading(self._passed(node), 1.0)]
+        if action != "f":
+            return self._bet(node, state, float(action[1:]))
+        child = self._child(node, "f")
+        return [LineReading(node if child == NOWHERE else child, 1.0)]
+
+    def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
+        """Return the legal real action for each of the tree's actions; one action if the tree has no decision."""
+        if self.decides(reading):
+            return super().real_actions(reading, state)
+        folded = self._folded(reading.closed) >> state.player & 1
+        return ["f" if state.facing and (folded or not self._has_bet(reading.closed, state)) else "c"]
+
+    def real_action(self, node: int, number: int, state: BettingState) -> str:
+        """Return the real action for the tree's action `number` at a decision."""
+        checks = self._label[self.child(node, number)] == "c"
+        if checks and state.facing and not self._has_bet(node, state):
+            return "f"
+        return super().real_action(node, number, state)
+
+    def _without_raise(self, node: int) -> LineReading:
+        return LineReading(self._passed(node), 1.0)
+
+    def _passed(self, node: int, *, folded: bool = False) -> int:
+        """Return the child of a check or call, else that of a fold; with `folded` the other way round."""
+        for label in "fc" if folded else "cf":
+            if (child := self._child(node, label)) != NOWHERE:
+                return child
+        return self._first[node]
+
+    def _folded(self, node: int) -> int:
+        """Return the players who have folded in the tree, as a set of seats."""
+        folded = 0
+        while node:
+            above = self._parent[node]
+            if self._label[node] == "f":
+                folded |= 1 << self._block[above] % self.players
+            node = above
+        return folded
+
+    def _has_bet(self, node: int, state: BettingState) -> bool:
+        """Return True if the table's largest bet is also that of an opponent who has not folded in the tree."""
+        folded, most = self._folded(node), max(state.put_in)
+        return any(
+            chips == most and player != state.player and not folded >> player & 1
+            for player, chips in enumerate(state.put_in)
+        )
+
+    def _without_last_fold(self, node: int, state: BettingState) -> int:
+        """Return the smallest raise in place of the last fold by a player who plays on at the table.
+
+        It is NOWHERE if the tree's hand did not end by folds, or no player who folded there plays on.
+        """
+        if self._label[node] != "f":
+            return NOWHERE
+        while node:
+            above = self._parent[node]
+            plays_on = self._label[node] == "f" and not state.seats.folded >> self._block[above] % self.players & 1
+            if plays_on and (raises := self._raises(above)):
+                return raises[0][1]
+            node = above
+        return NOWHERE

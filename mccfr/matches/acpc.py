@@ -1,23 +1,26 @@
-"""The ACPC dealer protocol 2.0.0 for heads-up no-limit hold'em: parses and writes its lines.
+"""The ACPC dealer protocol 2.0.0 for no-limit hold'em of two to six players: reads and writes lines.
 
 The server sends `MATCHSTATE:position:hand:betting:cards` after every action and at the end of a hand. The player to
 act answers with the same line, a colon and the action.
 
 * Betting is as in `mccfr.trees.betting_lines`. A call that leaves nothing to bet is followed by `/` for each street
   left (`cr20000c///`).
-* Cards are both hands separated by `|`, empty if not shown, then each street's board after `/`.
+* Positions of two players are the big blind, 0, and the button, 1. Of more, 0 is the small blind, 1 the big blind.
+* Cards are all hands separated by `|`, empty if not shown, then each street's board after `/`. A showdown shows the
+  hands of all who have not folded.
 * Lines that begin with `#` or `;` are comments.
 * A line has at most 4,096 bytes and ends with CR LF. The end of the stream ends the match.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from abstraction.cards import parse_cards
 from abstraction.hand_evaluator import strength
 from mccfr.config.game_tables import HoldemGame
-from mccfr.games.betting import BettingRules, BettingState, amount_text, fold_value
+from mccfr.games.betting import MOST_SEATS, BettingRules, BettingState, after_last, amount_text, payoffs
 from mccfr.games.full_betting import real_rules
 from mccfr.games.translation import actions_of, apply_action
 
@@ -26,9 +29,10 @@ MOST_BYTES = 4096
 MOST_ACTIONS = 63
 """Most actions on a street; other dealers have no room for more."""
 _SHOWN = 80
-_STATE = re.compile(r"MATCHSTATE:([01]):([0-9]{1,10}):((?:c|f|r[0-9]{1,15}|/)*):([^:]*)")
+_STATE = re.compile(rf"MATCHSTATE:([0-{MOST_SEATS - 1}]):([0-9]{{1,10}}):((?:c|f|r[0-9]{{1,15}}|/)*):([^:]*)")
 _CARD = "[2-9TJQKA][cdhs]"
-_CARDS = re.compile(rf"((?:{_CARD}{_CARD})?)\|((?:{_CARD}{_CARD})?)((?:/{_CARD}{_CARD}{_CARD})?(?:/{_CARD}){{0,2}})")
+_HOLE = f"(?:{_CARD}{_CARD})?"
+_CARDS = re.compile(rf"({_HOLE}(?:\|{_HOLE}){{1,{MOST_SEATS - 1}}})((?:/{_CARD}{_CARD}{_CARD})?(?:/{_CARD}){{0,2}})")
 
 
 class TableError(ValueError):
@@ -38,17 +42,17 @@ class TableError(ValueError):
 class MatchState(NamedTuple):
     """A parsed MATCHSTATE line, with which the server tells a player the state of a hand.
 
-    position  of the addressed player: 0 is the big blind, 1 the button
+    position  of the addressed player
     hand      number of the hand
     betting   so far
-    holes     both hands by position, "" if not shown
+    holes     all hands by position, "" if not shown
     board     cards of each dealt street, from the flop on
     """
 
     position: int
     hand: int
     betting: str
-    holes: tuple[str, str]
+    holes: tuple[str, ...]
     board: tuple[str, ...] = ()
 
     def text(self) -> str:
@@ -62,12 +66,19 @@ class BettingResult(NamedTuple):
     text    in the protocol's form
     states  before each action
     state   of the player to act; an `int` if the betting is over
+    left    positions of the players who have not folded
     """
 
     text: str
     states: tuple[BettingState, ...]
     actions: tuple[str, ...]
     state: BettingState | int
+    left: Sequence[int]
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """Positions whose hands are compared at the end; () before it, and if all others have folded."""
+        return self.left if isinstance(self.state, int) and len(self.left) > 1 else ()
 
 
 def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
@@ -75,18 +86,18 @@ def cards_text(holes: Sequence[str], board: Sequence[str]) -> str:
     return "/".join(["|".join(holes), *board])
 
 
-def read_cards(text: str) -> tuple[tuple[str, str], tuple[str, ...]]:
+def read_cards(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Parse hole cards and boards in the protocol's form; `TableError` for invalid or repeated cards."""
     match = _CARDS.fullmatch(text)
     if match is None or "//" in text:
         raise TableError(f"the cards {quoted(text)} are not written hand|hand/flop/turn/river")
-    board = tuple(match[3].split("/")[1:])
+    board = tuple(match[2].split("/")[1:])
     if board and len(board[0]) != 6:
         raise TableError(f"the cards {quoted(text)} have a board that does not begin with a flop of three")
     all_cards = re.findall(_CARD, text)
     if len(set(all_cards)) != len(all_cards):
         raise TableError(f"the cards {quoted(text)} hold a card twice")
-    return (match[1], match[2]), board
+    return tuple(match[1].split("|")), board
 
 
 def read_state(line: str) -> MatchState:
@@ -109,32 +120,34 @@ def follow_line(rules: BettingRules, betting: str) -> BettingResult:
 def follow_actions(rules: BettingRules, actions: Sequence[str]) -> BettingResult:
     """Follow actions from the start of a hand; `TableError` for an illegal one."""
     state: BettingState | int = rules.start()
-    states, text = list[BettingState](), ""
+    states, text, left = list[BettingState](), "", list(range(len(rules.put_in)))
     for action in actions:
         if isinstance(state, int):
             raise TableError(f"the betting goes on with {action!r} after its end, {quoted(text)}")
         states.append(state)
+        if action == "f":
+            left.remove(state.player)
         try:
             state = apply_action(rules, state, action)
         except ValueError as error:
             raise TableError(f"after the betting {quoted(text)}: {error}") from None
         if isinstance(state, int):
-            left = rules.streets - 1 - states[-1].street
-            text += action + "/" * (left if action == "c" else 0)
+            text += action + "/" * (rules.streets - 1 - states[-1].street if len(left) > 1 else 0)
         else:
             text += action + "/" * (state.street != states[-1].street)
-    return BettingResult(text, tuple(states), tuple(actions), state)
+    return BettingResult(text, tuple(states), tuple(actions), state, left)
 
 
-def won_chips(game: BettingResult, holes: Sequence[str], board: Sequence[str]) -> float | None:
-    """Return the chips that position 0 wins in a finished hand; None if a hand at showdown is unknown."""
-    last = game.states[-1]
-    if game.actions[-1] == "f":
-        return fold_value(last)
-    if not all(holes):
+def won_chips(
+    rules: BettingRules, game: BettingResult, holes: Sequence[str], board: Sequence[str]
+) -> tuple[float, ...] | None:
+    """Return the chips that each position wins in a finished hand; None if a hand at showdown is unknown."""
+    if not all(holes[position] for position in game.shown):
         return None
-    big_blind, button = (strength((*parse_cards(hole), *parse_cards("".join(board)))) for hole in holes)
-    return last.to_call * ((big_blind > button) - (big_blind < button))
+    ranks, full = [0] * len(holes), parse_cards("".join(board))
+    for position in game.shown:
+        ranks[position] = strength((*parse_cards(holes[position]), *full))
+    return tuple(payoffs(rules, after_last(rules, game.states[-1], game.actions[-1]), ranks))
 
 
 def quoted(text: str) -> str:
@@ -160,13 +173,17 @@ def decode_line(data: bytes) -> str | None:
 def acpc_rules(game: HoldemGame, player_name: str) -> BettingRules:
     """Return a game's betting rules; `ValueError` naming `player_name` for antes or fractions of chips."""
     amounts = game.stack, *game.blinds
-    if game.ante or not all(float(amount).is_integer() for amount in amounts):
+    if game.stacks:
+        raise ValueError(f"{player_name}: ACPC has equal stacks, unlike game.stacks = {list(game.stacks)}")
+    if game.ante or game.big_blind_ante or not all(float(amount).is_integer() for amount in amounts):
         raise ValueError(f"{player_name}: ACPC has no antes and no fractions of chips, unlike {game_text(game)}")
-    return real_rules(game)
+    return replace(real_rules(game), rake=0)  # servers take none
 
 
 def game_text(game: HoldemGame) -> str:
     """Return a game's stacks, blinds and antes as text for messages."""
     small, big = map(amount_text, game.blinds)
     ante = f" and antes of {amount_text(game.ante)}" if game.ante else ""
-    return f"stacks of {amount_text(game.stack)}, blinds {small}/{big}{ante}"
+    ante += f" and an ante of the big blind of {amount_text(game.big_blind_ante)}" if game.big_blind_ante else ""
+    players = f"{game.seats} players, " if game.seats > 2 else ""
+    return f"{players}stacks of {amount_text(game.stack)}, blinds {small}/{big}{ante}"

@@ -2,7 +2,7 @@
 
     STATE:hand:betting:hand|hand/flop/turn/river:chips|chips:name|name
 
-Hands, chips and names are by position, the big blind's first. The first line begins with `#` and describes the
+Hands, chips and names are by position (`mccfr.matches.acpc`). The first line begins with `#` and describes the
 match. The last line `SCORE:chips|chips:name|name`, by player, ends it. A bot's log may contain several matches. The
 line `# another match` marks where hand numbers restart.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mccfr.games.betting import BettingRules, BettingState, amount_text
-from mccfr.matches.acpc import TableError, cards_text, follow_line, quoted, read_cards, won_chips
+from mccfr.matches.acpc import BettingResult, TableError, cards_text, follow_line, quoted, read_cards, won_chips
 from mccfr.matches.phh_format import Hand
 from storage import durable
 from storage.atomic_outputs import begins_with, check_output
@@ -27,8 +27,8 @@ _HEAD = "# mccfr match "
 _ANOTHER, _SCORE = "# another match", "SCORE:"
 _TORN = (b"STATE:", _SCORE.encode(), _ANOTHER.encode())
 """Beginnings of lines, to recognise a truncated last line."""
-_CHIPS = r"(-?[0-9]{1,15}|\?)"
-_LINE = re.compile(rf"STATE:([0-9]{{1,15}}):([cfr0-9/]*):([^:]*):{_CHIPS}\|{_CHIPS}:([^:|]*)\|([^:|]*)")
+_CHIPS = r"(?:-?[0-9]{1,15}|\?)"
+_LINE = re.compile(rf"STATE:([0-9]{{1,15}}):([cfr0-9/]*):([^:]*):({_CHIPS}(?:\|{_CHIPS})+):([^:]*)")
 _UNKNOWN = "????"
 
 
@@ -45,14 +45,14 @@ class LoggedHand(NamedTuple):
 
     number: int
     betting: str
-    holes: tuple[str, str]
+    holes: tuple[str, ...]
     board: tuple[str, ...]
-    chips: tuple[float, float] | None
-    names: tuple[str, str]
+    chips: tuple[float, ...] | None
+    names: tuple[str, ...]
 
     def text(self) -> str:
         """Return the log line."""
-        chips = ("?", "?") if self.chips is None else tuple(map(amount_text, self.chips))
+        chips = ("?",) * len(self.names) if self.chips is None else tuple(map(amount_text, self.chips))
         cards = cards_text(self.holes, self.board)
         return f"STATE:{self.number}:{self.betting}:{cards}:{'|'.join(chips)}:{'|'.join(self.names)}"
 
@@ -65,10 +65,11 @@ class LoggedHand(NamedTuple):
 def read_hand(line: str) -> LoggedHand:
     """Parse a hand's line; `TableError` if it is invalid."""
     match = _LINE.fullmatch(line)
-    if match is None:
+    if match is None or len({each.count("|") for each in match.group(3, 4, 5)}) > 1:
         raise TableError(f"{quoted(line)} is not STATE:hand:betting:cards:chips|chips:name|name")
-    chips = None if "?" in (match[4], match[5]) else (float(match[4]), float(match[5]))
-    return LoggedHand(int(match[1]), match[2], *read_cards(match[3]), chips, (match[6], match[7]))
+    (holes, board), names, won = read_cards(match[3]), tuple(match[5].split("|")), match[4].split("|")
+    chips = None if "?" in won else tuple(map(float, won))
+    return LoggedHand(int(match[1]), match[2], holes, board, chips, names)
 
 
 Replay = Callable[[Sequence[LoggedHand], str], LoggedHand | None]
@@ -97,16 +98,20 @@ def bot_replay(rules: BettingRules, names: Sequence[str]) -> Replay:
             raise TableError(f"{quoted(line)} is not as it is written here")
         if len(hand.board) < hand.betting.rstrip("/").count("/"):
             raise TableError(f"the board of {quoted(line)} is too short for its betting")
-        is_known = game.actions[-1] == "f" or len("".join(hand.board)) == 10
-        won = won_chips(game, hand.holes, hand.board) if is_known else None
-        if hand.chips is not None:
-            most = abs(game.states[-1].to_call)
-            if hand.chips[0] != -hand.chips[1] or hand.chips[0] not in ((-most, 0.0, most) if won is None else (won,)):
-                raise TableError(f"{quoted(line)} does not say what was won")
+        is_known = not game.shown or len("".join(hand.board)) == 10
+        won = won_chips(rules, game, hand.holes, hand.board) if is_known else None
+        if hand.chips is not None and hand.chips != won and (won is not None or not _can_be_won(hand.chips, game)):
+            raise TableError(f"{quoted(line)} does not say what was won")
         least = hand.number + 1
         return hand
 
     return replay
+
+
+def _can_be_won(chips: Sequence[float], game: BettingResult) -> bool:
+    """Return True if chips by position are possible where a hand at the showdown is not known."""
+    most = game.states[-1].to_call
+    return sum(chips) == 0 and (chips[0] in (-most, 0.0, most) if len(chips) == 2 else min(chips) >= -most)
 
 
 class MatchLog:

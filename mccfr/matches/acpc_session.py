@@ -24,15 +24,15 @@ class FinishedHand(NamedTuple):
     position  of the player
     holes     by position, "" if not shown
     board     cards of each dealt street
-    won       chips of position 0; None if not shown
+    chips     won, by position; None if not shown
     """
 
     position: int
     number: int
     betting: str
-    holes: tuple[str, str]
+    holes: tuple[str, ...]
     board: tuple[str, ...]
-    won: float | None
+    chips: tuple[float, ...] | None
 
 
 class AcpcSession:
@@ -71,7 +71,9 @@ class AcpcSession:
             return None
         if line == self._answered[0]:
             return self._answered[1]  # a repeated line, for example after a lost connection
-        state = read_state(line)
+        state, players = read_state(line), len(self._rules.put_in)
+        if len(state.holes) != players or state.position >= players:
+            raise TableError(f"hand {state.hand}: {quoted(line)} is not of {players} players")
         if not state.holes[state.position]:
             raise TableError(f"hand {state.hand}: {quoted(line)} does not show the player's own cards")
         game = follow_line(self._rules, state.betting)
@@ -104,8 +106,8 @@ class AcpcSession:
     def _end(self, state: MatchState, game: BettingResult) -> None:
         if not self._over:
             self._over = True
-            won = won_chips(game, state.holes, state.board)
-            self._finished(FinishedHand(state.position, state.hand, state.betting, state.holes, state.board, won))
+            chips = won_chips(self._rules, game, state.holes, state.board)
+            self._finished(FinishedHand(state.position, state.hand, state.betting, state.holes, state.board, chips))
 
 
 def continues_line(player: Player, game: BettingResult) -> bool:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
 from abstraction.kernels.compiling import told_of_compiling
 from mccfr.common.signals import SignalInterrupt, signals_collected
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.evaluation.samples import StoppedError
 from mccfr.games.betting import BettingRules, amount_text
 from mccfr.games.betting_tree import build_tree
-from mccfr.games.holdem_betting import holdem_rules
+from mccfr.games.holdem_betting import configured_rules
 from mccfr.games.money import money_of
-from mccfr.games.translation import Translation, real_betting
+from mccfr.games.translation import SeatTranslation, Translation, real_betting
 from mccfr.matches.acpc import acpc_rules, game_text
 from mccfr.matches.acpc_bot import play_acpc
 from mccfr.matches.acpc_log import LoggedHand, MatchLog, bot_replay
@@ -27,9 +29,9 @@ from mccfr.matches.dealer import (
     MatchPlan,
     Score,
     replay_of,
-    score,
     score_of,
     score_text,
+    scores,
 )
 from mccfr.matches.dealer_connections import DealerPort, listening
 from mccfr.matches.dealer_seat import RemoteSeat, seat_all
@@ -124,39 +126,41 @@ def _prepare(player: Player, say: Say) -> None:
 
 
 def _stakes(game: HoldemGame) -> tuple[float, ...]:
-    return game.stack, *game.blinds, game.ante
+    return game.seats, game.stack, *game.blinds, game.ante
 
 
 def _betting(game: HoldemGame) -> Translation:
     """Return the betting of a game for programs, with the smallest possible tree, which they ignore."""
     rules = acpc_rules(game, "the table")
-    menu = Menu(first=("allin",), later=(), max_bets=1)
-    return Translation(build_tree(holdem_rules(game.stack, game.blinds, 0, menu)), rules)
+    small = structs.replace(game, menu=Menu(first=("allin",), later=(), max_bets=1, limp=False))
+    return (Translation if game.seats == 2 else SeatTranslation)(build_tree(configured_rules(small)), rules)
 
 
 class _HandRecorder:
     """Records a bot's finished hands, and writes them to a file if one is given."""
 
     def __init__(self, player: ServerPlayer, log: Path | None, opponent: str) -> None:
-        self._names, self._game, self._path = (player.name, opponent), player.game, log
+        others = [opponent] if player.game.seats == 2 else [f"{opponent}-{n}" for n in range(1, player.game.seats)]
+        self._names, self._game, self._path = (player.name, *others), player.game, log
         self.hands, self.won = list[LoggedHand](), list[float]()
         head = {"bot": player.name, "against": opponent, "stack": player.game.stack, "blinds": list(player.game.blinds)}
         self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
         self._log = None
         if log is not None and log.name.endswith((PHHS, STARS)):
+            if others[1:]:
+                raise ValueError(f"{log}: hands are written so of two players only: give another name to --log")
             check_output(log, is_hands)
         elif log is not None:
             self._log = MatchLog(log, head, bot_replay(player.rules, self._written))
 
     def add(self, hand: FinishedHand) -> None:
         """Record a hand; raises `RuntimeError` if it cannot be written."""
-        own, other = self._written
-        names = (own, other) if hand.position == 0 else (other, own)
-        chips = None if hand.won is None else (hand.won, -hand.won)
+        seats = len(self._written)
+        names = tuple(self._written[(position - hand.position) % seats] for position in range(seats))
         with signals_deferred():  # a counted hand must be in the log
-            self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, chips, names))
-            if hand.won is not None:
-                self.won.append(hand.won * (1 - 2 * hand.position))
+            self.hands.append(LoggedHand(hand.number, hand.betting, hand.holes, hand.board, hand.chips, names))
+            if hand.chips is not None:
+                self.won.append(hand.chips[hand.position])
             try:
                 self._write(self.hands[-1])
             except OSError as error:  # not an error of the connection
@@ -189,20 +193,40 @@ class _HandRecorder:
 
     def record(self) -> dict[str, Any]:
         """Return the result of all hands so far, as the record of `--json`."""
-        return _record(self._names, score_of(self.won), self._game)
+        return _record(self._names, [score_of(self.won)], self._game)
 
 
-def _record(names: tuple[str, str], score: Score, game: HoldemGame) -> dict[str, Any]:
-    """Return the result of a match for the first player, as the record of `--json`."""
-    fields = {"a": names[0], "b": names[1], "hands": score.hands, "pairs": score.pairs, "chips": score.chips[0]}
-    return fields | figure_fields(score.mean, score.ci95, game.blinds[1])
+def _record(names: Sequence[str], scores: Sequence[Score], game: HoldemGame) -> dict[str, Any]:
+    """Return the result of a match for the first player, as the record of `--json`.
+
+    scores  of the first player, or of all. With three and more players `players` has all
+    """
+    first, more = scores[0], len(names) > 2
+    fields = {"a": names[0], "b": ", ".join(names[1:]), "hands": first.hands, "pairs": first.pairs}
+    each = [
+        {"name": name, "chips": score.chips, **figure_fields(score.mean, score.ci95, game.blinds[1])}
+        for name, score in zip(names, scores, strict=False)
+    ]
+    return {
+        **fields,
+        **{key: value for key, value in each[0].items() if key != "name"},
+        **({"players": each} if more else {}),
+    }
 
 
 def record_text(record: dict[str, Any]) -> str:
     """Return the result as text for people."""
     text = f"{record['a']} against {record['b']}: {record['hands']:,} hands"
-    text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate pairs"
-    text += f", {amount_text(record['chips'])} chips won"
+    kind = "deals" if "players" in record else "pairs"
+    text += "" if record["pairs"] is None else f" in {record['pairs']:,} duplicate {kind}"
+    if len(record.get("players", ())) > 1:
+        return "\n".join([text, *(f"{player['name']}{_won_text(player)}" for player in record["players"])])
+    return text + _won_text(record)
+
+
+def _won_text(record: dict[str, Any]) -> str:
+    """Return a player's chips and means as text."""
+    text = f", {amount_text(record['chips'])} chips won"
     if record["mean_mbb"] is None:
         return text
     for key, title in (("", ""), ("aivat_", "AIVAT by the server ")):
@@ -293,7 +317,7 @@ def run_gtowizard(
 def _aivat_fields(scores: Sequence[float | None], game: HoldemGame) -> dict[str, Any]:
     """Return the fields of the mean of the server's AIVAT values; None unless every hand has one."""
     known = [each for each in scores if each is not None]
-    result = score_of(known) if len(known) == len(scores) else Score(0, (0.0, 0.0), None, None, None)
+    result = score_of(known) if len(known) == len(scores) else Score(0, 0.0, None, None, None)
     return figure_fields(result.mean, result.ci95, game.blinds[1], "aivat_")
 
 
@@ -319,8 +343,8 @@ def run_person(
     spec, config = opened.contender.spec, holdem_of(opened.table)
     assert spec.game is not None
     if log is not None:
-        if config is None:
-            raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+        if config is None or config.seats > 2:
+            raise ValueError(f"{log}: hands are written of whole no-limit hold'em of two players only: leave --log out")
         check_output(log, is_hands)
     if isinstance(spec, ResolvingSpec) and config is not None:
         tell(f"From the {spec.settings.street} on the policy re-solves its hands: an action may take some seconds.")
@@ -335,7 +359,10 @@ def run_person(
         tell(history(spec.game, number, hand))
     if log is not None and config is not None:
         names = [("you", "policy") if hand.position == 0 else ("policy", "you") for hand in played]
-        records = [Hand(hand.line, hand.hands, hand.board, pair) for hand, pair in zip(played, names, strict=True)]
+        records = [
+            Hand(hand.line, (hand.hands[0], hand.hands[1]), hand.board, pair)
+            for hand, pair in zip(played, names, strict=True)
+        ]
         write_hands(log, records, config)
 
 
@@ -377,8 +404,8 @@ def run_dealer(
     phhs: Path | None = None,
     say: Say = lambda _: None,
     warn: Say = lambda _: None,
-) -> tuple[Score, dict[str, Any]]:
-    """Deal a match, or the rest of one, and return its score and record.
+) -> tuple[list[Score], dict[str, Any]]:
+    """Deal a match, or the rest of one, and return each player's score, and the record.
 
     local_players  players of this process. The others connect to `ports`: one port for all, seated in order of arrival,
                    or one port for each
@@ -390,6 +417,8 @@ def run_dealer(
     signal.
     """
     if phhs is not None:
+        if plan.game.seats > 2:
+            raise ValueError(f"{phhs}: hands are written of two players only: leave --phhs out")
         check_output(phhs, is_hands)
     match_log = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
     hands = list[LoggedHand]() if match_log is None else match_log.hands
@@ -406,7 +435,7 @@ def run_dealer(
                     else:
                         with signals_deferred():  # a counted hand must be in the log
                             match_log.add(played)
-        final = score(plan, hands)
+        final = scores(plan, hands)
         if match_log is not None:
             match_log.close_with(score_text(plan, final))
     except SignalInterrupt as stop:

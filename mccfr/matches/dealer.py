@@ -1,14 +1,15 @@
-"""ACPC dealer: runs matches of two players, in this process or over connections.
+"""ACPC dealer: runs matches of two to six players, in this process or over connections.
 
-Deals follow from the seed. With duplicate deals, the second half of a match repeats the first half's deals with
-seats exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
+Deals follow from the seed. Players move on by one position after each hand. With duplicate deals, every deal is played
+with each player in each position: the second half of a match of two repeats the first half's deals with seats
+exchanged. A player's message must begin with the state it was sent, otherwise it is ignored. An illegal action
 is replaced by the nearest legal one, as other dealers do, and counted. Each player's time is limited per decision
 and per match.
 """
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -19,7 +20,7 @@ from mccfr.cards.card_index import Deal
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.common.intervals import ratio95
 from mccfr.config.game_tables import HoldemGame
-from mccfr.games.betting import BettingState, amount_text, raise_bounds
+from mccfr.games.betting import BettingRules, BettingState, amount_text, raise_bounds
 from mccfr.matches.acpc import (
     MOST_ACTIONS,
     BettingResult,
@@ -43,7 +44,7 @@ _RAISE = re.compile("r[0-9]{1,15}")
 class MatchPlan:
     """Settings of a match, which determine its deals.
 
-    duplicate  the second half repeats the first half's deals with seats exchanged; `hands` is then even
+    duplicate  each deal is played once for each player, in all positions; `hands` is then a multiple of the players
     names      of the players
     """
 
@@ -52,7 +53,7 @@ class MatchPlan:
     hands: int
     seed: int
     duplicate: bool
-    names: tuple[str, str]
+    names: tuple[str, ...]
 
     def __post_init__(self) -> None:
         acpc_rules(self.game, "dealer")
@@ -64,8 +65,9 @@ class MatchPlan:
             )
         if self.hands < 1:
             raise ValueError(f"hands = {self.hands}: at least 1 is needed")
-        if self.duplicate and self.hands % 2:
-            raise ValueError(f"hands = {self.hands}: duplicate deals need an even number")
+        if self.duplicate and self.hands % len(self.names):
+            number = "an even number" if len(self.names) == 2 else f"a multiple of {len(self.names)}"
+            raise ValueError(f"hands = {self.hands}: duplicate deals need {number}")
         for name in self.names:
             if not name or not name.isprintable() or set(name) & set(":|"):
                 raise ValueError(f"{name!r} is no name of a player: it stands between ':' and '|' in logs")
@@ -73,13 +75,18 @@ class MatchPlan:
     @property
     def game(self) -> HoldemGame:
         """The game that is played."""
-        return HoldemGame(stack=self.stack, blinds=self.blinds)
+        return HoldemGame(seats=len(self.names), stack=self.stack, blinds=self.blinds)
 
-    def seating(self, number: int) -> tuple[int, int]:
-        """Return (number of the deal, position of the first player) of a hand; seats change every hand."""
-        half = self.hands // 2
-        again = self.duplicate and number >= half
-        return (number - half, (number - half + 1) % 2) if again else (number, number % 2)
+    @property
+    def deals(self) -> int | None:
+        """Number of deals of a duplicate match, else None."""
+        return self.hands // len(self.names) if self.duplicate else None
+
+    def seating(self, number: int) -> tuple[int, list[int]]:
+        """Return the number of a hand's deal, and the players by position; seats change every hand."""
+        part, deal = divmod(number, self.deals or self.hands)
+        seats = len(self.names)
+        return deal, [(position + deal - part) % seats for position in range(seats)]
 
     def fields(self) -> Mapping[str, Any]:
         """Return the settings as fields of a log's first line."""
@@ -125,16 +132,16 @@ class LocalSeat:
 
 
 class Score(NamedTuple):
-    """Score of a match.
+    """Score of a player in a match.
 
-    chips  won by each player
-    mean   chips per hand of the first player; None with fewer than two samples
-    ci95   95 % interval of the mean, over pairs of hands if deals are duplicate
-    pairs  number of pairs if deals are duplicate
+    chips  won by the player
+    mean   chips per hand; None with fewer than two samples
+    ci95   95 % interval of the mean, over deals if they are duplicate
+    pairs  number of deals if they are duplicate
     """
 
     hands: int
-    chips: tuple[float, float]
+    chips: float
     mean: float | None
     ci95: tuple[float, float] | None
     pairs: int | None = None
@@ -153,8 +160,8 @@ class MatchDealer:
         """Take the match plan, the seats, the time limits, and a function for messages about invalid input."""
         self._plan, self._seats, self._clock, self._warned = plan, seats, clock, FirstMessages(warned)
         self._rules = acpc_rules(plan.game, "dealer")
-        self._dealing = _dealing()
-        self._used = [0.0, 0.0]
+        self._dealing = _dealing(plan)
+        self._used = [0.0] * len(plan.names)
         self.changed = 0
 
     def play(self, number: int) -> LoggedHand:
@@ -162,25 +169,21 @@ class MatchDealer:
 
         Raises `TableError` if a player exceeds its time or breaks the protocol.
         """
-        deal_number, first = self._plan.seating(number)
+        deal_number, players = self._plan.seating(number)
         deal = self._dealing.deal(self._plan.seed, deal_number)
         holes = tuple(combo_text(hand) for hand in deal.hands)
-        players = (0, 1) if first == 0 else (1, 0)  # by position
         actions = list[str]()
         while True:
             game = follow_actions(self._rules, actions)
-            shown_down = isinstance(game.state, int) and game.actions[-1] == "c"
             board = _board(self._dealing, deal, game.text.count("/"))
             lines = [
-                MatchState(
-                    position, number, game.text, _visible_hands(holes, None if shown_down else position), board
-                ).text()
-                for position in (0, 1)
+                MatchState(position, number, game.text, _visible_hands(holes, {position, *game.shown}), board).text()
+                for position in range(len(players))
             ]
             for position, player in enumerate(players):
                 self._seats[player].tell(lines[position])
             if not isinstance(game.state, BettingState):
-                return _logged_hand(self._plan, self._dealing, number, game)
+                return _logged_hand(self._plan, self._rules, self._dealing, number, game)
             actor = game.state.player
             answer = self._answer_of(players[actor], lines[actor], number)
             actions.append(self._legal(game, answer, f"{self._plan.names[players[actor]]}, hand {number}"))
@@ -225,12 +228,12 @@ def replay_of(plan: MatchPlan) -> Replay:
 
     It checks that hands are in order, dealt from the seed and legal, and that their results are right.
     """
-    rules, dealing = acpc_rules(plan.game, "dealer"), _dealing()
+    rules, dealing = acpc_rules(plan.game, "dealer"), _dealing(plan)
 
     def replay(hands: Sequence[LoggedHand], line: str) -> LoggedHand | None:
         number = len(hands)
         if line.startswith("SCORE:") or number == plan.hands:
-            expected = score_text(plan, score(plan, hands))
+            expected = score_text(plan, scores(plan, hands))
             if number < plan.hands or line != expected:
                 raise TableError(f"{quoted(line)} is not the score of {number:,} hands out of {plan.hands:,}")
             return None
@@ -240,7 +243,7 @@ def replay_of(plan: MatchPlan) -> Replay:
         game = follow_line(rules, logged.betting)
         if isinstance(game.state, BettingState):
             raise TableError(f"the betting {quoted(logged.betting)} is not over")
-        hand = _logged_hand(plan, dealing, number, game)
+        hand = _logged_hand(plan, rules, dealing, number, game)
         if hand.text() != line:
             raise TableError(f"{quoted(line)} contradicts the deal and the betting, which give {quoted(hand.text())}")
         return hand
@@ -248,56 +251,60 @@ def replay_of(plan: MatchPlan) -> Replay:
     return replay
 
 
-def _dealing() -> WholeDeck:
-    return WholeDeck(_STREETS, np.ones((4, 2), np.int64), list)
+def _dealing(plan: MatchPlan) -> WholeDeck:
+    return WholeDeck(_STREETS, np.ones((4, len(plan.names)), np.int64), list)
 
 
-def _logged_hand(plan: MatchPlan, dealing: WholeDeck, number: int, game: BettingResult) -> LoggedHand:
+def _logged_hand(
+    plan: MatchPlan, rules: BettingRules, dealing: WholeDeck, number: int, game: BettingResult
+) -> LoggedHand:
     """Return the log entry of a hand whose betting is over."""
-    deal_number, first = plan.seating(number)
+    deal_number, players = plan.seating(number)
     deal = dealing.deal(plan.seed, deal_number)
-    big_blind, button = (combo_text(hand) for hand in deal.hands)
+    holes = tuple(combo_text(hand) for hand in deal.hands)
     board = _board(dealing, deal, game.text.count("/"))
-    chips = won_chips(game, (big_blind, button), board)
-    assert chips is not None
-    names = plan.names if first == 0 else plan.names[::-1]
-    return LoggedHand(number, game.text, (big_blind, button), board, (chips, -chips), (names[0], names[1]))
+    chips = won_chips(rules, game, holes, board)
+    return LoggedHand(number, game.text, holes, board, chips, tuple(plan.names[player] for player in players))
 
 
-def score(plan: MatchPlan, hands: Sequence[LoggedHand]) -> Score:
-    """Return the score after the hands of a log."""
-    return score_of([_won_by_first(plan, hand) for hand in hands], plan.hands // 2 if plan.duplicate else None)
+def scores(plan: MatchPlan, hands: Sequence[LoggedHand]) -> list[Score]:
+    """Return each player's score after the hands of a log."""
+    won = [_won_by_player(plan, hand) for hand in hands]
+    columns = list(zip(*won, strict=True)) or [()] * len(plan.names)
+    return [score_of(column, plan.deals, len(plan.names)) for column in columns]
 
 
-def score_of(won: Sequence[float], half: int | None = None) -> Score:
+def score_of(won: Sequence[float], deals: int | None = None, seats: int = 2) -> Score:
     """Return the score from chips won in each hand.
 
-    half  number of duplicate deals; None if deals are not duplicate
+    deals  number of duplicate deals, each played `seats` times; None if deals are not duplicate
     """
-    units = won if half is None else [(first + again) / 2 for first, again in zip(won, won[half:], strict=False)]
+    units = won
+    if deals is not None:
+        parts = [won[part * deals : (part + 1) * deals] for part in range(seats)]
+        units = [sum(unit) / seats for unit in zip(*parts, strict=False)]
     mean, interval = None, None
     if len(units) > 1:
         mean, interval = ratio95(np.array(units), np.ones(len(units)))
-    total = float(sum(won))
-    return Score(len(won), (total, -total), mean, interval, None if half is None else len(units))
+    return Score(len(won), float(sum(won)), mean, interval, None if deals is None else len(units))
 
 
-def _won_by_first(plan: MatchPlan, hand: LoggedHand) -> float:
-    """Return the chips that the first player won in a hand."""
+def _won_by_player(plan: MatchPlan, hand: LoggedHand) -> list[float]:
+    """Return the chips that each player won in a hand."""
     if hand.chips is None:
         raise TableError(f"hand {hand.number} of the log does not say what was won")
-    return hand.chips[plan.seating(hand.number)[1]]
+    players = plan.seating(hand.number)[1]
+    return [hand.chips[players.index(player)] for player in range(len(players))]
 
 
-def score_text(plan: MatchPlan, score: Score) -> str:
+def score_text(plan: MatchPlan, scores: Sequence[Score]) -> str:
     """Return the last line of a log."""
-    return f"SCORE:{'|'.join(map(amount_text, score.chips))}:{'|'.join(plan.names)}"
+    return f"SCORE:{'|'.join(amount_text(score.chips) for score in scores)}:{'|'.join(plan.names)}"
 
 
-def _visible_hands(holes: Sequence[str], position: int | None) -> tuple[str, str]:
-    """Return the hands that a position sees; None: both."""
-    first, second = (hole if position in (None, which) else "" for which, hole in enumerate(holes))
-    return first, second
+def _visible_hands(holes: Sequence[str], positions: Container[int]) -> tuple[str, ...]:
+    """Return the hands of these positions, "" for the others."""
+    return tuple(hole if position in positions else "" for position, hole in enumerate(holes))
 
 
 def _board(dealing: WholeDeck, deal: Deal, street: int) -> tuple[str, ...]:

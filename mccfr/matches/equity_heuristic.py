@@ -41,7 +41,8 @@ class EquityHeuristic(Heuristic):
     """AIVAT heuristic that values a history by fold chips plus showdown chips times equity."""
 
     def __init__(self, side: Profile, dealing: IndexedCards, run_outs: int = RUN_OUTS) -> None:
-        """Take a policy, whose node values are computed once, and the number of run-outs drawn for equity."""
+        """Take a policy of two players, whose node values are computed once, and the number of run-outs drawn."""
+        side.game.check_two_players("AIVAT")
         self._dealing, self._most = dealing, run_outs
         self._game = side.game
         self._betting: Betting = real_betting(side.game)

@@ -158,8 +158,8 @@ def _play_hand(
             if action != "f":
                 raise
             folded = served.folded(hand.seen)  # without these hands the score would be biased upwards
-            assert folded.won is not None
-            return ScoredHand(folded, folded.won * (1 - 2 * folded.position))
+            assert folded.chips is not None
+            return ScoredHand(folded, folded.chips[folded.position])
         except NoAnswerError as error:
             raise ConnectionError(f"{error}; hand {hand.number} of the server was not finished") from None
 

@@ -20,7 +20,7 @@ class JsonDecision(msgspec.Struct, forbid_unknown_fields=True):
     hand: str
     line: str = ""
     board: str = ""
-    stacks: tuple[float, float] | None = None
+    stacks: list[float] | None = None
     number: int = 0
 
 
@@ -40,14 +40,14 @@ def answer_lines(name: str, manner: PlayManner, seed: int, lines: Iterable[str])
         try:
             decision = msgspec.json.decode(line, type=JsonDecision)
             actions = actions_of(typed_line(spec.game, decision.line))
-            action = _action(player, decision, actions, counts)
-            yield {"action": street_action(player.line[: -len(action)].rstrip("/"), action, start)}
+            before, action = _action(player, decision, actions, counts)
+            yield {"action": street_action(before, action, start)}
         except (ValueError, msgspec.DecodeError) as error:
             yield {"error": str(error)}
 
 
-def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> str:
-    """Return the player's action; `ValueError` for a decision that is not possible.
+def _action(player: Player, decision: JsonDecision, actions: list[str], counts: list[int]) -> tuple[str, str]:
+    """Return the line before the player's action, and the action; `ValueError` for an impossible decision.
 
     actions  of the line
     counts   [S] board cards on each street
@@ -62,4 +62,4 @@ def _action(player: Player, decision: JsonDecision, actions: list[str], counts: 
             player.see(action)
     if player.cards != board:
         raise ValueError(f"board {decision.board!r} has more cards than the street after the line {decision.line!r}")
-    return player.choose()
+    return player.line, player.choose()

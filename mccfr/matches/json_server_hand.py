@@ -71,8 +71,8 @@ class ServerHand:
         read_cards("/".join(["|".join(holes), *board]))
         catch_up(self._player, game, board, where)
         if server_state.won is not None:
-            won = self._checked_chips(server_state, holes, board, game)
-            return FinishedHand(server_state.position, self._number, game.text, holes, board, won)
+            chips = self._checked_chips(server_state, holes, board, game)
+            return FinishedHand(server_state.position, self._number, game.text, holes, board, chips)
         if isinstance(game.state, int) or game.state.player != server_state.position:
             raise TableError(f"{where}: the server waits for an answer to {game.text!r}, where no player is to act")
         return _server_action(game.state, self._player.choose())
@@ -80,29 +80,30 @@ class ServerHand:
     def folded(self, server_state: ServerHandState) -> FinishedHand:
         """Return the hand as ended by the player's fold, if the server's response to the fold was lost."""
         betting = server_state.betting + "f"
-        won = won_chips(read_betting(self._rules, betting, f"hand {self._number}"), ("", ""), ())
+        game = read_betting(self._rules, betting, f"hand {self._number}")
+        won = won_chips(self._rules, game, ("", ""), ())
         assert won is not None
-        finished = self.answer(server_state._replace(betting=betting, won=won * (1 - 2 * server_state.position)))
+        finished = self.answer(server_state._replace(betting=betting, won=won[server_state.position]))
         assert isinstance(finished, FinishedHand)
         return finished
 
     def _checked_chips(
         self, server_state: ServerHandState, holes: tuple[str, str], board: Sequence[str], game: BettingResult
-    ) -> float:
-        """Check the winnings that the server states against cards and betting; return position 0's chips."""
+    ) -> tuple[float, float]:
+        """Check the winnings that the server states against cards and betting; return the chips by position."""
         won, where = server_state.won, f"hand {self._number}"
         if not isinstance(game.state, int):
             raise TableError(f"{where}: winnings are told after {game.text!r}, where the hand is not over")
         if isinstance(won, bool) or not isinstance(won, int | float) or not abs(won) <= self._rules.stack:
             raise TableError(f"{where}: winnings are {quoted(repr(won))}, no number of chips that can be won")
-        sign, level = 1 - 2 * server_state.position, game.states[-1].to_call
+        level = game.states[-1].to_call
         whole = len("".join(board)) == 10 or game.actions[-1] == "f"
-        chips = won_chips(game, holes, board) if whole else None
-        fits = (-level, 0, level) if chips is None else (chips * sign,)
+        chips = won_chips(self._rules, game, holes, board) if whole else None
+        fits = (-level, 0, level) if chips is None else (chips[server_state.position],)
         if won not in fits:
             possible = " or ".join(f"{each:g}" for each in fits)
             raise TableError(f"{where}: the server says {won} chips were won, and they are {possible}")
-        return float(won) * sign
+        return (float(won), -float(won)) if server_state.position == 0 else (-float(won), float(won))
 
 
 def read_betting(rules: BettingRules, text: Any, where: str) -> BettingResult:
@@ -140,7 +141,8 @@ def _server_action(state: BettingState, action: str) -> str:
 
 def check_game(game: HoldemGame, player_name: str) -> None:
     """Raise `ValueError` if a policy's stacks or blinds differ from the servers'."""
-    if (game.stack, tuple(game.blinds), game.ante) != (GAME.stack, tuple(GAME.blinds), GAME.ante):
+    stakes, own = ((each.seats, each.stack, tuple(each.blinds), each.ante) for each in (GAME, game))
+    if own != stakes:
         raise ValueError(f"the server plays with {game_text(GAME)}, and {player_name} is for {game_text(game)}")
 
 

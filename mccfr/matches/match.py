@@ -36,7 +36,7 @@ from mccfr.policy.strategy_profile import Profile
 
 LEAST_PAIRS = 100
 """Least number of pairs; with fewer a 95 % interval would cover the mean less often."""
-_PLAYERS = 3  # worker number of the random stream of players' seeds; deals and run-outs have 1 and 2
+PLAYERS = 3  # worker number of the random stream of players' seeds; deals and run-outs have 1 and 2
 _SEEDS = 2**64
 _ALL_IN_BOARDS = 1_000
 _FIGURES = ("chips", "allin", "aivat")
@@ -115,10 +115,8 @@ class Match(SampledEvaluation):
 
         Raises `ValueError` if neither is a policy, or if their games differ in more than buckets and bet sizes.
         """
-        self.game = _common_game(contenders)
-        if not 0 <= seed < _SEEDS:
-            raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
-        self._seed, self.names = seed, [contender.name for contender in contenders]
+        self.game = common_game(contenders)
+        self._seed, self.names = check_seed(seed), [contender.name for contender in contenders]
         self._contenders = contenders
         self.identity_fields = {"method": "match", "seed": seed, "run_outs": RUN_OUTS, "names": self.names}
         self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
@@ -145,7 +143,7 @@ class Match(SampledEvaluation):
         deal, number = self.dealing.deal(self._seed, sample), 2 * sample + seat
         names = self.names if seat == 0 else self.names[::-1]
         players = self._players if seat == 0 else self._players[::-1]
-        seeds = new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist()
+        seeds = new_stream(self._seed, PLAYERS, EVALUATION, number).tolist()
         for which, player in enumerate(self._players):
             player.reseed(seeds[which])
         return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
@@ -157,7 +155,7 @@ class Match(SampledEvaluation):
         if played.showdown:
             last = self.dealing.streets - 1
             street = played.states[-1].street
-            rng = np.random.default_rng(new_stream(self._seed, _PLAYERS, EVALUATION, number).tolist())
+            rng = np.random.default_rng(new_stream(self._seed, PLAYERS, EVALUATION, number).tolist())
             mean_results = [
                 showdown_results(self.dealing, deal.hands, street, deal.boards[street], _ALL_IN_BOARDS, rng).mean()
                 for street in (last, street)
@@ -176,12 +174,21 @@ def _range_of(player: Player, position: int) -> ObservedRange | AnyHand | None:
     return AnyHand() if isinstance(player, Program) and player.blind else None
 
 
-def _common_game(contenders: Sequence[Contender]) -> Game:
+def check_seed(seed: int) -> int:
+    """Return a seed of matches; `ValueError` if it is out of range."""
+    if not 0 <= seed < _SEEDS:
+        raise ValueError(f"seed = {seed} is not allowed: it must be at least 0 and below 2^64")
+    return seed
+
+
+def common_game(contenders: Sequence[Contender]) -> Game:
+    """Return the game of a match; `ValueError` without a policy, and for games that differ."""
     games = [contender.spec.game for contender in contenders if contender.spec.game is not None]
     if not games:
         names = " and ".join(contender.name for contender in contenders)
-        raise ValueError(f"{names} are two programs: one of the two must be a policy or a run, whose game is played")
-    check_same_game(games[0], games[-1])
+        raise ValueError(f"{names} are programs: one of the players must be a policy or a run, whose game is played")
+    for other in games[1:]:
+        check_same_game(games[0], other)
     if games[0].rake is not None:
         raise ValueError(f"{games[0].name} takes rake, which matches do not pay: solve the game without rake")
     return games[0]

@@ -1,4 +1,4 @@
-"""Plays matches between two policies, runs or programs given by name."""
+"""Plays matches between policies, runs or programs given by name."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -7,10 +7,12 @@ from typing import Any
 from abstraction.kernels.compiling import working_seconds
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation.samples import Effort
+from mccfr.games.game import Game
 from mccfr.matches.hand_files.writing import is_hands, write_hands
-from mccfr.matches.match import Figure, Match, figure_fields, match
+from mccfr.matches.match import Contender, Figure, Match, figure_fields, match
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, holdem_of, open_player, table_names
+from mccfr.matches.seat_match import SeatFigures, match_of_seats
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
 from storage.atomic_outputs import check_output
@@ -21,26 +23,26 @@ _FIGURES = {"chips": "", "allin": "allin_", "aivat": "aivat_"}
 
 
 def play_match(
-    names: tuple[str, str],
+    names: Sequence[str],
     hands: int = 2_000,
     seed: int = 0,
     *,
-    manners: tuple[PlayManner, PlayManner] = (AS_WRITTEN, AS_WRITTEN),
+    manners: Sequence[PlayManner] | None = None,
     effort: Effort = Effort(),  # noqa: B008  (frozen)
     log: Path | None = None,
     reporter: Reporter | None = None,
 ) -> dict[str, Any]:
     """Play a match and return the record of `mccfr match --json`.
 
-    names    policies, runs or programs; results are the first one's
-    manners  manner of play of each, if it is a policy or run
-    log      file for the hands, no-limit hold'em only
+    names    policies, runs or programs, one for each player. Results of two are the first one's
+    manners  manner of play of each, if it is a policy or run; None: as written
+    log      file for the hands, no-limit hold'em of two players only
 
-    Raises `ValueError` for an unknown name, two programs, different games, or too few hands.
+    Raises `ValueError` for an unknown name, programs only, different games, or too few hands.
     """
     with naming_phases(reporter or Silent()) as phases:
         players = []
-        for name, manner in zip(names, manners, strict=True):
+        for name, manner in zip(names, manners or [AS_WRITTEN] * len(names), strict=True):
             phases.phase(f"reading {name}")
             players.append(open_player(name, manner))
         return play_opened(players, hands, seed, effort=effort, log=log, reporter=phases)
@@ -65,21 +67,50 @@ def play_opened(
             check_output(log, is_hands)
         began = working_seconds()
         phases.phase(PLAYING)
+        game = next((each.spec.game for each in contenders if each.spec.game is not None), None)
         with naming_steps(phases):
+            if game is not None and max(game.tree.players, len(contenders)) > 2:
+                of_seats = _record_of_seats(contenders, match_of_seats(contenders, hands, seed, effort), game)
+                return of_seats | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
             result = match(contenders, hands, seed, effort)
         if log is not None and config is not None:
             phases.phase(f"writing {log}")
             write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)
-    big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
+    assert game is not None
     record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
     for name, key in _FIGURES.items():
         figure: Figure = getattr(result, name)
-        record |= figure_fields(figure.mean_chips, figure.ci95_chips, big_blind, key)
+        record |= figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips, key)
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
+
+
+def _record_of_seats(contenders: Sequence[Contender], result: SeatFigures, game: Game) -> dict[str, Any]:
+    """Return the record of a match of three and more players: the first one's figures, and `players` with all."""
+    players = [
+        {"name": each.name, **figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips)}
+        for each, figure in zip(contenders, result.figures, strict=True)
+    ]
+    first = {"a": contenders[0].name, "b": ", ".join(each.name for each in contenders[1:]), "hands": result.hands}
+    figures = {key: value for key, value in players[0].items() if key != "name"}
+    return {**first, **figures, "deals": len(result.deals), "players": players}
+
+
+def _text_of_seats(record: Mapping[str, Any]) -> str:
+    """Return a match of three and more players as text for people: a line for each."""
+    deals, seconds, players = record["deals"], record["seconds"], record["players"]
+    lines = [f"{record['hands']:,} hands, {deals:,} deals in every rotation, {seconds:.3g} s"]
+    unit, name = ("chips", "chips") if players[0]["mean_mbb"] is None else ("mbb", "mbb/g")
+    width = max(len(player["name"]) for player in players)
+    for player in players:
+        mean, (low, high) = player[f"mean_{unit}"], player[f"ci95_{unit}"]
+        lines.append(f"{player['name']:{width}} {mean:+.5g} {name} (95 %: {low:+.5g} to {high:+.5g})")
+    return "\n".join(lines)
 
 
 def match_text(record: Mapping[str, Any]) -> str:
     """Return a match as text for people: players, number of hands, and the three figures."""
+    if "players" in record:
+        return _text_of_seats(record)
     lines = [f"{record['a']} against {record['b']}, {record['hands']:,} hands, {record['seconds']:.3g} s"]
     for title, key in zip(("chips", "all-ins by their mean", "AIVAT"), _FIGURES.values(), strict=True):
         unit, name = ("chips", "chips") if record[f"{key}mean_mbb"] is None else ("mbb", "mbb/g")
@@ -91,10 +122,14 @@ def match_text(record: Mapping[str, Any]) -> str:
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
     """Return the game of hands to be logged; raises `ValueError` for games that the format lacks."""
     game = holdem_of(table)
-    if game is not None:
+    if game is not None and game.seats == 2:
         return game
-    name = "two programs" if table is None else table.get("name")
-    raise ValueError(f"{log}: hands are written of whole no-limit hold'em only, and this is {name}: leave --log out")
+    name = "programs only" if table is None else table.get("name")
+    seats = "" if game is None else f" of {game.seats} players"
+    raise ValueError(
+        f"{log}: hands are written of whole no-limit hold'em of two players only, and this is {name}{seats}: leave "
+        "--log out"
+    )
 
 
 def _played_hands(table: Match, pairs: int) -> list[Hand]:

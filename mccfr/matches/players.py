@@ -91,15 +91,17 @@ def open_player(
     return OpenedPlayer(Contender(name, ProgramSpec(program)), None)
 
 
-def table_names(names: Sequence[str]) -> tuple[str, str]:
-    """Return the names of two players for hand files: the last parts of their paths, made distinct."""
-    one, other = (Path(name).name.replace(":", ".") for name in names)
-    return distinct_names(one, other)
+def table_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of players for hand files: the last parts of their paths, made distinct."""
+    return distinct_names([Path(name).name.replace(":", ".") for name in names])
 
 
-def distinct_names(first: str, second: str) -> tuple[str, str]:
-    """Return two names, with numbers if they are equal."""
-    return (first, second) if first != second else (f"{first}-1", f"{second}-2")
+def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, with numbers from 1 behind those that occur more than once."""
+    return tuple(
+        name if names.count(name) == 1 else f"{name}-{names[: place + 1].count(name)}"
+        for place, name in enumerate(names)
+    )
 
 
 def holdem_of(table: Mapping[str, Any] | None) -> HoldemGame | None:

@@ -53,6 +53,12 @@ def play_round_robin(
         for name in names:
             phases.phase(f"reading {name}")
             opened.append(open_player(name, manner if Path(name.partition(" --")[0]).exists() else AS_WRITTEN))
+        game = next((each.contender.spec.game for each in opened if each.contender.spec.game is not None), None)
+        if game is not None and game.tree.players > 2:
+            raise ValueError(
+                f"a tournament has matches of two players, and {game.name} has {game.tree.players}: mccfr match plays "
+                "with one name for each seat"
+            )
         programs = [each.contender.name for each in opened if each.contender.spec.game is None]
         if len(programs) > 1:
             raise ValueError(f"{' and '.join(programs)} are programs, which name no game to meet in: give one at most")
@@ -65,7 +71,7 @@ def play_round_robin(
                 matches.append(play_opened((a, b), hands, seed, effort=effort, reporter=phases))
                 won[pair] = seen[0][:, _AIVAT]
                 won[pair[::-1]] = -won[pair]
-    game = next(each.contender.spec.game for each in opened if each.contender.spec.game is not None)
+    assert game is not None
     players = [
         _standing(name, [won[name, other] for other in names if other != name], game.big_blind_chips) for name in names
     ]

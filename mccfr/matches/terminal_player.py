@@ -5,20 +5,19 @@ the flop includes the blind, and a bet of 6 on the turn adds 6.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from random import Random
 from typing import NamedTuple
-
-import numpy as np
 
 from mccfr.cards.card_index import Deal, IndexedCards
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
+from mccfr.games.holdem_betting import position_names
 from mccfr.games.money import money_of
-from mccfr.games.translation import real_betting
-from mccfr.play.player import Betting, PlayerSpec, Program
-from mccfr.play.showdown_values import showdown_results
-from mccfr.play.table import PlayedHand, play_hand
+from mccfr.games.translation import Translation, real_betting
+from mccfr.play.player import Betting, PlayerSpec, Program, State
+from mccfr.play.table import PlayedHand, play_hand, shown_down, won_chips
 
 HELP = """\
   f       fold                     c      check or call
@@ -41,9 +40,16 @@ class LeaveError(Exception):
 
 def role(game: Game, position: int) -> str:
     """Return the name of a position."""
+    if game.tree.players > 2:
+        return f"{position_names(game.tree.players)[position]} ({game.roles[position]})"
     if game.big_blind_chips:
         return "the button and small blind" if position else "the big blind"
     return "second to act" if position else "first to act"
+
+
+def opponent(game: Game, position: int) -> str:
+    """Return the name of another player in a sentence: the policy, or its position at a larger table."""
+    return "The policy" if game.tree.players == 2 else position_names(game.tree.players)[position]
 
 
 class Person(Program):
@@ -71,8 +77,9 @@ class Person(Program):
             self._tell(f"  Board: {spaced(cards)}, pot {self._money.text(sum(state.put_in))}")
 
     def see(self, action: str) -> None:
-        """Print and record the policy's action."""
-        self._tell(f"  The policy {self._done(action)}")
+        """Print and record the action of another player."""
+        assert self.to_act is not None
+        self._tell(f"  {opponent(self._game, self.to_act)} {self._done(action)}")
         super().see(action)
 
     def act(self, random: Random) -> str:
@@ -101,10 +108,9 @@ class Person(Program):
         """Return the legal choices for the prompt."""
         state = self.state
         assert not isinstance(state, int)
-        to_call = state.to_call - state.put_in[self.position]
         choices = ["[f]old"] * self.may_fold
         if self.may_call:
-            choices.append(f"[c]all {self._money.text(to_call)}" if self.may_fold else "[c]heck")
+            choices.append(f"[c]all {self._call_text(state)}" if self.may_fold else "[c]heck")
         bets = self.raises()
         if bets and isinstance(state, BettingState):
             low, high = (self._money.text(float(each[1:]) - state.put_in_before) for each in bets)
@@ -113,6 +119,11 @@ class Person(Program):
         elif bets:
             choices.append("[r]aise" if self.may_fold else "bet with [r]")
         return ", ".join([*choices, "? helps"])
+
+    def _call_text(self, state: State) -> str:
+        """Return the chips of a call by the player to act, who may have fewer than a whole one."""
+        stack = inf if self._rules is None else self._rules.stack_of(state.player)
+        return self._money.text(min(state.to_call, stack) - state.put_in[state.player])
 
     def _problem(self, action: str) -> str:
         """Return why an action is illegal; "" if it is legal."""
@@ -125,7 +136,7 @@ class Person(Program):
         if action not in ("c", "f") and isinstance(state, BettingState) and self._rules is not None:
             bounds = raise_bounds(self._rules, state)
             if bounds is None:
-                return "you cannot raise: the other player is all-in"
+                return "you cannot raise: the other players are all-in, or the last bet was no full raise"
             if not bounds[0] <= float(action[1:]) <= bounds[1]:
                 low, high = (self._money.text(each - state.put_in_before) for each in bounds)
                 return f"a raise is to {low} at least and {high} at most"
@@ -149,7 +160,8 @@ class Person(Program):
         if amount in ("pot", "p"):
             amount = "100%"
         if amount.endswith("%") and _NUMBER.fullmatch(amount[:-1]):
-            target = state.to_call + float(amount[:-1]) / 100 * 2 * state.to_call
+            assert isinstance(self.betting, Translation)
+            target = state.to_call + float(amount[:-1]) / 100 * self.betting.pot_after_call(state)
         elif _NUMBER.fullmatch(amount):
             target = state.put_in_before + float(amount) * self._money.unit
         else:
@@ -158,73 +170,78 @@ class Person(Program):
         return f"r{amount_text(float(round(target)) if whole else target)}"
 
     def _done(self, action: str) -> str:
-        """Return an action of the policy in words."""
+        """Return an action of another player in words."""
         state = self.state
         assert not isinstance(state, int)
         if action == "f":
             return "folds"
-        to_call = self._money.text(state.to_call - state.put_in[state.player])
         if action == "c":
-            return f"calls {to_call}" if state.facing else "checks"
+            return f"calls {self._call_text(state)}" if state.facing else "checks"
         if not isinstance(state, BettingState) or self._rules is None:
             return "raises" if state.facing else "bets"
         target = float(action[1:])
         verb = "raises to" if state.bets or state.street == 0 else "bets"
-        all_in = ", all-in" * (target >= self._rules.stack)
+        all_in = ", all-in" * (target >= self._rules.stack_of(state.player))
         return f"{verb} {self._money.text(target - state.put_in_before)}{all_in}"
 
 
 class PersonHand(NamedTuple):
-    """A hand against a human: the human's position, the human's chips won, and all dealt cards."""
+    """A hand against a human: the human's position, the human's chips won, and all dealt cards.
+
+    shared  two players: the showdown was a tie
+    shown   positions whose cards were shown
+    hands   of all players, by position
+    """
 
     position: int
     won: float
-    shared: bool  # the showdown was a tie
+    shared: bool
+    shown: Sequence[int]
     line: str
-    hands: tuple[str, str]
+    hands: tuple[str, ...]
     board: str
 
 
 def play_person(spec: PlayerSpec, game: Game, hands: int, seed: int, ask: Ask, tell: Tell) -> Iterator[PersonHand]:
-    """Yield hands of a human against a policy, with alternating seats, until the human quits.
+    """Yield hands of a human against a policy in all other seats, until the human quits.
+
+    The button moves after each hand.
 
     ask, tell  as in `Person`
 
     Raises `ValueError` for a game that deals no cards outside of its tree.
     """
     betting, dealing = real_betting(game), game.cards.at_table()
-    person, other = Person(betting, game, ask, tell), spec.player(betting, seed=seed)
+    seats = game.tree.players
+    others = [spec.player(betting, seed=seed + number) for number in range(seats - 1)]
+    chairs = [Person(betting, game, ask, tell), *others]
     for number in range(hands):
-        deal, position = dealing.deal(seed, number), number % 2
-        players = (person, other) if position == 0 else (other, person)
+        deal = dealing.deal(seed, number)
+        players = [chairs[(position + number) % seats] for position in range(seats)]
         try:
             played = play_hand(players, betting, dealing, deal, number)
         except LeaveError:
             return
-        finished = _result_of(game, dealing, deal, played, position)
-        tell(_result_text(game, finished, played))
+        finished = _result_of(game, dealing, deal, played, -number % seats)
+        tell(_result_text(game, finished))
         yield finished
 
 
 def _result_of(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand, position: int) -> PersonHand:
     """Return the result of a hand."""
-    last, result = dealing.streets - 1, 0.0
-    street = last if played.showdown else played.states[-1].street
-    if played.showdown:
-        results = showdown_results(dealing, deal.hands, last, deal.boards[last], 1, np.random.default_rng(0))
-        result = float(results[0])
-    won = game.won_chips(played.fixed, played.showdown, result)[position]
-    first, second = (dealing.hand_text(hand) for hand in deal.hands)
+    shown, won = shown_down(played), won_chips(game, dealing, deal, played)
+    street = dealing.streets - 1 if shown else played.states[-1].street
+    shared = bool(shown) and len(won) == 2 and won[0] == won[1]
+    hands = tuple(dealing.hand_text(hand) for hand in deal.hands)
     board = dealing.board_text(street, deal.boards[street])
-    return PersonHand(position, won, bool(played.showdown) and result == 0, played.line, (first, second), board)
+    return PersonHand(position, won[position], shared, shown, played.line, hands, board)
 
 
-def _result_text(game: Game, hand: PersonHand, played: PlayedHand) -> str:
+def _result_text(game: Game, hand: PersonHand) -> str:
     """Return the end of a hand in words."""
-    money, shown = money_of(game), ""
-    if played.showdown:
-        board = f" on {spaced(hand.board)}" if hand.board else ""
-        shown = f"  The policy shows {spaced(hand.hands[1 - hand.position])}{board}.\n"
+    money, board = money_of(game), f" on {spaced(hand.board)}" if hand.board else ""
+    others = [position for position in hand.shown if position != hand.position]
+    shown = "".join(f"  {opponent(game, each)} shows {spaced(hand.hands[each])}{board}.\n" for each in others)
     if hand.shared:
         rake = f" Your half of the rake: {money.text(-hand.won)}." if hand.won else ""
         return f"{shown}  You share the pot.{rake}"
@@ -233,10 +250,15 @@ def _result_text(game: Game, hand: PersonHand, played: PlayedHand) -> str:
 
 def history(game: Game, number: int, hand: PersonHand) -> str:
     """Return one line about a finished hand, with all cards."""
-    own, other = spaced(hand.hands[hand.position]), spaced(hand.hands[1 - hand.position])
+    own = spaced(hand.hands[hand.position])
+    others = ", ".join(
+        f"{opponent(game, position)} {spaced(cards)}" if len(hand.hands) > 2 else spaced(cards)
+        for position, cards in enumerate(hand.hands)
+        if position != hand.position
+    )
     board = f" | {spaced(hand.board)}" if hand.board else ""
     won = ("+" if hand.won > 0 else "-" if hand.won < 0 else "") + money_of(game).text(abs(hand.won))
-    return f"{number:4}. {role(game, hand.position)}: {own} against {other}{board} | {hand.line} | {won}"
+    return f"{number:4}. {role(game, hand.position)}: {own} against {others}{board} | {hand.line} | {won}"
 
 
 def spaced(cards: str) -> str:

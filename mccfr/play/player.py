@@ -22,9 +22,10 @@ State = BettingState | TreeState
 
 
 class Player(ABC):
-    """A player of a two-player poker game, hand after hand.
+    """A player of a poker game, hand after hand.
 
-    Positions are those of the game: in hold'em 0 is the big blind, 1 the button.
+    Positions are those of the game: in hold'em of two players 0 is the big blind and 1 the button; with more, 0 is the
+    small blind, 1 the big blind and the last one the button.
 
     Attributes:
         betting:  the real betting of the game
@@ -69,8 +70,8 @@ class Player(ABC):
 
         Raises `ValueError` for an invalid position.
         """
-        if position not in (0, 1):
-            raise ValueError(f"position = {position}: it must be 0 or 1")
+        if not 0 <= position < self.betting.players:
+            raise ValueError(f"position = {position}: it must be from 0 to {self.betting.players - 1}")
         self._hands = self._hands + 1 if number is None else number
         self.position, self.hand, self.cards = position, hand, ""
         self._begin()
@@ -91,7 +92,7 @@ class Player(ABC):
     def see(self, action: str) -> None:
         """Record an action: `c`, `f`, `b` or `rN`, N chips over the whole hand; `ValueError` if illegal.
 
-        An own action that did not come from `choose` is recorded like the opponent's.
+        An own action that did not come from `choose` is recorded like an opponent's.
         """
         state = self.state
         if isinstance(state, int):

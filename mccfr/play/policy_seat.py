@@ -5,8 +5,8 @@ A seat keeps its place in the policy's tree. A bet outside the tree is translate
 need no translation.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from mccfr.cards.card_index import IndexedCards
 from mccfr.common.arguments import check_fields, checked
 from mccfr.games.game import Game
 from mccfr.games.line_lookup import LineReading
+from mccfr.games.posting import with_stacks
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.policy.strategy_profile import Behaviour
@@ -52,10 +53,9 @@ class PolicySpec(PlayerSpec):
 
 
 class Seat(Player):
-    """A policy at one seat of a two-player poker game, hand after hand.
+    """A policy at one seat of a poker game, hand after hand; positions are as in `Player`.
 
-    Positions are those of the policy's game: in hold'em 0 is the big blind, 1 the button.  A seat of a `Policy` can be
-    pickled, also in the middle of a hand.
+    A seat of a `Policy` can be pickled, also in the middle of a hand.
 
     Attributes:
         policy:  the policy
@@ -81,27 +81,25 @@ class Seat(Player):
         self.policy, self.purify, self.threshold = policy, purify, threshold
         super().__init__(real_betting(policy.game), seed=seed)
         self._own_betting = self.betting
+        self._stacks: Sequence[float] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without what the policy determines."""
-        rules = getattr(self.betting, "rules", None)
         left_out = "dealing", "betting", "_own_betting"
-        return {key: value for key, value in self.__dict__.items() if key not in left_out} | {
-            "stack": None if self.betting is self._own_betting or rules is None else rules.stack
-        }
+        return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         """Restore the state of `__getstate__`."""
         self.__dict__.update(state)
         self._own_betting = real_betting(self.policy.game)
-        self.betting = self._betting(self.__dict__.pop("stack"))
+        self.betting = self._betting(self._stacks)
 
-    def _betting(self, stack: float | None) -> Betting:
+    def _betting(self, stacks: Sequence[float] | None) -> Betting:
         """Return the real betting of a hand with other stacks than the policy's; None: the policy's."""
         own = self._own_betting
-        if stack is None or not isinstance(own, Translation):
+        if stacks is None or not isinstance(own, Translation):
             return own
-        return own.with_stakes(replace(own.rules, stack=stack))
+        return own.with_stakes(with_stacks(own.rules, stacks))
 
     def _begin(self) -> None:
         super()._begin()
@@ -109,24 +107,17 @@ class Seat(Player):
         self._bucket: int | None = None
         self._range: npt.NDArray[np.int32] | None = None
 
-    def deal(
-        self, position: int, hand: str, number: int | None = None, stacks: tuple[float, float] | None = None
-    ) -> None:
+    def deal(self, position: int, hand: str, number: int | None = None, stacks: Sequence[float] | None = None) -> None:
         """Begin a hand.
 
-        stacks  chips of both players before the blinds, in the policy's chips; None: those of its game.  Only the
-                smaller one can be bet
+        stacks  chips of each player before antes and blinds, by position, in the policy's chips; None: those of its
+                game.  Of two players only the smaller one can be bet
 
         Raises `ValueError` also for invalid cards, and for stacks in a game whose tree has every legal bet.
         """
-        if stacks is not None:
-            if not (self.takes_stacks and isinstance(self._own_betting, Translation)):
-                raise ValueError(f"{type(self).__name__} plays {self.policy.game.name} with its own stacks only")
-            if len(stacks) != 2 or not min(stacks) > max(self._own_betting.rules.put_in):
-                raise ValueError(
-                    f"stacks = {stacks}: two amounts above the big blind are needed, in the policy's chips"
-                )
-        self.betting = self._betting(None if stacks is None else min(stacks))
+        if stacks is not None and not (self.takes_stacks and isinstance(self._own_betting, Translation)):
+            raise ValueError(f"{type(self).__name__} plays {self.policy.game.name} with its own stacks only")
+        self.betting, self._stacks = self._betting(stacks), stacks
         super().deal(position, hand, number)
         if self.policy.game.cards.cards_on(0) == 0:
             self._bucket = self.policy.game.cards.hand_bucket(0, position, hand, None)
@@ -144,13 +135,14 @@ class Seat(Player):
 
     def _seen(self, state: State, action: str) -> None:
         readings = self.betting.outcomes(self.reading, state, action)  # type: ignore[arg-type]
-        if state.player == self.position and state.street == 0 and self.betting.decides(self.reading):
+        if state.player == self.position and state.street == 0:
             readings = self._own_readings(state, action) or readings
         self.reading = self._drawn(readings)
 
     def _own_readings(self, state: State, action: str) -> list[LineReading]:
         """Return the readings of an own action before the flop; a check of a limp may stand for a fold."""
-        node, actions = self.reading.node, self.betting.real_actions(self.reading, state)  # type: ignore[arg-type]
+        here = self.betting.at(self.reading, state)  # type: ignore[arg-type]
+        node, actions = here.node, self.betting.real_actions(here, state)  # type: ignore[arg-type]
         same = [number for number, one in enumerate(actions) if one == action]
         if len(same) < 2:
             return []
@@ -173,6 +165,7 @@ class Seat(Player):
         return readings[-1]
 
     def _chosen(self, state: Any, random: Random) -> str:
+        self.reading = self.betting.at(self.reading, state)
         node = self.reading.node
         if not self.betting.decides(self.reading):
             action = self.betting.real_actions(self.reading, state)[0]
@@ -184,24 +177,31 @@ class Seat(Player):
         return action
 
     def strategy(self) -> npt.NDArray[np.float64]:
-        """Return [A] the probabilities for the seat's hand at `reading.node`, in the order of its children."""
-        node = self.reading.node
+        """Return [A] the probabilities for the seat's hand, in the order of its decision's children."""
+        node = self._decision()
         if self._bucket is None:
-            street = int(self.policy.game.tree.arrays.block[node]) // 2
+            street = int(self.policy.game.tree.arrays.block[node]) // self.betting.players
             board = self.cards[: 2 * self.policy.game.cards.cards_on(street)] or None
             self._bucket = self.policy.game.cards.hand_bucket(street, self.position, self.hand, board)
         return self._as_played(node, self.policy.probabilities(node, self._bucket)[None])[0]
 
     def range_strategy(self) -> npt.NDArray[np.float64]:
-        """Return [H, A] every hand's probabilities at `reading.node`, without purification or threshold.
+        """Return [H, A] every hand's probabilities at the seat's decision, without purification or threshold.
 
         They are 0 for hands that share a card with the board. Raises `ValueError` if the street's board is missing.
         """
-        node = self.reading.node
+        node = self._decision()
         if self._range is None:
-            street, player = divmod(int(self.policy.game.tree.arrays.block[node]), 2)
+            street, player = divmod(int(self.policy.game.tree.arrays.block[node]), self.betting.players)
             self._range = self.dealing.bucket_row(street, player, self.dealing.read_board(street, self.cards))
         return self.policy.rows(node, self._range)[0]
+
+    def _decision(self) -> int:
+        """Return the node of the tree at which the player to act decides."""
+        here = self.betting.at(self.reading, self.state)  # type: ignore[arg-type]
+        if not self.betting.decides(here):
+            raise ValueError(f"after {self.line!r} the policy's tree has no decision: the seat checks, calls or folds")
+        return here.node
 
     def played(self, node: int, buckets: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
         """Return [H, A] the probabilities of hands of these buckets at a node, as played by the seat.

@@ -1,9 +1,11 @@
-"""Plays one hand between two players, with the rules checked after every action."""
+"""Plays one hand of poker, with the rules checked after every action."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from mccfr.cards.card_index import Deal, IndexedCards
+from mccfr.games.betting import BettingState, after_fold, after_last, payoffs
+from mccfr.games.game import Game
 from mccfr.play.player import Betting, Player, Program, State
 
 
@@ -13,14 +15,14 @@ class PlayedHand(NamedTuple):
     line     the betting, as in `mccfr.trees.betting_lines`
     states   of the betting before each action
     actions  in order
-    fixed, showdown  player 0's chips without the showdown; chips multiplied by the showdown result
+    fixed, showdown  two players: player 0's chips without the showdown; chips multiplied by the showdown result
     """
 
     line: str
     states: tuple[State, ...]
     actions: tuple[str, ...]
-    fixed: float
-    showdown: float
+    fixed: float = 0.0
+    showdown: float = 0.0
 
 
 def play_hand(
@@ -31,7 +33,7 @@ def play_hand(
     number: int,
     names: Sequence[str] = (),
 ) -> PlayedHand:
-    """Play a hand between two players, given by position.
+    """Play a hand between players given by position.
 
     betting, dealing  of the real game, which is also the players'
     number            of the hand, as in `Player.deal`
@@ -52,14 +54,16 @@ def play_hand(
             text = dealing.board_text(street, deal.boards[street])
             for player in players:
                 player.board(text)
-        actor, other = players[state.player], players[1 - state.player]
+        actor = players[state.player]
         who = names[state.player] if names else f"position {state.player}"
         try:
             action = actor.choose()
             after = betting.apply(state, action)  # type: ignore[arg-type]
         except ValueError as error:
             raise ValueError(f"{who}, hand {number}: {error}") from error
-        other.see(action)
+        for player in players:
+            if player is not actor:
+                player.see(action)
         states.append(state)
         actions.append(action)
         line += action + "/" * (not isinstance(after, int) and after.street != street)
@@ -67,5 +71,26 @@ def play_hand(
             if player.line != line or player.to_act != (None if isinstance(after, int) else after.player):
                 raise RuntimeError(f"after {line!r}, hand {number}: a player takes the hand to be at {player.line!r}")
         state = after
-    fixed, showdown = betting.settled(states[-1], actions[-1])  # type: ignore[arg-type]
-    return PlayedHand(line, tuple(states), tuple(actions), fixed, showdown)
+    two = betting.settled(states[-1], actions[-1]) if len(players) == 2 else ()  # type: ignore[arg-type]
+    return PlayedHand(line, tuple(states), tuple(actions), *two)
+
+
+def shown_down(played: PlayedHand) -> tuple[int, ...]:
+    """Return the positions whose hands are compared at the end of a hand; () if all others have folded."""
+    state = played.states[-1]
+    if len(state.put_in) == 2:
+        return (0, 1) if played.showdown else ()
+    assert isinstance(state, BettingState)
+    left = (after_fold(state) if played.actions[-1] == "f" else state).left
+    return tuple(left) if len(left) > 1 else ()
+
+
+def won_chips(game: Game, dealing: IndexedCards, deal: Deal, played: PlayedHand) -> tuple[float, ...]:
+    """Return the chips that each player wins in a hand, by position, after rake."""
+    full, state, shown = deal.boards[-1], played.states[-1], bool(shown_down(played))
+    if len(deal.hands) == 2:
+        result = float(dealing.showdowns(deal.hands, [full])[0]) if shown else 0.0
+        return game.won_chips(played.fixed, played.showdown, result)
+    assert isinstance(state, BettingState) and game.real_rules is not None
+    strength = dealing.strengths(full)[list(deal.hands)].tolist() if shown else [0] * len(deal.hands)
+    return tuple(payoffs(game.real_rules, after_last(game.real_rules, state, played.actions[-1]), strength))

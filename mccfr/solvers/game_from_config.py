@@ -94,11 +94,6 @@ def stratified(game: Game, config: Config) -> Game:
     """
     if config.run.strata is None:
         return game
-    if game.tree.pots is not None:
-        raise ValueError(
-            f"run.strata = {config.run.strata} is for two players, and {game.name} has {game.tree.players}: leave "
-            "it out"
-        )
     cards, strata = in_strata(game.cards, config.run.strata)
     return replace(game, cards=cards, strata=strata)
 

@@ -107,6 +107,7 @@ def without_luck(chips: Floats, luck: Floats) -> Floats:
 
 def _betting(side: Profile) -> Translation | IdentityTranslation:
     """Return the default betting of the responder."""
+    side.game.check_two_players("local best response")
     real = real_betting(side.game)  # raises for games without cards
     return real if side.game.cards.boards is None else IdentityTranslation(side.game.tree)
 

@@ -23,7 +23,7 @@ class Option(NamedTuple):
 
     help         one line, which first names the methods that take it, unless all do
     metavar      placeholder of its value
-    least, most  of whole numbers; one without bounds is a count, which may be written 1e7
+    least, most  of whole numbers, which may be written 1e7; default: 0 and 10^18
     flag         name on the command line if it is not the field's
     key          the option is also a key of `[evaluation]`
     """

@@ -4,20 +4,20 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.methods.method import Count, EvaluationLine, Record
 from mccfr.evaluation.methods.option_structs import MethodOptions, Option, SampledOptions
-from mccfr.evaluation.methods.sampled_methods import OverDeals, in_mbb
+from mccfr.evaluation.methods.sampled_methods import OverDeals
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
     from mccfr.games.game import Game
     from mccfr.policy.strategy_profile import Profile
 
-NODES = Option("trained-response: nodes of training each response; default: 100000000.", least=1)
+NODES = Option("trained-response: nodes of training each response; default: 1e9.", least=1)
 DEALS = Option("trained-response: deals to score; default: 100000.", least=512)
 
 
 class TrainedResponseOptions(SampledOptions, frozen=True):
     """Options of `trained-response`."""
 
-    response_nodes: Annotated[int, NODES] = 100_000_000
+    response_nodes: Annotated[int, NODES] = 1_000_000_000
     deals: Annotated[int, DEALS] = 100_000
 
 
@@ -28,7 +28,8 @@ class TrainedResponseLine(EvaluationLine):
     values_ci95_chips: tuple[tuple[float, float], ...]
     gains_chips: tuple[float, ...]
     gains_ci95_chips: tuple[tuple[float, float], ...]
-    gains_mbb: tuple[float | None, ...]
+    positions: tuple[str, ...]
+    big_blind_chips: float | None
     response_nodes: Count
     deals: Count
 
@@ -69,30 +70,31 @@ class TrainedResponseMethod(OverDeals):
             "values_ci95_chips": [[value.mean - value.within, value.mean + value.within] for value in found.values],
             "gains_chips": gains,
             "gains_ci95_chips": [[gain.mean - gain.within, gain.mean + gain.within] for gain in found.gains],
-            "gains_mbb": [in_mbb(side.game, gain) for gain in gains],
+            "positions": list(side.game.roles),
+            "big_blind_chips": side.game.big_blind_chips,
             "response_nodes": options.response_nodes,
             "deals": found.deals,
         }
 
     def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
+        """Return the record as one line of text, in mbb/g if the game has big blinds."""
+        big_blind = record["big_blind_chips"]
+        unit, scale = ("chips a game", 1.0) if big_blind is None else ("mbb/g", 1000 / big_blind)
+
+        def estimate(name: str, player: int) -> str:
+            low, high = (f"{scale * each:.4g}" for each in record[f"{name}_ci95_chips"][player])
+            return f"{scale * record[f'{name}_chips'][player]:.4g} ({low} to {high})"
+
         seats = (
-            f"player {player}: value {value:.4g} ({low:.4g} to {high:.4g}), gain {gain:.4g} ({least:.4g} to {most:.4g})"
-            for player, (value, (low, high), gain, (least, most)) in enumerate(
-                zip(
-                    record["values_chips"],
-                    record["values_ci95_chips"],
-                    record["gains_chips"],
-                    record["gains_ci95_chips"],
-                    strict=True,
-                )
-            )
+            f"{position}: value {estimate('values', player)}, a response gains {estimate('gains', player)}"
+            for player, position in enumerate(record["positions"])
         )
+        short = "; those that gain nothing need more --response-nodes" if min(record["gains_chips"]) <= 0 else ""
         return (
-            f"in chips a hand, with 95 % intervals: {'; '.join(seats)} (responses trained for "
-            f"{record['response_nodes']:,} nodes, {record['deals']:,} deals, {took})"
+            f"in {unit}, with 95 % intervals: {'; '.join(seats)} (responses trained for "
+            f"{record['response_nodes']:,} nodes{short}; {record['deals']:,} deals, {took})"
         )
 
     def short(self, record: Record) -> str:
         """Return the largest gain as a short text."""
-        return f"trained responses gain at most {max(record['gains_chips']):.4g} chips a hand"
+        return f"trained responses gain at most {max(record['gains_chips']):.4g} chips a game"

@@ -29,7 +29,7 @@ class FoundHand(NamedTuple):
     """A hand of a file, or the reason why it could not be read.
 
     where  such as "match.log, line 17"
-    hand   a heads-up no-limit hold'em hand with its stakes, or None
+    hand   a no-limit hold'em hand of two to six players with its stakes, or None
     why    the reason if there is no hand
     """
 
@@ -57,7 +57,7 @@ def hand_files(path: Path) -> list[Path]:
 def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
     """Yield the hands of a file in order; `game` has the stakes of logs that do not tell any.
 
-    Hands that cannot be read, or have more than two players, have only a reason; so has a file of unknown format.
+    Hands that cannot be read, or have more than six players, have only a reason; so has a file of unknown format.
     Raises `OSError` if the file cannot be opened.
     """
     lines = _lines(path)

@@ -10,17 +10,29 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
+from abstraction.cards import parse_cards
+from abstraction.hand_evaluator import strength
 from mccfr.config.game_tables import HoldemGame, Menu
-from mccfr.games.betting import MAX_CHIPS, BettingRules, BettingState, amount_text, raise_bounds
+from mccfr.games.betting import (
+    MAX_CHIPS,
+    MOST_SEATS,
+    BettingRules,
+    BettingState,
+    after_call,
+    after_fold,
+    amount_text,
+    payoffs,
+    pots_of,
+    raise_bounds,
+)
 from mccfr.games.full_betting import real_rules
-from mccfr.games.holdem_betting import BIG_BLIND, holdem_rules
+from mccfr.games.holdem_betting import BIG_BLIND, BUTTON, holdem_rules, position_names
+from mccfr.games.posting import posted
 from mccfr.games.translation import apply_action
-from mccfr.matches.acpc import BettingResult, TableError, cards_text, follow_actions, quoted, read_cards, won_chips
+from mccfr.matches.acpc import BettingResult, TableError, follow_actions, quoted
 from mccfr.matches.acpc_log import LoggedHand
 
 Lines = Iterable[tuple[int, str]]
-ROLES = ("big blind", "button")
-"""Default names of players by position."""
 _STREETS = (0, 3, 4, 5)
 MOST = Decimal(10) ** 12
 """Largest amount of a file."""
@@ -31,17 +43,18 @@ _SAME = 1e-6  # tolerance between chips, in big blinds
 
 
 class Posted(NamedTuple):
-    """Stacks, blinds and dead money. Pairs are by position: the big blind's, then the button's.
+    """Stacks, blinds and dead money. P players by position, as in `mccfr.games.holdem_betting`.
 
-    blinds    the small and the big one
-    dead      antes and dead blinds: in the pot, and part of no bet
-    straddle  of the button, in place of the small blind; 0 if none
+    stacks  [P]
+    blinds  the small and the big one
+    dead    [P] antes and dead blinds: in the pot, and part of no bet
+    live    [P] other bets in place of a blind: a straddle, or the blind of a player who comes in; 0 if none
     """
 
-    stacks: tuple[Decimal, Decimal]
+    stacks: Sequence[Decimal]
     blinds: tuple[Decimal, Decimal]
-    dead: tuple[Decimal, Decimal] = (Decimal(0), Decimal(0))
-    straddle: Decimal = Decimal(0)
+    dead: Sequence[Decimal]
+    live: Sequence[Decimal]
 
 
 class Result(NamedTuple):
@@ -49,11 +62,13 @@ class Result(NamedTuple):
 
     pot: Decimal | None = None
     rake: Decimal | None = None
-    collected: tuple[Decimal, Decimal] | None = None
+    collected: Sequence[Decimal] | None = None
 
 
 class HandRecord(NamedTuple):
-    """A hand as its file states it, in the file's own units. Pairs are by position, big blind first.
+    """A hand as its file states it, in the file's own units.
+
+    names   by position, as are `holes`
 
     moves   (position, kind, amount). Kinds: "f" fold, "c" check or call, "to" bet or raise to an amount on the street,
             "add" put in an amount more
@@ -61,10 +76,10 @@ class HandRecord(NamedTuple):
     number  of the hand at its site
     """
 
-    names: tuple[str, str]
+    names: tuple[str, ...]
     posted: Posted
     moves: Sequence[tuple[int, str, Decimal]]
-    holes: tuple[str, str]
+    holes: tuple[str, ...]
     board: str
     number: int = 0
     currency: str = ""
@@ -75,9 +90,11 @@ class HandRecord(NamedTuple):
 class Stakes(NamedTuple):
     """Stacks, blinds and currency of a hand, in whole chips.
 
-    rules       of the betting. Dead money counts as if each player had put in half of it, and the stack is the smaller
-                one: costs of decisions are the same, and `offset` corrects the chips won
+    rules       of the betting. Dead money of two players counts as if each had put in half of it, and the stack is the
+                smaller one: costs of decisions are the same, and `offset` corrects the chips won
     big_blind   in chips
+    effective   effective stack in chips: the second largest of the players who put chips in by choice, or of all if
+                fewer than two did
     unit        chips in one unit of the currency: 100 for cents
     currency    its sign; "" for chips
     tournament  chips are not money
@@ -86,6 +103,7 @@ class Stakes(NamedTuple):
 
     rules: BettingRules
     big_blind: float
+    effective: float
     unit: int = 1
     currency: str = ""
     tournament: bool = False
@@ -94,12 +112,18 @@ class Stakes(NamedTuple):
     @property
     def depth(self) -> float:
         """Effective stack in big blinds."""
-        return self.rules.stack / self.big_blind
+        return self.effective / self.big_blind
+
+    @property
+    def seats(self) -> int:
+        """Number of players."""
+        return len(self.rules.put_in)
 
     def text(self) -> str:
         """Return everything that a review depends on as text."""
         rules = self.rules
-        return f"{rules.put_in} {rules.put_in_before} {rules.stack} {self.big_blind} {self.unit} {self.currency}"
+        chips = f"{rules.put_in} {rules.put_in_before} {rules.stack} {tuple(rules.stacks)} {tuple(rules.dead)}"
+        return f"{chips} {self.big_blind} {self.unit} {self.currency}"
 
 
 class CheckedHand(NamedTuple):
@@ -126,8 +150,9 @@ class HandFormat(NamedTuple):
 
 
 def stakes_of(game: HoldemGame) -> Stakes:
-    """Return the stakes of a game with equal stacks."""
-    return Stakes(real_rules(game), float(game.blinds[1]))
+    """Return the stakes of a game of two players."""
+    rules = real_rules(game)
+    return Stakes(rules, float(game.blinds[1]), rules.stack)
 
 
 def each_line(lines: Lines, comments: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
@@ -156,28 +181,32 @@ def checked_hand(record: HandRecord) -> CheckedHand:
 
     Raises `TableError` for an illegal or unfinished hand, and if pot, rake or winner differ from what the file tells.
     """
+    if len(record.names) > MOST_SEATS:
+        raise TableError(f"a hand of {len(record.names)} players: the rules know two to {MOST_SEATS}")
     unit = _unit(record)
     stakes = _stakes(record, unit)
     actions = _actions(record, stakes.rules, unit)
-    collected, won = record.result.collected, None
-    played = follow_actions(stakes.rules, actions)
-    if collected is not None and actions and isinstance(played.state, int):
-        pot = _check_pot(record, played, unit)
-        if collected[0] > 0 and collected[1] > 0 and played.actions[-1] != "f":
-            won = 0.0
-        elif sum(collected):
-            won = pot / 2 * unit * (1 if collected[0] else -1)
+    played, won, within = follow_actions(stakes.rules, actions), None, 0.0
+    if sum(record.result.collected or ()) and actions and isinstance(played.state, int):
+        won, within = _won_by_file(record, _end(stakes.rules, played), stakes.rules, unit)
     hand = finished_hand(
-        stakes.rules, actions, record.holes, record.board, number=record.number, names=record.names, won=won
+        stakes.rules,
+        actions,
+        record.holes,
+        record.board,
+        number=record.number,
+        names=record.names,
+        won=won,
+        within=within,
     )
-    return CheckedHand(hand, stakes)
+    return CheckedHand(hand, stakes._replace(effective=_effective_stack(stakes.rules, played)))
 
 
 def _unit(record: HandRecord) -> int:
     """Return the number of chips in one unit of the file, so that all amounts are whole chips."""
-    posted = record.posted
+    post = record.posted
     moved = (move[2] for move in record.moves)
-    amounts = [*posted.stacks, *posted.blinds, *posted.dead, posted.straddle, *moved]
+    amounts = [*post.stacks, *post.blinds, *post.dead, *post.live, *moved]
     if any(not 0 <= amount <= MOST for amount in amounts):
         raise TableError("an amount is below 0 or above 10^12: such hands are not read")
     places = max(-int(amount.normalize().as_tuple().exponent) for amount in amounts)
@@ -186,34 +215,68 @@ def _unit(record: HandRecord) -> int:
         raise TableError(
             f"amounts have {places} decimal places and up to {max(amounts):g}: too many digits to be exact"
         )
-    return 2 * unit if sum(posted.dead) * unit % 2 else unit
+    return 2 * unit if len(post.dead) == 2 and sum(post.dead) * unit % 2 else unit
 
 
 def _stakes(record: HandRecord, unit: int) -> Stakes:
     """Return the stakes of a record; `TableError` if they are impossible or leave no decision."""
-    posted = record.posted
-    small, big = (float(blind * unit) for blind in posted.blinds)
-    ante = float(sum(posted.dead) * unit / 2)
-    behind = [float((stack - dead) * unit) for stack, dead in zip(posted.stacks, posted.dead, strict=True)]
-    if not 0 < small <= big or min(posted.stacks) <= 0:
+    small, big = (float(blind * unit) for blind in record.posted.blinds)
+    two = len(record.names) == 2
+    if not 0 <= small <= big or not big or (two and not small) or min(record.posted.stacks) <= 0:
         raise TableError("blinds or stacks are impossible: give amounts above 0, and the small blind first")
-    first = big if posted.straddle else small
-    if min(behind) <= first:
-        raise TableError("antes and blinds put a player all-in before anybody acts: there is no decision to review")
-    rules = holdem_rules(min(behind) + ante, (small, big), ante, Menu())
-    if posted.straddle:
-        straddle = min(ante + float(posted.straddle * unit), rules.stack)
+    try:
+        rules, offset = (_rules_of_two if two else _rules_of_more)(record.posted, unit, (small, big))
+    except ValueError:
+        raise TableError(
+            "antes and blinds put a player all-in before anybody acts: there is no decision to review"
+        ) from None
+    return Stakes(rules, big, rules.stack, unit, record.currency, record.tournament, offset)
+
+
+def _rules_of_two(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
+    """Return the rules of two players and `Stakes.offset`; `ValueError` if they leave no decision."""
+    ante, straddle = float(sum(post.dead) * unit / 2), float(post.live[BUTTON] * unit)
+    behind = [float((stack - dead) * unit) for stack, dead in zip(post.stacks, post.dead, strict=True)]
+    if min(behind) <= (blinds[1] if straddle else blinds[0]):
+        raise ValueError
+    rules = holdem_rules(min(behind) + ante, blinds, ante, Menu())
+    if straddle:
         order = BIG_BLIND, *rules.first_player[1:]
-        rules = replace(rules, put_in=(rules.put_in[BIG_BLIND], straddle), first_player=order)
-    offset = ante - float(posted.dead[BIG_BLIND] * unit)
-    return Stakes(rules, big, unit, record.currency, record.tournament, offset)
+        rules = replace(rules, put_in=(rules.put_in[BIG_BLIND], min(ante + straddle, rules.stack)), first_player=order)
+    return rules, ante - float(post.dead[BIG_BLIND] * unit)
+
+
+def _rules_of_more(post: Posted, unit: int, blinds: tuple[float, float]) -> tuple[BettingRules, float]:
+    """Return the rules of three and more players and 0; the first to act follows the last straddle."""
+    live = [float(chips * unit) for chips in post.live]
+    bets = [max(*pair) for pair in zip((*blinds, *[0.0] * (len(live) - 2)), live, strict=True)]
+    last = max([1, *(seat for seat, chips in enumerate(bets) if chips > blinds[1])])
+    rules = BettingRules(
+        (),
+        ((last + 1) % len(bets), 0, 0, 0),
+        lambda state: (),
+        minimum_bet=blinds[1],
+        board_cards=(0, 3, 1, 1),
+        chip=1.0,
+    )
+    rules = posted(rules, [float(chips * unit) for chips in post.stacks], bets, [float(n * unit) for n in post.dead])
+    rules.start()
+    return rules, 0.0
+
+
+def _effective_stack(rules: BettingRules, played: BettingResult) -> float:
+    """Return `Stakes.effective` of a hand."""
+    acted = zip(played.states, played.actions, strict=True)
+    chosen = {state.player for state, action in acted if action != "f" and (action != "c" or state.facing)}
+    players = chosen if len(chosen) > 1 else range(len(rules.put_in))
+    return sorted(rules.stack_of(player) for player in players)[-2]
 
 
 def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
     """Return the actions of a record as `c`, `f` and `rN`, N chips over the whole hand.
 
-    A raise beyond the other player's stack is one to that stack. A raise of a player who is put all-in by it for less
-    than a call, or against an all-in, is a call.
+    A raise beyond the stack is one to the stack, of two players the smaller one. A raise of a player who is put all-in
+    by it for less than a call, or against all-ins, is a call.
     """
     state: BettingState | int = rules.start()
     actions = list[str]()
@@ -227,7 +290,7 @@ def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
         action = kind
         if kind not in ("f", "c"):
             before = state.put_in_before if kind == "to" else state.put_in[state.player]
-            target = min(before + float(amount * unit), rules.stack)
+            target = min(before + float(amount * unit), rules.stack_of(position))
             is_call = target <= state.to_call or raise_bounds(rules, state) is None
             action = "c" if is_call else f"r{amount_text(target)}"
         state = apply_action(rules, state, action, f"after the betting {quoted(''.join(actions))}")
@@ -235,16 +298,31 @@ def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
     return actions
 
 
-def _check_pot(record: HandRecord, played: BettingResult, unit: int) -> float:
-    """Compare the file's pot, rake and winnings with the rules; return the pot in the file's units.
+def _end(rules: BettingRules, played: BettingResult) -> BettingState:
+    """Return the state after the last action of a finished hand, for `payoffs`."""
+    last = played.states[-1]
+    return after_fold(last) if played.actions[-1] == "f" else after_call(rules, last)
 
+
+def _uncalled(end: BettingState) -> float:
+    """Return the chips of the largest bet that no player called."""
+    *_, second, first = sorted(end.put_in)
+    return first - second
+
+
+def _won_by_file(
+    record: HandRecord, end: BettingState, rules: BettingRules, unit: int
+) -> tuple[tuple[float, ...], float]:
+    """Compare the file's pot and rake with the rules; return the chips that each player won, before rake.
+
+    The second result is the tolerance of these chips: odd chips, and with side pots a rake of the main pot alone.
     Files count an uncalled bet in or not, and a pot before or after the rake. Raises `TableError` for other figures.
     """
-    stated, last = record.result, played.states[-1]
-    collected = float(sum(stated.collected or ()))
-    folds = played.actions[-1] == "f"
-    pot = 2 * (min(last.put_in) if folds else last.to_call) / unit
-    pots, rake = (pot, sum(last.put_in) / unit) if folds else (pot,), float(stated.rake or 0)
+    stated, put_in = record.result, end.put_in
+    assert stated.collected is not None
+    uncalled, rake = _uncalled(end), float(stated.rake or 0)
+    collected, pot = float(sum(stated.collected)), (sum(put_in) + sum(rules.dead) - uncalled) / unit
+    pots = (pot, pot + uncalled / unit)
 
     def differs(chips: float) -> bool:
         return all(abs(chips - each) > _SAME * float(record.posted.blinds[1]) for each in pots)
@@ -254,41 +332,64 @@ def _check_pot(record: HandRecord, played: BettingResult, unit: int) -> float:
         raise TableError(f"the pot is {stated.pot} in the file, and {ours}")
     if differs(collected + rake) and (stated.rake is not None or not _LEAST_LEFT * pot < collected < max(pots)):
         raise TableError(f"{collected:.10g} and a rake of {rake:.10g} were taken from the pot in the file, and {ours}")
-    return pot
+    odd_chips = 2.0 * len(put_in)
+    within = odd_chips if len(pots_of(rules, end)) == 1 else odd_chips + unit * max(0.0, pot - collected)
+    shares, dead = [float(each) / collected for each in stated.collected], rules.dead or [0.0] * len(put_in)
+    top = put_in.index(max(put_in))
+    won = [
+        share * pot * unit + (seat == top) * uncalled - chips - extra
+        for seat, (share, chips, extra) in enumerate(zip(shares, put_in, dead, strict=True))
+    ]
+    return tuple(won), within
 
 
 def finished_hand(
     rules: BettingRules,
     actions: Sequence[str],
-    holes: tuple[str, str],
+    holes: Sequence[str],
     board: str,
     *,
     number: int = 0,
     names: Sequence[str] = (),
-    won: float | None = None,
+    won: Sequence[float] | None = None,
+    within: float = 0.0,
 ) -> LoggedHand:
     """Check that a hand is legal, finished and has valid cards; return it as a logged hand.
 
-    holes  by position, "" if not shown
-    won    by position 0 as in the file, or None
+    holes   by position, "" if not shown
+    won     by position as in the file, or None
+    within  tolerance of `won` in chips
 
     Raises `TableError`.
     """
-    played = follow_actions(rules, actions)
+    played, positions = follow_actions(rules, actions), position_names(len(rules.put_in))
     if not actions or isinstance(played.state, BettingState):
         raise TableError(f"the hand is cut off: it is not over after the betting {quoted(played.text)}")
-    last = played.states[-1].street
-    needed = _STREETS[last] if played.actions[-1] == "f" else _STREETS[-1]
-    if len(board) != 2 * needed and not (played.actions[-1] == "f" and len(board) > 2 * needed):
+    end = _end(rules, played)
+    shown = end.seats.folded.bit_count() < len(positions) - 1
+    needed = _STREETS[-1] if shown else _STREETS[end.street]
+    if len(board) != 2 * needed and not (not shown and len(board) > 2 * needed):
         raise TableError(f"the board {quoted(board)} is not that of the betting {quoted(played.text)}")
     board = board[: 2 * needed]  # match files may have the full board even after a fold
-    cards_of_streets = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
-    streets = tuple(cards for cards in cards_of_streets if cards)
-    read_cards(cards_text(holes, streets))
-    chips = won_chips(played, holes, streets)
-    if won is not None and chips is not None and abs(won - chips) > _SAME * rules.minimum_bet:
-        raise TableError(f"{won:g} chips were won by the big blind there, and by cards and betting {chips:g}")
-    chips = won if chips is None else chips
-    one, other = (*names, *ROLES[len(names) :]) if len(names) in (0, 2) else ROLES
-    chips_by_position = None if chips is None else (chips, -chips)
-    return LoggedHand(number, played.text, holes, streets, chips_by_position, (one, other))
+    cards = [*map(parse_cards, holes), parse_cards(board)]
+    known = [card for part in cards for card in part]
+    if any(len(part) not in (0, 2) for part in cards[:-1]) or len(set(known)) != len(known):
+        raise TableError(f"the cards {quoted(' '.join([*holes, board]))} hold a card twice, or no two cards of a hand")
+    contenders = [seat for seat in range(len(positions)) if not end.seats.folded >> seat & 1]
+    chips = won
+    if not shown or all(holes[seat] for seat in contenders):
+        ranks = [strength((*cards[seat], *cards[-1])) if shown and cards[seat] else 0 for seat in range(len(positions))]
+        chips = payoffs(rules, end, ranks)
+        for name, ours, theirs in zip(positions, chips, won or chips, strict=True):
+            if abs(ours - theirs) > within + _SAME * rules.minimum_bet:
+                raise TableError(f"{theirs:g} chips were won by {name} there, and by cards and betting {ours:g}")
+    names = tuple(names) if len(names) == len(positions) else positions
+    streets = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
+    return LoggedHand(
+        number,
+        played.text,
+        tuple(holes),
+        tuple(street for street in streets if street),
+        None if chips is None else tuple(chips),
+        names,
+    )

@@ -22,11 +22,12 @@ def read_acpc(line: str, game: HoldemGame) -> CheckedHand:
     """Parse a hand of two players; the format lacks stacks and blinds, so those of `game` are assumed."""
     players = _STATE.fullmatch(line)
     if players is not None and players[1].count("|") > 1:
-        raise TableError(f"a hand of {players[1].count('|') + 1} players: hands of two are reviewed")
+        raise TableError(f"a hand of {players[1].count('|') + 1} players: ACPC logs of two are reviewed")
     hand = read_hand(line)
-    won = None if hand.chips is None else hand.chips[0]
     stakes, actions, board = stakes_of(game), actions_of(hand.betting), "".join(hand.board)
-    found = finished_hand(stakes.rules, actions, hand.holes, board, number=hand.number, names=hand.names, won=won)
+    found = finished_hand(
+        stakes.rules, actions, hand.holes, board, number=hand.number, names=hand.names, won=hand.chips
+    )
     return CheckedHand(found, stakes)
 
 
@@ -55,7 +56,7 @@ def read_slumbot(line: str, game: HoldemGame) -> CheckedHand:
     actions = read_betting(stakes.rules, answer.get("action"), "the hand").actions
     first = float(won) * (1 - 2 * position)
     holes, names = ((own, other), _NAMES[::-1]) if position == 0 else ((other, own), _NAMES)
-    return CheckedHand(finished_hand(stakes.rules, actions, holes, board, names=names, won=first), stakes)
+    return CheckedHand(finished_hand(stakes.rules, actions, holes, board, names=names, won=(first, -first)), stakes)
 
 
 def _hole(answer: dict[str, Any], key: str) -> str:

@@ -7,10 +7,11 @@ from decimal import Decimal
 from typing import Any
 
 from mccfr.config.game_tables import HoldemGame
+from mccfr.games.betting import MOST_SEATS
+from mccfr.games.holdem_betting import position_names
 from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.hand_files.format_base import (
     MOST,
-    ROLES,
     CheckedHand,
     HandFormat,
     HandRecord,
@@ -27,7 +28,6 @@ _MOVE = re.compile(
     r"d dh p(?P<to>\d+) (?P<hole>\S+)|d db (?P<board>\S+)|p(?P<who>\d+) (?P<what>f|cc|cbr (?P<chips>[0-9.]{1,20})|"
     r"sm( (?P<shown>\S+))?)"
 )
-_PAIR = 2
 
 
 def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
@@ -38,9 +38,10 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
 
 
 def read(text: str, game: HoldemGame) -> CheckedHand:
-    """Parse a hand of two players of the variant NT (no-limit hold'em).
+    """Parse a hand of the variant NT (no-limit hold'em).
 
-    The format lists the small blind first and p1 posts the big one. A first blind above the second is a straddle.
+    The format lists the small blind first. Of two players p1 posts the big one, and a first blind above the second is a
+    straddle. With more players, so are blinds after the second.
     """
     del game
     try:
@@ -54,31 +55,28 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
             f"the variant is {quoted(str(hand.get('variant')))}: hands of no-limit hold'em, NT, are reviewed"
         )
     stacks, blinds, antes = (_numbers(hand, key) for key in ("starting_stacks", "blinds_or_straddles", "antes"))
-    if len(stacks) != _PAIR:
-        raise TableError(f"a hand of {len(stacks)} players: hands of two are reviewed")
-    if len(blinds) != _PAIR or len(antes) != _PAIR:
-        raise TableError("blinds and antes of two players are needed")
-    small, big = blinds
-    moves, holes, board = _moves(hand.get("actions"))
+    players = len(stacks)
+    if not 2 <= players <= MOST_SEATS:
+        raise TableError(f"a hand of {players} players: the rules know two to {MOST_SEATS}")
+    if len(blinds) != players or len(antes) != players:
+        raise TableError(f"blinds and antes of {players} players are needed")
+    small, big = blinds[:2]
+    live = [Decimal(0), small if small > big else Decimal(0), *blinds[2:]]
+    moves, holes, board = _moves(hand.get("actions"), players)
     names, number = hand.get("players", []), hand.get("hand", 0)
     won = _numbers(hand, "winnings") if "winnings" in hand else []
-    has_names = isinstance(names, list) and len(names) == _PAIR and all(isinstance(name, str) for name in names)
+    has_names = isinstance(names, list) and len(names) == players and all(isinstance(name, str) for name in names)
     checked = checked_hand(
         HandRecord(
-            (names[0], names[1]) if has_names else ROLES,
-            Posted(
-                (stacks[0], stacks[1]),
-                (min(small, big), big),
-                (antes[0], antes[1]),
-                small if small > big else Decimal(0),
-            ),
+            tuple(names) if has_names else position_names(players),
+            Posted(stacks, (min(small, big), big), antes, live),
             moves,
             holes,
             board,
             number if isinstance(number, int) else 0,
             str(hand.get("currency_symbol", "")),
             "tournament" in hand or "event" in hand,
-            Result(collected=(won[0], won[1]) if len(won) == _PAIR and any(won) else None),
+            Result(collected=won if len(won) == players and any(won) else None),
         )
     )
     _check_stacks(hand, stacks, checked)
@@ -96,18 +94,18 @@ def _numbers(hand: dict[str, Any], key: str) -> list[Decimal]:
     return numbers
 
 
-def _moves(actions: Any) -> tuple[list[tuple[int, str, Decimal]], tuple[str, str], str]:
+def _moves(actions: Any, players: int) -> tuple[list[tuple[int, str, Decimal]], tuple[str, ...], str]:
     """Return the moves of a `HandRecord`, the hands by position and the board from a hand's actions."""
     if not isinstance(actions, list) or not all(isinstance(each, str) for each in actions):
         raise TableError("actions is no list of texts")
-    moves, holes, board = list[tuple[int, str, Decimal]](), ["", ""], ""
+    moves, holes, board = list[tuple[int, str, Decimal]](), [""] * players, ""
     for text in actions:
         move = _MOVE.fullmatch(text.partition("#")[0].strip())
         if move is None:
             raise TableError(f"{quoted(text)} is not an action of hold'em in PHH")
         who = int(move["to"] or move["who"] or 1) - 1
-        if who not in (0, 1):
-            raise TableError(f"{quoted(text)} is of another than two players")
+        if not 0 <= who < players:
+            raise TableError(f"{quoted(text)} is of another than {players} players")
         cards = move["hole"] or move["shown"] or ""
         if cards and "?" not in cards and cards != "-":
             holes[who] = cards
@@ -117,7 +115,7 @@ def _moves(actions: Any) -> tuple[list[tuple[int, str, Decimal]], tuple[str, str
             moves.append((who, "to", _chips(move["chips"])))
         elif move["what"] in ("f", "cc"):
             moves.append((who, move["what"][0], Decimal(0)))
-    return moves, (holes[0], holes[1]), board
+    return moves, tuple(holes), board
 
 
 def _chips(text: str) -> Decimal:
@@ -128,11 +126,12 @@ def _chips(text: str) -> Decimal:
 
 
 def _check_stacks(hand: dict[str, Any], stacks: list[Decimal], found: CheckedHand) -> None:
-    """Raise `TableError` if the loser's final stack, from which no rake is taken, differs from the rules'."""
+    """Raise `TableError` if a loser's final stack, from which no rake is taken, differs from the rules'."""
     if "finishing_stacks" not in hand or found.hand.chips is None:
         return
     after, stakes = _numbers(hand, "finishing_stacks"), found.stakes
-    won = [(sign * (found.hand.chips[0] + stakes.offset)) / stakes.unit for sign in (1, -1)]
+    offsets = (stakes.offset, -stakes.offset, *[0.0] * len(stacks))
+    won = [(chips + extra) / stakes.unit for chips, extra in zip(found.hand.chips, offsets, strict=False)]
     for position, (before, left) in enumerate(zip(stacks, after, strict=False)):
         lost = float(before - left)
         if won[position] < 0 and abs(lost + won[position]) > 1e-6:

@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.betting import BettingState, amount_text
 from mccfr.games.full_betting import real_rules
+from mccfr.games.holdem_betting import position_names
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions, won_chips
 from mccfr.matches.acpc_log import LoggedHand
-from mccfr.matches.hand_files.format_base import ROLES, finished_hand
+from mccfr.matches.hand_files.format_base import finished_hand
 from mccfr.matches.phh_format import Hand
 
 TABLE = "\nTable 'mccfr' 2-max"
@@ -96,11 +97,11 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
         outcomes[loser], outcomes[1 - loser] = f"folded {where}", f"collected ({_dollars(pot)})"
     else:
         lines = [*_street_lines(hand, street, 3), "*** SHOW DOWN ***"]
-        won = won_chips(played, hand.holes, hand.board)
+        won = won_chips(real_rules(game), played, hand.holes, hand.board)
         for each in (0, 1):
-            sign = 0.0 if won is None else won * (1 - 2 * each)
+            sign = 0.0 if won is None else won[each]
             cards = hand.holes[each]
-            share = pot if sign > 0 else pot / 2 if won == 0 else 0.0
+            share = pot if sign > 0 else pot / 2 if won is not None and not sign else 0.0
             lines.append(f"{names[each]}: shows [{_cards(cards)}]" if cards else f"{names[each]}: mucks hand")
             outcomes[each] = f"showed [{_cards(cards)}]" if cards else "mucked"
             outcomes[each] += f" and won ({_dollars(share)})" if share else " and lost" * bool(cards)
@@ -118,5 +119,5 @@ def _ending_lines(hand: LoggedHand, game: HoldemGame, street: int) -> list[str]:
 
 def hands_text(hands: Sequence[Hand], game: HoldemGame, began: datetime) -> str:
     """Return the hands of a match, one minute apart, with the first player of the first hand as hero."""
-    hero = (hands[0].names or ROLES)[0] if hands else ""
+    hero = (hands[0].names or position_names(2))[0] if hands else ""
     return "".join(hand_text(hand, game, began + timedelta(minutes=n), hero) for n, hand in enumerate(hands))

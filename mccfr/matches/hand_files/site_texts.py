@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from mccfr.config.game_tables import HoldemGame
+from mccfr.games.betting import MOST_SEATS
 from mccfr.games.holdem_betting import BIG_BLIND, BUTTON
 from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.hand_files.format_base import (
@@ -50,7 +51,6 @@ _RAKE = re.compile(rf"\b(?:(?:Rake|Jackpot|Bingo|Fortune|Tax) {_CHIPS}|No rake)"
 _TOURNAMENT = re.compile(r"tournament|tourney|trny|buy-?in", re.IGNORECASE)
 _MONEY = re.compile(r"Seat \d+: .{1,80}? ?\( ?(?:([$€£])\s?\d|[\d.,'’ \u00a0\u202f]+([$€£]))")
 _ZERO = Decimal(0)
-_PAIR = 2
 
 
 def chips_of(text: str) -> Decimal:
@@ -122,7 +122,7 @@ class _Lines:
             self.dead[name] += amounts[0]
         elif "blind" in lowered or "all-in" in lowered:
             self.live[name] = amounts[0]
-            self.small = name if "small" in lowered else self.small
+            self.small = self.small or name * ("small" in lowered)
         else:
             self.dead[name] += amounts[0]
 
@@ -138,7 +138,7 @@ class _Lines:
 
 
 def read(text: str, game: HoldemGame) -> CheckedHand:
-    """Parse a hand of two players; raises `TableError`, as does `checked_hand`."""
+    """Parse a hand; raises `TableError`, as does `checked_hand`."""
     del game
     lines = [line.strip() for line in text.split("\n")]
     seats, stacks = _seats(lines)
@@ -146,35 +146,37 @@ def read(text: str, game: HoldemGame) -> CheckedHand:
     _check_game(head)
     blinds = _blinds(lines)
     facts = _facts(lines, list(seats.values()), None if blinds is None else blinds[1])
-    playing = [name for name in seats.values() if name in facts.live or any(name == move[0] for move in facts.moves)]
-    playing = list(seats.values()) if len(seats) == _PAIR else playing
-    if len(playing) != _PAIR:
-        raise TableError(f"a hand of {len(playing)} players: hands of two are reviewed")
+    acted = {*facts.live, *facts.straddle, *facts.dead, *(move[0] for move in facts.moves)}
+    playing = [name for _, name in sorted(seats.items(), key=lambda seat: int(seat[0])) if name in acted]
+    playing = list(seats.values()) if len(seats) == 2 else playing
+    if not 2 <= len(playing) <= MOST_SEATS:
+        raise TableError(f"a hand of {len(playing)} players: the rules know two to {MOST_SEATS}")
     names = _by_position(lines, seats, playing, facts)
+    small, big = (names[BUTTON], names[BIG_BLIND]) if len(names) == 2 else names[:2]
     if blinds is None:
-        blinds = [facts.live.get(name, _ZERO) for name in (names[BUTTON], names[BIG_BLIND])]
-    blinds = [blinds[0], facts.straddle.get(names[BIG_BLIND], blinds[1])]  # a straddle there is a larger big blind
+        blinds = [facts.live.get(name, _ZERO) for name in (small, big)]
+    blinds = [blinds[0], facts.straddle.get(big, blinds[1])]  # a straddle there is a larger big blind
+    live = [_ZERO if name == big else facts.straddle.get(name, _ZERO) for name in names]
+    if len(names) > 2:
+        live[2:] = [max(chips, facts.live.get(name, _ZERO)) for chips, name in zip(live[2:], names[2:], strict=True)]
     number, money = _NUMBER.search(head), next(filter(None, map(_MONEY.match, lines)), None)
     sign = "" if money is None else money[1] or money[2]
     tournament = _TOURNAMENT.search(head) is not None or (not sign and re.search("[$€£]", head) is not None)
     pot, rakes = next(filter(None, map(_POT.search, lines)), None), [each for line in lines for each in _rakes(line)]
     posted = Posted(
-        (stacks[names[0]], stacks[names[1]]),
-        (blinds[0], blinds[1]),
-        (facts.dead[names[0]], facts.dead[names[1]]),
-        facts.straddle.get(names[BUTTON], _ZERO),
+        [stacks[name] for name in names], (blinds[0], blinds[1]), [facts.dead[name] for name in names], live
     )
     result = Result(
         None if pot is None else chips_of(pot[1]),
         sum(rakes, _ZERO) if rakes else None,
-        (facts.won[names[0]], facts.won[names[1]]) if facts.won else None,
+        [facts.won[name] for name in names] if facts.won else None,
     )
     return checked_hand(
         HandRecord(
-            (names[0], names[1]),
+            tuple(names),
             posted,
             [(names.index(name), kind, amount) for name, kind, amount in facts.moves],
-            (facts.holes.get(names[0], ""), facts.holes.get(names[1], "")),
+            tuple(facts.holes.get(name, "") for name in names),
             facts.board,
             int(number[1]) if number else 0,
             "" if tournament else sign,
@@ -260,7 +262,15 @@ def _rakes(line: str) -> list[Decimal]:
 
 
 def _by_position(lines: Sequence[str], seats: dict[str, str], playing: Sequence[str], facts: _Lines) -> list[str]:
-    """Return the big blind's and the button's name: the button posts the small blind, or sits at its seat."""
+    """Return the names by position; of two players the button posts the small blind, or sits at its seat.
+
+    Of more, the player who posts the small blind is the first; `playing` is in the order of seats.
+    """
+    if len(playing) > 2:
+        if facts.small not in playing:
+            raise TableError("no player has posted the small blind: such hands are not reviewed")
+        first = playing.index(facts.small)
+        return [*playing[first:], *playing[:first]]
     match = next(filter(None, map(_BUTTON.search, lines)), None)
     button = facts.small or ("" if match is None else seats.get(match[1] or match[2], ""))
     if button not in playing:

@@ -20,9 +20,10 @@ from abstraction.kernels.compiling import working_seconds
 from mccfr.common.intervals import ratio95
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation.samples import SampleFile, play_remaining
-from mccfr.games.holdem_betting import BUTTON
+from mccfr.games.betting import MOST_SEATS
+from mccfr.games.holdem_betting import BUTTON, position_names
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
-from mccfr.matches.hand_files.format_base import ROLES, CheckedHand, Stakes
+from mccfr.matches.hand_files.format_base import CheckedHand, Stakes
 from mccfr.matches.players import holdem_of, open_player
 from mccfr.matches.review.hand_review import POTS, SOLVED, ReviewedDecision, ReviewedHand, Reviewer
 from mccfr.matches.socket_lines import FirstMessages
@@ -248,7 +249,7 @@ def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
         **{key: getattr(row, key) for key in ("player", "hand", "board", "action")},
         "line": street_line(row.line, stakes.rules.line_start),
         **{key: getattr(verdict, key) for key in ("how", "taken_for", "probability", "did", "best")},
-        **{"position": ROLES[row.position], "street": STREETS[row.street], "pot": pot},
+        **{"position": position_names(stakes.seats)[row.position], "street": STREETS[row.street], "pot": pot},
         "link": link if verdict.how != SOLVED or verdict.tree_line else "",
         "cost_bb": verdict.cost_chips / stakes.big_blind,
         "ci95_bb": None if ends is None else [end / stakes.big_blind for end in ends],
@@ -265,7 +266,10 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for position, name in enumerate(record["names"]):
             hands[name].append((record, position))
     for name, hands_of in hands.items():
-        decisions = [[row for row in hand["decisions"] if row["position"] == ROLES[seat]] for hand, seat in hands_of]
+        decisions = [
+            [row for row in hand["decisions"] if row["position"] == position_names(len(hand["names"]))[seat]]
+            for hand, seat in hands_of
+        ]
         rows = [row for rows_of in decisions for row in rows_of]
         money = Counter[str]()
         for (record, _), rows_of in zip(hands_of, decisions, strict=True):
@@ -282,7 +286,7 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             **_mean("aivat", [_signed(record["aivat_bb"], position) for record, position in hands_of]),
             "by": {
                 key: _parts(rows, key, order, 1000 / len(hands_of))
-                for key, order in (("street", STREETS), ("position", ROLES), ("pot", POTS))
+                for key, order in (("street", STREETS), ("position", position_names(MOST_SEATS)), ("pot", POTS))
             },
         }
     return players

@@ -55,6 +55,7 @@ class ResolvingSeat(Seat):
 
     def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
         """Prepare the seat; raises `ValueError` as `Seat` and `Resolver` do."""
+        policy.game.check_two_players("re-solving")
         self._acted: list[Acted] = []
         super().__init__(policy, seed=seed)
         self.resolver = Resolver(self, settings)

@@ -32,6 +32,7 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
 
     Raises `ValueError` for a game without cards beside its tree.
     """
+    source.game.check_two_players("the export of test vectors")
     betting, cards = real_betting(source.game), source.game.cards.at_table()
     for number in range(count):
         line, state, readings = _random_decision(betting, Random(f"{seed} {number}"))

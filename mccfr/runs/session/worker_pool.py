@@ -35,7 +35,7 @@ from mccfr.solvers.solver import Share, WorkerState
 from mccfr.tables.table_layout import TableSet
 from storage import free_space
 from storage.checkpoint import Checkpoint
-from storage.deferred_signals import signals_blocked
+from storage.deferred_signals import signals_blocked, signals_deferred
 from storage.durable import naming
 from storage.live_tables import LiveTables
 from storage.mapping import create_cells, regions_to_json
@@ -346,8 +346,9 @@ class ProcessPool(Pool):
         command = [sys.executable, "-P", "-m", self._program, str(assignment)]
         with naming(Path(sys.executable)), self._log.open("ab") as log:
             for worker in range(workers):
-                # Job-wide signals are for the coordinator, so workers block them from the start.
-                with signals_blocked():
+                # Job-wide signals are for the coordinator, so workers block them from the start. A handler's exception
+                # must not lose a process: other threads take signals that this one blocks, and the handler runs here.
+                with signals_deferred(), signals_blocked():
                     process = subprocess.Popen(
                         [*command, str(worker)],
                         stdin=subprocess.DEVNULL,

@@ -100,6 +100,12 @@ def test_a_bare_number_of_one_unit_is_taken(name):
     assert NUMBERS[name].convert(str(number), None, None) == number
 
 
+def test_counts_of_methods_may_have_an_exponent():
+    assert NUMBERS["--response-nodes"].convert("2e9", None, None) == 2_000_000_000
+    with pytest.raises(click.BadParameter, match="'1e4' is not a whole number from 8 to 1,755"):
+        Count(8, 1755).convert("1e4", None, None)
+
+
 @pytest.mark.parametrize(
     ("text", "meanings"),
     [

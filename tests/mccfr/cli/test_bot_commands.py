@@ -78,8 +78,8 @@ def check_over_a_connection(program, hands, name="policy"):
         visit(port, seen.append, name)
     assert "error" not in came and len(seen) == hands
     assert not [text for text in said if "not legal" in text or "is ignored" in text or "disconnected" in text]
-    assert came["score"].chips[1] == sum(hand.won * (1 - 2 * hand.position) for hand in seen)
-    return came["score"]
+    assert came["score"][1].chips == sum(hand.chips[hand.position] for hand in seen)
+    return came["score"][0]
 
 
 @pytest.mark.parametrize("program", [PROGRAMS["min-raise"], PROGRAMS["odd-size"], Overbet, PROGRAMS["random"]])
@@ -132,7 +132,7 @@ def test_the_commands_play_a_match_and_go_on_from_its_log(capsys, holdem, tmp_pa
     of = plan(hands=30)
     with dealing(of, [scripted(PROGRAMS["odd-size"], of)], ports=[0]) as (port, came, _):
         status, out, err = call(capsys, "bot", "acpc", "holdem", "127.0.0.1", port, "--log", diary, "--json")
-    found, (low, high) = json.loads(out), came["score"].ci95
+    found, (low, high) = json.loads(out), came["score"][0].ci95
     assert status == 0 and (found["hands"], found["pairs"]) == (30, None), err
     assert found["ci95_chips"] == pytest.approx([-high, -low])
     assert sum(line.startswith("STATE:") for line in diary.read_text().splitlines()) == 30
@@ -207,7 +207,7 @@ def test_a_player_whose_line_is_cut_comes_back():
         for _ in range(3):
             cut(one, port)
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
-    assert came["score"].hands == 12 and [hand.number for hand in seen] == list(range(12))
+    assert came["score"][0].hands == 12 and [hand.number for hand in seen] == list(range(12))
     assert sum("has disconnected" in text for text in said) >= 3
 
 
@@ -219,7 +219,7 @@ def test_both_players_may_connect(tmp_path):
             each.start()
         for each in players:
             each.join()
-    assert came["score"].hands == 10 and len(wins) == 20
+    assert came["score"][0].hands == 10 and len(wins) == 20
 
 
 # --- trouble ---
@@ -324,16 +324,16 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "no antes and no fractions of chips": ("dealer", "--blinds", 0.5, 1),
             "hands = 0: at least 1 is needed": ("dealer", "--hands", 0),
             "duplicate deals need an even number": ("dealer", "--hands", 3, "--duplicate"),
-            "write two names": ("dealer", "--names", "Ada"),
+            "write 2 names": ("dealer", "--names", "Ada"),
             "is no name of a player": ("dealer", "--names", "Ada,B|b"),
-            "there are two players": ("dealer", *["--with", "random"] * 3),
+            "there are 2 players": ("dealer", *["--with", "random"] * 3),
             "is not an earlier output of the same kind": ("dealer", "--log", tmp_path / "log", "--port", 0),
             "an address such as": ("bot", "slumbot", "holdem", "--url", "nowhere"),
             "--key-file is a file that holds": ("bot", "gtowizard", "holdem", "--url", "https://x", "--key-file", "no"),
             "names no game": ("play", "random"),
             "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),
             "with resolve, leave them out": ("play", "holdem", "--resolve", "river", "--purify"),
-            "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
+            "hands are written of whole no-limit hold'em": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
             "are for policies and runs": ("bot", "acpc", "random", "127.0.0.1", port, "--purify"),
             "is neither a policy nor a run: give": ("play", tmp_path / "no"),
             "hands = 0: at least 1": ("play", "holdem", "--hands", 0),

@@ -36,7 +36,12 @@ def test_the_record_and_its_text(monkeypatch):
     monkeypatch.setattr(module, "SAMPLE_DEALS", 64)
     record = registry.measure("trained-response", UNIFORM, response_nodes=20_000, deals=512)
     assert record["deals"] == 512 and len(record["gains_chips"]) == 3 and record["bound"] == "lower"
-    assert "player 2: value" in registry.record_text(record, "1 s")
+    text = registry.record_text(record, "1 s")
+    assert text.startswith("in chips a game") and f"third player: value {record['values_chips'][2]:.4g} (" in text
+    text = registry.record_text({**record, "big_blind_chips": 0.5, "gains_chips": [0.25, 0.125, 1.0]}, "1 s")
+    assert text.startswith("in mbb/g") and "; second player: value " in text and " a response gains 250 (" in text
+    assert "more --response-nodes" not in text
+    assert "more --response-nodes" in registry.record_text({**record, "gains_chips": [0.25, 0.125, -1.0]}, "1 s")
     assert registry.method_for(PUBLIC, "auto").name == "trained-response"
     again = registry.measure("trained-response", UNIFORM, response_nodes=20_000, deals=512, workers=2)
     assert again["gains_chips"] == record["gains_chips"]

@@ -112,6 +112,16 @@ def test_summary_is_the_geometric_mean_over_seeds_with_its_interval(finished):
     assert float(last["high95"]) / float(last["geometric_mean"]) == pytest.approx(math.exp(half), rel=1e-6)
 
 
+@pytest.mark.parametrize("players", [2, 3])
+def test_nash_conv_is_the_sum_of_all_players_gains(tmp_path, players):
+    compare = {"last": 100, "points": 1, "seeds": [3], "y": "nash_conv_chips", "variant": [{"name": "one"}]}
+    experiment = made({**KUHN, "game": {"name": "kuhn", "players": players}, "compare": compare})
+    assert run_experiment(experiment, tmp_path, Silent()) is None
+    (curve,) = publish(experiment, tmp_path)
+    (row,) = lines(tmp_path / "table.csv")
+    assert curve.mean.tolist() == [pytest.approx(players * float(row["exploitability_chips"]))]
+
+
 def test_pairs_are_ratios_to_the_first_variant_seed_by_seed(finished):
     _, out = finished
     rows, found = lines(out / "table.csv"), lines(out / "pairs.csv")

@@ -243,7 +243,7 @@ def test_the_exact_method_prints_each_players_gain(game_of):
     for method in ("head-to-head", "lbr", "sampled-br", "abstract"):
         refused("is for two players, and kuhn has 3: mccfr evaluate --method exact", measure, method, side)
     refused("a response that is kept is for two", exploitative_responses.answered, game, side.strategy, (0,))
-    refused("play at a table is for two players", real_betting, game)
+    refused("play at a table of this game is for two players", real_betting, game)
     refused("re-solving is for two players", Spot, game, 0, 0)
 
 

@@ -20,7 +20,7 @@ from refusals import refusals, refused
 from mccfr.matches.acpc import TableError, follow_actions, follow_line, read_state, won_chips
 from mccfr.matches.acpc_log import LoggedHand, MatchLog, read_hand
 from mccfr.matches.acpc_session import AcpcSession
-from mccfr.matches.dealer import LocalSeat, replay_of, score, score_text
+from mccfr.matches.dealer import LocalSeat, replay_of, score_text, scores
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.player import Program
 from mccfr.play.policy_seat import Seat
@@ -68,7 +68,7 @@ def test_every_line_of_a_client_is_reproduced(match, seat):
     hands = [read_hand(line) for line in logged]
     assert logged == [hand.text() for hand in hands]
     for hand, line in zip(ended, hands, strict=True):
-        assert (hand.number, hand.betting, hand.won) == (line.number, line.betting, line.chips[0])
+        assert (hand.number, hand.betting, hand.chips) == (line.number, line.betting, line.chips)
         known = [(seen, shown) for seen, shown in zip(hand.holes, line.holes, strict=True) if seen]
         assert known and all(seen == shown for seen, shown in known)
 
@@ -95,7 +95,7 @@ def test_our_dealer_says_what_the_real_one_did():
                         .text()
                     )
             assert sorted(ours) == sorted(said), state
-            assert won_chips(follow_actions(rules(), actions), hand.holes, hand.board) == hand.chips[0]
+            assert won_chips(rules(), follow_actions(rules(), actions), hand.holes, hand.board) == hand.chips
 
 
 # --- whatever may come (test_fuzz, too) ---
@@ -161,7 +161,7 @@ def test_hands_against_our_dealer_are_legal(name):
     at._seats = [LocalSeat(session("policy", finished=seen.append)), LocalSeat(session(name, 2))]
     hands = [at.play(number) for number in range(of.hands)]
     assert not warned and not at.changed
-    assert [(hand.betting, hand.won) for hand in seen] == [(hand.betting, hand.chips[0]) for hand in hands]
+    assert [(hand.betting, hand.chips) for hand in seen] == [(hand.betting, hand.chips) for hand in hands]
     assert len({hand.betting for hand in hands}) > 3
 
 
@@ -171,8 +171,8 @@ def test_deals_are_duplicate_where_they_should_be():
     for number in range(6):
         one, other = hands[number], hands[number + 6]
         assert (one.holes, one.board) == (other.holes, other.board) and one.names == other.names[::-1]
-    found = score(of, hands)
-    assert found.chips == (0, 0) and found.mean == 0 and found.ci95 == (0, 0)
+    for found in scores(of, hands):
+        assert found.chips == found.mean == 0 and found.ci95 == (0, 0)
     assert len({hand.holes for hand in hands}) == 6
     refused("duplicate deals need an even number", plan, hands=3, duplicate=True)
 
@@ -232,7 +232,7 @@ def test_a_match_goes_on_from_its_log(tmp_path):
         for number in range(len(log.hands), min(most, of.hands)):
             log.add(at.play(number))
         if len(log.hands) == of.hands:
-            log.close_with(score_text(of, score(of, log.hands)))
+            log.close_with(score_text(of, scores(of, log.hands)))
         log.close()
         return log.hands
 

@@ -59,7 +59,7 @@ def test_who_is_no_player_is_hung_up_on_and_the_match_waits():
             else:
                 assert ended(connection), name
         visit(port)
-    assert "error" not in came and came["score"].hands == 2
+    assert "error" not in came and came["score"][0].hands == 2
     assert sum("its connection is closed" in text for text in said) == len(NO_PLAYERS)
     assert all(text.isprintable() and len(text) < 300 for text in said)
 
@@ -72,7 +72,7 @@ def test_silent_connections_hold_nobody_up():
         cut(one, port)
         silent += [connected(port, data) for data in (b"", b"VERSION:2")]
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
-    assert "error" not in came and came["score"].hands == 4
+    assert "error" not in came and came["score"][0].hands == 4
     assert all(map(ended, silent))
 
 
@@ -182,7 +182,7 @@ def test_a_seat_goes_back_to_the_address_of_its_player():
         strangers = [connected(port, VERSION, "127.0.0.2") for _ in range(3)]
         assert all(map(ended, strangers))
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
-    assert "error" not in came and came["score"].hands == 4
+    assert "error" not in came and came["score"][0].hands == 4
     assert sum("is not Bob, whose address is 127.0.0.1" in text for text in said) == 3
 
 
@@ -193,7 +193,7 @@ def test_of_several_who_come_back_the_one_that_plays_has_the_seat():
         idle = [connected(port, VERSION), connected(port, VERSION + b"nonsense\r\n# hello\r\n")]
         play_acpc(one, "127.0.0.1", port, patience=10, silence=30)
         assert all(map(ended, idle))
-    assert "error" not in came and came["score"].hands == 4
+    assert "error" not in came and came["score"][0].hands == 4
 
 
 def test_who_comes_to_a_full_table_does_not_wait_for_a_seat():
@@ -240,8 +240,8 @@ def test_with_a_port_each_both_may_be_cut_at_once():
         seated(said, [connected(port, VERSION) for port in ports(said)])
         for thread in [play(port, one=one) for one, port in zip(players, ports(said), strict=True)]:
             thread.join()
-    assert came["score"].hands == 6 and [len(each) for each in seen] == [6, 6]
-    assert came["score"].chips[0] == sum(hand.won * (1 - 2 * hand.position) for hand in seen[0])
+    assert came["score"][0].hands == 6 and [len(each) for each in seen] == [6, 6]
+    assert came["score"][0].chips == sum(hand.chips[hand.position] for hand in seen[0])
 
 
 def test_players_who_cannot_be_told_apart_end_a_match():
@@ -258,7 +258,7 @@ def test_who_leaves_before_the_match_has_no_seat():
         connected(port, VERSION).close()
         for thread in [play(port), play(port)]:
             thread.join()
-    assert "error" not in came and came["score"].hands == 2
+    assert "error" not in came and came["score"][0].hands == 2
     assert [text.partition(" has connected")[0] for text in said if "has connected" in text][:2] in (
         ["Ada", "Ada"],
         ["Ada", "Bob"],

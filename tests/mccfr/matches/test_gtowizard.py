@@ -51,7 +51,7 @@ def play(hands, faults, seed):
     seen = [one for one in found if not isinstance(one, UnknownResultError)]
     assert not double.refused and not double.open() and len(found) == hands
     assert 1 < most <= AT_ONCE + left
-    won = [one.hand.won * (1 - 2 * one.hand.position) for one in seen]
+    won = [one.hand.chips[one.hand.position] for one in seen]
     chips, unheard = sum(won), [chips for chips, one in zip(won, seen, strict=True) if chips and chips == one.aivat]
     assert chips - sum(unheard) == pytest.approx(10 * (sum(one.aivat for one in seen) - sum(unheard)))
     assert max(unheard, default=-1) < 0

@@ -3,22 +3,27 @@
 Shows:
 
 * Hands of any format are read back unchanged (test_hands_come_back_from_every_form)
-* Damaged or six-handed hands are refused, others read
+* Damaged hands and those of more than six players are refused, others read
   (test_a_hand_that_cannot_be_read_stops_no_other)
+* Hands of three to six players are read with positions, antes, side pots and rake; random ones have PokerKit's
+  payoffs (test_hands_of_a_table_of_six, test_random_hands_of_three_to_six_players_are_pokerkits)
 * Hands of seven sites are read with stacks, blinds, antes, straddles (test_sites_write_the_same_hand,
   test_stakes_are_those_of_the_hand)
 * A pot, rake or winner that contradicts the hand is refused with both figures
-  (test_a_pot_that_cannot_be_is_refused_with_both_figures)
+  (test_a_pot_that_cannot_be_is_refused_with_both_figures,
+  planted: test_a_side_pot_that_cannot_be_is_refused)
 """
 
 import json
 import re
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from acpc import dealer, plan, player, rules
 from places import DATA
-from pokerkit import HandHistory
+from pokerkit import HandHistory, NoLimitTexasHoldem
+from pokerkit_table import AUTOMATIONS, PokerKitTable
 from slumbot_double import Double
 
 from mccfr.config.game_tables import HoldemGame
@@ -31,8 +36,9 @@ from mccfr.matches.hand_files.writing import write_hands
 
 GAME = HoldemGame()
 HANDS = 60
-PLURIBUS, ONLINE, STARS = (
-    (DATA / "hands" / name).read_text("utf-8") for name in ("pluribus.phh", "online.phhs", "pokerstars.txt")
+PLURIBUS, ONLINE, STARS, SIXMAX = (
+    (DATA / "hands" / name).read_text("utf-8")
+    for name in ("pluribus.phh", "online.phhs", "pokerstars.txt", "sixmax.txt")
 )
 SIX = (
     "STATE:154:fr250ffr1150fc/r2050c/r3750c/r6250f:KsQc|3c6s|Ah9c|9d9h|7sKc|8c3s/4s7d4d/4c/As:"
@@ -127,7 +133,7 @@ def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
     assert not why and (hand.betting, hand.holes) == ("cc/r3000c/r7500c/cr22500c", ("", "4cJc")) and hand.chips is None
     (tmp_path / "log").write_text("STATE:7:cc/cc/cc/cc:7d3d|2hAc/5sKs7s/9s/6h:0|0:A|B\nSTATE:9:f:5c4s|As7d:50|-50:A|B")
     assert [why for _, why in found(tmp_path / "log")] == [
-        "0 chips were won by the big blind there, and by cards and betting 100",
+        "0 chips were won by BB there, and by cards and betting 100",
         "",
     ]
 
@@ -135,7 +141,7 @@ def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
 def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
     good = match[0].text()
     bad = {
-        SIX: "a hand of 6 players: hands of two are reviewed",
+        SIX: "a hand of 6 players: ACPC logs of two are reviewed",
         good[:-4]: "is not STATE",
         "STATE:1:r300:5c4s|As7d:50|-50:A|B": "is not over",
         "STATE:1:r150f:5c4s|As7d:50|-50:A|B": "a raise must be to 200",
@@ -148,8 +154,9 @@ def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
     assert told[0][0] is not None and told[-1][0] is not None and len(told) == len(bad) + 2
     for (hand, why), words in zip(told[1:-1], bad.values(), strict=True):
         assert hand is None and words in why and "\n" not in why
-    (tmp_path / "six.phh").write_text(PLURIBUS)
-    assert found(tmp_path / "six.phh") == [(None, "a hand of 6 players: hands of two are reviewed")]
+    seven = PLURIBUS.replace("0, 0]", "0, 0, 0]").replace("10000]", "10000, 10000]")
+    (tmp_path / "seven.phh").write_text(seven)
+    assert found(tmp_path / "seven.phh") == [(None, "a hand of 7 players: the rules know two to 6")]
     (tmp_path / "letter").write_text("dear all")
     ((_, why),) = found(tmp_path / "letter")
     assert "begins none of the forms" in why
@@ -240,9 +247,10 @@ def test_what_is_not_reviewed_is_refused_with_its_reason(tmp_path):
         STARS.replace("Hold'em No", "Hold'em Pot"): "limits the bets",
         STARS.replace("Hold'em No", "6+ Hold'em No"): "with all 52 cards",
         STARS.replace("Hold'em No", "Omaha No"): "another game",
-        STARS.replace("p1: raises", "p9: calls $0.50\np1: raises").replace(
-            "*** HOLE", "Seat 3: p9 ($5 in chips)\n*** HOLE"
-        ): ("a hand of 3 players"),
+        SIXMAX[: SIXMAX.index("Dov: posts")]
+        + "Seat 7: Gus ($9 in chips)\nDov: posts small blind $0.50\nGus: posts big blind $1\n"
+        + SIXMAX[SIXMAX.index("*** HOLE") : SIXMAX.index("*** FLOP")]: "a hand of 7 players",
+        SIXMAX[: SIXMAX.index("PokerStars Hand #20002")].replace("Dov: posts small blind $0.50\n", ""): "no player has",
         STARS.replace("*** FLOP", "*** FIRST FLOP"): "run twice",
         STARS[: STARS.index("p1: folds")]: "cut off",
         STARS.replace("($100 in", "($0.20 in"): "there is no decision",
@@ -261,10 +269,72 @@ def test_a_pot_that_cannot_be_is_refused_with_both_figures(tmp_path):
     )
     assert "4.5 and a rake of 0 were taken" in text_hand(tmp_path, STARS.replace("collected $5.50", "collected $4.50"))
     winner = text_hand(tmp_path, STARS.replace("p: 0 collected", "p1 collected"))
-    assert "-275 chips were won by the big blind there, and by cards and betting 275" in winner
+    assert "-275 chips were won by BB there, and by cards and betting 275" in winner
     (tmp_path / "a.phhs").write_text(ONLINE.replace("p1 sm ????", "p1 sm AhAd") + "finishing_stacks = [1600, 1476]\n")
     ((_, why),) = found(tmp_path / "a.phhs")
     assert "p1 loses 251.58 in the file, and 225 by the rules" in why or "p2" in why
+
+
+def test_hands_of_a_table_of_six(tmp_path):
+    """A raise called by the big blind; three all-in with a side pot, one sitting out; antes of three; a cold call; a
+    player who posts both blinds to come in. Effective stacks are those of the players who put chips in."""
+    (tmp_path / "six.txt").write_text(SIXMAX)
+    (tmp_path / "six.phh").write_text(PLURIBUS)
+    called, all_in, antes, cold, posts = (one.hand or one.why for one in read_hands(tmp_path / "six.txt", GAME))
+    assert called.hand == LoggedHand(
+        20001,
+        "ffr250ffc/cr430c/cc/r880c",
+        ("", "KhQd", "", "", "As7s", ""),
+        ("Qs7h2d", "3c", "9s"),
+        (-50, 930, 0, 0, -880, 0),
+        ("Dov", "Eli", "Fay", "Ada", "Bea", "Cyd"),
+    )
+    assert (called.stakes.seats, called.stakes.depth) == (6, 100)
+    assert (all_in.hand.betting, all_in.hand.names) == ("r300fr900r1850r6400fc///", ("Bea", "Cyd", "Dov", "Eli", "Ada"))
+    assert all_in.hand.chips == (5850 - 1850, 9100 - 6400, -300, 0, -6400) and all_in.stakes.depth == 101.35
+    assert (antes.hand.betting, antes.hand.chips, antes.stakes.depth) == ("fr525c/r925f", (550, -525, -25), 7.5)
+    assert antes.stakes.rules.put_in == (125, 225, 25) and antes.stakes.tournament and not antes.stakes.currency
+    assert cold.hand.chips == (-50, -100, 400, 0, 0, -250)
+    assert posts.stakes.rules.put_in == (50, 100, 0, 0, 100, 0) and sum(posts.stakes.rules.dead) == 50
+    assert (posts.hand.betting, posts.hand.chips[-2:], posts.stakes.depth) == ("ffcr400fff", (-150, 300), 100)
+    ((pluribus, why),) = found(tmp_path / "six.phh")
+    assert not why and pluribus.chips == (310, -100, 0, -210, 0, 0)
+
+
+def test_a_side_pot_that_cannot_be_is_refused(tmp_path):
+    """The side pot goes to the loser of it, or the whole main pot to a player who has folded."""
+    hand = SIXMAX[SIXMAX.index("PokerStars Hand #20002") : SIXMAX.index("PokerStars Hand #20003")]
+    assert not isinstance(text_hand(tmp_path, hand), str)
+    errors = {
+        "Cyd collected": ("Ada collected", "BB there, and by cards and betting 2700"),
+        "Bea collected": ("Dov collected", "SB there, and by cards and betting 4000"),
+        "$149.50": ("$148.50", "the pot is 148.50 in the file, and the pot by betting and blinds is 149.5"),
+        "Rake $3": ("Rake $4", "146.5 and a rake of 4 were taken from the pot"),
+    }
+    for text, (planted, reason) in errors.items():
+        assert reason in text_hand(tmp_path, hand.replace(text, planted)), text
+
+
+def test_random_hands_of_three_to_six_players_are_pokerkits(tmp_path):
+    """PokerKit plays and writes them, with uneven stacks and antes; all hands are known, so chips are the rules'."""
+    rng = np.random.default_rng(5)
+    for number in range(60):
+        seats, ante = 3 + number % 4, 10 * (number % 2)
+        stacks, blinds = rng.integers(300, 4_000, seats).tolist(), (50, 100) + (0,) * (seats - 2)
+        table = PokerKitTable(stacks, (ante,) * seats, blinds, rng.permutation(52)[: 2 * seats + 5].tolist())
+        while table.state.actor_index is not None:
+            bounds, draw = table.bounds(0), rng.random()
+            if bounds and draw < 0.3:
+                amount = bounds[0] if draw < 0.2 else min(bounds[1], 2 * bounds[0])
+                table.play(amount, 0)
+            else:
+                table.play("c" if draw < 0.85 or not table.state.can_fold() else "f", 0)
+        game = NoLimitTexasHoldem(AUTOMATIONS, True, (ante,) * seats, blinds, 100)
+        (tmp_path / "hand.phh").write_text(HandHistory.from_game_state(game, table.state).dumps())
+        ((hand, why),) = found(tmp_path / "hand.phh")
+        assert not why
+        after = np.array(table.state.stacks) - stacks
+        assert np.abs(np.array(hand.chips) - after).max() <= seats, number  # odd chips go to other winners
 
 
 def test_every_legal_raise_is_read(tmp_path):

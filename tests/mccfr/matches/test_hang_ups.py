@@ -69,7 +69,7 @@ def test_a_bot_connects_again_and_finishes_the_hand(end):
     seen = []
     with server(end, end, finished) as port:
         visit(port, seen.append, "always-fold", patience=5, silence=5)
-    assert [(hand.number, hand.betting, hand.won) for hand in seen] == [(7, "f", 50.0)]
+    assert [(hand.number, hand.betting, hand.chips) for hand in seen] == [(7, "f", (50.0, -50.0))]
 
 
 @pytest.mark.parametrize("end", [closed, reset, half_a_line])

@@ -69,7 +69,7 @@ def test_number_and_seed_fix_the_draws(policy):
 def test_what_is_not_understood_is_answered_with_an_error(policy):
     whole = {"position": 1, "hand": "AhAd", "line": "b300c/c", "board": "Kc7d2s"}
     for change, words in (
-        ({"position": 2}, "it must be 0 or 1"),
+        ({"position": 2}, "it must be from 0 to 1"),
         ({"hand": "AhAx"}, "AhAx"),
         ({"line": "b300c/b50"}, "a bet must put in 100 to"),
         ({"line": "r300c/c"}, "r300 can mean chips put in on this street"),

@@ -299,7 +299,7 @@ def test_programs_are_held_to_the_rules_and_blind_ones_see_no_cards():
         match((one, Contender("cheat", ProgramSpec(Cheat))), 200)
     Match((one, Contender("peeking", ProgramSpec(Peeking))), 0).play(0)
     assert Peeking.shown and not any(Peeking.shown)
-    refused("are two programs", match, (program("random"), program("always-call")), 200)
+    refused("are programs", match, (program("random"), program("always-call")), 200)
     assert find_program("nobody") is None
 
 
@@ -360,8 +360,8 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
         ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
         ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
         ((policies["bids"], "random"), "deals no cards outside of its tree"),
-        ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em only"),
-        (("random", "always-call"), "one of the two must be a policy"),
+        ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em of two players only"),
+        (("random", "always-call"), "one of the players must be a policy"),
         ((policies["kuhn"], "nothing:Here"), "there is no module 'nothing'"),
     ):
         status, _, err = call(capsys, "match", *arguments)

@@ -264,7 +264,7 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(1)))
     whole = answer(capsys, *arguments)
     assert (whole["hands"], whole["refused"]) == (4, 2)
-    assert whole["reasons"] == {"a hand of 6 players: hands of two are reviewed": 2}
+    assert whole["reasons"] == {"a hand of 6 players: ACPC logs of two are reviewed": 2}
     assert set(whole["players"]) == {"Ada", "Bob"}
     for own in whole["players"].values():
         assert own["hands"] == 4 and own["won_mbb"] is not None and own["aivat_mbb"] is not None

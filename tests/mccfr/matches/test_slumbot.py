@@ -23,7 +23,7 @@ def play(name, hands, post=None, seed=3):
     session = SlumbotSession(player("policy"), rules(), post or double.post)
     found = [session.play_hand(number) for number in range(hands)]
     assert not double.refused
-    assert all(hand.won is not None and all(hand.holes) for hand in found)
+    assert all(hand.chips is not None and all(hand.holes) for hand in found)
     return found, double
 
 

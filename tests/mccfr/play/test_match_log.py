@@ -11,7 +11,7 @@ from mccfr.matches import acpc_log, bot_sessions
 from mccfr.matches.acpc import TableError
 from mccfr.matches.acpc_log import LoggedHand, MatchLog, bot_replay, read_hand
 from mccfr.matches.bot_sessions import ServerPlayer
-from mccfr.matches.dealer import replay_of, score, score_text
+from mccfr.matches.dealer import replay_of, score_text, scores
 from storage import durable
 
 HANDS, DAMAGES = 40, 200
@@ -30,7 +30,7 @@ def whole(tmp_path_factory):
     log, at = opened(path), dealer(PLAN, ("random", "min-raise"))
     for number in range(HANDS):
         log.add(at.play(number))
-    log.close_with(score_text(PLAN, score(PLAN, log.hands)))
+    log.close_with(score_text(PLAN, scores(PLAN, log.hands)))
     log.close()
     return path
 
@@ -66,7 +66,7 @@ def forged(lines, random):
     more = random.choice((-1, 1, 100, 20_000))
     first = hands[which - 1].chips[0] + more
     hands[which - 1] = hands[which - 1]._replace(chips=(first, -first))
-    return [lines[0], *(hand.text().encode() for hand in hands), score_text(PLAN, score(PLAN, hands)).encode()]
+    return [lines[0], *(hand.text().encode() for hand in hands), score_text(PLAN, scores(PLAN, hands)).encode()]
 
 
 def reopened(path, open_log=opened):
@@ -112,7 +112,7 @@ def test_what_remains_when_lines_are_lost_at_the_end_goes_on_to_the_same_score(w
         assert len(reopened(path)) == kept - 1
     log = opened(path)
     assert len(log.hands) == HANDS and not log.score
-    log.close_with(score_text(PLAN, score(PLAN, log.hands)))
+    log.close_with(score_text(PLAN, scores(PLAN, log.hands)))
     log.close()
     assert path.read_bytes() == whole.read_bytes()
 
@@ -254,7 +254,7 @@ def test_a_disk_that_fails_ends_a_bot_and_not_its_connection(tmp_path, monkeypat
     """The hand is not in the log, which is as it was."""
     path = tmp_path / "bot.log"
     keeper = bot_sessions._HandRecorder(ServerPlayer("Ada", None, PLAN.game, rules()), path, "Bob")
-    hand = bot_sessions.FinishedHand(0, 0, "r300f", ("AsKd", ""), (), -100.0)
+    hand = bot_sessions.FinishedHand(0, 0, "r300f", ("AsKd", ""), (), (-100.0, 100.0))
     keeper.add(hand)
     before = path.read_bytes()
 

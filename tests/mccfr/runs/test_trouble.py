@@ -200,6 +200,29 @@ def test_a_signal_before_the_workers_have_started_ends_at_once(tmp_path, resumed
     assert run_status(run)["nodes_touched"] == 0 and run_status(run)["checkpoint"] is None
 
 
+def test_a_signal_while_a_worker_is_started_leaves_no_process(tmp_path, resumed, monkeypatch):
+    """Another thread takes the signal, and the handler runs before the pool has the new process."""
+    run, started, in_start, open_process = make(tmp_path / "run", workers=2), [], threading.Event(), subprocess.Popen
+
+    def slow_start(*command, **how):
+        started.append(open_process(*command, **how))
+        in_start.set()
+        time.sleep(0.5)
+        return started[-1]
+
+    def stop_in_start(session):
+        in_start.wait(60)
+        session.stop(signal.SIGINT)
+
+    monkeypatch.setattr("mccfr.runs.session.worker_pool.subprocess.Popen", slow_start)
+    assert resumed(run, stop_in_start).status == 75
+    left = [process for process in started if process.returncode is None]
+    for process in left:
+        process.kill()
+        process.wait()
+    assert started and not left
+
+
 def test_a_dead_worker_of_two_leaves_a_checkpoint_of_both(tmp_path, resumed):
     run = make(tmp_path / "run", workers=2, checkpoint_seconds=1000.0, checkpoint_nodes=500_000)
     numbers = []

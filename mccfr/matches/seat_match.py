@@ -1,0 +1,95 @@
+"""Matches of three and more players: each deal is played in every rotation of the seats.
+
+A sample is one deal. With P players it is played P times, and each time every player sits one position further on. So
+each player holds every hand in every position. A player's result is the mean over these hands, after rake, and its
+interval is over deals. There is no AIVAT, which is for two players.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.card_index import Deal
+from mccfr.common.intervals import ratio95
+from mccfr.common.rng import EVALUATION, new_stream
+from mccfr.evaluation.samples import Effort, SampledEvaluation, run_samples
+from mccfr.games.translation import real_betting
+from mccfr.matches.match import LEAST_PAIRS, PLAYERS, Contender, Figure, check_seed, common_game
+from mccfr.play.table import PlayedHand, play_hand, won_chips
+
+
+@dataclass(frozen=True)
+class SeatFigures:
+    """Result of a match of P players.
+
+    figures  each player's chips per hand
+    hands    number of hands, P for each deal
+    deals    [n, P] each player's chips per hand on each deal
+    """
+
+    figures: Sequence[Figure]
+    hands: int
+    deals: npt.NDArray[np.float64]
+
+
+class SeatMatch(SampledEvaluation):
+    """Sampled evaluation of a match; a sample is one deal in every rotation."""
+
+    least, option, step = LEAST_PAIRS, "deals", "deal"
+
+    def __init__(self, contenders: Sequence[Contender], seed: int = 0) -> None:
+        """Take one contender for each seat of the game; at least one is a policy, whose game is played.
+
+        Raises `ValueError` for another number of players, and as `common_game`.
+        """
+        self.game, self._seed = common_game(contenders), check_seed(seed)
+        if len(contenders) != self.game.tree.players:
+            raise ValueError(
+                f"{self.game.name} has {self.game.tree.players} players, and {len(contenders)} were given: name one "
+                "for each seat; a name may occur more than once"
+            )
+        self._contenders, self.names, self.fields = contenders, [each.name for each in contenders], len(contenders)
+        self.identity_fields = {"method": "match of seats", "seed": seed, "names": self.names}
+        self.betting, self.dealing = real_betting(self.game), self.game.cards.at_table()
+        self._players = [contender.spec.player(self.betting) for contender in contenders]
+
+    def identity(self) -> dict[str, Any]:
+        """Return the fields that determine the hands: names and fingerprints of the contenders, and the seed."""
+        return super().identity() | {"players": [contender.fingerprint() for contender in self._contenders]}
+
+    def play(self, sample: int) -> npt.NDArray[np.float64]:
+        """Play a deal in every rotation and return [P] each contender's mean chips."""
+        chips = np.zeros(self.fields)
+        for rotation in range(self.fields):
+            deal, played = self.hand(sample, rotation)
+            chips += np.roll(won_chips(self.game, self.dealing, deal, played), rotation)
+        return chips / self.fields
+
+    def hand(self, sample: int, rotation: int) -> tuple[Deal, PlayedHand]:
+        """Play one hand of a deal; contender i has position i - rotation, counted modulo P."""
+        deal, number = self.dealing.deal(self._seed, sample), self.fields * sample + rotation
+        for which, player in enumerate(self._players):
+            player.reseed(int(new_stream(self._seed, PLAYERS + which, EVALUATION, number)[0]))
+        order = [(position + rotation) % self.fields for position in range(self.fields)]
+        players, names = [self._players[which] for which in order], [self.names[which] for which in order]
+        return deal, play_hand(players, self.betting, self.dealing, deal, number, names)
+
+
+def match_of_seats(contenders: Sequence[Contender], hands: int, seed: int, effort: Effort) -> SeatFigures:
+    """Return the figures of a match of three and more players.
+
+    hands  rounded up to whole deals
+
+    Raises `ValueError` for fewer than LEAST_PAIRS deals, and as `SeatMatch`; also raises as `run_samples`.
+    """
+    playing = SeatMatch(contenders, seed)
+    deals = -(-hands // playing.fields)
+    if deals < LEAST_PAIRS:
+        least = playing.fields * LEAST_PAIRS
+        raise ValueError(f"hands = {hands}: at least {least} are needed, for an interval that holds")
+    played = run_samples(playing, deals, effort)
+    figures = [Figure(*ratio95(column, np.ones(len(played)))) for column in played.T]
+    return SeatFigures(figures, playing.fields * len(played), played)

@@ -1,0 +1,178 @@
+"""Seats of policies at tables of three and six players: legal play, translation, stacks, chips.
+
+Shows:
+
+* A seat of three to six never acts illegally, and its tree never asks another player than the table
+  (test_no_action_is_illegal_and_the_chips_add_up)
+* A call that the tree lacks does not end a hand in it (planted: test_the_last_caller_is_raised_in_the_tree)
+"""
+
+from copy import copy
+from random import Random
+
+import pytest
+from random_policy import policy
+from refusals import refused
+
+from mccfr.config.game_tables import Menu
+from mccfr.games.betting import after_last, pots_of
+from mccfr.games.line_lookup import NOWHERE
+from mccfr.games.translation import SeatTranslation, Translation, real_betting
+from mccfr.matches.programs import PROGRAMS
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.resolving_seat import ResolvingSeat
+from mccfr.play.table import play_hand, shown_down, won_chips
+from mccfr.trees.betting_lines import line_text
+from mccfr.trees.compiled import DECISION
+
+THREE = Menu(first=("1p",), later=("1p", "allin"), max_bets=3, limp="small_blind")
+
+
+def three(**keys):
+    return policy(THREE, 5_000.0, 3, flop_players=2, rake="5%", rake_cap=60, **keys)
+
+
+def six():
+    return policy(Menu(first=("1p",), later=("allin",), max_bets=2, limp=False), 2_000.0, 6, flop_players=2)
+
+
+class Watched(Seat):
+    """A seat that checks that the tree asks the player and street of the table."""
+
+    def _chosen(self, state, random):
+        here = self.betting.at(self.reading, state)
+        if here.node != NOWHERE:
+            block = int(self.policy.game.tree.arrays.block[here.node])
+            assert divmod(block, self.betting.players) == (state.street, state.player)
+        return super()._chosen(state, random)
+
+
+def hands(source, name, count, seat=Watched, **options):
+    """(deal, hand) of the policy in each seat in turn, all others a program; `play_hand` raises for illegal actions."""
+    betting, dealing = real_betting(source.game), source.game.cards
+    own = seat(source, seed=1, **options)
+    others = [PROGRAMS[name](betting, seed=2 + number) for number in range(betting.players - 1)]
+    for number in range(count):
+        place, deal = number % betting.players, dealing.deal(5, number)
+        players = [*others[:place], own, *others[place:]]
+        yield deal, play_hand(players, betting, dealing, deal, number)
+
+
+@pytest.mark.parametrize("name", ["always-call", "always-all-in", "min-raise", "odd-size", "random"])
+@pytest.mark.parametrize("source", [three, six], ids=["three", "six"])
+def test_no_action_is_illegal_and_the_chips_add_up(name, source):
+    game, lines = source().game, set()
+    for deal, played in hands(source(), name, 60):
+        won = won_chips(game, game.cards, deal, played)
+        end = after_last(game.real_rules, played.states[-1], played.actions[-1])
+        paid = sum(end.put_in) - sum(pot.chips for pot in pots_of(game.real_rules, end))
+        assert sum(won) == pytest.approx(-paid) and (game.real_rules.rake > 0) >= (paid > 0)
+        folded = set(range(len(won))) - set(end.left)
+        assert all(won[player] == -end.put_in[player] for player in folded)
+        assert shown_down(played) == (tuple(end.left) if len(end.left) > 1 else ())
+        lines.add(played.line)
+    assert len(lines) > 5
+
+
+def test_lines_of_the_tree_are_their_own_reading():
+    game, random = three().game, Random(3)
+    betting, tree = real_betting(game), game.tree
+    assert isinstance(betting, SeatTranslation)
+    for _ in range(300):
+        state, (reading,) = betting.start()
+        while not isinstance(state, int):
+            assert betting.at(reading, state) == reading
+            labels = [tree.label[child] for child in tree.children(reading.node)]
+            assert betting.real_actions(reading, state) == labels
+            number = random.randrange(len(labels))
+            (after,) = betting.outcomes(reading, state, labels[number])
+            assert after.node == betting.child(reading.node, number) == betting.done(reading, number, "c").node
+            state, reading = betting.apply(state, labels[number]), after
+        assert tree.arrays.kind[reading.node] != DECISION
+
+
+def seen(line, position=1, boards=("", "Qs7h2d"), seat=Seat, **options):
+    """A seat of three that has seen a line, and the tree's line at which it decides; None if it does not."""
+    own = seat(three(), seed=1)
+    own.deal(position, "AhKd", **options)
+    for street, part in enumerate(line.split("/")):
+        own.board(boards[street])
+        own.see_line(own.line + part)
+    here = own.betting.at(own.reading, own.state)
+    return own, None if here.node == NOWHERE else line_text(own.policy.game.tree, here.node)
+
+
+@pytest.mark.parametrize(
+    ("line", "position", "expected"),
+    [
+        ("r350cc/", 0, None),  # the small blind's call is no action of the tree
+        ("r350cc/c", 1, "r350fc/"),  # so it is a fold there, and two players see the flop
+        ("r350cc/cc", 2, "r350fc/c"),
+        ("r350cc/r500", 1, "r350fc/"),  # its bet is not in the tree
+        ("r350cf/", 0, "r350r1150fc/"),  # all others have folded in the tree: the call is a raise
+        ("cf", 1, "r350f"),  # a limp of the button
+        ("cc", 1, "fc"),
+    ],
+)
+def test_calls_that_the_tree_lacks(line, position, expected):
+    assert seen(line, position)[1] == expected
+
+
+def test_the_last_caller_is_raised_in_the_tree(monkeypatch):
+    assert seen("cf")[1] == "r350f"
+    monkeypatch.setattr(SeatTranslation, "_without_last_fold", lambda *_: NOWHERE)
+    assert seen("cf")[1] is None
+
+
+def test_a_bet_of_a_stranger_is_folded_to_with_the_hands_that_check(monkeypatch):
+    seat, line = seen("r350cc/r500")
+    labels = [seat.policy.game.tree.label[child] for child in seat.policy.game.tree.children(seat._decision())]
+    actions = seat.betting.real_actions(seat.betting.at(seat.reading, seat.state), seat.state)
+    assert line == "r350fc/" and labels[0] == "c" and actions[0] == "f" and actions[1][0] == "r"
+    other, _ = seen("r350cc/r500r900")  # the small blind has no place in the tree
+    assert other.to_act == 2
+    small, _ = seen("r350cc/cr600c", 0)
+    refused("the policy's tree has no decision", small.strategy)
+    assert small.choose() == "f"
+
+
+def test_a_seat_that_has_folded_follows_the_hand():
+    seat, _ = seen("fr350c/", 2)
+    assert seat.line == "fr350c/" and seat.to_act == 0
+    refused("not the turn of position 2", seat.choose)
+
+
+def test_hands_have_stacks_of_their_own():
+    source, amounts = three(), set()
+    for number in range(300):
+        seat = Watched(source, seed=number)
+        seat.deal(2, "AhKd", number, stacks=[600, 5_000, 400])
+        assert copy(seat).betting.rules.stacks == (600, 5_000, 400)  # as in another process
+        amounts.add(seat.choose())
+    assert max(float(action[1:] or 0) for action in amounts) <= 400 and len(amounts) > 1
+    big = Seat(source)
+    big.deal(1, "AhKd", stacks=[600, 5_000, 400])
+    big.see_line("r400")
+    big.see("r600")
+    assert big.betting.rules.stack_of(1) == 5_000 and big.choose() in ("f", "c")
+    big.deal(1, "AhKd")
+    assert big.betting.rules.stack == 5_000
+    refused("3 amounts above the big blind are needed", big.deal, 1, "AhKd", stacks=[600, 90, 80])
+    refused("3 amounts above the big blind are needed", big.deal, 1, "AhKd", stacks=[600, 900])
+
+
+def test_a_player_all_in_with_less_than_a_blind_is_played_against():
+    seat = Watched(three(), seed=4)
+    seat.deal(0, "AhKd", stacks=[900, 60, 800])
+    seat.see("r350")
+    assert seat.state.put_in == (50, 60, 350) and seat.choose() in ("f", "c", "r900", "r800")
+
+
+def test_what_is_for_two_players_is_refused():
+    source = three()
+    refused("position = 3: it must be from 0 to 2", Seat(source).deal, 3, "AhKd")
+    refused("re-solving is for two players", ResolvingSeat, source)
+
+
+def test_two_players_have_their_own_translation():
+    assert type(real_betting(policy().game)) is Translation
