@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from small_games import deck_on
 
 from abstraction.boards import board_classes, canonical_boards
 from mccfr.cards.board_strata import in_strata, stratum_dealers
 from mccfr.cards.deals import new_deals
 from mccfr.cards.strata_deals import draw_stratum_cards
-from mccfr.games.holdem import deck_on
 
 STRATA, SEED, DEALS = 4, 7, 6000
 
