@@ -132,7 +132,9 @@ def test_outcome_sampling_trains_three_seats(slot_abstractions, tmp_path):
 
 
 def test_trainings_for_two_players_are_refused(slot_abstractions, tmp_path, capsys):
-    said = refusal(capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"')
+    said = refusal(
+        capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"'
+    )
     assert "is for two players" in said and "has 3" in said
 
 
