@@ -18,10 +18,10 @@ def write_review(path):
     def decision(street, line, board, hand, action, best, cost, player="Ada", ci95=None):
         link = f"#line={line}" + (f"&board={board}" if board else "")
         return {
-            **{"player": player, "position": "big blind", "street": street, "line": line, "board": board},
+            **{"player": player, "position": "BB", "street": street, "line": line, "board": board},
             **{"hand": hand, "action": action, "did": action, "best": best, "cost_bb": cost, "ci95_bb": ci95},
             **{"taken_for": "", "probability": 0.25, "pot": "raised", "how": "in the tree", "link": link},
-            **{"cost": cost / 2, "other": None},
+            **{"cost": cost / 2, "other": None, "frequencies": {action: 0.25}, "note": ""},
         }
 
     river = "b200c/cc/cc/b200"
@@ -33,7 +33,7 @@ def write_review(path):
         ],
     ]
     head = {"boards": 4, "hands": "", "policies": {"mine": fingerprint()}, "resolve": None}
-    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_bb": None, "aivat_bb": None, "policy": "mine"}
+    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_bb": None, "aivat_bb": None, "policy": "mine", "ended": ""}
     told |= {"distance": "stack 180 for 200", "currency": "$", "tournament": False}
     lines = [json.dumps([n, {**told, "where": f"log, line {n}", "decisions": rows}]) for n, rows in enumerate(hands)]
     path.write_text("\n".join(["# mccfr review " + json.dumps(head), *lines, '[2, {"where"']))
@@ -54,8 +54,7 @@ def check_the_review(page, at):
     assert page.evaluate("document.querySelector('#hands tr[aria-current] .hand').textContent") == "A♠A♦"
     told = page.evaluate("document.getElementById('review-told').textContent")
     assert told.startswith(
-        "Ada, big blind, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); "
-        "the best is call 2 BB."
+        "Ada, BB, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); the best is call 2 BB."
     ), told
     assert page.evaluate("document.getElementById('tab-look').hasAttribute('aria-current')") is False
     check_the_layout(page)

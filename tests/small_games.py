@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from places import RUNS
@@ -15,9 +16,11 @@ from mccfr.cards.deals import card_masks
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.cards.no_cards import NO_CARDS
 from mccfr.config.game_tables import ClairvoyanceGame, HoldemSubgame, KuhnGame, LeducGame, Menu, PokerGame
+from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.betting import BettingRules
 from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
+from mccfr.games.holdem import _deck
 from mccfr.games.registry import build_game
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
@@ -89,6 +92,11 @@ class DeckOfClasses(WholeDeck):
         row = classes_of_hands(street, int(self.buckets[street, 0])).copy()
         row[(combo_masks() & card_masks(np.array([list(board)], np.int16))) != 0] = -1
         return row
+
+
+def deck_on(board_cards, directory):
+    """The deck of hold'em with a built abstraction."""
+    return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
 
 
 def deck_game(board_cards=(3, 2), buckets=(5, 5)):

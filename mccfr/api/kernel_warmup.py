@@ -92,7 +92,7 @@ def _warm(target: str, folder: Path, say: Callable[[str], None]) -> None:
 
 def _shortest(config: Config) -> Config:
     """Return the configuration with one iteration and the smallest evaluation, in one process."""
-    evaluation, fewest = config.evaluation, {"hands": 100, "boards": 2, "budget_seconds": None}
+    evaluation, fewest = config.evaluation, {"hands": 100, "boards": 2}
     given = {key: least for key, least in fewest.items() if getattr(evaluation, key) is not None}
     points = {"at_nodes": (), "at_iterations": (), "keep": False}
     return msgspec.structs.replace(

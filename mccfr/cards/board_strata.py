@@ -46,10 +46,10 @@ _SHARE_BITS = 40  # resolution of shares that are not integer multiples of the l
 
 @dataclass(frozen=True)
 class Strata:
-    """A partition of a game's deals. N strata, S streets.
+    """A partition of a game's deals. N strata, S streets, P players.
 
     shares   [N] int64          probability of each stratum, up to a common factor
-    first    [N+1, S, 2] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
+    first    [N+1, S, P] int64  buckets of stratum s on a street for a player: first[s] .. first[s+1]-1; 0 on street 0
     boards   N × [F]            boards of the second street, canonical ones for the full deck
     weights  N × [F] float64    probability of each board, up to a common factor
     hottest  float              largest probability of one bucket of the first street, over buckets and players
@@ -268,7 +268,7 @@ def _(cards: WholeDeck, count: int) -> tuple[Cards, Strata]:
     weight = board_classes(known).multiplicity.astype(np.float64)
     stratum = _share_out(weight, count, "flops" if known == 3 else "boards of the second street")
     plain = tuple(int(number) for number in cards.buckets[:, 0])
-    first = np.zeros((count + 1, cards.streets, 2), np.int64)
+    first = np.zeros((count + 1, cards.streets, cards.players), np.int64)
     first[:, 1:] = np.arange(count + 1)[:, None, None] * cards.buckets[None, 1:]
     apart = plain[1] == LOSSLESS_BUCKETS[STREET_NAMES[known]]
     if apart:  # each board has buckets of its own
@@ -319,7 +319,7 @@ def _(cards: StratifiedDeck, strata: Strata, seed: int) -> list[Dealer]:
     chosen = zip(strata.boards, strata.weights, strict=True)
     return [
         DeckStratumDealer(
-            cards.lookup, board_alias_table(boards, weights), np.repeat(stratum * plain, 2), seed, stratum
+            cards.lookup, board_alias_table(boards, weights), np.repeat(stratum * plain, cards.players), seed, stratum
         )
         for stratum, (boards, weights) in enumerate(chosen)
     ]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from abstraction.cards import CARD_COUNT
-from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, HeldBuckets, Narrow, unequal, unlike
+from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, HeldBuckets, Narrow
 from mccfr.cards.card_index import DEALT, Board, Deal
 from mccfr.cards.card_list_text import NamedCards, card_names, find_boards, find_hands, meanings
 from mccfr.cards.deals import NO_BUCKET, DealArrays, ListedDealer, alias_table, card_masks
@@ -312,12 +312,13 @@ class ListedCards(NamedCards):
         """Return the names of the hands."""
         return {f"{self.stem}hand_names": list(self.hand_names)}
 
-    def differences(self, other: Cards) -> Iterator[Difference]:
-        """Yield differences in hands, ranges, boards and strengths."""
-        if isinstance(other, ListedCards):
-            yield from _differences(self, other)
-        else:
-            yield from super().differences(other)
+    def deals_as(self, other: Cards) -> bool:
+        """Return whether hands, ranges, boards and strengths are equal."""
+        assert isinstance(other, ListedCards)
+        single = ("hand_names", "hand_cards", "reach", "strength")
+        pairs = [(getattr(self, name), getattr(other, name)) for name in single]
+        pairs += zip([*self.board_cards, *self.board_parent], [*other.board_cards, *other.board_parent], strict=True)
+        return all(np.array_equal(one, instead) for one, instead in pairs)
 
 
 def boards_from(board: Sequence[int], counts: Sequence[int]) -> tuple[list[npt.NDArray[Any]], list[npt.NDArray[Any]]]:
@@ -418,28 +419,3 @@ def _drawn(sums: npt.NDArray[np.float64], share: float) -> int:
     """Return the index at a fraction `share` in [0, 1) of the cumulative weights; never one of weight 0."""
     row = int(np.searchsorted(sums, share * sums[-1], side="right"))
     return min(row, int(np.searchsorted(sums, sums[-1])))
-
-
-# --- comparison ---
-
-
-def _differences(first: ListedCards, second: ListedCards) -> Iterator[Difference]:
-    yield from unequal("the number of hands", len(first.hand_names), len(second.hand_names))
-    hands = first.hand_names
-    for hand, (name, instead) in enumerate(zip(hands, second.hand_names, strict=True)):
-        yield from unequal(f"the name of hand {hand}", name, instead)
-    for (hand, _), _, _ in unlike(first.hand_cards, second.hand_cards):
-        yield f"the cards of hand {hands[hand]}", first.hand_cards[hand].tolist(), second.hand_cards[hand].tolist()
-    for (player, hand), weight, instead in unlike(first.reach, second.reach):
-        yield f"the weight of {hands[hand]} in the range of player {player}", weight, instead
-    for street, (boards, others) in enumerate(zip(first.board_cards, second.board_cards, strict=True)):
-        yield from unequal(f"the number of board cards on street {street}", boards.shape[1], others.shape[1])
-        yield from unequal(f"the number of boards of street {street}", len(boards), len(others))
-        for (board, _), _, _ in unlike(boards, others):
-            shown = [cards.board_text(street, board) for cards in (first, second)]
-            yield f"board {board} of street {street}", shown[0], shown[1]
-        parents = first.board_parent[street], second.board_parent[street]
-        for (board,), parent, instead in unlike(*parents):
-            yield f"the board before board {board} of street {street}", parent, instead
-    for (board, hand), strength, instead in unlike(first.strength, second.strength):
-        yield f"the strength of {hands[hand]} on the board {first.board_text(-1, board)}", strength, instead

@@ -41,7 +41,7 @@ from abstraction.hand_evaluator import board_strengths, strengths
 from abstraction.lookup import BOARD_CARDS, NO_BUCKET, BucketLayout, BucketTables, board_row, board_rows, bucket_tables
 from abstraction.range_notation import hand_class_names, parse_range
 from abstraction.recall_buckets import Histories, remembered
-from mccfr.cards.base import BoardHands, BucketPairs, Cards, Dealer, Difference, Narrow, unequal
+from mccfr.cards.base import BoardHands, BucketPairs, Dealer, Narrow
 from mccfr.cards.card_index import DEALT, Board, Deal, IndexedCards
 from mccfr.cards.card_lists import ListedCards, boards_from
 from mccfr.cards.full_deck_deals import DeckDealer, draw_cards
@@ -95,6 +95,10 @@ class WholeDeck(IndexedCards):
     def players(self) -> int:
         """Number of players."""
         return self.buckets.shape[1]
+
+    def of_two(self) -> "WholeDeck":
+        """Return the cards for two players who are left of more."""
+        return self if self.players == 2 else replace(self, buckets=self.buckets[:, :2])
 
     def cards_on(self, street: int) -> int:
         """Return the number of board cards on `street`."""
@@ -416,13 +420,6 @@ class WholeDeck(IndexedCards):
         for street, history in enumerate([] if self.histories is None else self.histories.tables):
             if history is not None:
                 yield f"{HISTORY}{street}", history
-
-    def differences(self, other: Cards) -> Iterator[Difference]:
-        """Yield a difference in the number of board cards, or in the kind of cards."""
-        if isinstance(other, WholeDeck):
-            yield from unequal("the number of board cards by street", self.board_cards, other.board_cards)
-        else:
-            yield from super().differences(other)
 
 
 def _marked(table: npt.NDArray[Any], cards: int, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

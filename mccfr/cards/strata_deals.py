@@ -12,7 +12,7 @@ from abstraction.boards import canonical_boards, suit_permutations
 from abstraction.cards import CARD_COUNT
 from abstraction.hand_evaluator import evaluator_tables
 from abstraction.kernels.jit import allocating_njit, njit
-from abstraction.lookup import DEAL_CARDS, BucketTables, fill_buckets, fill_results
+from abstraction.lookup import BOARD_CARDS, BucketTables, fill_buckets, fill_results, fill_strengths
 from mccfr.cards.deals import (
     MAX_TRIES,
     DealArrays,
@@ -25,6 +25,8 @@ from mccfr.cards.deals import (
 )
 from mccfr.cards.full_deck_deals import take_card
 from mccfr.common.rng import DEALS, below, next_word, seed_stream
+
+_WORD_CARDS = 6  # 49·48·47·46·45·44 = 1e10 outcomes from one word of 64 bits: relative bias below 1e-9
 
 
 class BoardAliasTable(NamedTuple):
@@ -72,13 +74,13 @@ def draw_stratum_deals(arrays, drawn, seed, stratum, first_iteration, count, sta
 
 @allocating_njit
 def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, state, cards):
-    """Draw nine cards for each deal of a stratum into `cards` [K >= count, 9] int8, in place.
+    """Draw the cards of each deal of a stratum into `cards` [K >= count, 2·P + 5] int8, in place.
 
     flops  [24, F, n] int8: the boards of `drawn` under each of the 24 suit permutations, drawn uniformly
 
-    Order of the nine cards: player 0's hand, player 1's hand, the board.
+    Order of the cards: each player's hand, player 0's first, then the board.
     """
-    deck, dealt = np.empty(CARD_COUNT, np.int8), flops.shape[2]
+    deck, dealt, held = np.empty(CARD_COUNT, np.int8), flops.shape[2], cards.shape[1] - BOARD_CARDS
     for k in range(count):
         seed_stream(state, seed, stratum, np.uint64(DEALS), np.uint64(first_iteration + k))
         row = draw_alias(state, drawn.accept, drawn.alias)
@@ -92,14 +94,16 @@ def draw_stratum_cards(drawn, flops, seed, stratum, first_iteration, count, stat
                 at += 1
             deck[at] = deck[i]
             deck[i] = card
-        word = next_word(state)
-        for i in range(dealt, DEAL_CARDS):
+        word = np.uint64(0)
+        for i in range(dealt, cards.shape[1]):
+            if (i - dealt) % _WORD_CARDS == 0:
+                word = next_word(state)
             word = take_card(word, deck, i)
-        for i in range(4):
+        for i in range(held):
             cards[k, i] = deck[dealt + i]
         for i in range(dealt):
-            cards[k, 4 + i] = deck[i]
-        for i in range(dealt + 4, DEAL_CARDS):
+            cards[k, held + i] = deck[i]
+        for i in range(dealt + held, cards.shape[1]):
             cards[k, i] = deck[i]
 
 
@@ -132,7 +136,7 @@ class DeckStratumDealer:
     ) -> None:
         """Take `alias_table` with indices of canonical boards of the second street.
 
-        added  [2·S] int32, by block 2·street + player: added to the buckets that `tables` give
+        added  [P·S] int32, by block P·street + player: added to the buckets that `tables` give
         """
         self._added = added
         self._tables, self._drawn, self._evaluator = tables, alias_table, evaluator_tables()
@@ -144,8 +148,12 @@ class DeckStratumDealer:
 
     def draw(self, first: int, count: int, deals: Deals) -> None:
         """Write a batch of deals into `deals`."""
-        cards = np.empty((count, DEAL_CARDS), np.int8)
+        shown, players = self._tables.board_cards[-1], len(self._added) // len(self._tables.board_cards)
+        cards = np.empty((count, 2 * players + BOARD_CARDS), np.int8)
         draw_stratum_cards(self._drawn, self._flops, self._seed, self._stratum, first, count, self._state, cards)
-        fill_results(self._evaluator, cards, count, self._tables.board_cards[-1], deals.result)
+        if players == 2:
+            fill_results(self._evaluator, cards, count, shown, deals.result)
+        else:
+            fill_strengths(self._evaluator, cards, count, shown, deals.strength)
         fill_buckets(self._tables, cards, count, deals.bucket)
         deals.bucket[:count] += self._added

@@ -73,9 +73,9 @@ def _type(declared: "Declared") -> click.ParamType[Any]:
     show_default=True,
     type=MethodName(),
     help="exact: exploitability; abstract: exploitability by buckets; sampled-br: best response on sampled boards; "
-    "lbr: local best response; bounds: these two; self-consistency: EV lost at the strategy's own decisions; "
-    "head-to-head: against another strategy; trained-response: gains with three and more players; auto: head-to-head "
-    "with --against, else exact, or for whole hold'em lbr (sampled-br with --boards); or module:Class.",
+    "lbr: local best response; bounds: these two; head-to-head: against another strategy; "
+    "trained-response: gains with three and more players; auto: head-to-head with --against, else exact, or for whole "
+    "hold'em lbr (sampled-br with --boards); or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(

@@ -104,7 +104,6 @@ METHODS = (
     "head-to-head",
     "sampled-br",
     "lbr",
-    "self-consistency",
     "abstract",
     "bounds",
     "trained-response",
@@ -115,9 +114,9 @@ METHODS = (
 class EvaluationConfig(Table, frozen=True):
     """Evaluations during a run: when, and by which method.
 
-    `exact` computes exploitability; for full hold'em, from as many flops as `budget_seconds` allows. `head-to-head`
-    plays against the strategy of the first checkpoint kept by `keep`, or before there is one, against the uniform
-    strategy. `auto` is the first method that suits the game. Several methods are applied at each point, in their order.
+    `exact` computes exploitability. `head-to-head` plays against the strategy of the first checkpoint kept by `keep`,
+    or before there is one, against the uniform strategy. `auto` is the first method that suits the game. Several
+    methods are applied at each point, in their order.
     """
 
     method: str | Sequence[str] = AUTO  # one of METHODS, a user's, or a list of METHODS
@@ -131,7 +130,6 @@ class EvaluationConfig(Table, frozen=True):
     )
     setting: str | None = None  # lbr: actions of the responder, 1, 2, 3, 4 or fcpa
     hands: Annotated[int, Meta(ge=100)] | None = None  # lbr: number of sampled deals
-    budget_seconds: Above0 | None = None  # time for sampling at each point, instead of a number of boards
 
     def checks(self) -> list[Check]:
         """Return the checks of the keys."""

@@ -32,22 +32,7 @@ def board_game(
 def card_game(game: Game, strategy: Strategy, cards: ListedCards) -> tuple[PublicTree, list[npt.NDArray[np.float64]]]:
     """Return the public tree with some of a game's cards, and the strategy's tables for their buckets.
 
-    The tables are [slots, buckets] float64, one for each block.
-    """
-    cards, tables, numbers = renumbered_buckets(game, strategy, cards)
-    tree = game.tree
-    if tree.locks is not None:
-        tree = replace(tree, locks=tree.locks.renumbered(tree.arrays.block, numbers))
-    return public_tree(replace(game, cards=cards, tree=tree), [table.T for table in tables]), tables
-
-
-def renumbered_buckets(
-    game: Game, strategy: Strategy, cards: ListedCards
-) -> tuple[ListedCards, list[npt.NDArray[np.float64]], list[npt.NDArray[np.int32]]]:
-    """Renumber the occurring buckets of some cards from 0.
-
-    Returns the renumbered cards and, for each block, the strategy's tables [slots, n] and the old bucket numbers [n]
-    int32. n is the number of the block's occurring buckets.
+    The buckets that occur are numbered from 0.  The tables are [slots, buckets] float64, one for each block.
     """
     tables, buckets, numbers = [], [], []
     for street in range(cards.streets):
@@ -59,4 +44,8 @@ def renumbered_buckets(
             tables.append(some_rows(strategy.blocks[block], row_starts(game, block), occurring))
             numbers.append(occurring)
         buckets.append(numbered)
-    return replace(cards, bucket=buckets), tables, numbers
+    tree = game.tree
+    if tree.locks is not None:
+        tree = replace(tree, locks=tree.locks.renumbered(tree.arrays.block, numbers))
+    renumbered = replace(game, cards=replace(cards, bucket=buckets), tree=tree)
+    return public_tree(renumbered, [table.T for table in tables]), tables

@@ -5,12 +5,12 @@ must be equal: stacks and blinds, or betting tree and payoffs, hands, ranges, bo
 """
 
 from collections.abc import Iterator
+from typing import Any
 
-from mccfr.cards.base import Difference, unequal, unlike
-from mccfr.games.betting import BettingRules
+import numpy as np
+
 from mccfr.games.game import Game
 from mccfr.trees.betting_lines import line_text
-from mccfr.trees.compiled import CompiledTree
 
 
 def check_same_game(first: Game, second: Game) -> None:
@@ -20,63 +20,56 @@ def check_same_game(first: Game, second: Game) -> None:
     """
     if first is second:
         return
-    difference = next(_differences(first, second), None)
-    if difference is not None:
-        name, one, other = difference
-        apart = "card buckets" if first.real_rules is None or second.real_rules is None else "card buckets and menus"
-        raise ValueError(
-            f"two strategies can only be compared in one game, in which only {apart} differ: {name} is {one} for the "
-            f"first and {other} for the second"
-        )
+    has_real_rules = first.real_rules is not None and second.real_rules is not None
+    apart = "card buckets and menus" if has_real_rules else "card buckets"
+    start = f"two strategies can only be compared in one game, in which only {apart} differ"
+    for name, one, other in (*_properties(first, second), *(_rules if has_real_rules else _lines)(first, second)):
+        if one != other:
+            raise ValueError(f"{start}: {name} is {one} for the first and {other} for the second")
+    if not has_real_rules and not same_tree(first, second):
+        raise ValueError(f"{start}: the payoffs or rows after a line of the betting tree are others")
+    if not first.cards.deals_as(second.cards):
+        raise ValueError(f"{start}: hands, ranges, boards or strengths are others")
 
 
 def same_tree(first: Game, second: Game) -> bool:
     """Return whether two games have the same betting tree."""
-    return first.tree is second.tree or next(_tree_differences(first.tree, second.tree), None) is None
+    one, other = first.tree, second.tree
+    if one is other:
+        return True
+    fields = [name for name in one.arrays._fields if name != "touched"]  # which only counts nodes
+    equal = (np.array_equal(getattr(one.arrays, name), getattr(other.arrays, name)) for name in fields)
+    return [*one.label] == [*other.label] and all(equal)
 
 
-def _differences(first: Game, second: Game) -> Iterator[Difference]:
-    yield from unequal("the game", repr(first.name), repr(second.name))
-    yield from unequal("the big blind in chips", first.big_blind_chips, second.big_blind_chips)
-    yield from unequal("the starting pot in chips", first.pot_chips, second.pot_chips)
-    yield from unequal("the chips that player 0 gets from neither player", first.offset_chips, second.offset_chips)
-    yield from unequal("the number of streets", first.tree.streets, second.tree.streets)
-    if first.real_rules is not None and second.real_rules is not None:
-        yield from _rule_differences(first.real_rules, second.real_rules)
-    else:
-        yield from _tree_differences(first.tree, second.tree)
-    yield from first.cards.differences(second.cards)
+def _properties(first: Game, second: Game) -> Iterator[tuple[str, Any, Any]]:
+    yield "the game", repr(first.name), repr(second.name)
+    yield "the big blind in chips", first.big_blind_chips, second.big_blind_chips
+    yield "the starting pot in chips", first.pot_chips, second.pot_chips
+    yield "the chips that player 0 gets from neither player", first.offset_chips, second.offset_chips
+    yield "the number of streets", first.tree.streets, second.tree.streets
+    yield "what cards are dealt from", first.cards.source, second.cards.source
+    boards = [game.cards.board_cards_by_street for game in (first, second)]
+    yield "the number of board cards by street", boards[0], boards[1]
 
 
-def _rule_differences(first: BettingRules, second: BettingRules) -> Iterator[Difference]:
-    for name, one, other in (
-        ("a player's stack in chips", first.stack, second.stack),
-        ("the players' stacks in chips", list(first.stacks), list(second.stacks)),
-        ("the chips of antes that are no bets", list(first.dead), list(second.dead)),
-        ("the rake", (first.rake, first.rake_cap), (second.rake, second.rake_cap)),
-        ("the chips that the players have put in at the start", list(first.put_in), list(second.put_in)),
-        ("the ante in chips", first.put_in_before, second.put_in_before),
-        ("the least bet in chips", first.minimum_bet, second.minimum_bet),
-        ("the player to act first on each street", list(first.first_player), list(second.first_player)),
-    ):
-        yield from unequal(name, one, other)
+def _rules(first: Game, second: Game) -> Iterator[tuple[str, Any, Any]]:
+    one, other = first.real_rules, second.real_rules
+    assert one is not None
+    assert other is not None
+    yield "a player's stack in chips", one.stack, other.stack
+    yield "the players' stacks in chips", list(one.stacks), list(other.stacks)
+    yield "the chips of antes that are no bets", list(one.dead), list(other.dead)
+    yield "the rake", (one.rake, one.rake_cap), (other.rake, other.rake_cap)
+    yield "the chips that the players have put in at the start", list(one.put_in), list(other.put_in)
+    yield "the ante in chips", one.put_in_before, other.put_in_before
+    yield "the least bet in chips", one.minimum_bet, other.minimum_bet
+    yield "the player to act first on each street", list(one.first_player), list(other.first_player)
 
 
-def _tree_differences(first: CompiledTree, second: CompiledTree) -> Iterator[Difference]:
-    one, other = first.arrays, second.arrays
-    for node, labels in enumerate(zip(first.label, second.label, strict=False)):
-        if labels[0] != labels[1]:
-            yield (
-                f"the line to node {node} of the betting tree",
-                repr(line_text(first, node)),
-                repr(line_text(second, node)),
-            )
-    yield from unequal("the number of nodes of the betting tree", len(first.label), len(second.label))
-    for name, text in (
-        *((name, f"{name} after the line") for name in ("kind", "player", "block", "count", "first", "slot", "row")),
-        ("fixed", "the chips that player 0 gets after the line"),
-        ("showdown", "the stake of a showdown in chips after the line"),
-        ("probability", "the probability of the chance outcome at the end of the line"),
-    ):
-        for (node,), value, instead in unlike(getattr(one, name), getattr(other, name)):
-            yield f"{text} {line_text(first, node)!r}", value, instead
+def _lines(first: Game, second: Game) -> Iterator[tuple[str, Any, Any]]:
+    one, other = first.tree, second.tree
+    pairs = enumerate(zip(one.label, other.label, strict=False))
+    node = next((node for node, (label, instead) in pairs if label != instead), 0)
+    yield f"the line to node {node} of the betting tree", repr(line_text(one, node)), repr(line_text(other, node))
+    yield "the number of nodes of the betting tree", len(one.label), len(other.label)

@@ -159,11 +159,6 @@ def _standard(abstraction: Abstraction) -> Abstraction:
     return abstraction
 
 
-def deck_on(board_cards: tuple[int, ...], directory: Path) -> WholeDeck:
-    """Return the deck of a full hold'em game with a built abstraction; `ValueError` if there is none."""
-    return _deck(board_cards, AbstractionConfig(path=str(directory)), Path())
-
-
 def _lossless_deck(board_cards: int) -> WholeDeck:
     """Return the deck with lossless buckets; for five board cards, this takes 0.7 GB and 30 s."""
     counts = np.repeat([[LOSSLESS_BUCKETS["preflop"]], [LOSSLESS_BUCKETS[STREET_NAMES[board_cards]]]], 2, axis=1)

@@ -1,52 +1,9 @@
-"""Builds postflop hold'em subgames: the rest of a hand from a decision, board and ranges."""
-
-from collections.abc import Sequence
+"""The rest of a betting tree from a decision on: its nodes, and a tree of its own."""
 
 import numpy as np
 import numpy.typing as npt
 
-from abstraction.boards import check_board
-from abstraction.cards import COMBO_COUNT
-from mccfr.cards.endgame_cards import endgame_cards
-from mccfr.games.game import Game
-from mccfr.trees.betting_lines import line_text, put_in_chips
 from mccfr.trees.compiled import DECISION, NO_PARENT, CompiledTree, TreeArrays, numbered_rows
-
-
-def subgame(game: Game, node: int, board: Sequence[int], ranges: npt.NDArray[np.floating]) -> Game:
-    """Return the subgame after a decision of a hold'em game, with lossless infosets.
-
-    node    a decision on the flop or later, of a full game or an endgame
-    board   the board cards at this decision, in order of dealing
-    ranges  [2, 1326] each player's weights of hands; the joint weight of a pair is the product
-
-    Payoffs are those of the whole hand, including chips already in the pot, and lines count chips over the whole hand.
-    Raises `ValueError` for another game or kind of node, a board of the wrong size, or ranges without a deal.
-    """
-    tree = game.tree
-    if not game.is_holdem:
-        raise ValueError(f"{game.name} is not a hold'em game: subgames have its deck and its boards")
-    if not 0 <= node < len(tree.parent) or tree.arrays.kind[node] != DECISION:
-        raise ValueError(f"node {node} is not one of the tree's decisions")
-    street = int(tree.arrays.block[node]) // 2
-    board_count = game.cards.cards_on(street)
-    if not board_count:
-        raise ValueError(f"the line {line_text(tree, node)!r} is before the flop: boards to come are too many to list")
-    check_board(list(board), (board_count,))
-    weights = np.asarray(ranges, np.float64)
-    if weights.shape != (2, COMBO_COUNT) or not np.all(np.isfinite(weights) & (weights >= 0)):
-        raise ValueError(f"ranges of shape {weights.shape}: {(2, COMBO_COUNT)} finite weights of at least 0 are needed")
-    cards = endgame_cards(board, weights, tree.streets - street)
-    if not (cards.reach > 0).any(axis=1).all():
-        raise ValueError("a range has no hand that is possible on the board")
-    return Game(
-        "holdem-subgame",
-        subtree(tree, node),
-        cards,
-        big_blind_chips=game.big_blind_chips,
-        pot_chips=sum(put_in_chips(tree, node)),
-        rake=game.rake,
-    )
 
 
 def nodes_below(tree: CompiledTree, root: int) -> npt.NDArray[np.int64]:

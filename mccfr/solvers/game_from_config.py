@@ -94,11 +94,6 @@ def stratified(game: Game, config: Config) -> Game:
     """
     if config.run.strata is None:
         return game
-    if game.tree.pots is not None:
-        raise ValueError(
-            f"run.strata = {config.run.strata} is for two players, and {game.name} has {game.tree.players}: leave "
-            "it out"
-        )
     cards, strata = in_strata(game.cards, config.run.strata)
     return replace(game, cards=cards, strata=strata)
 
@@ -119,7 +114,7 @@ def form_for(game: Game, config: Config) -> Game:
     if game.tree.pots is not None and not algorithm.traits.takes_pots:
         raise ValueError(
             f"solver.algorithm = {algorithm.name!r} is for two players if cards are dealt beside the tree, and "
-            f"{game.name} has {players}: take 'external-sampling'"
+            f"{game.name} has {players}: take 'external-sampling' or 'outcome-sampling'"
         )
     if game.rake is not None and not algorithm.traits.takes_rake:
         raise ValueError(

@@ -197,8 +197,8 @@ class Barrier:
         assert self.game.strata is not None
         self.strata = self.game.strata
         self.parts = Changes(first_street_names(self.game), self.totals)
-        arrays = self.game.tree.arrays
-        span = np.abs(arrays.fixed) + np.abs(arrays.showdown)
+        arrays, pots = self.game.tree.arrays, self.game.tree.pots
+        span = np.abs(arrays.fixed) + np.abs(arrays.showdown) if pots is None else pots.chips
         self._span = max(1.0, 2 * float(span.max()))
 
     def begin(self, states: Sequence[WorkerState]) -> tuple[Interval, list[int]]:

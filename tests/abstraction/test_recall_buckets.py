@@ -16,6 +16,7 @@ import pytest
 from commands import answer, command
 from places import RUNS
 from refusals import refusals, refused
+from small_games import deck_on
 
 from abstraction import recall_buckets
 from abstraction.boards import BOARD_COUNTS, canonical_boards, preflop_classes, used_slots
@@ -31,7 +32,7 @@ from mccfr.cards.full_deck_deals import draw_cards
 from mccfr.common.rng import DEALS
 from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.run_tables import AbstractionConfig
-from mccfr.games.holdem import deck_on, flop_holdem
+from mccfr.games.holdem import flop_holdem
 from mccfr.games.perfect_recall import forgotten_street
 from mccfr.policy.checks import check_history
 from mccfr.policy.reader import Policy

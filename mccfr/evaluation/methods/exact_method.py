@@ -82,13 +82,13 @@ class ExactMethod(OverAllDeals):
         return f"{game.name} with {game.tree.players} players has no exact evaluation: use the method trained-response"
 
     def options_problem(self, game: "Game", options: ExactOptions) -> str | None:
-        """Return a problem for full-deck hold'em without a time budget in a run's configuration, or None."""
-        if _by_flops(game) and options.budget_seconds is None:
-            return (
-                f"{game.name} is too large for exact exploitability while a run waits: give evaluation.budget_seconds, "
-                "for an estimate, or use the method lbr; `mccfr evaluate --method exact` takes hours"
-            )
-        return None
+        """Return a problem for full-deck hold'em in a run's configuration, or None."""
+        if self.at_once(game):
+            return None
+        return (
+            f"{game.name} is too large for exact exploitability while a run waits: use the method lbr, and estimate it "
+            "afterwards with `mccfr evaluate --method exact --flops N`"
+        )
 
     def suits(self, game: "Game") -> bool:
         """Return False for full-deck hold'em, where it takes hours."""

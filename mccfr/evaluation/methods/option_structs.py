@@ -37,11 +37,7 @@ class Option(NamedTuple):
 
 
 BOARDS = Option("Number of sampled boards; head-to-head: 1000.", least=2, key=True)
-FROM = Option(
-    "sampled-br: first street of the best response; default: the last. self-consistency: street of the sampled boards; "
-    "default: the flop.",
-    metavar="STREET",
-)
+FROM = Option("sampled-br: first street of the best response; default: the last.", metavar="STREET")
 FLOPS = Option("exact, whole hold'em: number of sampled flops, for an estimate; default: all 1,755.", least=8)
 SEED = Option("Seed of the samples; default: 0.", least=0)
 RESOLVE = Option(
@@ -49,7 +45,7 @@ RESOLVE = Option(
     metavar="STREET[:METHOD[:ITERATIONS]]",
 )
 WORKERS = Option("Number of processes of a sampled evaluation.", least=1, most=1024)
-BUDGET = Option("Sample for this long instead of a number of samples: 90s, 3m.", flag="budget", key=True)
+BUDGET = Option("Sample for this long instead of a number of samples: 90s, 3m.", flag="budget")
 KEEP = Option("File of finished samples; the same command continues from it.")
 """Options of several methods."""
 

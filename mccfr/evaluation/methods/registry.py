@@ -18,7 +18,6 @@ from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod
 from mccfr.evaluation.methods.measuring import measure_by
 from mccfr.evaluation.methods.method import EvaluationLine, Method, Record
 from mccfr.evaluation.methods.option_structs import Declared, MethodOptions, declared
-from mccfr.evaluation.methods.self_consistency_method import SelfConsistencyMethod
 from mccfr.evaluation.methods.trained_response_method import TrainedResponseMethod
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _METHODS: dict[str, Method] = {
         HeadToHeadMethod(),
         SampledBestResponseMethod(),
         LocalBestResponseMethod(),
-        SelfConsistencyMethod(),
         AbstractMethod(),
         BoundsMethod(),
         TrainedResponseMethod(),

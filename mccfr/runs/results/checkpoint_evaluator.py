@@ -105,7 +105,7 @@ class Evaluator:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)
         profile, samples = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
-        options = self._options(method)
+        options = options_of(method, self._points)
         if not method.meets:
             return measure(method.name, profile, **options)
         if method.pairs:
@@ -138,12 +138,3 @@ class Evaluator:
             record |= method.gained(side, samples[:count], before[:count]) | {"gain_from_nodes": last["nodes_touched"]}
         self._before = record, samples
         return record
-
-    def _options(self, method: Method) -> dict[str, Any]:
-        """Return a method's options by `[evaluation]`; sampling methods share the time budget equally."""
-        options = options_of(method, self._points)
-        timed = [each for each in self._methods if "budget_seconds" in declared(each.options)]
-        sampling = [each for each in timed if not each.at_once(self._game)]
-        if options.get("budget_seconds") is not None:
-            options["budget_seconds"] = options["budget_seconds"] / len(sampling) if method in sampling else None
-        return options

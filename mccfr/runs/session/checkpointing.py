@@ -27,7 +27,6 @@ from mccfr.tables.axis_metadata import table_attributes
 from mccfr.tables.int16_cells import saturated
 from mccfr.tables.strategy import Strategy
 from mccfr.tables.table_layout import TableLayout, TableSet
-from mccfr.trees.betting_lines import line_text
 from storage import checkpoint as checkpoints
 from storage import checkpoint_writer, durable
 from storage.free_space import available_memory_bytes
@@ -138,7 +137,7 @@ class Saver:
         except NotFiniteError as error:
             number = self.committed[0] if self.committed else None
             code = user_code(self._run.config)
-            raise RuntimeError(not_finite_text(self._game, self._layout, error, number, code)) from error
+            raise RuntimeError(not_finite_text(self._layout, error, number, code)) from error
 
     def _save(
         self, arrays: dict[str, npt.NDArray[Any]], now: RunState, stop: Stop, background: bool
@@ -345,9 +344,9 @@ def _advice(dtype: str) -> str:
 
 
 def not_finite_text(
-    game: Game, layout: TableLayout, error: NotFiniteError, checkpoint: int | None, user_code: str | None = None
+    layout: TableLayout, error: NotFiniteError, checkpoint: int | None, user_code: str | None = None
 ) -> str:
-    """Return a sentence on a NaN or infinite cell: table, row, remaining checkpoint, and possible cause.
+    """Return a sentence on a NaN or infinite cell: table, cell, remaining checkpoint, and possible cause.
 
     user_code  name of the user's code that may have caused it
     """
@@ -355,33 +354,6 @@ def not_finite_text(
     dtype = next(spec.dtype for spec in layout.specs if spec.name == error.name)
     cause = f"{user_code} may have caused it, or " if user_code is not None else ""
     return (
-        f"{error}{_row_text(game, error)}: nothing of it is committed, and {kept}; {cause}payoffs times weights have "
+        f"{error}: nothing of it is committed, and {kept}; {cause}payoffs times weights have "
         f"grown beyond {dtype}: start a new run with smaller payoffs{_advice(dtype)}"
     )
-
-
-def _row_text(game: Game, error: NotFiniteError) -> str:
-    """Return the line or infoset, and the action, of an invalid cell as text; "" if it belongs to no row."""
-    position, parts = dict(zip(error.axes, error.index, strict=True)), error.name.split("/")
-    if len(parts) != 3 or not parts[1].startswith("street"):  # not a table of a block
-        return ""
-    _, street, player = parts
-    block = game.tree.players * int(street.removeprefix("street")) + int(player.removeprefix("player"))
-    arrays, decisions = game.tree.arrays, game.tree.decisions
-    decisions = decisions[arrays.block[decisions] == block]
-    if "row" in position:
-        nodes = decisions[arrays.row[decisions] == position["row"]]
-    else:
-        first, slot = arrays.slot[decisions], position.get("slot", -1)
-        nodes = decisions[(first <= slot) & (slot < first + arrays.count[decisions])]
-    if not len(nodes):
-        return ""
-    node = int(nodes[0])
-    names = game.tree.infoset_names
-    if names is None:
-        text = f"line {line_text(game.tree, node)!r}"
-    else:
-        text = f"infoset {names[int(arrays.player[node])][int(arrays.row[node])]!r}"
-    if "slot" in position:
-        text += f", action {game.tree.label[int(arrays.first[node]) + position['slot'] - int(arrays.slot[node])]!r}"
-    return f" ({text})"

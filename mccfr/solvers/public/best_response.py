@@ -47,7 +47,6 @@ class Walk:
         public: PublicTree,
         tables: Sequence[npt.NDArray[np.floating]],
         threads: int = 1,
-        choices: Sequence[npt.NDArray[np.floating]] | None = None,
         *,
         sums: bool = False,
         follow: bool = True,
@@ -56,9 +55,6 @@ class Walk:
     ) -> None:
         """Prepare tables of all blocks, [slots, buckets] each; values do not depend on the number of threads.
 
-        choices  [2·slots, buckets] of each block; receives the expected gain of a player's own range by each action.
-                 The lower half, in the row of the first action, receives the gain by the best action for each hand.
-                 Needs one thread and leaves out best responses
         sums     whether tables hold strategy sums, read directly; the tree must have merged rows (`tree_by_rows`) and
                  the dtype of the sums (`in_dtype`). Else tables hold float64 probabilities
         follow   False: only best responses, in three quarters of the time. If `values` gets the number of streets as
@@ -75,13 +71,13 @@ class Walk:
             Views(
                 nothing if noted is None else street_tables(noted, player),
                 street_tables(own, player),
-                nothing if choices is None else street_tables(choices, player),
+                nothing,
                 None if narrow is None else narrow[player],
             )
             for player in range(2)
         )
         self._threads, self._shares = max(1, min(threads, len(public.tasks))), shares_by_cost(public)
-        self._make_room(2 if follow and choices is None else 1)
+        self._make_room(2 if follow else 1)
 
     def _make_room(self, values: int) -> None:
         public, dtype = self._public, self._public.reach.dtype

@@ -29,7 +29,7 @@ class Views(NamedTuple):
     basis         in place: the table that gives the current strategy; in training not in place: the current strategy;
                   with fixed strategies: probabilities, or strategy sums if in place
     strategy_sum  in place: the strategy sums; in training not in place: their increments; with fixed strategies:
-                  `no_tables`, or tables [2·slot, bucket] that receive the gains of `Walk(choices=...)`
+                  `no_tables`
     narrow        tables with 16-bit cells instead, in place or as fixed strategy sums; the other tables then have one
                   cell
     """

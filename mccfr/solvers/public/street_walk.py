@@ -327,28 +327,6 @@ def _note_best(tables, street, ranges, player, board, rows, values, child):
                 table[rows.slot + a, row] = as_element(table, 1.0 if a == best else 0.0)
 
 
-@part_njit
-def _add_choices(tables, public, here, rows, scratch, player, own, child):
-    """Add the expected gain of the player's range by each action of a decision to a table.
-
-    tables  `Views.strategy_sum`, one [2·slot, bucket] table for each street; with `no_tables` nothing is added
-
-    The lower half of the table, in the row of the first action, receives the gain by the best action for each hand.
-    """
-    table, first, weight = tables[here.street], public.ranges.first[player, here.board], 1.0
-    if table.shape[0] > 0:
-        for street in range(here.street + 1):
-            weight *= public.boards.weight[street]
-        weight *= public.copies.times[here.board]
-        values, reach, below = scratch.value[FOLLOW], scratch.own.reach[own], table.shape[0] // 2
-        for k in range(rows.count):
-            bucket, most = public.ranges.bucket[first + k], values[child, k]
-            for a in range(rows.actions):
-                table[rows.slot + a, bucket] += weight * reach[k] * values[child + a, k]
-                most = max(most, values[child + a, k])
-            table[below + rows.slot, bucket] += weight * reach[k] * most
-
-
 @inline_njit
 def _decision(public, traversal, step, here, member, scratch):
     """Compute the values of a decision from those of its actions.
@@ -384,9 +362,6 @@ def _decision(public, traversal, step, here, member, scratch):
             gained, mean = scratch.value[FOLLOW], scratch.value[FOLLOW, top + member]
             level(public, player, board, trees.rows.lock[base + member], rows, gained, child, mean)
         _regrets(public, traversal, step, here, rows, scratch, top + member, child)
-    if step is None and own:
-        rows, reach = _rows(public, player, base + member, board, None), np.int64(scratch.own.row[top + member])
-        _add_choices(traversal.views.strategy_sum, public, here, rows, scratch, player, reach, child)
 
 
 @part_njit

@@ -23,7 +23,6 @@ LINES = (
     "evaluate RUN --method lbr --keep k",
     "evaluate RUN --method head-to-head --seed 3",
     "evaluate RUN --method sampled-br --workers 2",
-    "evaluate RUN --method self-consistency --from 0",
     "exploit RUN out --to 20%",
     "export RUN out --values-boards 5",
     "export RUN out --values --values-boards 5",

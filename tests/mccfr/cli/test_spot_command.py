@@ -135,10 +135,8 @@ def test_rake_is_taken_of_what_is_won(capsys, cap, folded, called):
 
 def test_what_takes_no_rake_says_so(capsys):
     ask(capsys, *RIVER, "--to", "5%", "--rake", "5%", "--run", "raked")
-    with pytest.raises(
-        ValueError, match="the method self-consistency assumes that one player wins what the other loses"
-    ):
-        mccfr.evaluate("raked", "self-consistency")
+    with pytest.raises(ValueError, match="the method lbr assumes that one player wins what the other loses"):
+        mccfr.evaluate("raked", "lbr")
     for options in ("solver.algorithm=cfr-br", "solver.pruning=partial"):
         said = ask(capsys, *RIVER, "--rake", "5%", "--set", options, "--run", "other", code=2).err
         assert "game.rake = 0.05 is for solver.algorithm = 'cfr' over whole ranges" in " ".join(said.split())

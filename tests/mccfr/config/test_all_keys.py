@@ -191,7 +191,6 @@ ROWS = {
     "evaluation.keep = True": {"evaluation.keep": True},
     "evaluation.boards has no effect": {"evaluation.boards": 9},
     "evaluation.setting has no effect": {"evaluation.setting": "2"},
-    "evaluation.budget_seconds has no effect": {"evaluation.budget_seconds": 3},
     "evaluation.hands has no effect": {"evaluation.hands": 300, "evaluation.method": ["head-to-head"]},
     "solver.card_units = 8": {"solver.algorithm": "deep-cfr", "solver.card_units": 8},
     "solver.strategy_steps = 8": {"solver.algorithm": "deep-cfr", "solver.strategy_steps": 8},

@@ -52,7 +52,6 @@ test_bad_config_names_file_key_and_what_is_allowed = refusals(
     ("^evaluation.at_nodes.0. = -1 .* at least 0", {"game": KUHN, "evaluation": {"at_nodes": [-1]}}),
     ("^evaluation.boards = 1 .* at least 2", {"game": KUHN, "evaluation": {"boards": 1}}),
     ("^evaluation.hands = 99 .* at least 100", {"game": KUHN, "evaluation": {"hands": 99}}),
-    ("^evaluation.budget_seconds = 0 .* above 0", {"game": KUHN, "evaluation": {"budget_seconds": 0}}),
     ("^cluster.machines = .2, 1. .* from 1 to 1024", {"game": KUHN, "cluster": {"machines": [2, 1]}}),
     ("^cluster.network = 'a,b' .* the name of an interface", {"game": KUHN, "cluster": {"network": "a,b"}}),
     call=read,

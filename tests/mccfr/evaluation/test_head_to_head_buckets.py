@@ -114,19 +114,10 @@ def other_games():
     yield "another game", leduc, toy, "the game is 'leduc' for the first and 'poker' for the second"
     yield "big blind", turn, replace(turn, big_blind_chips=50.0), "big blind in chips is 100.0 .* and 50.0"
     yield "offset", leduc, replace(leduc, offset_chips=1.0), "from neither player is 0.0 for the first and 1.0"
-    yield (
-        "fold",
-        leduc,
-        with_arrays(leduc, fixed=nudged(arrays.fixed, fold)),
-        "the chips that player 0 gets after the line",
-    )
-    yield (
-        "showdown",
-        leduc,
-        with_arrays(leduc, showdown=nudged(arrays.showdown, show)),
-        "the stake of a showdown in chips after",
-    )
-    yield "rows", leduc, with_arrays(leduc, slot=arrays.slot[::-1].copy()), "slot after the line"
+    payoffs, dealt = "the payoffs or rows after a line", "hands, ranges, boards or strengths are others"
+    yield "fold", leduc, with_arrays(leduc, fixed=nudged(arrays.fixed, fold)), payoffs
+    yield "showdown", leduc, with_arrays(leduc, showdown=nudged(arrays.showdown, show)), payoffs
+    yield "rows", leduc, with_arrays(leduc, slot=arrays.slot[::-1].copy()), payoffs
     antes = build_game(msgspec.structs.replace(TOY, antes=[2, 2]), None)
     yield "antes", toy, antes, "the starting pot in chips is 2.* for the first and 4"
     sizes = [build_game(LeducGame(bets=((bet,), (4.0,))), None) for bet in (2.0, 3.0)]
@@ -135,14 +126,14 @@ def other_games():
     ends = [build_game(HoldemSubgame(file="games/turn.txt", menu=menu), RUNS) for menu in menus]
     yield "sizes", ends[0], ends[1], "of the betting tree is '.*r2700' for the first and '.*r1800' for the second"
     yield "more sizes", ends[1], ends[2], "of the betting tree is|number of nodes"
-    yield "range", leduc, with_cards(leduc, reach=nudged(cards.reach, (1, 2))), "in the range of player 1 is 1.0 for"
-    yield "hands", leduc, with_cards(leduc, hand_cards=cards.hand_cards[::-1].copy()), "the cards of hand"
-    yield "names", leduc, with_cards(leduc, hand_names=[*cards.hand_names[:-1], "X"]), "name of hand 5 is .* and X"
+    yield "range", leduc, with_cards(leduc, reach=nudged(cards.reach, (1, 2))), dealt
+    yield "hands", leduc, with_cards(leduc, hand_cards=cards.hand_cards[::-1].copy()), dealt
+    yield "names", leduc, with_cards(leduc, hand_names=[*cards.hand_names[:-1], "X"]), dealt
     boards = [turn.cards.board_cards[0], turn.cards.board_cards[1][::-1].copy()]
-    yield "boards", turn, with_cards(turn, board_cards=boards), "board 0 of street 1 is Qd9c6c3h.* and Qd9c6c3h"
+    yield "boards", turn, with_cards(turn, board_cards=boards), dealt
     fewer = [turn.cards.board_cards[0], turn.cards.board_cards[1][:-1]]
-    yield "fewer boards", turn, with_cards(turn, board_cards=fewer), "number of boards of street 1 is 48 .* and 47"
-    yield "strengths", leduc, with_cards(leduc, strength=-cards.strength), "the strength of"
+    yield "fewer boards", turn, with_cards(turn, board_cards=fewer), dealt
+    yield "strengths", leduc, with_cards(leduc, strength=-cards.strength), dealt
     yield "deck", deck_game((3, 2)), deck_game((3, 1)), r"board cards by street is \(3, 2\) .* and \(3, 1\)"
     listed = replace(leduc, name="two streets", tree=deck_game().tree, pot_chips=1.0)
     yield "listed", replace(listed, big_blind_chips=None), deck_game(), "a list of boards .* and the whole deck"
@@ -153,5 +144,5 @@ def test_other_games_are_refused_in_one_sentence(one, other, message):
     uniform = uniform_strategy(one)  # games are compared first
     sides = [Profile(game, uniform) for game in (one, other)]
     for pair in (sides, sides[::-1]):
-        assert len(refused(r"only card buckets differ: .* for the first and", head_to_head, *pair, boards=2)) < 300
+        assert len(refused("only card buckets differ: ", head_to_head, *pair, boards=2)) < 300
     refused(message, head_to_head, *sides, boards=2)

@@ -292,7 +292,7 @@ test_other_games = refusals(
     ("the starting pot in chips is 3.* and 6", {"blinds": (4, 2)}),
     (r"put in at the start is \[2.*\] .* and \[1", {"blinds": (1, 2), "first_player": (1, 1)}),
     (r"the player to act first on each street is \[1, 0\] .* and \[1, 1\]", {"first_player": (2, 2)}),
-    ("the number of hands|deck", {"ranks": 4}),
+    ("hands, ranges, boards or strengths are others", {"ranks": 4}),
     call=met,
 )
 

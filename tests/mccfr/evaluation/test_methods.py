@@ -96,7 +96,7 @@ def test_every_listed_method_has_its_name():
 def test_evaluation_has_the_keys_that_options_declare():
     fields = {field.name: field for field in msgspec.structs.fields(run_tables.EvaluationConfig)}
     keys = {name: each for name, each in registry.options_of_all().items() if each.option.key}
-    assert set(keys) == {"boards", "setting", "hands", "budget_seconds"}
+    assert set(keys) == {"boards", "setting", "hands"}
     for name, each in keys.items():
         assert fields[name].encode_name == each.name
         assert each.type.__name__ in str(fields[name].type)

@@ -369,7 +369,7 @@ test_before_anything_is_written = refusals(
     ("kuhn has no big blind", begun, changed(y="exploitability_mbb")),
     ("'lbr_mbb', and kuhn has no big blind: choose of exploitability_chips", begun, changed(y="lbr_mbb")),
     ("variant 'a': solver.", begun, variants({"set": ["solver.algorithm=cfr", "solver.variant=x"]})),
-    ("give evaluation.budget_seconds", begun, variants({"set": WHOLE_BOARDS})),
+    ("too large for exact exploitability", begun, variants({"set": WHOLE_BOARDS})),
     (
         "holds another run: solver.discount = 'dcfr' there .*another output",
         lambda finished: run_experiment(made(LINEAR), finished[1], Silent()),

@@ -5,6 +5,8 @@ Shows:
 * `solve` of hold'em with three seats continues with the same bits, and its exported policy answers queries by position
   (test_a_resumed_run_has_the_same_bits, test_queries_name_the_positions)
 * `plan` counts decisions by street and by players left (test_a_plan_counts_players)
+* Strata train three seats with the same bits for any number of workers
+  (test_strata_have_the_same_bits_for_any_number_of_workers)
 * Methods for two players refuse three seats and name what to use (test_what_is_for_two_players_is_refused)
 """
 
@@ -17,6 +19,8 @@ from commands import answer, command, refusal
 from mccfr.policy import Policy
 from mccfr.runs.directory.run import open_run
 from mccfr.runs.directory.verification import problems_of
+from mccfr.runs.results.average_strategies import checkpoint_average
+from mccfr.runs.results.checkpoints import find_checkpoint
 
 GAME = """
 [game]
@@ -109,9 +113,28 @@ def test_what_is_for_two_players_is_refused(trained, capsys, method):
     assert "trained-response" in said
 
 
-@pytest.mark.parametrize("key", ["run.strata=2", 'solver.algorithm="outcome-sampling"'])
-def test_trainings_for_two_players_are_refused(slot_abstractions, tmp_path, capsys, key):
-    said = refusal(capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", key)
+def test_strata_have_the_same_bits_for_any_number_of_workers(slot_abstractions, tmp_path, tables_read_once):
+    file = config(tmp_path, slot_abstractions[1])
+    found = []
+    for workers in (0, 2):
+        run, sets = tmp_path / str(workers), [f"run.workers={workers}", "run.strata=3"]
+        assert command("solve", file, "--run", run, *(word for key in sets for word in ("--set", key))) == 0
+        found.append(open_run(run))
+    one, other = (checkpoint_average(run.build_game(), run.config, find_checkpoint(run, None)) for run in found)
+    for first, second in zip(one.probability, other.probability, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_outcome_sampling_trains_three_seats(slot_abstractions, tmp_path):
+    file = config(tmp_path, slot_abstractions[1])
+    assert command("solve", file, "--run", tmp_path / "run", "--set", 'solver.algorithm="outcome-sampling"') == 0
+    assert problems_of(tmp_path / "run") == []
+
+
+def test_trainings_for_two_players_are_refused(slot_abstractions, tmp_path, capsys):
+    said = refusal(
+        capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"'
+    )
     assert "is for two players" in said and "has 3" in said
 
 

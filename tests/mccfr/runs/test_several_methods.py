@@ -127,21 +127,12 @@ def test_status_reports_a_bound_that_has_risen():
     assert len(_bound_lines([{"now": record(1.0, [0.5, 1.5]), "before": record(2.0, [1.8, 2.2])}])) == 1
 
 
-def test_a_time_budget_is_shared_by_all_methods_of_a_point(tmp_path):
-    points = POINTS | {"method": ["sampled-br"], "budget_seconds": 30, "at_iterations": [100]}
-    points.pop("boards")
-    run = trained(make(tmp_path / "run", evaluation=points), iterations=100)
-    (record,) = run.read(EVALUATIONS)
-    assert record["boards"] == 6, "as many as there are"
-
-
 test_invalid_evaluation_tables_are_refused = refusals(
     *(
         (words, config_from, {"game": {"name": "leduc"}, "evaluation": table}, "here")
         for words, table in (
             (r"evaluation.method = .* must be some of .'auto', 'exact'", {"method": ["exact", "magic"]}),
             (r"evaluation.method = .* must be some of .'auto', 'exact'", {"method": []}),
-            ("evaluation.budget_seconds = 0", {"budget_seconds": 0}),
             ("evaluation.boards = 1 is not allowed", {"boards": 1}),
         )
     )

@@ -3,6 +3,8 @@
 Shows:
 
 * The page shows a review's decisions, the most costly first (test_decisions_come_sorted_and_filtered)
+* Decisions without a cost come last, with what a review of more than two players says
+  (test_decisions_without_a_cost_come_last)
 * A review of another policy or a damaged review is refused (test_what_is_no_review_of_this_policy_is_refused)
 """
 
@@ -13,6 +15,7 @@ from page_parts import write_review
 from pages_server import ask, serving
 from random_policy import policy
 
+from mccfr.matches.review.hand_review import IGNORED, NO_COST
 from mccfr.view import Spots, open_strategies
 from mccfr.view.review_page import Reviews
 
@@ -30,6 +33,20 @@ def test_decisions_come_sorted_and_filtered(tmp_path):
     with serving(Spots(policy(), "mine")) as served:
         status, _, body = ask(served, "/api/review")
         assert status == 400 and "no review is shown" in json.loads(body)["error"]
+
+
+def test_decisions_without_a_cost_come_last(tmp_path):
+    kept = write_review(tmp_path / "kept")
+    head, *lines = kept.read_text().splitlines()
+    hands = [json.loads(line) for line in lines[:2]]
+    hands[1][1]["decisions"][0] |= {"cost_bb": None, "cost": None, "best": "", "note": NO_COST}
+    kept.write_text("\n".join([head, *map(json.dumps, hands)]) + "\n")
+    found = Reviews(kept, Spots(policy(), "mine")).decisions()
+    assert [row["did"] for row in found["rows"]] == ["call 1 BB", "call 0.5 BB", "fold"]
+    assert found["rows"][-1]["frequencies"] == {"fold": 0.25} and found["cost_bb"] == pytest.approx(0.2)
+    assert found["rows"][-1]["source"].endswith(f" (hand for policy, in BB). {NO_COST}.")
+    assert found["rows"][-1]["shares"] == "fold 25%"
+    assert NO_COST in found["note"] and IGNORED in found["note"]
 
 
 def test_what_is_no_review_of_this_policy_is_refused(tmp_path):
