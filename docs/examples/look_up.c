@@ -414,8 +414,9 @@ static void answer(Reading reading, long bucket) {
     double own[256];
     long node = at(reading.node);
     if (node < 0) {
-        int gone = folded_in_tree(reading.node) >> to_act & 1;
-        collect(facing() && (gone || !has_bet(reading.node)) ? -1 : 0, reading.probability);
+        int committed = !decides(reading.node) && labels[reading.node][0] != 'f'; /* the tree's hand is over */
+        int calls = !(folded_in_tree(reading.node) >> to_act & 1) && (committed || has_bet(reading.node));
+        collect(facing() && !calls ? -1 : 0, reading.probability);
         return;
     }
     for (long k = 0, count = strategy(node, bucket, own); k < count; k++)

@@ -263,9 +263,10 @@ const bucket = bucketOf(state.street, board);
 const answers = new Map();
 for (const { node: waiting, probability } of readings) {
   const node = at(waiting, state);
-  const gives = facing(state) && (foldedInTree(waiting).includes(state.toAct) || !hasBet(waiting, state));
+  const committed = !decides(waiting) && labels[waiting] !== "f"; // the tree's hand is over
+  const calls = !foldedInTree(waiting).includes(state.toAct) && (committed || hasBet(waiting, state));
   const shares = node < 0 ? [1] : strategy(node, bucket);
-  const played = node < 0 ? [gives ? "f" : "c"] : children(node).map((each) => realAction(node, each, state));
+  const played = node < 0 ? [calls || !facing(state) ? "c" : "f"] : children(node).map((each) => realAction(node, each, state));
   played.forEach((action, k) => answers.set(action, (answers.get(action) ?? 0) + probability * shares[k]));
 }
 const order = (action) => (action === "f" ? -1 : Number(action.slice(1)));
