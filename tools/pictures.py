@@ -30,7 +30,7 @@ _WIDTH, _HEIGHT = 1400, 880
 _COLOURS = 256  # of a picture: a third of the bytes
 _PATIENCE_MILLISECONDS = 300_000
 _DECISIONS = 10
-_SEATS_SEED = 2  # of the table of three to six seats
+_SEATS_SEED = 1  # of a hand at a table of six in which the user, in the big blind, calls a raise
 _TURN = {
     "board": "Kc7d2s5h",
     "oop": "22+,A2s+,KTs+,KJo+,QTs+,JTs",
@@ -162,7 +162,7 @@ class PageWalk:
         self.page.reload()
         self.page.locator("[data-play]").first.wait_for()
         self.page.keyboard.press("c")
-        self.page.locator("#play-log .step").nth(6).wait_for()
+        self.page.locator("#middle .card:not(.back)").nth(2).wait_for()
         self.picture("six-handed", "#play")
         self.step("table", "a hand at a table")
 
