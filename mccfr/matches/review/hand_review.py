@@ -277,6 +277,8 @@ class _HandReview:
         if more and step.column is None and not self._lacking:
             words = self._words(self._stakes.rules, state, self._game.actions[place])
             self._lacking = f"the policy has no {words} of {self._names[state.player]} after {self._line_at(place)!r}"
+            if not place and not step.decides:
+                self._lacking = "the policy has no straddle"
             self._ended = f"{self._lacking}: the review ends there"
         if step.column is None and not (more and step.decides):
             return None

@@ -320,6 +320,14 @@ def test_hands_of_a_table_of_six(tmp_path):
     assert not why and pluribus.chips == (310, -100, 0, -210, 0, 0)
 
 
+def test_a_straddle_moves_the_first_decision(tmp_path):
+    text = SIXMAX[: SIXMAX.index("Fay: folds")].replace("*** HOLE", "Fay: posts straddle $2\n*** HOLE")
+    text += "Ada: raises $3 to $5\n" + "".join(f"{name}: folds\n" for name in ("Bea", "Cyd", "Dov", "Eli", "Fay"))
+    hand, stakes = text_hand(tmp_path, text)
+    assert (hand.betting, hand.chips) == ("r500fffff", (-50, -100, -200, 350, 0, 0))
+    assert (stakes.rules.put_in, stakes.rules.first_player[0]) == ((50, 100, 200, 0, 0, 0), 3)
+
+
 def test_a_side_pot_that_cannot_be_is_refused(tmp_path):
     """The side pot goes to the loser of it, or the whole main pot to a player who has folded."""
     hand = SIXMAX[SIXMAX.index("PokerStars Hand #20002") : SIXMAX.index("PokerStars Hand #20003")]

@@ -24,11 +24,11 @@ def test_decisions_come_sorted_and_filtered(tmp_path):
     with serving(Spots(policy(), "mine"), review=write_review(tmp_path / "kept")) as served:
         found = json.loads(ask(served, "/api/review")[2])
         costs = [row["shown_bb"] for row in found["rows"]]  # the interval of -0.2 contains 0; the total has it
-        assert costs == [3.1, 0.4, 0] and found["cost_bb"] == pytest.approx(3.3) and found["hands"] == 2
-        assert [row["did"] for row in found["rows"]] == ["fold", "call 1 BB", "call 0.5 BB"]
+        assert costs == [3.1, 0.4, 0, 0] and found["cost_bb"] == pytest.approx(3.3) and found["hands"] == 2
+        assert [row["did"] for row in found["rows"]] == ["fold", "call 1 BB", "call 0.5 BB", "fold"]
         assert found["streets"] == ["preflop", "river"] and found["players"] == ["<i>Bob", "Ada"]
         only = json.loads(ask(served, "/api/review?street=preflop&player=Ada")[2])
-        assert [row["place"] for row in only["rows"]] == [1] and only["cost_bb"] == 0.4
+        assert [row["place"] for row in only["rows"]] == [1, 3] and only["cost_bb"] == 0.4
         assert json.loads(ask(served, "/api/game")[2])["reviewed"] is True
     with serving(Spots(policy(), "mine")) as served:
         status, _, body = ask(served, "/api/review")
@@ -36,14 +36,8 @@ def test_decisions_come_sorted_and_filtered(tmp_path):
 
 
 def test_decisions_without_a_cost_come_last(tmp_path):
-    kept = write_review(tmp_path / "kept")
-    head, *lines = kept.read_text().splitlines()
-    hands = [json.loads(line) for line in lines[:2]]
-    hands[1][1]["decisions"][0] |= {"cost_bb": None, "cost": None, "best": "", "note": NO_COST}
-    kept.write_text("\n".join([head, *map(json.dumps, hands)]) + "\n")
-    found = Reviews(kept, Spots(policy(), "mine")).decisions()
-    assert [row["did"] for row in found["rows"]] == ["call 1 BB", "call 0.5 BB", "fold"]
-    assert found["rows"][-1]["frequencies"] == {"fold": 0.25} and found["cost_bb"] == pytest.approx(0.2)
+    found = Reviews(write_review(tmp_path / "kept"), Spots(policy(), "mine")).decisions()
+    assert [row["hand"] for row in found["rows"]] == ["AdAs", "7h2c", "KdKs", "8h3c"]
     assert found["rows"][-1]["source"].endswith(f" (hand for policy, in BB). {NO_COST}.")
     assert found["rows"][-1]["shares"] == "fold 25%"
     assert NO_COST in found["note"] and IGNORED in found["note"]
