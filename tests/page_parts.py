@@ -8,20 +8,21 @@ from browser import check_accessible, wait_for
 from pages_server import ask
 from random_policy import policy
 
+from mccfr.matches.review.hand_review import NO_COST
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 
 
 def write_review(path):
-    """Write a review with three decisions."""
+    """Write a review with four decisions, one of them without a cost."""
 
     def decision(street, line, board, hand, action, best, cost, player="Ada", ci95=None):
         link = f"#line={line}" + (f"&board={board}" if board else "")
         return {
-            **{"player": player, "position": "big blind", "street": street, "line": line, "board": board},
+            **{"player": player, "position": "BB", "street": street, "line": line, "board": board},
             **{"hand": hand, "action": action, "did": action, "best": best, "cost_bb": cost, "ci95_bb": ci95},
             **{"taken_for": "", "probability": 0.25, "pot": "raised", "how": "in the tree", "link": link},
-            **{"cost": cost / 2, "other": None},
+            **{"cost": cost and cost / 2, "other": None, "frequencies": {action: 0.25}, "note": ""},
         }
 
     river = "b200c/cc/cc/b200"
@@ -30,10 +31,11 @@ def write_review(path):
         [
             decision("river", river, "Kc7d2s4h9d", "AdAs", "fold", "call 2 BB", 3.1),
             decision("preflop", "", "", "KdKs", "call 0.5 BB", "call 0.5 BB", -0.2, "<i>Bob", [-0.5, 0.1]),
+            {**decision("preflop", "b200", "", "8h3c", "fold", "", None), "note": NO_COST},
         ],
     ]
     head = {"boards": 4, "hands": "", "policies": {"mine": fingerprint()}, "resolve": None}
-    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_bb": None, "aivat_bb": None, "policy": "mine"}
+    told = {"names": ["Ada", "<i>Bob"], "unknown": 0, "won_bb": None, "aivat_bb": None, "policy": "mine", "ended": ""}
     told |= {"distance": "stack 180 for 200", "currency": "$", "tournament": False}
     lines = [json.dumps([n, {**told, "where": f"log, line {n}", "decisions": rows}]) for n, rows in enumerate(hands)]
     path.write_text("\n".join(["# mccfr review " + json.dumps(head), *lines, '[2, {"where"']))
@@ -49,13 +51,12 @@ def check_the_review(page, at):
     rows = "[...document.querySelectorAll('.review-row')].map((one) => one.dataset.place).join()"
     page.evaluate("document.getElementById('tab-review').click()")
     at("#line=b200c/cc/cc/b200&board=Kc7d2s4h9d&review=0")
-    assert page.evaluate(rows) == "0,1,2"
+    assert page.evaluate(rows) == "0,1,2,3"
     assert page.evaluate("document.getElementById('hands-title').textContent") == "AA"
     assert page.evaluate("document.querySelector('#hands tr[aria-current] .hand').textContent") == "A♠A♦"
     told = page.evaluate("document.getElementById('review-told').textContent")
     assert told.startswith(
-        "Ada, big blind, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); "
-        "the best is call 2 BB."
+        "Ada, BB, raised pot: fold with AdAs (the strategy: 25.0 %) costs 3.10 BB ($1.55); the best is call 2 BB."
     ), told
     assert page.evaluate("document.getElementById('tab-look').hasAttribute('aria-current')") is False
     check_the_layout(page)
@@ -64,7 +65,13 @@ def check_the_review(page, at):
     assert "about 0.40 BB ($0.20), 95 %: 0.10 to 0.70 BB" in page.evaluate(
         "document.getElementById('review-told').textContent"
     )
-    for name, value, left in (("street", "river", "0"), ("street", "", "0,1,2"), ("player", "<i>Bob", "2")):
+    page.evaluate("document.querySelector('[data-place=\"3\"]').click()")
+    at("#line=b200&review=3")
+    told = page.evaluate("document.getElementById('review-told').textContent")
+    assert "(the strategy: 25.0 %) has no cost; fold 25%. By mine" in told and NO_COST in told, told
+    page.evaluate("document.querySelector('[data-place=\"1\"]').click()")
+    at("#line=b200&review=1")
+    for name, value, left in (("street", "river", "0"), ("street", "", "0,1,2,3"), ("player", "<i>Bob", "2")):
         chosen = f"document.getElementById('review-{name}')"
         page.evaluate(f"{chosen}.value = {json.dumps(value)}, {chosen}.dispatchEvent(new Event('change'))")
         wait_for(page, f"{rows} === '{left}'")

@@ -96,6 +96,10 @@ class WholeDeck(IndexedCards):
         """Number of players."""
         return self.buckets.shape[1]
 
+    def of_two(self) -> "WholeDeck":
+        """Return the cards for two players who are left of more."""
+        return self if self.players == 2 else replace(self, buckets=self.buckets[:, :2])
+
     def cards_on(self, street: int) -> int:
         """Return the number of board cards on `street`."""
         return sum(self.board_cards[: street + 1])

@@ -15,7 +15,7 @@ from mccfr.cli.shared_options import answer, code_option, json_option, path_type
     "--policy",
     required=True,
     metavar="POLICY-or-RUN-or-FOLDER",
-    help="Strategy for whole no-limit hold'em, or a folder of such: the nearest stack judges a hand.",
+    help="Strategy for whole no-limit hold'em, or a folder: of those for as many players, the nearest stack judges.",
 )
 @click.option(
     "--resolve",
@@ -36,7 +36,7 @@ def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> N
     """Print the EV loss of every decision in hand histories, by a policy, the largest loss first.
 
     HANDS are files or folders of files: PHH, ACPC logs, Slumbot's JSON, texts of poker sites. Hands may have any stacks
-    and blinds. The command refuses hands of more than two players and of other games, each with the reason.
+    and blinds. The command refuses hands of more than six players and of other games, each with the reason.
 
     Example: mccfr review match.log --policy hunl-fine-policy --keep review.jsonl
     """

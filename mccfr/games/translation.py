@@ -421,8 +421,10 @@ class SeatTranslation(Translation):
         """Return the legal real action for each of the tree's actions; one action if the tree has no decision."""
         if self.decides(reading):
             return super().real_actions(reading, state)
-        folded = self._folded(reading.closed) >> state.player & 1
-        return ["f" if state.facing and (folded or not self._has_bet(reading.closed, state)) else "c"]
+        waiting = reading.closed
+        committed = not self._decides[waiting] and self._label[waiting] != "f"  # as with two players
+        calls = not self._folded(waiting) >> state.player & 1 and (committed or self._has_bet(waiting, state))
+        return ["c" if calls or not state.facing else "f"]
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
         """Return the real action for the tree's action `number` at a decision."""

@@ -1,4 +1,4 @@
-"""Computes both players' ranges after a betting line on a board, by Bayes' rule.
+"""Computes the players' ranges after a betting line on a board, by Bayes' rule.
 
 A line may contain bets outside the tree: all their translations are followed, with their probabilities.
 """
@@ -25,7 +25,7 @@ class WeightedReading:
     """A translation of the line into the tree.
 
     probability  of this translation
-    weight       [2, H] probability times each player's reach, by hand
+    weight       [P, H] probability times each player's reach, by hand
     """
 
     probability: float
@@ -59,11 +59,12 @@ class RangesOfLine:
         self.betting, self.dealing = real_betting(source.game), source.game.cards.at_table()
 
     def follow(self, line: str, board: str) -> FollowedLine:
-        """Follow a line on a board and return both players' ranges.
+        """Follow a line on a board and return the players' ranges.
 
         board  all board cards of the line's street; with those of an earlier street `FollowedLine.boards` is None
 
-        Raises `ValueError` for an invalid line or board; the message says which are allowed.
+        Raises `ValueError` for an invalid line or board; the message says which are allowed. Also for a call of three
+        and more players that the tree lacks, since no range takes it.
         """
         line = converted_line(self._game, line.strip())
         state, readings = self.betting.read(line)
@@ -88,9 +89,9 @@ class RangesOfLine:
         return FollowedLine(done, state_here, boards, translations, acted)
 
     def reach(self, followed: FollowedLine) -> Weights:
-        """Return [2, H] each player's reach by hand, relative to the largest weight before the game.
+        """Return [P, H] each player's reach by hand, relative to the largest weight before the game.
 
-        It is 0 for hands that share a card with the board.
+        It is 0 for hands that share a card with the board. Cards of folded players are ignored.
         """
         assert followed.boards is not None
         total: Weights = np.sum([translation.weight for translation in followed.places.values()], axis=0)
@@ -118,18 +119,26 @@ class RangesOfLine:
         moved: dict[tuple[int, int], WeightedReading] = {}
         buckets = None if board is None else self.dealing.bucket_row(state.street, state.player, board)
         for (node, closed), translation in translations.items():
-            reading = LineReading(node, 1.0, closed)
-            decides = self.betting.decides(reading) and buckets is not None
-            rows = self._source.rows(node, buckets)[0] if decides else None  # type: ignore[arg-type]
+            reading = self.betting.at(LineReading(node, 1.0, closed), state)
+            decides = self.betting.decides(reading)
+            rows = None if buckets is None or not decides else self._source.rows(reading.node, buckets)[0]
             for outcome in self.betting.outcomes(reading, state, action):
                 weight = translation.weight * outcome.probability
+                column = mapped_action(self._game.tree, reading.node, action, outcome) if decides else None
+                self._check_call(reading.node, action, column)
                 if rows is not None:
-                    weight[state.player] *= rows[:, mapped_action(self._game.tree, node, action, outcome)]
+                    weight[state.player] *= rows[:, column]
                 key, probability = (outcome.node, outcome.closed), translation.probability * outcome.probability
                 if key in moved:
                     probability, weight = probability + moved[key].probability, weight + moved[key].weight
                 moved[key] = WeightedReading(probability, weight)
         return moved
+
+    def _check_call(self, node: int, action: str, column: int | None) -> None:
+        """Raise `ValueError` if a call of three and more players is another action in the tree, or none."""
+        tree = self._game.tree
+        if tree.players > 2 and action == "c" and (column is None or tree.label[tree.children(node)[column]] != "c"):
+            raise ValueError("the line has a call that the tree lacks, so the player has no range: choose another line")
 
     def _boards(self, street: int, text: str) -> list[Board] | None:
         """Return the board of each street up to `street`; None if cards are missing in `text`."""

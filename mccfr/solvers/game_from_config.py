@@ -114,7 +114,7 @@ def form_for(game: Game, config: Config) -> Game:
     if game.tree.pots is not None and not algorithm.traits.takes_pots:
         raise ValueError(
             f"solver.algorithm = {algorithm.name!r} is for two players if cards are dealt beside the tree, and "
-            f"{game.name} has {players}: take 'external-sampling'"
+            f"{game.name} has {players}: take 'external-sampling' or 'outcome-sampling'"
         )
     if game.rake is not None and not algorithm.traits.takes_rake:
         raise ValueError(

@@ -1,13 +1,26 @@
 """Shows a review of hands: the output of `mccfr review --keep`, with decisions sorted by their cost."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mccfr.matches.review.review_files import NO_ICM, STREETS, read_review, shown_cost
+from mccfr.matches.review.hand_review import IGNORED, MAPPED, NO_COST, SOLVED
+from mccfr.matches.review.review_files import NO_ICM, STREETS, costliest_first, read_review, shares_text, shown_cost
 from mccfr.view.spot_view import Spots
 
 MOST_ROWS = 200
 """Maximum number of decisions in an answer."""
+_HOW = {SOLVED: "The street was solved again with the bets that were made", MAPPED: "Taken for {taken_for}"}
+
+
+def _source_text(hand: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return sentences on how a decision was judged, each after a space."""
+    sentences = [_HOW.get(row["how"], "").format(**row)]
+    if hand["distance"]:
+        sentences.append(f"By {hand['policy']}: {hand['distance']} (hand for policy, in BB)")
+    if (other := row["other"]) and other["best"]:
+        sentences.append(f"By {other['policy']}: best {other['best']}, {other['cost_bb']:.2f} BB")
+    return "".join(f" {each}." for each in [*sentences, row["note"], hand["ended"]] if each)
 
 
 class Reviews:
@@ -17,22 +30,28 @@ class Reviews:
         """Raises as `read_review`."""
         hands, name = read_review(path, spots.source)
         rows = [
-            {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament")}
+            {key: hand[key] for key in ("where", "policy", "distance", "currency", "tournament", "ended")}
             | {**row, "shown_bb": shown_cost(row), "link": row["link"] if hand["policy"] == name else ""}
+            | {"shares": shares_text(row), "source": _source_text(hand, row)}
             for hand in hands
             for row in hand["decisions"]
         ]
-        rows.sort(key=lambda row: -row["shown_bb"])
+        rows.sort(key=costliest_first)
         self._rows = [{"place": place, **row} for place, row in enumerate(rows)]
         self._title, self._hands = path.name, len(hands)
-        self._note = NO_ICM if any(hand["tournament"] for hand in hands) else ""
+        notes = {f"Tournaments: {NO_ICM}.": any(hand["tournament"] for hand in hands)}
+        notes[f"At a table of three and more players {NO_COST}, and {IGNORED}."] = any(
+            row["cost_bb"] is None for row in rows
+        )
+        self._note = " ".join(note for note, applies in notes.items() if applies)
         self._players = sorted({row["player"] for row in rows})
 
     def decisions(self, street: str = "", player: str = "") -> dict[str, Any]:
         """Return the costliest decisions, at most `MOST_ROWS`, of a `street` and a `player`; "" takes all.
 
         `decisions` and `cost_bb` count all selected decisions, with estimates as they are. A row has the fields of
-        `mccfr review --keep`, its `place` among all, and `shown_bb`: 0 where the interval contains 0.
+        `mccfr review --keep`, its `place` among all, and `shown_bb`: 0 where the interval contains 0. `shares` are the
+        frequencies as text. `source` says how the decision was judged, and what another policy says of it.
         """
         rows = [row for row in self._rows if street in ("", row["street"]) and player in ("", row["player"])]
         return {
@@ -42,6 +61,6 @@ class Reviews:
             "players": self._players,
             "streets": [street for street in STREETS if any(row["street"] == street for row in self._rows)],
             "decisions": len(rows),
-            "cost_bb": sum(row["cost_bb"] for row in rows),
+            "cost_bb": sum(row["cost_bb"] or 0 for row in rows),
             "rows": rows[:MOST_ROWS],
         }

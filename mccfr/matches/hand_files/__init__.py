@@ -54,8 +54,10 @@ def hand_files(path: Path) -> list[Path]:
     return files
 
 
-def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
-    """Yield the hands of a file in order; `game` has the stakes of logs that do not tell any.
+def read_hands(path: Path, *games: HoldemGame) -> Iterator[FoundHand]:
+    """Yield the hands of a file in order.
+
+    games  stakes of logs that do not tell any: of the first one for as many players
 
     Hands that cannot be read, or have more than six players, have only a reason; so has a file of unknown format.
     Raises `OSError` if the file cannot be opened.
@@ -78,7 +80,7 @@ def read_hands(path: Path, game: HoldemGame) -> Iterator[FoundHand]:
         try:
             if len(piece) > MOST_PIECE_BYTES:
                 raise ValueError(f"its text has more than {MOST_PIECE_BYTES:,} characters, so it is not a hand")
-            yield FoundHand(where, file_format.read(piece, game))
+            yield FoundHand(where, file_format.read(piece, games))
         except (ValueError, RecursionError) as error:
             text = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
             yield FoundHand(where, None, " ".join(text.split()))

@@ -10,18 +10,14 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import NamedTuple
 
-from abstraction.cards import parse_cards
-from abstraction.hand_evaluator import strength
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.games.betting import (
     MAX_CHIPS,
     MOST_SEATS,
     BettingRules,
     BettingState,
-    after_call,
-    after_fold,
+    after_last,
     amount_text,
-    payoffs,
     pots_of,
     raise_bounds,
 )
@@ -29,7 +25,7 @@ from mccfr.games.full_betting import real_rules
 from mccfr.games.holdem_betting import BIG_BLIND, BUTTON, holdem_rules, position_names
 from mccfr.games.posting import posted
 from mccfr.games.translation import apply_action
-from mccfr.matches.acpc import BettingResult, TableError, follow_actions, quoted
+from mccfr.matches.acpc import BettingResult, TableError, cards_text, follow_actions, quoted, read_cards, won_chips
 from mccfr.matches.acpc_log import LoggedHand
 
 Lines = Iterable[tuple[int, str]]
@@ -139,19 +135,24 @@ class HandFormat(NamedTuple):
     name    for messages
     begins  returns whether a file's first line that is no comment may be of this format
     pieces  splits a file's lines into (number of the first line, text) of each hand
-    read    parses a hand's text; the game has the stakes that a format lacks. `ValueError` gives the reason if it is
-            invalid
+    read    parses a hand's text; the games have the stakes that a format lacks. `ValueError` gives the reason if it
+            is invalid
     """
 
     name: str
     begins: Callable[[str], bool]
     pieces: Callable[[Lines], Iterator[tuple[int, str]]]
-    read: Callable[[str, HoldemGame], CheckedHand]
+    read: Callable[[str, Sequence[HoldemGame]], CheckedHand]
+
+
+def no_policy(players: int) -> str:
+    """Return the reason against a hand of `players` for whom there is no policy."""
+    return f"a hand of {players} players: no policy that is given has as many"
 
 
 def stakes_of(game: HoldemGame) -> Stakes:
-    """Return the stakes of a game of two players."""
-    rules = real_rules(game)
+    """Return the stakes of a game with equal stacks, without rake."""
+    rules = replace(real_rules(game), rake=0)
     return Stakes(rules, float(game.blinds[1]), rules.stack)
 
 
@@ -188,7 +189,8 @@ def checked_hand(record: HandRecord) -> CheckedHand:
     actions = _actions(record, stakes.rules, unit)
     played, won, within = follow_actions(stakes.rules, actions), None, 0.0
     if sum(record.result.collected or ()) and actions and isinstance(played.state, int):
-        won, within = _won_by_file(record, _end(stakes.rules, played), stakes.rules, unit)
+        end = after_last(stakes.rules, played.states[-1], played.actions[-1])
+        won, within = _won_by_file(record, end, stakes.rules, unit)
     hand = finished_hand(
         stakes.rules,
         actions,
@@ -298,18 +300,6 @@ def _actions(record: HandRecord, rules: BettingRules, unit: int) -> list[str]:
     return actions
 
 
-def _end(rules: BettingRules, played: BettingResult) -> BettingState:
-    """Return the state after the last action of a finished hand, for `payoffs`."""
-    last = played.states[-1]
-    return after_fold(last) if played.actions[-1] == "f" else after_call(rules, last)
-
-
-def _uncalled(end: BettingState) -> float:
-    """Return the chips of the largest bet that no player called."""
-    *_, second, first = sorted(end.put_in)
-    return first - second
-
-
 def _won_by_file(
     record: HandRecord, end: BettingState, rules: BettingRules, unit: int
 ) -> tuple[tuple[float, ...], float]:
@@ -320,7 +310,8 @@ def _won_by_file(
     """
     stated, put_in = record.result, end.put_in
     assert stated.collected is not None
-    uncalled, rake = _uncalled(end), float(stated.rake or 0)
+    *_, second, first = sorted(put_in)
+    uncalled, rake = first - second, float(stated.rake or 0)
     collected, pot = float(sum(stated.collected)), (sum(put_in) + sum(rules.dead) - uncalled) / unit
     pots = (pot, pot + uncalled / unit)
 
@@ -346,12 +337,12 @@ def _won_by_file(
 def finished_hand(
     rules: BettingRules,
     actions: Sequence[str],
-    holes: Sequence[str],
+    holes: tuple[str, ...],
     board: str,
     *,
     number: int = 0,
     names: Sequence[str] = (),
-    won: Sequence[float] | None = None,
+    won: tuple[float, ...] | None = None,
     within: float = 0.0,
 ) -> LoggedHand:
     """Check that a hand is legal, finished and has valid cards; return it as a logged hand.
@@ -365,31 +356,16 @@ def finished_hand(
     played, positions = follow_actions(rules, actions), position_names(len(rules.put_in))
     if not actions or isinstance(played.state, BettingState):
         raise TableError(f"the hand is cut off: it is not over after the betting {quoted(played.text)}")
-    end = _end(rules, played)
-    shown = end.seats.folded.bit_count() < len(positions) - 1
-    needed = _STREETS[-1] if shown else _STREETS[end.street]
-    if len(board) != 2 * needed and not (not shown and len(board) > 2 * needed):
+    needed = _STREETS[-1 if played.shown else played.states[-1].street]
+    if len(board) != 2 * needed and not (not played.shown and len(board) > 2 * needed):
         raise TableError(f"the board {quoted(board)} is not that of the betting {quoted(played.text)}")
     board = board[: 2 * needed]  # match files may have the full board even after a fold
-    cards = [*map(parse_cards, holes), parse_cards(board)]
-    known = [card for part in cards for card in part]
-    if any(len(part) not in (0, 2) for part in cards[:-1]) or len(set(known)) != len(known):
-        raise TableError(f"the cards {quoted(' '.join([*holes, board]))} hold a card twice, or no two cards of a hand")
-    contenders = [seat for seat in range(len(positions)) if not end.seats.folded >> seat & 1]
-    chips = won
-    if not shown or all(holes[seat] for seat in contenders):
-        ranks = [strength((*cards[seat], *cards[-1])) if shown and cards[seat] else 0 for seat in range(len(positions))]
-        chips = payoffs(rules, end, ranks)
-        for name, ours, theirs in zip(positions, chips, won or chips, strict=True):
-            if abs(ours - theirs) > within + _SAME * rules.minimum_bet:
-                raise TableError(f"{theirs:g} chips were won by {name} there, and by cards and betting {ours:g}")
+    cards_of_streets = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
+    streets = tuple(cards for cards in cards_of_streets if cards)
+    read_cards(cards_text(holes, streets))
+    chips = won_chips(rules, played, holes, streets)
+    for name, ours, theirs in zip(positions, chips or won or (), won or chips or (), strict=False):
+        if abs(ours - theirs) > within + _SAME * rules.minimum_bet:
+            raise TableError(f"{theirs:g} chips were won by {name} there, and by cards and betting {ours:g}")
     names = tuple(names) if len(names) == len(positions) else positions
-    streets = (board[2 * first : 2 * stop] for first, stop in pairwise(_STREETS))
-    return LoggedHand(
-        number,
-        played.text,
-        tuple(holes),
-        tuple(street for street in streets if street),
-        None if chips is None else tuple(chips),
-        names,
-    )
+    return LoggedHand(number, played.text, tuple(holes), streets, chips or won, names)

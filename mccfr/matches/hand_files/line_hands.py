@@ -4,26 +4,35 @@ See `mccfr.matches.acpc_log` and `mccfr.matches.slumbot`.
 """
 
 import json
-import re
+from collections.abc import Sequence
 from typing import Any
 
 from mccfr.config.game_tables import HoldemGame
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import TableError, quoted
 from mccfr.matches.acpc_log import read_hand
-from mccfr.matches.hand_files.format_base import CheckedHand, HandFormat, each_line, finished_hand, stakes_of
+from mccfr.matches.hand_files.format_base import (
+    CheckedHand,
+    HandFormat,
+    each_line,
+    finished_hand,
+    no_policy,
+    stakes_of,
+)
 from mccfr.matches.json_server_hand import GAME, card_list, read_betting
 
 _NAMES = "slumbot", "client"
-_STATE = re.compile(r"STATE:[^:]*:[^:]*:[^:]*:[^:]*:([^:]*)")
 
 
-def read_acpc(line: str, game: HoldemGame) -> CheckedHand:
-    """Parse a hand of two players; the format lacks stacks and blinds, so those of `game` are assumed."""
-    players = _STATE.fullmatch(line)
-    if players is not None and players[1].count("|") > 1:
-        raise TableError(f"a hand of {players[1].count('|') + 1} players: ACPC logs of two are reviewed")
+def read_acpc(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
+    """Parse a hand of a dealer, which takes no rake.
+
+    The format lacks stacks and blinds, so those of the first of `games` for as many players are assumed.
+    """
     hand = read_hand(line)
+    game = next((game for game in games if game.seats == len(hand.names)), None)
+    if game is None:
+        raise TableError(no_policy(len(hand.names)))
     stakes, actions, board = stakes_of(game), actions_of(hand.betting), "".join(hand.board)
     found = finished_hand(
         stakes.rules, actions, hand.holes, board, number=hand.number, names=hand.names, won=hand.chips
@@ -36,9 +45,9 @@ ACPC = HandFormat(
 )
 
 
-def read_slumbot(line: str, game: HoldemGame) -> CheckedHand:
+def read_slumbot(line: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a hand with stacks of 20,000 and blinds 50/100."""
-    del game
+    del games
     try:
         answer = json.loads(line)
     except ValueError:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -37,13 +37,13 @@ def pieces(lines: Lines) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def read(text: str, game: HoldemGame) -> CheckedHand:
+def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a hand of the variant NT (no-limit hold'em).
 
     The format lists the small blind first. Of two players p1 posts the big one, and a first blind above the second is a
     straddle. With more players, so are blinds after the second.
     """
-    del game
+    del games
     try:
         hand: Any = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:

@@ -137,9 +137,9 @@ class _Lines:
             self.moves.append((name, "to" if target else "add", chips_of(target[1] if target else amounts[0])))
 
 
-def read(text: str, game: HoldemGame) -> CheckedHand:
+def read(text: str, games: Sequence[HoldemGame]) -> CheckedHand:
     """Parse a hand; raises `TableError`, as does `checked_hand`."""
-    del game
+    del games
     lines = [line.strip() for line in text.split("\n")]
     seats, stacks = _seats(lines)
     head = " ".join(lines[: next((n for n, line in enumerate(lines) if _SEAT.match(line)), 1)])

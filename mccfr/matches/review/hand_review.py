@@ -5,6 +5,11 @@ tree is followed by its likeliest translation. From the flop on no decision is j
 a street with a bet outside the tree, in that line or before, is solved again with the real stacks, pot and bets
 (`mccfr.play.resolving.solved_street`). Both ranges follow the policy, then the solutions, by Bayes' rule. An action
 that is never taken leaves the range unchanged.
+
+At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
+From there on the streets are solved with the others' chips in the pot (`mccfr.matches.review.two_left`). If the tree
+lacks an action, such as a call of a raise, the review ends there. It goes on where two players are left whose ranges
+the policy knows: each has taken an action in the tree.
 """
 
 from collections.abc import Sequence
@@ -14,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mccfr.cards.card_index import Deal
+from mccfr.cards.full_deck import WholeDeck
 from mccfr.games.betting import BettingRules, BettingState, amount_text
-from mccfr.games.holdem_betting import BUTTON
+from mccfr.games.holdem_betting import BUTTON, position_names
 from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
 from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation, real_betting
@@ -25,6 +31,7 @@ from mccfr.matches.aivat import Aivat
 from mccfr.matches.equity_heuristic import EquityHeuristic
 from mccfr.matches.hand_files.format_base import CheckedHand, Stakes
 from mccfr.matches.review.action_costs import DecisionCosts
+from mccfr.matches.review.two_left import TwoLeft, two_left
 from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
 from mccfr.policy.strategy_profile import Behaviour, Profile
@@ -36,8 +43,11 @@ POTS = ("folded first in", "limped", "raised", "3-bet", "4-bet", "5-bet or more"
 """Names of pots: by the first action, then by the number of raises before the flop."""
 RESOLVED = ("flop", "turn", "river")
 """Streets from which every decision may be solved again."""
-IN_TREE, MAPPED, SOLVED = "in the tree", "mapped", "solved again"
+IN_TREE, MAPPED, SOLVED, LACKING = "in the tree", "mapped", "solved again", "not in the tree"
 """How a decision is judged."""
+NO_COST = "no cost is computed before two players are left after the flop"
+IGNORED = "the cards of folded players and the rake are ignored"
+"""What a review says of decisions at a table of three and more players."""
 _LEAST_SHARE = 1e-6  # weight of the real hand, in the largest of its range, where the policy would not hold it
 _SAME = 1e-9  # tolerance between stakes, in big blinds
 
@@ -45,7 +55,7 @@ _SAME = 1e-9  # tolerance between stakes, in big blinds
 class ReviewedDecision(NamedTuple):
     """A reviewed decision of a hand.
 
-    player, position   name of the player, and 0 for the big blind, 1 for the button
+    player, position   name and position of the player, as in `mccfr.games.holdem_betting`
     street             0 before the flop
     line, hand, board  known to the player at that time; the line in the hand's chips put in on the street
     action             taken, in the same chips
@@ -64,13 +74,15 @@ class ReviewedDecision(NamedTuple):
 class Verdict(NamedTuple):
     """The judgement of a decision, in chips of the hand.
 
-    how            one of `IN_TREE`, `MAPPED` and `SOLVED`
+    how            one of `IN_TREE`, `MAPPED`, `SOLVED` and, for an action that the tree lacks, `LACKING`
     taken_for      the line's and action's translation if it is mapped; else ""
     tree_line      the line's translation, if the tree has a decision there; else ""
     probability    of taking the action, by the policy or the solution
-    did, best      the action taken and the one with the highest EV, in words
-    cost_chips     EV loss against that one; estimates may be below 0
+    did, best      the action taken and the one with the highest EV, in words; best is "" without EVs
+    cost_chips     EV loss against that one; estimates may be below 0; None without EVs
     ci95_chips     95 % interval; None if the cost is exact
+    frequencies    of all actions, in words
+    note           what else has to be known of the judgement; "" for nothing
     """
 
     how: str
@@ -79,36 +91,42 @@ class Verdict(NamedTuple):
     probability: float
     did: str
     best: str
-    cost_chips: float
+    cost_chips: float | None
     ci95_chips: tuple[float, float] | None
+    frequencies: dict[str, float]
+    note: str = ""
 
 
 class ReviewedHand(NamedTuple):
     """Result of reviewing a hand.
 
-    decisions    with a known EV loss
+    decisions    that are judged
     unknown      number of other decisions: hidden hands, or no decision in the tree
     pot          one of `POTS`
-    won_chips    by position 0, before rake; None if unknown
-    aivat_chips  the same adjusted for luck by AIVAT; None unless all cards are known
+    won_chips    by position, before rake; None if unknown
+    aivat_chips  the same adjusted for luck by AIVAT; None unless all cards of two players are known
+    ended        the reason if the review ends before the hand; else ""
     """
 
     decisions: list[ReviewedDecision]
     unknown: int
     pot: str
-    won_chips: float | None
-    aivat_chips: float | None
+    won_chips: tuple[float, ...] | None
+    aivat_chips: tuple[float, ...] | None
+    ended: str
 
 
 class _Step(NamedTuple):
     """One action of a hand, mapped into the tree.
 
     reading  before the action
+    decides  the tree has a decision there
     column   number of the tree's action; None if the tree has no decision, or no such kind of action
     exact    the tree has this very action, and had all actions before
     """
 
     reading: LineReading
+    decides: bool
     column: int | None
     exact: bool
 
@@ -119,8 +137,9 @@ class Reviewer:
     source         the policy
     betting        its mapping of real bets
     dealing        its cards
-    costs          EV losses at decisions of its tree
-    heuristic      for AIVAT
+    pair           its cards for two players
+    costs          EV losses at decisions of its tree of two players
+    heuristic      for AIVAT; None for more players
     resolved_from  first street of which every decision is solved again
     """
 
@@ -135,12 +154,12 @@ class Reviewer:
 
         Raises `ValueError` for another game.
         """
-        betting = real_betting(source.game)
-        if not isinstance(betting, Translation) or source.game.cards.boards is not None:
+        betting, cards = real_betting(source.game), source.game.cards
+        if not isinstance(betting, Translation) or not isinstance(cards, WholeDeck):
             raise ValueError(f"{source.game.name} is not whole no-limit hold'em, whose hands are reviewed")
-        self.source, self.betting, self.dealing = source, betting, source.game.cards.at_table()
+        self.source, self.betting, self.dealing, self.pair = source, betting, cards.at_table(), cards.of_two()
         self.costs = DecisionCosts(source, self.dealing, boards)
-        self.heuristic = EquityHeuristic(side, self.dealing)
+        self.heuristic = EquityHeuristic(side, self.dealing) if cards.players == 2 else None
         self.resolved_from = len(RESOLVED) + 1 if resolve is None else 1 + RESOLVED.index(resolve)
 
     def review(self, checked: CheckedHand, number: int) -> ReviewedHand:
@@ -155,9 +174,8 @@ class _HandReview:
     def __init__(self, by: Reviewer, hand: LoggedHand, stakes: Stakes) -> None:
         self._by, self._hand, self._stakes = by, hand, stakes
         self._source, self._dealing = by.source, by.dealing
-        self._betting = (
-            by.betting if _stakes(stakes.rules) == _stakes(by.betting.rules) else by.betting.with_stakes(stakes.rules)
-        )
+        self._betting = by.betting.with_stakes(stakes.rules)
+        self._names = position_names(stakes.seats)
         self._game = follow_line(stakes.rules, hand.betting)
         texts = ["", *("".join(hand.board[: street + 1]) for street in range(len(hand.board)))]
         self._boards = [self._dealing.read_board(street, text or None) for street, text in enumerate(texts)]
@@ -165,6 +183,7 @@ class _HandReview:
         self._held = [int(self._dealing.find_hands(hole)[0]) if hole else None for hole in hand.holes]
         self._steps = self._mapped()
         self._reach = self._dealing.reach.astype(np.float64)
+        self._followed, self._lacking, self._ended = set[int](), "", ""
 
     def reviewed(self, number: int) -> ReviewedHand:
         """Judge all decisions and return the review; `number` as in `Reviewer.review`."""
@@ -172,12 +191,13 @@ class _HandReview:
         verdicts = list[Verdict | None]()
         for street in range(len(self._boards)):
             here = [n for n, state in enumerate(game.states) if state.street == street]
-            if self._held == [None, None]:  # nobody's cards are known
+            solved = [n for n in here if street >= solved_from and len(game.states[n].left) == 2]
+            if not any(hole is not None for hole in self._held):
                 verdicts += [None] * len(here)
-            elif street >= solved_from and here:
-                verdicts += self._solved(here)
-            else:
-                verdicts += [self._in_tree(each) for each in here]
+                continue
+            verdicts += [self._in_tree(each) for each in here[: len(here) - len(solved)]]
+            if solved:
+                verdicts += self._solved(solved) if self._has_ranges(solved[0]) else [None] * len(solved)
         decisions, line, start = list[ReviewedDecision](), "", self._stakes.rules.line_start
         for state, action, verdict in zip(game.states, game.actions, verdicts, strict=True):
             line += "/" * (state.street - line.count("/"))
@@ -190,13 +210,14 @@ class _HandReview:
         raises = sum(
             action[0] == "r" for state, action in zip(game.states, game.actions, strict=True) if not state.street
         )
-        pot = POTS[0] if game.actions[0] == "f" else POTS[1 + min(raises, len(POTS) - 2)]
-        offset = self._stakes.offset
-        won = None if hand.chips is None else hand.chips[0] + offset
-        aivat = self._without_luck(number)
-        return ReviewedHand(
-            decisions, len(game.states) - len(decisions), pot, won, None if aivat is None else aivat + offset
+        pot = POTS[0] if set(game.actions) == {"f"} else POTS[1 + min(raises, len(POTS) - 2)]
+        aivat, offset = self._without_luck(number), self._stakes.offset
+        offsets = (offset, -offset, *[0.0] * len(hand.names))
+        won, adjusted = (
+            None if chips is None else tuple(one + more for one, more in zip(chips, offsets, strict=False))
+            for chips in (hand.chips, None if aivat is None else (aivat, -aivat))
         )
+        return ReviewedHand(decisions, len(game.states) - len(decisions), pot, won, adjusted, self._ended)
 
     def _mapped(self) -> list[_Step]:
         """Return each action with its likeliest translation into the policy's tree.
@@ -204,13 +225,14 @@ class _HandReview:
         If that is of another kind, such as a raise for a limp that the tree lacks, the line leaves the tree.
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
-        reading, exact, steps = LineReading(0, 1.0), _same_stakes(rules, self._by.betting.rules), list[_Step]()
-        if rules.first_player[0] != BUTTON:
+        reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
+        if tree.players == 2 and rules.first_player[0] != BUTTON:
             reading = self._straddled(rules)
         for state, action in zip(self._game.states, self._game.actions, strict=True):
             decides, column = betting.decides(reading), None
             before, after = reading, reading
-            if decides and int(tree.arrays.block[reading.node]) == 2 * state.street + state.player:
+            here = decides and int(tree.arrays.block[reading.node]) == tree.players * state.street + state.player
+            if here:
                 labels = [tree.label[child] for child in tree.children(reading.node)]
                 if action != "f" or action in labels:
                     after = max(betting.outcomes(reading, state, action), key=lambda one: one.probability)
@@ -220,8 +242,10 @@ class _HandReview:
                         after, column = LineReading(NOWHERE, 1.0), None
             elif not decides:
                 after = betting.outcomes(reading, state, action)[0]
+            if column is None and tree.players > 2:
+                after = LineReading(NOWHERE, 1.0)
             exact = exact and column is not None
-            steps.append(_Step(before, column, exact))
+            steps.append(_Step(before, here, column, exact))
             reading = after._replace(probability=1.0)
         return steps
 
@@ -232,8 +256,16 @@ class _HandReview:
         readings = self._betting.outcomes(LineReading(0, 1.0), state, f"r{amount_text(rules.put_in[BUTTON])}")
         return max(readings, key=lambda one: one.probability)._replace(probability=1.0)
 
+    def _same_stakes(self) -> bool:
+        """Return True if the hand's stakes are the policy's, counted in big blinds."""
+        own, rules = self._stakes, self._by.betting.rules
+        pairs = zip(_stakes(own.rules, own.effective), _stakes(rules, rules.stack), strict=True)
+        return all(abs(ours - theirs) < _SAME for ours, theirs in pairs)
+
     def _solved_from(self) -> int:
-        """Return the first street that is solved again."""
+        """Return the first street that is solved again: the flop at a table of three and more players."""
+        if len(self._names) > 2:
+            return 1
         inexact = [
             max(1, state.street) for state, step in zip(self._game.states, self._steps, strict=True) if not step.exact
         ]
@@ -241,23 +273,80 @@ class _HandReview:
 
     def _in_tree(self, place: int) -> Verdict | None:
         """Return the policy's verdict on a decision, or None if it has none; then update the range."""
-        state, step = self._game.states[place], self._steps[place]
-        if step.column is None:
+        state, step, more = self._game.states[place], self._steps[place], len(self._names) > 2
+        if more and step.column is None and not self._lacking:
+            words = self._words(self._stakes.rules, state, self._game.actions[place])
+            self._lacking = f"the policy has no {words} of {self._names[state.player]} after {self._line_at(place)!r}"
+            if not place and not step.decides:
+                self._lacking = "the policy has no straddle"
+            self._ended = f"{self._lacking}: the review ends there"
+        if step.column is None and not (more and step.decides):
             return None
         board, held = self._boards[state.street], self._held[state.player]
         buckets = self._dealing.bucket_row(state.street, state.player, board)
         rows = self._source.rows(step.reading.node, buckets)[0]
         verdict = None if held is None else self._verdict(place, held, rows[held])
+        if step.column is None:
+            return verdict
+        self._followed.add(state.player)
         reach = self._reach[state.player] * rows[:, step.column]
         if self._game.actions[place] != "f" and reach.any():
             self._reach[state.player] = reach
         return verdict
 
+    def _line_at(self, place: int) -> str:
+        """Return the hand's line before a decision, with chips put in on the street."""
+        line, game = "", self._game
+        for state, action in zip(game.states[:place], game.actions, strict=False):
+            line += "/" * (state.street - line.count("/")) + action
+        return street_line(line + "/" * (game.states[place].street - line.count("/")), self._stakes.rules.line_start)
+
+    def _has_ranges(self, place: int) -> bool:
+        """Return True if the policy knows the ranges of the two players who are left.
+
+        If it does not, the review ends.
+        """
+        known = not self._lacking or self._followed.issuperset(self._game.states[place].left)
+        self._ended = "" if known else self._ended
+        return known
+
     def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
         """Return the verdict on a decision of the tree; `row` has the policy's probabilities of the real hand."""
         state, action, step = self._game.states[place], self._game.actions[place], self._steps[place]
         tree, node, column = self._source.game.tree, step.reading.node, step.column
-        assert column is not None
+        start, line, taken_for = line_start(self._source.game), line_text(tree, node), ""
+        if column is not None and not step.exact:
+            label = tree.label[tree.children(node)[column]]
+            taken_for = f"{street_action(line, label, start)} after {street_line(line, start)!r}"
+        real = self._betting.real_actions(step.reading, state)
+        # Against an all-in, the tree's raises are calls too.
+        same = [each for each in range(len(real)) if each == column or real[each] == action]
+        did, rules = self._words(self._stakes.rules, state, action), self._stakes.rules
+        words = [
+            did if len(self._names) == 2 and each in same else self._words(rules, state, real[each])
+            for each in range(len(real))
+        ]
+        if len(self._names) > 2:
+            judged: tuple[str, float | None, tuple[float, float] | None] = "", None, None
+        else:
+            found = self._cost(place, held, same)
+            if found is None:
+                return None
+            judged = words[found[0]], found[1], found[2]
+        return Verdict(
+            LACKING if column is None else IN_TREE if step.exact else MAPPED,
+            taken_for,
+            street_line(line, start),
+            float(row[same].sum()),
+            did,
+            *judged,
+            _summed(words, row),
+            NO_COST if column is not None else self._lacking,
+        )
+
+    def _cost(self, place: int, held: int, same: Sequence[int]) -> tuple[int, float, tuple[float, float] | None] | None:
+        """Return the best action, and cost and interval of `same`; None if no other hand is possible."""
+        state, node = self._game.states[place], self._steps[place].reading.node
         live = self._dealing.live(state.street, self._boards[state.street])
         other = np.where(live, self._reach[1 - state.player], 0.0)
         costs = self._by.costs.costs(
@@ -265,77 +354,68 @@ class _HandReview:
         )
         if costs is None:
             return None
-        scale = state.to_call / float(tree.put_in[node].max())  # type: ignore[index]
-        label, line = tree.label[tree.children(node)[column]], line_text(tree, node)
-        start = line_start(self._source.game)
-        real = self._betting.real_actions(step.reading, state)
-        # Against an all-in, the tree's raises are calls too.
-        same = [each for each in range(len(real)) if each == column or real[each] == action]
-        column, best = min(same, key=lambda each: float(costs.cost[each])), int(costs.cost.argmin())
+        scale = state.to_call / float(self._source.game.tree.put_in[node].max())  # type: ignore[index]
+        column = min(same, key=lambda each: float(costs.cost[each]))
         ends = None if costs.ci95 is None else scale * costs.ci95[column]
-        return Verdict(
-            IN_TREE if step.exact else MAPPED,
-            "" if step.exact else f"{street_action(line, label, start)} after {street_line(line, start)!r}",
-            street_line(line, start),
-            float(row[same].sum()),
-            self._words(state, action),
-            self._words(state, action if best in same else real[best]),
-            float(scale * costs.cost[column]),
-            None if ends is None else (float(ends[0]), float(ends[1])),
-        )
+        interval = None if ends is None else (float(ends[0]), float(ends[1]))
+        return int(costs.cost.argmin()), float(scale * costs.cost[column]), interval
 
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
         """Solve a street again; return the verdicts on its decisions, and continue with the solution's ranges."""
-        states = [self._game.states[place] for place in places]
-        actions = [self._game.actions[place] for place in places]
-        board = self._boards[states[0].street]
-        live = self._dealing.live(states[0].street, board)
-        ranges = np.where(live, self._reach, 0.0)
-        for own, held in zip(ranges, self._held, strict=True):
+        acted = [(self._game.states[place], self._game.actions[place]) for place in places]
+        board, left = self._boards[acted[0][0].street], two_left(self._stakes.rules, acted)
+        live, players = self._dealing.live(acted[0][0].street, board), list(left.players)
+        ranges = np.where(live, self._reach[players], 0.0)
+        for own, player in zip(ranges, players, strict=True):
             own[:] = own if own.any() else live
-            if held is not None:
+            if (held := self._held[player]) is not None:
                 own[held] = max(own[held], own.max() * _LEAST_SHARE)
-        solved = SolvedStreet(
-            self._stakes.rules, list(zip(states, actions, strict=True)), board, ranges, self._source.game.cards
-        )
-        self._reach = solved.ranges
-        return [self._solved_verdict(solved, number, place) for number, place in enumerate(places)]
+        solved = SolvedStreet(left.rules, left.acted, board, ranges, self._by.pair)
+        self._reach[players] = solved.ranges
+        return [self._solved_verdict(left, solved, number, place) for number, place in enumerate(places)]
 
-    def _solved_verdict(self, solved: SolvedStreet, number: int, place: int) -> Verdict | None:
-        state, action, step = self._game.states[place], self._game.actions[place], self._steps[place]
-        held, labels = self._held[state.player], solved.actions[number]
+    def _solved_verdict(self, left: TwoLeft, solved: SolvedStreet, number: int, place: int) -> Verdict | None:
+        (state, action), step = left.acted[number], self._steps[place]
+        held, labels = self._held[left.players[state.player]], solved.actions[number]
         if held is None or np.isnan(solved.values[number][:, held]).any():
             return None
-        evs, column = solved.values[number][:, held], labels.index(action)
-        game = self._source.game
+        evs, column, game = solved.values[number][:, held], labels.index(action), self._source.game
         line = "" if step.column is None else line_text(game.tree, step.reading.node)
+        words, played = [self._words(left.rules, state, label) for label in labels], solved.played[number][:, held]
+        note = "" if len(self._names) == 2 else IGNORED
+        if note and self._lacking:
+            note += f"; {self._lacking}: its player's range is the one before"
         return Verdict(
             SOLVED,
             "",
             street_line(line, line_start(game)),
-            float(solved.played[number][column, held]),
-            self._words(state, action),
-            self._words(state, labels[int(evs.argmax())]),
+            float(played[column]),
+            words[column],
+            words[int(evs.argmax())],
             float(evs.max() - evs[column]),
             None,
+            _summed(words, played),
+            note,
         )
 
-    def _words(self, state: BettingState, action: str) -> str:
+    def _words(self, rules: BettingRules, state: BettingState, action: str) -> str:
         """Return an action in words, with amounts on the street in big blinds."""
         if action == "f":
             return "fold"
-        rules, big = self._stakes.rules, self._stakes.big_blind
-        target = state.to_call if action == "c" else float(action[1:])
+        big, stack = self._stakes.big_blind, rules.stack_of(state.player)
+        target = min(state.to_call, stack) if action == "c" else float(action[1:])
         if action == "c":
             words = f"call {(target - state.put_in[state.player]) / big:.4g} BB" if state.facing else "check"
         else:
             verb = "raise to" if state.to_call > state.put_in_before else "bet"
             words = f"{verb} {(target - state.put_in_before) / big:.4g} BB"
-        return words + ", all-in" * (target >= rules.stack and words != "check")
+        return words + ", all-in" * (target >= stack and words != "check")
 
     def _without_luck(self, number: int) -> float | None:
-        """Return position 0's chips adjusted for the luck of the deal by AIVAT; None unless cards are known."""
+        """Return position 0's chips without the luck of the deal, by AIVAT; None with unknown hands."""
         game, heuristic = self._game, self._by.heuristic
+        if heuristic is None:
+            return None
         fixed, showdown = self._betting.settled(game.states[-1], game.actions[-1])
         first, second = self._held
         if first is None or second is None or (showdown and len(self._boards) < self._dealing.streets):
@@ -346,13 +426,15 @@ class _HandReview:
         return float(sum(aivat.terms(Deal((first, second), tuple(self._boards)), whole, (None, None)).values()))
 
 
-def _stakes(rules: BettingRules) -> list[float]:
-    """Return blinds, antes, stack and the first player."""
-    return [*rules.put_in, rules.put_in_before, rules.stack, rules.first_player[0]]
+def _stakes(rules: BettingRules, stack: float) -> list[float]:
+    """Return the stack, blinds, antes and dead blinds in big blinds, and the first player."""
+    chips = stack, *rules.put_in, rules.put_in_before, sum(rules.dead)
+    return [rules.first_player[0], *(each / rules.minimum_bet for each in chips)]
 
 
-def _same_stakes(rules: BettingRules, own: BettingRules) -> bool:
-    """Return True if a hand's stakes are the policy's, counted in big blinds."""
-    (*ours, first), (*theirs, other) = _stakes(rules), _stakes(own)
-    pairs = zip(ours, theirs, strict=True)
-    return first == other and all(abs(a / rules.minimum_bet - b / own.minimum_bet) < _SAME for a, b in pairs)
+def _summed(words: Sequence[str], shares: Floats) -> dict[str, float]:
+    """Return the sum of the shares of actions with the same words."""
+    total = dict.fromkeys(words, 0.0)
+    for word, share in zip(words, shares.tolist(), strict=True):
+        total[word] += share
+    return total

@@ -23,9 +23,17 @@ from mccfr.evaluation.samples import SampleFile, play_remaining
 from mccfr.games.betting import MOST_SEATS
 from mccfr.games.holdem_betting import BUTTON, position_names
 from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
-from mccfr.matches.hand_files.format_base import CheckedHand, Stakes
+from mccfr.matches.hand_files.format_base import CheckedHand, Stakes, no_policy
 from mccfr.matches.players import holdem_of, open_player
-from mccfr.matches.review.hand_review import POTS, SOLVED, ReviewedDecision, ReviewedHand, Reviewer
+from mccfr.matches.review.hand_review import (
+    IGNORED,
+    NO_COST,
+    POTS,
+    SOLVED,
+    ReviewedDecision,
+    ReviewedHand,
+    Reviewer,
+)
 from mccfr.matches.socket_lines import FirstMessages
 from mccfr.policy import is_policy
 from mccfr.policy.strategy_profile import Behaviour, Profile
@@ -40,16 +48,18 @@ from storage.json_files import parse_json
 STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
 _HAND_FIELDS = ("where", "policy", "distance", "currency", "tournament")  # repeated for each of its decisions
+_JUDGED = ("how", "probability", "best")
 NO_ICM = "costs are chips, not prize money (no ICM)"
 """What a review says of tournaments."""
 _SAME = 1e-6  # tolerance between stakes, in big blinds
 _TOLD = 20
 """Number of rejected hands that are reported one by one."""
+_LISTED = 3  # reasons in a text for which the review of hands ends early
 
 
 @dataclass(frozen=True)
 class _Judge:
-    """A policy that reviews hands; `depth` is its stack in big blinds."""
+    """A policy that reviews hands of as many players; `depth` is its stack in big blinds."""
 
     name: str
     game: HoldemGame
@@ -70,7 +80,7 @@ class _Judge:
 def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
     """Return the policies of a name, or of a folder of policies and runs, by depth.
 
-    Raises `ValueError` for another game, or two policies of one depth.
+    Raises `ValueError` for another game, or two policies of one depth for as many players.
     """
     path = Path(policy)
     names = [policy]
@@ -85,36 +95,45 @@ def _judges(policy: str, boards: int, resolve: str | None) -> list[_Judge]:
             raise ValueError(f"{name} plays {side.game.name}: hands of whole no-limit hold'em are reviewed")
         source: Behaviour = opened.contender.spec.policy  # type: ignore[attr-defined]
         judges.append(_Judge(name, game, side, source, boards, resolve))
-    judges.sort(key=lambda judge: judge.depth)
+    judges.sort(key=lambda judge: (judge.game.seats, judge.depth))
     for one, other in pairwise(judges):
-        if one.depth == other.depth:
+        if (one.game.seats, one.depth) == (other.game.seats, other.depth):
             raise ValueError(f"{one.name} and {other.name} both have stacks of {one.depth:g} big blinds: keep one")
     return judges
 
 
-def _nearest(judges: Sequence[_Judge], depth: float) -> list[_Judge]:
-    """Return the policy of the nearest depth by ratio.
+def _nearest(judges: Sequence[_Judge], stakes: Stakes) -> list[_Judge]:
+    """Return the policy for as many players of the nearest depth by ratio.
 
-    If the depth is between two policies', the nearest on the other side follows.
+    If the depth is between two policies', the nearest on the other side follows. Raises `ValueError` if there is none.
     """
-    ranked = sorted(judges, key=lambda judge: abs(log(judge.depth / depth)))
+    depth, fitting = stakes.depth, [judge for judge in judges if judge.game.seats == stakes.seats]
+    if not fitting:
+        raise ValueError(no_policy(stakes.seats))
+    ranked = sorted(fitting, key=lambda judge: abs(log(judge.depth / depth)))
     beyond = [judge for judge in ranked if (judge.depth - depth) * (ranked[0].depth - depth) < 0]
     return [ranked[0], *beyond[:1]]
 
 
 def _distance(stakes: Stakes, judge: _Judge) -> str:
     """Return how a hand's stakes differ from a policy's, in big blinds; "" if they do not."""
-    rules, big = stakes.rules, stakes.big_blind
-    pairs = [("stack", stakes.depth, judge.depth)]
-    first = (rules.put_in[BUTTON] - rules.put_in_before) / big
-    pairs.append(
+    rules, big, seats, game = stakes.rules, stakes.big_blind, stakes.seats, judge.game
+    straddled = seats == 2 and rules.first_player[0] != BUTTON
+    blinds = [(chips - rules.put_in_before) / big for chips in rules.put_in]
+    pairs = [
+        ("stack", stakes.depth, judge.depth),
         (
-            "straddle" if rules.first_player[0] != BUTTON else "small blind",
-            first,
-            judge.game.blinds[0] / judge.game.blinds[1],
-        )
-    )
-    pairs.append(("antes and dead blinds", 2 * rules.put_in_before / big, 2 * judge.game.ante / judge.game.blinds[1]))
+            "straddle" if straddled else "small blind",
+            blinds[BUTTON if seats == 2 else 0],
+            game.blinds[0] / game.blinds[1],
+        ),
+        ("other blinds and straddles", sum(blinds[2:]), 0.0),
+        (
+            "antes and dead blinds",
+            (seats * rules.put_in_before + sum(rules.dead)) / big,
+            (seats * game.ante + game.big_blind_ante) / game.blinds[1],
+        ),
+    ]
     differences = [f"{name} {ours:.4g} for {theirs:.4g}" for name, ours, theirs in pairs if abs(ours - theirs) > _SAME]
     return ", ".join(differences)
 
@@ -132,8 +151,9 @@ def review_hands(
 ) -> dict[str, Any]:
     """Review hands in files and directories, and return the record of `mccfr review --json`.
 
-    policy   policy or run of whole no-limit hold'em, or a folder of such. Each hand is judged by the one with the
-             nearest stack in big blinds, by ratio; between two of them, the other's verdicts are given beside
+    policy   policy or run of whole no-limit hold'em, or a folder of such. Each hand is judged by the one for as many
+             players with the nearest stack in big blinds, by ratio; between two of them, the other's verdicts are
+             given beside
     resolve  as for `Reviewer`
     boards   as for `DecisionCosts`
     keep     file for reviewed hands, one JSON object per line; the same review resumes from it after a stop
@@ -148,7 +168,7 @@ def review_hands(
         phases.phase(f"reading {policy}")
         judges = _judges(policy, boards, resolve)
         phases.phase("reading the hands")
-        hands, refused = _hands(paths, judges[-1].game, phases)
+        hands, refused = _hands(paths, judges, phases)
         fingerprints = {judge.name: judge.side.fingerprint() if keep is not None else "" for judge in judges}
         what = {"policies": fingerprints, "resolve": resolve, "boards": boards}
         began, before = working_seconds(), 0
@@ -160,7 +180,7 @@ def review_hands(
             def play(number: int) -> dict[str, Any]:
                 hand = hands[number].hand
                 assert hand is not None
-                near = _nearest(judges, hand.stakes.depth)
+                near = _nearest(judges, hand.stakes)
                 return _record(hands[number].where, hand, near, [each.reviewer.review(hand, number) for each in near])
 
             with naming_steps(phases):
@@ -176,9 +196,11 @@ def review_hands(
 def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
     """Return the totals over all hands, and the costliest decisions."""
     rows = [(each, record) for record in records for each in record["decisions"]]
-    worst = sorted(rows, key=lambda row: -shown_cost(row[0]))[:top]
+    worst = sorted(rows, key=lambda row: costliest_first(row[0]))[:top]
     return {
         "decisions": len(rows),
+        "without_cost": sum(row["cost_bb"] is None for row, _ in rows),
+        "ended": dict(Counter(record["ended"] for record in records if record["ended"]).most_common(_TOLD)),
         "unknown": sum(record["unknown"] for record in records),
         "tournament_hands": sum(record["tournament"] for record in records),
         "players": _players(records),
@@ -187,24 +209,41 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
 
 
 def shown_cost(row: Mapping[str, Any]) -> float:
-    """Return a decision's cost in big blinds as it is shown: 0 where its interval contains 0."""
+    """Return a decision's cost in big blinds as shown: 0 without one, or if its interval contains 0."""
     ends = row["ci95_bb"]
-    return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"])
+    return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"] or 0)
 
 
-def _hands(paths: Sequence[Path], game: HoldemGame, phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
+def shares_text(row: Mapping[str, Any]) -> str:
+    """Return the frequencies of a decision's actions as text."""
+    return ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
+
+
+def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the sort key of a decision: by cost; without one, by the probability of the action."""
+    return -shown_cost(row), row["probability"] if row["cost_bb"] is None else -1.0
+
+
+def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
     """Return the hands that can be reviewed, and counts of the others by reason; reports the first few."""
     refused, hands, report = Counter[str](), list[FoundHand](), FirstMessages(phases.message, _TOLD)
+    games = [judge.game for judge in reversed(judges)]
     for path in [each for given in paths for each in hand_files(given)]:
-        for found in read_hands(path, game):
-            if found.hand is None:
-                refused[found.why] += 1
-                report(f"{found.where}: {found.why}")
-            else:
-                hands.append(found)
+        for found in read_hands(path, *games):
+            why = found.why
+            try:
+                if found.hand is not None:
+                    _nearest(judges, found.hand.stakes)
+                    hands.append(found)
+                    continue
+            except ValueError as error:
+                why = str(error)
+            refused[why] += 1
+            report(f"{found.where}: {why}")
     if not hands:
+        ((reason, _),) = refused.most_common(1)
         count = sum(refused.values())
-        raise ValueError(f"none of {count:,} hands can be reviewed: give files of no-limit hold'em hands of two")
+        raise ValueError(f"none of {count:,} hands can be reviewed, most often for this reason: {reason}")
     if refused:
         phases.message(f"{sum(refused.values()):,} hands are passed over, {len(hands):,} are reviewed")
     return hands, refused
@@ -220,10 +259,11 @@ def _record(
         others = {each.line: _row(each, stakes, review.pot) for each in review.decisions}
         for row in rows:
             if other := others.get(row["line"]):
-                told = {key: other[key] for key in ("how", "probability", "best", "cost_bb", "ci95_bb")}
+                told = {key: other[key] for key in (*_JUDGED, "cost_bb", "ci95_bb")}
                 row["other"] = {"policy": judge.name, "distance": _distance(stakes, judge), **told}
     won, aivat = (
-        None if chips is None else chips / stakes.big_blind for chips in (reviewed.won_chips, reviewed.aivat_chips)
+        None if chips is None else [each / stakes.big_blind for each in chips]
+        for chips in (reviewed.won_chips, reviewed.aivat_chips)
     )
     return {
         "where": where,
@@ -235,6 +275,7 @@ def _record(
         "currency": stakes.currency,
         "tournament": stakes.tournament,
         "unknown": reviewed.unknown,
+        "ended": reviewed.ended,
         "won_bb": won,
         "aivat_bb": aivat,
         "decisions": rows,
@@ -243,17 +284,17 @@ def _record(
 
 def _row(row: ReviewedDecision, stakes: Stakes, pot: str) -> dict[str, Any]:
     """Return the record of a decision: costs in big blinds, and in the hand's own currency or chips."""
-    verdict, ends = row.verdict, row.verdict.ci95_chips
+    verdict, ends, cost = row.verdict, row.verdict.ci95_chips, row.verdict.cost_chips
     link = f"#line={verdict.tree_line}" + (f"&board={row.board}" if row.board else "")
     return {
         **{key: getattr(row, key) for key in ("player", "hand", "board", "action")},
         "line": street_line(row.line, stakes.rules.line_start),
-        **{key: getattr(verdict, key) for key in ("how", "taken_for", "probability", "did", "best")},
+        **{key: getattr(verdict, key) for key in (*_JUDGED, "taken_for", "frequencies", "did", "note")},
         **{"position": position_names(stakes.seats)[row.position], "street": STREETS[row.street], "pot": pot},
         "link": link if verdict.how != SOLVED or verdict.tree_line else "",
-        "cost_bb": verdict.cost_chips / stakes.big_blind,
+        "cost_bb": None if cost is None else cost / stakes.big_blind,
         "ci95_bb": None if ends is None else [end / stakes.big_blind for end in ends],
-        "cost": verdict.cost_chips / stakes.unit,
+        "cost": None if cost is None else cost / stakes.unit,
         "other": None,
     }
 
@@ -266,10 +307,11 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         for position, name in enumerate(record["names"]):
             hands[name].append((record, position))
     for name, hands_of in hands.items():
-        decisions = [
+        judged = [
             [row for row in hand["decisions"] if row["position"] == position_names(len(hand["names"]))[seat]]
             for hand, seat in hands_of
         ]
+        decisions = [[row for row in rows_of if row["cost_bb"] is not None] for rows_of in judged]
         rows = [row for rows_of in decisions for row in rows_of]
         money = Counter[str]()
         for (record, _), rows_of in zip(hands_of, decisions, strict=True):
@@ -280,20 +322,17 @@ def _players(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         players[name] = {
             "hands": len(hands_of),
             "decisions": len(rows),
+            "without_cost": sum(map(len, judged)) - len(rows),
             "cost": dict(money),
             **_mean("cost", [sum(row["cost_bb"] for row in rows_of) for rows_of in decisions]),
-            **_mean("won", [_signed(record["won_bb"], position) for record, position in hands_of]),
-            **_mean("aivat", [_signed(record["aivat_bb"], position) for record, position in hands_of]),
+            **_mean("won", [record["won_bb"] and record["won_bb"][position] for record, position in hands_of]),
+            **_mean("aivat", [record["aivat_bb"] and record["aivat_bb"][position] for record, position in hands_of]),
             "by": {
                 key: _parts(rows, key, order, 1000 / len(hands_of))
                 for key, order in (("street", STREETS), ("position", position_names(MOST_SEATS)), ("pot", POTS))
             },
         }
     return players
-
-
-def _signed(won: float | None, position: int) -> float | None:
-    return None if won is None else won * (1 - 2 * position)
 
 
 def _mean(title: str, values: Sequence[float | None]) -> dict[str, Any]:
@@ -352,11 +391,13 @@ class _DecisionFields(msgspec.Struct):
     how: str
     taken_for: str
     probability: float
+    frequencies: dict[str, float]
     did: str
     best: str
-    cost_bb: float
+    note: str
+    cost_bb: float | None
     ci95_bb: tuple[float, float] | None
-    cost: float
+    cost: float | None
     other: dict[str, Any] | None
 
 
@@ -364,14 +405,15 @@ class _HandFields(msgspec.Struct):
     """Typed fields of a kept hand."""
 
     where: str
-    names: tuple[str, str]
+    names: list[str]
     policy: str
     distance: str
     currency: str
     tournament: bool
     unknown: int
-    won_bb: float | None
-    aivat_bb: float | None
+    ended: str
+    won_bb: list[float] | None
+    aivat_bb: list[float] | None
     decisions: list[_DecisionFields]
 
 
@@ -422,6 +464,9 @@ def review_text(record: Mapping[str, Any]) -> str:
         f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
         f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"
     ]
+    if record["without_cost"]:
+        lines.append(f"{record['without_cost']:,} decisions have frequencies only: {NO_COST}; {IGNORED}")
+    lines += [f"{count:,} hands: {reason}" for reason, count in [*record["ended"].items()][:_LISTED]]
     if record["tournament_hands"]:
         lines.append(f"{record['tournament_hands']:,} hands are of tournaments: {NO_ICM}")
     for name, own in record["players"].items():
@@ -443,13 +488,16 @@ def review_text(record: Mapping[str, Any]) -> str:
 
 def _worst_text(row: Mapping[str, Any]) -> str:
     """Return a decision as one line: its cost, what was done, how it was judged, and by which policy."""
-    ends, other = row["ci95_bb"], row["other"]
+    ends, other, who = row["ci95_bb"], row["other"], f"{row['player']}, {row['position']}"
     sure = "" if ends is None else f" (95 %: {ends[0]:.4g} to {ends[1]:.4g})"
     how = f"taken for {row['taken_for']}" if row["taken_for"] else row["how"]
     by = f"{row['policy']}" + (f" ({row['distance']})" if row["distance"] else "")
-    beside = f"; {other['policy']}: {shown_cost(other):.4g} BB, best {other['best']}" if other else ""
+    beside = f"; {other['policy']}: {shown_cost(other):.4g} BB, best {other['best']}" if other and other["best"] else ""
+    cost, judged = "no cost", shares_text(row)
+    if row["cost_bb"] is not None:
+        cost, judged = f"{shown_cost(row):.4g} BB{sure}, {row['currency']}{row['cost']:.4g}", f"best {row['best']}"
+    note = f"; {row['note']}" if row["note"] not in ("", NO_COST, IGNORED) else ""
     return (
-        f"{shown_cost(row):.4g} BB{sure}, {row['currency']}{row['cost']:.4g}  {row['player']} {row['hand']} "
-        f"{row['board'] or '-'} {row['line'] or '-'}: {row['did']} ({row['probability']:.0%}), best {row['best']}; "
-        f"{how}, by {by}{beside}; {row['where']}"
+        f"{cost}  {who} {row['hand']} {row['board'] or '-'} {row['line'] or '-'}: {row['did']} "
+        f"({row['probability']:.0%}), {judged}; {how}, by {by}{beside}{note}; {row['where']}"
     )

@@ -12,8 +12,12 @@ from mccfr.config.game_tables import GameConfig, HoldemGame, HoldemSubgame
 from mccfr.config.spot_table import STREETS
 from mccfr.config.toml_files import config_from
 from mccfr.config.value_limits import share_text
+from mccfr.games.betting import BettingState
+from mccfr.games.game import Rake
+from mccfr.games.holdem_betting import seat_names
 from mccfr.games.holdem_subgame import FILE_STACK
 from mccfr.games.line_text import line_start, typed_line
+from mccfr.games.menu import PLAYER_NAMES, SEAT_NAMES
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.policy import Behaviour, Policy, is_policy
 from mccfr.policy.export.networks import is_networks, read_networks
@@ -65,6 +69,8 @@ def spot_behind(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the spot after a line: board, ranges, pot and stacks as `[game]` keys, and the bet menu.
 
+    Of three and more players, two have to be left. The others' chips are in the pot; their cards are ignored.
+
     config  game of the strategy
     line    betting line up to the start of a street: "b300c/"
     board   the board of that street: three to five cards
@@ -86,21 +92,30 @@ def spot_behind(
             f"line {line!r} ends within a street: a spot begins at the start of a street, as after {before!r}"
         )
     board = ranges.dealing.board_text(followed.state.street, followed.boards[-1])
-    reach = ranges.reach(followed)
+    left = followed.state.left if isinstance(followed.state, BettingState) else [0, 1]
+    if len(left) > 2:
+        raise ValueError(f"line {line!r} leaves {len(left)} players: a spot is for two, so give a line to two players")
+    reach = ranges.reach(followed)[left]
     for name, weights in zip(("oop", "ip"), reach, strict=True):
         if not weights.any():
             raise ValueError(f"line {line!r} on {board}: {name} never plays it: choose another line")
-    invested = followed.state.put_in[0]
+    invested, rules, rake = followed.state.put_in[left[0]], source.game.real_rules, source.game.rake
+    seats, stack = source.game.tree.players, starting_stack(config)
+    if seats > 2 and rules is not None:
+        rake = Rake(rules.rake, rules.rake_cap) if rules.rake else None
+        stack = min(rules.stack_of(player) for player in left)
     game = {
         "board": board,
         "ranges": {"oop": reach[0].tolist(), "ip": reach[1].tolist()},
-        "pot": 2 * invested,
-        "effective_stack": starting_stack(config) - invested,
+        "pot": sum(followed.state.put_in) + sum(rules.dead if rules is not None else ()),
+        "effective_stack": stack - invested,
         "big_blind": source.game.big_blind_chips,
     }
-    if (rake := source.game.rake) is not None:
+    if rake is not None:
         game |= {"rake": share_text(rake.share)} | ({"rake_cap": rake.cap} if isfinite(rake.cap) else {})
-    return game, _menu_behind(config, street_line(followed.line, start), len(plain_text(board)) // 2 - 2)
+    names = seat_names(seats)
+    pair = names[left[0]], names[left[1]]
+    return game, _menu_behind(config, street_line(followed.line, start), len(plain_text(board)) // 2 - 2, pair)
 
 
 def game_config(path: Path) -> GameConfig:
@@ -128,8 +143,13 @@ def starting_stack(config: HoldemGame | HoldemSubgame) -> float:
     return config.stack or FILE_STACK
 
 
-def _menu_behind(config: HoldemGame | HoldemSubgame, line: str, first: int) -> dict[str, Any]:
-    """Return the bet menu from street `first` on; added and removed lines begin after `line`."""
+def _menu_behind(
+    config: HoldemGame | HoldemSubgame, line: str, first: int, pair: tuple[str, str] = PLAYER_NAMES
+) -> dict[str, Any]:
+    """Return the bet menu from street `first` on; added and removed lines begin after `line`.
+
+    pair  names of the two players' positions in keys: out of position, in position
+    """
     menu = {key: value for key, value in msgspec.to_builtins(config.menu).items() if value is not None}
     start = line.replace("/", "")
     for key in ("add", "remove"):
@@ -137,6 +157,11 @@ def _menu_behind(config: HoldemGame | HoldemSubgame, line: str, first: int) -> d
         menu[key] = [added[len(start) :] for added in lines if added.startswith(start) and len(added) > len(start)]
     if first == len(STREETS) - 1:
         menu.pop("donk", None)  # nobody bets before a river on which the spot begins
+    for street in STREETS[first:]:
+        if table := menu.get(street):
+            of_players = dict(zip(PLAYER_NAMES, (table.get(name) for name in pair), strict=True))
+            kept = {key: value for key, value in table.items() if key not in SEAT_NAMES}
+            menu[street] = kept | {name: value for name, value in of_players.items() if value is not None}
     for table in (street := menu.get(STREETS[first], {}), street.get("button"), street.get("big_blind")):
         if table:
             table.pop("donk", None)

@@ -93,7 +93,8 @@ class SampledAlgorithm(Algorithm):
     @property
     def traits(self) -> Traits:
         """Return the traits: `dcfr` sweeps tables, and runs in strata do not support locked rows."""
-        return Traits(sweeps=self.schedule.sweeps, takes_locks=self.config.run.strata is None, takes_seats=True)
+        locks = self.config.run.strata is None
+        return Traits(sweeps=self.schedule.sweeps, takes_locks=locks, takes_seats=True, takes_pots=True)
 
     def first_floor(self, game: Game, total_nodes: int) -> float:
         """Return the floor of first-street regrets at a count of nodes; minus infinity if there is none."""
@@ -122,6 +123,7 @@ class SampledSolver(ABC):
     _config: SampledConfig
     _kernel: Any  # compiled, for packed trees or general records
     _scratch: Any
+    _packs_pots = True  # whether the kernel for packed trees knows pots of three and more players
     _floored = False  # whether regrets are kept above a floor
     _together = 1  # iterations of a group, which all read the regrets from before the group
 
@@ -145,7 +147,7 @@ class SampledSolver(ABC):
         self._locked.write(tables)
         self._sweep = DcfrDiscount(regrets, sums, self._schedule, (seed, share.worker)) if sweeps else None
         self.busy_seconds = 0.0  # spent in `run` by this object
-        packed = can_pack(game.tree)
+        packed = can_pack(game.tree) and (self._packs_pots or game.tree.pots is None)
         self._tree = pack(game.tree) if packed else game.tree.arrays
         self._choose_kernel(game, packed)
 

@@ -125,9 +125,16 @@ def test_strata_have_the_same_bits_for_any_number_of_workers(slot_abstractions, 
         np.testing.assert_array_equal(first, second)
 
 
+def test_outcome_sampling_trains_three_seats(slot_abstractions, tmp_path):
+    file = config(tmp_path, slot_abstractions[1])
+    assert command("solve", file, "--run", tmp_path / "run", "--set", 'solver.algorithm="outcome-sampling"') == 0
+    assert problems_of(tmp_path / "run") == []
+
+
 def test_trainings_for_two_players_are_refused(slot_abstractions, tmp_path, capsys):
-    key = 'solver.algorithm="outcome-sampling"'
-    said = refusal(capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", key)
+    said = refusal(
+        capsys, "plan", config(tmp_path, slot_abstractions[1]), "--set", 'solver.algorithm="public-chance-sampling"'
+    )
     assert "is for two players" in said and "has 3" in said
 
 

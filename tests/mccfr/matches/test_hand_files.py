@@ -141,7 +141,7 @@ def test_what_others_wrote_is_read_in_its_own_chips(tmp_path):
 def test_a_hand_that_cannot_be_read_stops_no_other(match, tmp_path):
     good = match[0].text()
     bad = {
-        SIX: "a hand of 6 players: ACPC logs of two are reviewed",
+        SIX: "a hand of 6 players: no policy that is given has as many",
         good[:-4]: "is not STATE",
         "STATE:1:r300:5c4s|As7d:50|-50:A|B": "is not over",
         "STATE:1:r150f:5c4s|As7d:50|-50:A|B": "a raise must be to 200",
@@ -189,6 +189,22 @@ def test_sites_write_the_same_hand(tmp_path, site):
     assert (hand.betting, hand.board, hand.number) == ("r250c/r450r2920f", ("7c9h8d",), 7)
     assert hand.chips == (-450, 450) and stakes.depth == 29.2 and stakes.unit == 100
     assert hand.holes == (("2c3c", "Ah4c") if site == "Bovada" else ("", ""))
+
+
+@pytest.mark.parametrize("site", SITES)
+def test_sites_write_hands_of_three(tmp_path, site):
+    """A third player posts the small blind and folds. Two sites write what a raise adds, others what it raises to."""
+    text = re.sub(r"(?m)^.*(collected|wins|Hand Result|Total [Pp]ot(?!:)|Rake).*\n?", "", SITES[site])
+    text = re.sub(r"(?m)^Seat \d+: (Bob|Dealer \[ME\])(.*)$", r"Seat 8: \1\2\nSeat 9: Cid\2", text)
+    text = re.sub(r"(?m)^Seat \d: (Ada|Big Blind)", r"Seat 2: \1", text)
+    text = re.sub(r"(?m)^(Bob|Dealer \[ME\])(.*[Ss]mall [Bb]lind)", r"Cid\2", text)
+    folds = re.search(r"(?m)^(?:Ada|Big Blind)( ?:? ?[fF]olds)$", text)[1]
+    text = re.sub(r"(?m)^((?:Bob|Dealer \[ME\]).*[Rr]aises.*)$", rf"\1\nCid{folds}", text, count=1)
+    hand, stakes = text_hand(tmp_path, text)
+    adds = site in ("888poker", "PartyPoker")
+    assert hand.betting == ("r200fc/r400r2870f" if adds else "r250fc/r450r2920f")
+    assert hand.chips == ((-50, -400, 450) if adds else (-50, -450, 500)) and stakes.depth == 29.2
+    assert hand.names == (("Cid", "Big Blind", "Dealer [ME]") if site == "Bovada" else ("Cid", "Ada", "Bob"))
 
 
 @pytest.mark.parametrize(
@@ -297,8 +313,19 @@ def test_hands_of_a_table_of_six(tmp_path):
     assert cold.hand.chips == (-50, -100, 400, 0, 0, -250)
     assert posts.stakes.rules.put_in == (50, 100, 0, 0, 100, 0) and sum(posts.stakes.rules.dead) == 50
     assert (posts.hand.betting, posts.hand.chips[-2:], posts.stakes.depth) == ("ffcr400fff", (-150, 300), 100)
+    (tmp_path / "six.log").write_text(SIX)
+    (logged,) = read_hands(tmp_path / "six.log", GAME, HoldemGame(seats=6, stack=10_000))
+    assert logged.hand.hand.text() == SIX and logged.hand.stakes.seats == 6
     ((pluribus, why),) = found(tmp_path / "six.phh")
     assert not why and pluribus.chips == (310, -100, 0, -210, 0, 0)
+
+
+def test_a_straddle_moves_the_first_decision(tmp_path):
+    text = SIXMAX[: SIXMAX.index("Fay: folds")].replace("*** HOLE", "Fay: posts straddle $2\n*** HOLE")
+    text += "Ada: raises $3 to $5\n" + "".join(f"{name}: folds\n" for name in ("Bea", "Cyd", "Dov", "Eli", "Fay"))
+    hand, stakes = text_hand(tmp_path, text)
+    assert (hand.betting, hand.chips) == ("r500fffff", (-50, -100, -200, 350, 0, 0))
+    assert (stakes.rules.put_in, stakes.rules.first_player[0]) == ((50, 100, 200, 0, 0, 0), 3)
 
 
 def test_a_side_pot_that_cannot_be_is_refused(tmp_path):

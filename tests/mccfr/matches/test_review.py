@@ -10,9 +10,16 @@ Shows:
   (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
   test_a_street_with_another_bet_is_solved_again)
 * Costs add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
+* At a table of three and more players a decision has the policy's frequencies; with two left after the flop its cost is
+  that of the whole pot (test_a_table_of_three_has_frequencies_before_two_are_left,
+  planted: test_the_chips_of_folded_players_are_in_the_pot)
+* The review ends at an action that the tree lacks, unless both players who are left have a range
+  (test_a_call_that_the_tree_lacks_ends_the_review)
+* A policy for as many players judges a hand (test_a_policy_for_as_many_players_judges)
 """
 
 import json
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -27,7 +34,14 @@ from mccfr.evaluation.decision_values import decision_values
 from mccfr.evaluation.hand_values import Below
 from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions
-from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
+from mccfr.matches.hand_files.format_base import (
+    CheckedHand,
+    HandRecord,
+    Posted,
+    checked_hand,
+    finished_hand,
+    stakes_of,
+)
 from mccfr.matches.match import Contender
 from mccfr.matches.phh_format import Hand, phh
 from mccfr.matches.players import OpenedPlayer
@@ -35,8 +49,9 @@ from mccfr.matches.review import action_costs as costs_module
 from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
 from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
-from mccfr.matches.review.hand_review import IN_TREE, MAPPED, SOLVED, Reviewer
+from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED, Reviewer
 from mccfr.matches.review.review_files import shown_cost
+from mccfr.matches.review.two_left import two_left
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving import Effort, solved_street
@@ -50,6 +65,7 @@ GAME = HoldemGame()
 MENU = Menu(first=("1p",), later=("allin",), max_bets=2)
 SOURCE = policy(MENU)
 DEALING = SOURCE.game.cards.at_table()
+THREE = policy(MENU, seats=3)
 TURN = ("r300c/cc/cr900f", ("As7s", "KhQd"), "Qs7h2d3c")
 RIVER = ("r300c/cc/cc/r900c", ("As7s", "KhQd"), "Qs7h2d3c9s")
 
@@ -68,6 +84,16 @@ def reviewer():
 def hand(line, holes, board, names=("Ada", "Bob"), game=GAME):
     stakes = stakes_of(game)
     return CheckedHand(finished_hand(stakes.rules, actions_of(line), holes, board, names=names), stakes)
+
+
+def by_three(source=THREE):
+    """Return the reviewer of a policy for three players."""
+    return Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
+
+
+def hand_of_three(line, holes, board):
+    """Return a hand of SB, BB and BTN."""
+    return hand(line, holes, board, ("Sam", "Bob", "Ada"), HoldemGame(seats=3))
 
 
 def exact(line, board, cards, player):
@@ -236,7 +262,7 @@ def test_a_limp_that_the_tree_lacks_is_no_raise():
 def test_a_hand_without_known_cards_is_not_solved(monkeypatch, reviewer):
     monkeypatch.setattr(hand_review, "SolvedStreet", None)
     found = reviewer.review(hand("r310c/cr900f", ("", ""), "Qs7h2d"), 0)
-    assert (found.decisions, found.unknown, found.won_chips) == ([], 5, -310)
+    assert (found.decisions, found.unknown, found.won_chips) == ([], 5, (-310, 310))
 
 
 def test_a_fold_first_in_is_no_limped_pot(reviewer):
@@ -264,7 +290,7 @@ def test_a_review_adds_up_and_goes_on(holdem, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(1)))
     whole = answer(capsys, *arguments)
     assert (whole["hands"], whole["refused"]) == (4, 2)
-    assert whole["reasons"] == {"a hand of 6 players: ACPC logs of two are reviewed": 2}
+    assert whole["reasons"] == {"a hand of 6 players: no policy that is given has as many": 2}
     assert set(whole["players"]) == {"Ada", "Bob"}
     for own in whole["players"].values():
         assert own["hands"] == 4 and own["won_mbb"] is not None and own["aivat_mbb"] is not None
@@ -318,3 +344,140 @@ def test_the_nearest_policy_judges_and_the_other_is_beside(monkeypatch, capsys, 
         ("many/hu-200", "stack 120 for 200"),
         None,
     ]
+
+
+def test_a_table_of_three_has_frequencies_before_two_are_left(monkeypatch):
+    """The button raises, both call, and one folds on the flop: from there on the street is solved."""
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
+    line, board = "r350cc/cr1400fc/cr3000f", "Qs7h2d3c"
+    found = by_three().review(hand_of_three(line, ("As7s", "KhQd", "QhJh"), board), 0)
+    told = [(row.player, row.position, row.street, row.verdict.how, row.verdict.note) for row in found.decisions]
+    assert told == [
+        ("Ada", 2, 0, IN_TREE, NO_COST),
+        ("Sam", 0, 0, IN_TREE, NO_COST),
+        ("Bob", 1, 0, IN_TREE, NO_COST),
+        ("Sam", 0, 1, IN_TREE, NO_COST),
+        ("Bob", 1, 1, IN_TREE, NO_COST),
+        ("Ada", 2, 1, IN_TREE, NO_COST),
+        ("Sam", 0, 1, SOLVED, IGNORED),
+        ("Sam", 0, 2, SOLVED, IGNORED),
+        ("Bob", 1, 2, SOLVED, IGNORED),
+        ("Sam", 0, 2, SOLVED, IGNORED),
+    ]
+    assert (found.unknown, found.ended, found.pot, found.aivat_chips) == (0, "", "raised", None)
+    assert found.won_chips == (-1400, 1750, -350)
+    first, bucket = found.decisions[0].verdict, int(DEALING.find_hands("QhJh")[0])
+    row = THREE.rows(0, DEALING.bucket_row(0, 0, ()))[0][bucket]
+    assert list(first.frequencies) == ["fold", "call 1 BB", "raise to 3.5 BB"]
+    assert list(first.frequencies.values()) == row.tolist() and first.probability == row[2]
+    for row in found.decisions:
+        assert sum(row.verdict.frequencies.values()) == pytest.approx(1)
+        assert (row.verdict.cost_chips is None) == (row.verdict.how != SOLVED) == (row.verdict.best == "")
+
+
+def test_another_raise_at_a_table_of_three_is_taken_for_the_nearest():
+    found = by_three().review(hand_of_three("r360ff", ("", "", "QhJh"), ""), 0)
+    (raised,) = (row.verdict for row in found.decisions)
+    assert (raised.how, raised.did, raised.taken_for) == (MAPPED, "raise to 3.6 BB", "b350 after ''")
+    assert raised.probability == raised.frequencies["raise to 3.5 BB"] and found.unknown == 2
+
+
+def test_a_straddle_is_not_in_the_tree():
+    """The button straddles, so the small blind acts first, and the tree begins with the button."""
+    record = HandRecord(
+        ("Sam", "Bob", "Ada"),
+        Posted([Decimal(20_000)] * 3, (Decimal(50), Decimal(100)), [Decimal(0)] * 3, [*[Decimal(0)] * 2, Decimal(200)]),
+        [(0, "f", Decimal(0)), (1, "f", Decimal(0))],
+        ("As7s", "KhQd", ""),
+        "",
+    )
+    found = by_three().review(checked_hand(record), 0)
+    assert (found.decisions, found.unknown) == ([], 2) and found.won_chips == (-50, -100, 150)
+    assert found.ended == "the policy has no straddle: the review ends there"
+
+
+@pytest.mark.parametrize("planted", [False, True])
+def test_the_chips_of_folded_players_are_in_the_pot(planted):
+    """The last call on a river against the sum over the opponent's hands; the planted hand has no chips of others."""
+    rules, board = stakes_of(HoldemGame(seats=3, stack=1_000)).rules, tuple(parse_cards("Qs7h2d3c9s"))
+    played = follow_actions(rules, actions_of("r300cfccccr700c"))
+    acted = [(state, action) for state, action in zip(played.states, played.actions, strict=True) if state.street == 3]
+    if planted:
+        acted = [(state._replace(put_in=(state.put_in[0], 0.0, state.put_in[2])), action) for state, action in acted]
+    left = two_left(rules, acted)
+    solved = SolvedStreet(left.rules, left.acted, board, DEALING.live(3, board) * np.ones((2, 1326)), SOURCE.game.cards)
+    bets = solved.played[0][solved.actions[0].index(left.acted[0][1])] * DEALING.live(3, board)
+    strength, one = DEALING.strengths(board), combo_index(*parse_cards("KhQd"))
+    apart = (DEALING.hand_masks() & DEALING.hand_masks()[one]) == 0
+    met = bets * apart
+    equity = 0.5 + 0.5 * (met * np.sign(strength[one] - strength)).sum() / met.sum()
+    fold, call = solved.values[1][[solved.actions[1].index("f"), solved.actions[1].index("c")], one]
+    gain = equity * (300 + 300 + 100 + 400 + 400) - 400
+    assert left.players == (0, 2)
+    assert (call - fold == pytest.approx(gain, abs=1e-6)) != planted
+
+
+def test_a_raise_beyond_the_other_players_stack_is_one_to_it():
+    """The button bets 7 big blinds into 6.5, of which the big blind has 2."""
+    stacks = [2_000.0, 500.0, 2_000.0]
+    rules = stakes_of(HoldemGame(seats=3, stacks=stacks)).rules
+    played = follow_actions(rules, actions_of("r300fccr1000c"))
+    left = two_left(rules, list(zip(played.states, played.actions, strict=True))[3:])
+    assert (left.players, left.rules.stack) == ((1, 2), 525)
+    assert [action for _, action in left.acted] == ["c", "r525", "c"]
+    assert left.acted[0][0].put_in == (325, 325) and left.acted[2][0].put_in == (325, 525)
+
+
+def test_a_call_that_the_tree_lacks_ends_the_review(monkeypatch):
+    """Two players see a flop in the tree. After a cold call the small blind has no range; after a call of a re-raise
+    the button has the range of its raise."""
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
+    menu = Menu(first=("1p",), later=("1p",), max_bets=3)
+    by, holes = by_three(policy(menu, seats=3, flop_players=2)), ("As7s", "KhQd", "QhJh")
+    found = by.review(hand_of_three("r350cf/cc/cc/cc", holes, "Qs7h2d3c9s"), 0)
+    raised, called = (row.verdict for row in found.decisions)
+    assert raised.note == NO_COST and found.unknown == 7
+    assert (raised.how, called.how) == (IN_TREE, LACKING)
+    assert called.note == "the policy has no call 3 BB of SB after 'b350'"
+    assert (called.did, called.probability) == ("call 3 BB", 0) and "call 3 BB" not in called.frequencies
+    assert found.ended == f"{called.note}: the review ends there"
+    found = by.review(hand_of_three("r350r1150cc/ccr3000fc/cc/cc", holes, "Qs7h2d3c9s"), 0)
+    solved = [(row.player, row.street) for row in found.decisions if row.verdict.how == SOLVED]
+    assert solved == [("Bob", 1), ("Bob", 2), ("Ada", 2), ("Bob", 3), ("Ada", 3)] and not found.ended
+    assert "the policy has no call 8 BB of BTN after 'b350b1150c'" in found.decisions[-1].verdict.note
+
+
+def test_a_policy_for_as_many_players_judges(monkeypatch, capsys, tmp_path):
+    """A folder with policies for two and three players; a hand of four is refused with the reason."""
+    names = {}
+    for seats in (2, 3):
+        source = policy(MENU, seats=seats)
+        table = {"name": "holdem", "seats": seats, "menu": {"first": ["1p"], "later": ["allin"], "max_bets": 2}}
+        side = Profile(source.game, uniform_strategy(source.game))
+        names[f"many/p-{seats}"] = OpenedPlayer(Contender("", PolicySpec(source), side), table)
+        (tmp_path / f"many/p-{seats}").mkdir(parents=True)
+    monkeypatch.setattr(results, "open_player", lambda name, **_: names[name])
+    monkeypatch.setattr(results, "is_policy", lambda path: path.name.startswith("p-"))
+    monkeypatch.setattr(costs_module, "PREFLOP_TIMES", 1)
+    monkeypatch.chdir(tmp_path)
+    hands = {
+        str(seats): {
+            "variant": "NT",
+            "antes": [0] * seats,
+            "blinds_or_straddles": [50, 100] + [0] * (seats - 2),
+            "starting_stacks": [20_000] * seats,
+            "players": list("PQRS")[:seats],
+            "actions": [f"d dh p{seats} QhJh", f"p{3 if seats > 2 else 2} cbr 350", *folds],
+        }
+        for seats, folds in ((2, ["p1 f"]), (3, ["p1 f", "p2 f"]), (4, ["p4 f", "p1 f", "p2 f"]))
+    }
+    (tmp_path / "a.phhs").write_text(tomli_w.dumps(hands))
+    printed = call(capsys, "review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
+    assert "hand of 4 players: no policy that is given has as many" in printed.err
+    assert "R, BTN QhJh - -: raise to 3.5 BB" in printed.out and "1 decisions have frequencies only" in printed.out
+    found = [json.loads(line)[1] for line in (tmp_path / "kept").read_text().splitlines()[1:]]
+    assert [one["policy"] for one in found] == ["many/p-2", "many/p-3"]
+    assert [row["position"] for one in found for row in one["decisions"]] == ["BTN", "BTN"]
+    assert found[1]["won_bb"] == [-0.5, -1, 1.5] and found[1]["decisions"][0]["cost_bb"] is None
+    again = answer(capsys, "review", "a.phhs", "--policy", "many", "--boards", 4, "--keep", "kept")
+    assert again["players"]["R"]["without_cost"] == 1 and again["players"]["R"]["decisions"] == 0

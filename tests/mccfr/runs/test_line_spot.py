@@ -4,6 +4,8 @@ Shows:
 
 * `mccfr spot --policy` starts with the page's ranges, pot and stacks
   (test_ranges_pot_and_stacks_are_those_of_the_page)
+* Of three players, two who are left have a spot, with the third one's chips in the pot
+  (test_two_who_are_left_of_three_have_a_spot)
 """
 
 import json
@@ -16,7 +18,7 @@ from refusals import refusals
 
 import mccfr
 from abstraction.cards import combo_index, parse_cards
-from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.config.game_tables import HoldemGame, Menu, PlayerMenu, StreetMenu
 from mccfr.config.toml_files import config_from
 from mccfr.games.registry import build_game
 from mccfr.runs.results.line_spot import spot_behind
@@ -105,3 +107,24 @@ test_incomplete_options_of_a_spot_are_refused = refusals(
     ("p is neither a run directory nor an exported policy", ("QsJh2h", "--policy", "p", "--line", "c")),
     call=half,
 )
+
+
+def test_two_who_are_left_of_three_have_a_spot():
+    """Ranges are products of the policy's rows; bets of the button's seat become those of the player in position."""
+    menu = Menu(first=("1p",), later=("allin",), flop=StreetMenu(small_blind=PlayerMenu(first=("0.5p",))))
+    config = HoldemGame(menu=menu, seats=3, rake="5%", rake_cap=100)
+    source = policy(menu, seats=3, rake="5%", rake_cap=100)
+    game, bets = spot_behind(source, config, "b350cf/", FLOP)
+    assert (game["pot"], game["effective_stack"], game["rake"], game["rake_cap"]) == (800, 19_650, "5%", 100)
+    dealing, live = source.game.cards.at_table(), source.game.cards.live(1, tuple(parse_cards(FLOP)))
+    rows = dealing.bucket_row(0, 0, ())
+    for name, line, action in (("oop", "r350", "c"), ("ip", "", "r350")):
+        node = find_node(source.game.tree, line)
+        labels = [source.game.tree.label[child] for child in source.game.tree.children(node)]
+        np.testing.assert_allclose(game["ranges"][name], source.rows(node, rows)[0][:, labels.index(action)] * live)
+    assert list(bets["flop"]["big_blind"]["first"]) == ["0.5p"] and "small_blind" not in bets["flop"]
+    with pytest.raises(ValueError, match="leaves 3 players: a spot is for two"):
+        spot_behind(source, config, "b350cc/", FLOP)
+    small = policy(menu, seats=3, flop_players=2)
+    with pytest.raises(ValueError, match="a call that the tree lacks"):
+        spot_behind(small, HoldemGame(menu=menu, seats=3, flop_players=2), "b350cf/", FLOP)

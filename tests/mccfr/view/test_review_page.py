@@ -3,6 +3,8 @@
 Shows:
 
 * The page shows a review's decisions, the most costly first (test_decisions_come_sorted_and_filtered)
+* Decisions without a cost come last, with what a review of more than two players says
+  (test_decisions_without_a_cost_come_last)
 * A review of another policy or a damaged review is refused (test_what_is_no_review_of_this_policy_is_refused)
 """
 
@@ -13,6 +15,7 @@ from page_parts import write_review
 from pages_server import ask, serving
 from random_policy import policy
 
+from mccfr.matches.review.hand_review import IGNORED, NO_COST
 from mccfr.view import Spots, open_strategies
 from mccfr.view.review_page import Reviews
 
@@ -21,15 +24,23 @@ def test_decisions_come_sorted_and_filtered(tmp_path):
     with serving(Spots(policy(), "mine"), review=write_review(tmp_path / "kept")) as served:
         found = json.loads(ask(served, "/api/review")[2])
         costs = [row["shown_bb"] for row in found["rows"]]  # the interval of -0.2 contains 0; the total has it
-        assert costs == [3.1, 0.4, 0] and found["cost_bb"] == pytest.approx(3.3) and found["hands"] == 2
-        assert [row["did"] for row in found["rows"]] == ["fold", "call 1 BB", "call 0.5 BB"]
+        assert costs == [3.1, 0.4, 0, 0] and found["cost_bb"] == pytest.approx(3.3) and found["hands"] == 2
+        assert [row["did"] for row in found["rows"]] == ["fold", "call 1 BB", "call 0.5 BB", "fold"]
         assert found["streets"] == ["preflop", "river"] and found["players"] == ["<i>Bob", "Ada"]
         only = json.loads(ask(served, "/api/review?street=preflop&player=Ada")[2])
-        assert [row["place"] for row in only["rows"]] == [1] and only["cost_bb"] == 0.4
+        assert [row["place"] for row in only["rows"]] == [1, 3] and only["cost_bb"] == 0.4
         assert json.loads(ask(served, "/api/game")[2])["reviewed"] is True
     with serving(Spots(policy(), "mine")) as served:
         status, _, body = ask(served, "/api/review")
         assert status == 400 and "no review is shown" in json.loads(body)["error"]
+
+
+def test_decisions_without_a_cost_come_last(tmp_path):
+    found = Reviews(write_review(tmp_path / "kept"), Spots(policy(), "mine")).decisions()
+    assert [row["hand"] for row in found["rows"]] == ["AdAs", "7h2c", "KdKs", "8h3c"]
+    assert found["rows"][-1]["source"].endswith(f" (hand for policy, in BB). {NO_COST}.")
+    assert found["rows"][-1]["shares"] == "fold 25%"
+    assert NO_COST in found["note"] and IGNORED in found["note"]
 
 
 def test_what_is_no_review_of_this_policy_is_refused(tmp_path):

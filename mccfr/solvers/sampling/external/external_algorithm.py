@@ -62,4 +62,4 @@ class ExternalSampling(SampledAlgorithm):
         assert isinstance(solver, ExternalSamplingConfig)
         locks = getattr(self.config.game, "locks", None)  # strategy sums of locked rows do not count visits
         whole = not (solver.negative_regret_pruning or sweeps or locks)
-        return replace(super().traits, counts_lost_updates=whole, takes_pots=True)
+        return replace(super().traits, counts_lost_updates=whole)

@@ -23,6 +23,7 @@ class OutcomeSolver(SampledSolver):
     """Runs iterations of outcome sampling."""
 
     _config: OutcomeSamplingConfig
+    _packs_pots = False
 
     def _choose_kernel(self, game: Game, packed: bool) -> None:
         self._kernel = outcome_sampling_packed if packed else outcome_sampling_general

@@ -22,6 +22,7 @@ from mccfr.solvers.sampling.outcome.paths import (
     uniform_like,
 )
 from mccfr.solvers.sampling.row_lookup import NODE_LIMIT, START, STOP, locate
+from mccfr.solvers.sampling.seats import SeatArrays, begin_deal, begin_traversal, new_seats, won_chips
 from mccfr.trees.compiled import CHANCE, TERMINAL, CompiledTree
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
@@ -31,24 +32,27 @@ class SeatPaths(NamedTuple):
     """Scratch arrays of outcome sampling over general records: `Paths` of P players for each deal.
 
     paths    Paths            path P·d + p is player p's path of deal d
-    payoffs  [N, P] float64   payoffs of three and more players; [0, 2] of two
+    payoffs  [N, P] float64   payoffs of three and more players; [0, P] with two players or with pots
     sampled  [P] float64      probability of each opponent's actions on the path
     updated  [1] int64        as `paths.updated`
+    seats    SeatArrays       pots of three and more players in betting trees; else None
     """
 
     paths: Paths
     payoffs: npt.NDArray[np.float64]
     sampled: npt.NDArray[np.float64]
     updated: npt.NDArray[np.int64]
+    seats: SeatArrays | None
 
 
 def new_seat_paths(deals: int, depth: int, max_actions: int, tree: CompiledTree, dtype: npt.DTypeLike) -> SeatPaths:
     """Return scratch arrays for groups of `deals` deals; other arguments as in `new_paths`."""
-    players, payoffs = tree.players, np.zeros((0, 2)) if tree.payoffs is None else tree.payoffs
+    players = tree.players
+    payoffs = np.zeros((0, players)) if tree.payoffs is None else tree.payoffs
     paths = new_paths(deals, depth, max_actions, len(tree.row_slots), dtype)._replace(
         place=np.zeros(players * deals, PATH_PLACE), step=np.zeros(players * deals * depth, PATH_STEP)
     )
-    return SeatPaths(paths, payoffs, np.ones(players), paths.updated)
+    return SeatPaths(paths, payoffs, np.ones(players), paths.updated, new_seats(tree, 1))
 
 
 @nogil_njit
@@ -58,19 +62,23 @@ def outcome_sampling_general(tree, tables, deals, limits, weight, rng, seat_path
     tree        TreeArrays
     seat_paths  SeatPaths with as many cells of strategy as any decision has actions
     """
-    paths, payoffs = seat_paths.paths, seat_paths.payoffs
+    paths, payoffs, seats = seat_paths.paths, seat_paths.payoffs, seat_paths.seats
     players = payoffs.shape[1]
     nodes, deal, together = 0, limits[START], paths.place.shape[0] // players
     while deal < limits[STOP] and nodes < limits[NODE_LIMIT]:
         stop, logged = min(deal + together, limits[STOP]), np.int64(0)  # a literal 0 would have another numba type
         for j in range(stop - deal):
             locate(tables, deals, deal + j, paths.hand)
+            begin_deal(seats, deals.strength, deal + j)
             for traverser in range(players):
+                begin_traversal(seats, traverser, 0.0)
                 path = players * j + traverser
                 node, logged, touched = _walk(tree, tables, weight, next_word(rng), seat_paths, (path, logged), epsilon)
                 nodes += touched
                 path_place = paths.place[path]
-                if players > 2:
+                if seats is not None:
+                    path_place.value = won_chips(seats, seats.first[node], traverser) / path_place.probability
+                elif players > 2:
                     path_place.value = payoffs[node, traverser] / path_place.probability
                 else:
                     payoff = tree.fixed[node] + tree.showdown[node] * deals.result[deal + j]

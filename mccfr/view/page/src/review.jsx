@@ -37,42 +37,33 @@ export function reviewedHand({ line, board, hands }) {
 const interval = (one) => `95 %: ${one.ci95_bb.map((end) => end.toFixed(2)).join(" to ")} BB`;
 /* The cost in words; an estimate whose interval contains 0 is no cost. */
 function costText(one) {
+  if (one.cost_bb === null) return `has no cost; ${one.shares}`;
   if (Math.abs(one.shown_bb) < 0.005) {
     return `costs nothing${one.ci95_bb ? ` that can be told from 0 (${interval(one)})` : ""}`;
   }
   const money = one.tournament ? "" : ` (${one.currency}${one.cost.toFixed(2)})`;
   return `costs ${one.ci95_bb ? "about " : ""}${blinds(one.shown_bb)}${money}${one.ci95_bb ? `, ${interval(one)}` : ""}`;
 }
-/* How the decision was found in the policy, and what another policy says of it. */
-function sourceText(one) {
-  const how = {
-    mapped: ` Taken for ${one.taken_for}.`,
-    "solved again": " The street was solved again with the bets that were made.",
-  }[one.how] || "";
-  const by = one.distance ? ` By ${one.policy}: ${one.distance} (hand for policy, in BB).` : "";
-  const beside = one.other ? ` By ${one.other.policy}: best ${one.other.best}, ${blinds(one.other.cost_bb)}.` : "";
-  return how + by + beside;
-}
 function decisionSentence(one) {
   const pot = one.pot === "folded first in" ? one.pot : `${one.pot} pot`;
   const from = one.how === "solved again" ? "the solution" : "the strategy";
   return `${one.player}, ${one.position}, ${pot}: ${one.did} with ${one.hand} (${from}: ${percent(one.probability)}) ` +
-    `${costText(one)}; the best is ${one.best}.${sourceText(one)} ${one.where}.`;
+    `${costText(one)}${one.best && `; the best is ${one.best}`}.${one.source} ${one.where}.`;
 }
 function summary({ title, hands, decisions, cost_bb: cost, rows, note }) {
   const most = rows.length < decisions ? `; the costliest ${rows.length}` : "";
   return `${title}, ${whole(hands)} hands: ${whole(decisions)} decisions cost ${blinds(cost)}${most}.` +
-    (note ? ` Tournaments: ${note}.` : "");
+    (note && ` ${note}`);
 }
 
 function Row({ one }) {
   return (
     <button type="button" class="review-row" title={one.where} data-place={one.place} onClick={() => go(one)}
       aria-current={String(one.place) === route.value.review ? "true" : undefined}>
-      <b>{one.shown_bb.toFixed(2)}</b>
+      <b>{one.cost_bb === null ? "–" : one.shown_bb.toFixed(2)}</b>
       <span><HandText name={one.hand} /></span>
       <span class="cards">{split(one.board).map((name) => <Card key={name} name={name} />)}</span>
-      <small>{one.player}, {one.street}: {one.did}, best {one.best}</small>
+      <small>{one.player}, {one.position}, {one.street}: {one.did}{one.best && `, best ${one.best}`}</small>
     </button>
   );
 }

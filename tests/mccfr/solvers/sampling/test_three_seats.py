@@ -4,6 +4,7 @@ Shows:
 
 * On public betting trees external sampling solves poker of three players as well as on trees of all histories
   (planted: test_an_average_at_one_opponent_only_plateaus)
+* Outcome sampling solves them too (planted: test_outcome_sampling_solves_public_trees)
 * Pruning with three players reaches the same bound on NashConv with fewer nodes
   (planted: test_pruned_branches_that_are_never_visited_again_are_caught)
 * Terminals pay what the betting rules pay, with side pots, ties and rake (planted: test_a_wrong_share_is_caught)
@@ -28,6 +29,7 @@ from mccfr.solvers.game_from_config import form_for
 from mccfr.solvers.sampling import seats
 from mccfr.solvers.sampling.external import external_packed
 from mccfr.solvers.sampling.external.external_packed import NO_PRUNING, Pruning
+from mccfr.solvers.sampling.outcome import outcome_general
 from mccfr.tables.linear_discounting import Schedule
 from mccfr.trees.compiled import TERMINAL
 
@@ -91,6 +93,18 @@ def test_pruned_branches_that_are_never_visited_again_are_caught():
     assert right.nodes < 0.7 * 20 * full.nodes
     assert nash_conv(listed, on_listed(public, listed, right.strategy)) < 0.01
     assert nash_conv(listed, on_listed(public, listed, wrong.strategy)) > 0.03
+
+
+def test_outcome_sampling_solves_public_trees():
+    """The planted error does not divide a payoff by the probability of the traverser's choices."""
+    public, listed = public_and_listed(UNEVEN, 3)
+    part = "won_chips(seats, seats.first[node], traverser) / path_place.probability"
+    wrong = mutant(outcome_general, (part, part.partition(" / ")[0]))
+    found = []
+    for kernels in (None, wrong):
+        trainer = Trainer(public, "outcome", schedule=LINEAR, general=True, kernels=kernels).train(1_000_000)
+        found.append(nash_conv(listed, on_listed(public, listed, trainer.strategy)))
+    assert found[0] < 0.08 and found[1] > 0.3, found
 
 
 @pytest.mark.slow
@@ -170,8 +184,7 @@ def test_a_wrong_share_is_caught():
         check_terminals(3, wrong)
 
 
-@pytest.mark.parametrize("algorithm", ["outcome-sampling", "cfr"])
-def test_other_algorithms_name_external_sampling(algorithm):
+def test_other_algorithms_name_sampling():
     public, _ = public_and_listed(UNEVEN, 3)
-    config = config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": algorithm}}, "the test")
-    refused(f"'{algorithm}' is for two players .* take 'external-sampling'", form_for, public, config)
+    config = config_from({"game": {"name": "kuhn"}, "solver": {"algorithm": "cfr"}}, "the test")
+    refused("'cfr' is for two players .* take 'external-sampling' or 'outcome-sampling'", form_for, public, config)
