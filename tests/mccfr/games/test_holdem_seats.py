@@ -4,10 +4,8 @@ Shows:
 
 * `solve` of hold'em with three seats continues with the same bits, and its exported policy answers queries by position
   (test_a_resumed_run_has_the_same_bits, test_queries_name_the_positions)
-* `plan` counts decisions by street and by players left (test_a_plan_counts_players)
 * Strata train three seats with the same bits for any number of workers
   (test_strata_have_the_same_bits_for_any_number_of_workers)
-* Methods for two players refuse three seats and name what to use (test_what_is_for_two_players_is_refused)
 """
 
 import csv

@@ -3,11 +3,10 @@
 Shows:
 
 * Hands of any format are read back unchanged (test_hands_come_back_from_every_form)
-* Damaged hands and those of more than six players are refused, others read
-  (test_a_hand_that_cannot_be_read_stops_no_other)
-* Hands of three to six players are read with positions, antes, side pots and rake; random ones have PokerKit's
-  payoffs (test_hands_of_a_table_of_six, test_random_hands_of_three_to_six_players_are_pokerkits)
-* Hands of seven sites are read with stacks, blinds, antes, straddles (test_sites_write_the_same_hand,
+* Damaged hands are refused, others read (test_a_hand_that_cannot_be_read_stops_no_other)
+* Hands of three to six players are read; random ones have PokerKit's payoffs (test_hands_of_a_table_of_six,
+  test_random_hands_of_three_to_six_players_are_pokerkits)
+* Hands of seven sites are read with their stakes (test_sites_write_the_same_hand,
   test_stakes_are_those_of_the_hand)
 * A pot, rake or winner that contradicts the hand is refused with both figures
   (test_a_pot_that_cannot_be_is_refused_with_both_figures,

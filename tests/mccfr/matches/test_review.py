@@ -6,16 +6,13 @@ Shows:
   (test_costs_from_the_turn_on_are_those_of_all_rivers)
 * On earlier streets, the estimated cost is unbiased (test_estimates_do_not_lean_towards_a_cost,
   test_estimates_of_a_flop_and_before_it_hold_the_exact_cost)
-* A bet outside of the tree costs what its translation costs; after the flop its street is solved again
+* A bet outside of the tree costs what its translation costs, or its street is solved again
   (test_another_bet_before_the_flop_costs_what_it_is_taken_for,
   test_a_street_with_another_bet_is_solved_again)
 * Costs add up, and a stopped review continues (test_a_review_adds_up_and_goes_on)
-* At a table of three and more players a decision has the policy's frequencies; with two left after the flop its cost is
-  that of the whole pot (test_a_table_of_three_has_frequencies_before_two_are_left,
+* With two of several players left after the flop, a decision's cost is that of the whole pot (
+  test_a_table_of_three_has_frequencies_before_two_are_left,
   planted: test_the_chips_of_folded_players_are_in_the_pot)
-* The review ends at an action that the tree lacks, unless both players who are left have a range
-  (test_a_call_that_the_tree_lacks_ends_the_review)
-* A policy for as many players judges a hand (test_a_policy_for_as_many_players_judges)
 """
 
 import json

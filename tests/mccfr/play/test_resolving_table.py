@@ -4,14 +4,10 @@ Shows:
 
 * The strategy of a re-solved subgame follows from the public state only
   (test_what_is_played_follows_from_the_public_state)
-* Local best response wins as much in carried-over subgames as from the policy
-  (test_local_best_response_takes_as_much_where_nothing_is_solved)
 * Local best response with all hands at once equals one hand at a time
   (test_hands_that_are_played_at_once_play_as_each_alone; planted: test_hands_that_a_board_hits_are_caught)
 * The test detects ranges not updated and translations drawn twice (planted:
   test_an_own_range_that_is_not_updated_is_caught, test_a_translation_drawn_again_is_caught)
-* A bet below every size counts as the smallest
-  (test_what_is_believed_of_a_small_bet_is_that_of_the_smallest)
 """
 
 import math

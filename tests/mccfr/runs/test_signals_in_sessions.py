@@ -2,9 +2,9 @@
 
 Shows:
 
-* A signal leaves a pending evaluation to the next session (test_a_signal_leaves_an_evaluation_to_the_next_session)
-* A signal between the limit and the export leaves the export to the next session
-  (test_a_signal_between_the_limit_and_the_export_leaves_the_export)
+* A signal leaves a pending evaluation or export to the next session
+  (test_a_signal_leaves_an_evaluation_to_the_next_session,
+  test_a_signal_between_the_limit_and_the_export_leaves_the_export)
 * A signal during an evaluation loses no work, however long the last checkpoint takes
   (test_a_checkpoint_is_awaited_although_an_evaluation_is_left)
 * A signal between two phases does not hang a command

@@ -2,16 +2,12 @@
 
 Shows:
 
-* `mccfr view` names positions, follows lines and ranges of six seats, and has equities where two players are left
-  (test_decisions_name_the_positions, test_equities_are_of_the_two_players_who_are_left)
 * A hand's share counts the cards of all other players (planted: test_shares_count_all_other_ranges)
-* Charts by position have every decision first in, and every one that faces an opener's raise
-  (test_charts_have_each_position)
-* A six-handed table deals, moves the button and settles hands as the rules do, with hidden cards of folded hands
+* A six-handed table deals, moves the button and settles hands as the rules do
   (test_a_table_is_played_by_the_rules, test_the_button_moves_round_the_table)
 * Drills of six seats deal all hands by their ranges (test_drills_begin_first_in_or_facing_a_raise,
   planted: test_hands_of_a_drill_are_dealt_by_all_ranges)
-* A six-handed table is played to the end of a hand in a browser, and axe finds no violation
+* A six-handed table is played in a browser, and axe finds no violation
   (test_a_six_handed_table_in_a_browser)
 """
 

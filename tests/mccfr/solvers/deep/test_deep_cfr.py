@@ -4,7 +4,7 @@ Shows:
 
 * Deep CFR with exact tables instead of networks is batched linear MCCFR with a sampled average
   (test_a_table_in_the_networks_place_is_batched_linear_mccfr)
-* The explicit average is the reach-weighted mean of the visited strategies, also over saved networks
+* The explicit average is the reach-weighted mean of the visited strategies
   (test_the_explicit_average_is_the_reach_weighted_mean_of_what_was_met,
   test_the_average_over_kept_networks_is_the_one_that_is_kept_up)
 * Planted errors are detected: shifted weights, averages without reach, best value for mean, wrong player's nodes
