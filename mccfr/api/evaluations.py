@@ -103,7 +103,7 @@ def match(
     purify, threshold                  A plays its likeliest action only; or no action below this probability
     against_purify, against_threshold  the same for the others
     workers                            processes that share the hands
-    log                                a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em of two players
+    log                                a `.phhs` or `.stars.txt` file for the hands, no-limit hold'em only
 
     Raises `ValueError` for an unknown name, different games, programs only, or too few hands.
     """

@@ -421,8 +421,10 @@ class SeatTranslation(Translation):
         """Return the legal real action for each of the tree's actions; one action if the tree has no decision."""
         if self.decides(reading):
             return super().real_actions(reading, state)
-        folded = self._folded(reading.closed) >> state.player & 1
-        return ["f" if state.facing and (folded or not self._has_bet(reading.closed, state)) else "c"]
+        waiting = reading.closed
+        committed = not self._decides[waiting] and self._label[waiting] != "f"  # as with two players
+        calls = not self._folded(waiting) >> state.player & 1 and (committed or self._has_bet(waiting, state))
+        return ["c" if calls or not state.facing else "f"]
 
     def real_action(self, node: int, number: int, state: BettingState) -> str:
         """Return the real action for the tree's action `number` at a decision."""
@@ -460,16 +462,18 @@ class SeatTranslation(Translation):
         )
 
     def _without_last_fold(self, node: int, state: BettingState) -> int:
-        """Return the smallest raise in place of the last fold by a player who plays on at the table.
+        """Return the smallest raise in place of the last fold by a player who has called at the table.
 
-        It is NOWHERE if the tree's hand did not end by folds, or no player who folded there plays on.
+        It is NOWHERE if the tree's hand did not end by folds, or no player who folded there has called. The big blind's
+        check of a limp is no call, so a hand that folds to the limp stays folded.
         """
         if self._label[node] != "f":
             return NOWHERE
         while node:
             above = self._parent[node]
-            plays_on = self._label[node] == "f" and not state.seats.folded >> self._block[above] % self.players & 1
-            if plays_on and (raises := self._raises(above)):
+            player = self._block[above] % self.players
+            has_called = not state.seats.folded >> player & 1 and state.put_in[player] > self.rules.put_in[player]
+            if self._label[node] == "f" and has_called and (raises := self._raises(above)):
                 return raises[0][1]
             node = above
         return NOWHERE

@@ -58,8 +58,7 @@ class LoggedHand(NamedTuple):
 
     def hand(self) -> Hand:
         """Return the hand for a hand-history file; cards not shown become question marks."""
-        first, second = (hole or _UNKNOWN for hole in self.holes)
-        return Hand(self.betting, (first, second), "".join(self.board), self.names)
+        return Hand(self.betting, tuple(hole or _UNKNOWN for hole in self.holes), "".join(self.board), self.names)
 
 
 def read_hand(line: str) -> LoggedHand:

@@ -36,19 +36,18 @@ from mccfr.matches.dealer import (
 from mccfr.matches.dealer_connections import DealerPort, listening
 from mccfr.matches.dealer_seat import RemoteSeat, seat_all
 from mccfr.matches.gtowizard import AT_ONCE, UnknownResultError, WizardServer, finish_open, play_wizard_hands, read_key
-from mccfr.matches.hand_files.writing import PHHS, STARS, is_hands, write_hands
+from mccfr.matches.hand_files.writing import PHHS, STARS, check_hands_output, write_hands
 from mccfr.matches.json_http import http_post
 from mccfr.matches.json_server_hand import check_game
 from mccfr.matches.match import figure_fields
 from mccfr.matches.phh_format import Hand
-from mccfr.matches.players import AS_WRITTEN, PlayManner, holdem_of, open_player
+from mccfr.matches.players import AS_WRITTEN, PlayManner, distinct_names, holdem_of, open_player
 from mccfr.matches.slumbot import SlumbotSession
 from mccfr.matches.socket_lines import FirstMessages
 from mccfr.matches.terminal_player import Ask, Tell, history, play_person
 from mccfr.play.player import Betting, Player
 from mccfr.play.resolving.resolving_seat import ResolvingSpec
 from mccfr.runs.reporter import COMPILING
-from storage.atomic_outputs import check_output
 from storage.cleanup import closed_after
 from storage.deferred_signals import signals_deferred
 
@@ -147,9 +146,7 @@ class _HandRecorder:
         self._written = [name.translate({ord(mark): "-" for mark in ":|"}) for name in self._names]
         self._log = None
         if log is not None and log.name.endswith((PHHS, STARS)):
-            if others[1:]:
-                raise ValueError(f"{log}: hands are written so of two players only: give another name to --log")
-            check_output(log, is_hands)
+            check_hands_output(log, player.game)
         elif log is not None:
             self._log = MatchLog(log, head, bot_replay(player.rules, self._written))
 
@@ -343,9 +340,9 @@ def run_person(
     spec, config = opened.contender.spec, holdem_of(opened.table)
     assert spec.game is not None
     if log is not None:
-        if config is None or config.seats > 2:
-            raise ValueError(f"{log}: hands are written of whole no-limit hold'em of two players only: leave --log out")
-        check_output(log, is_hands)
+        if config is None:
+            raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
+        check_hands_output(log, config)
     if isinstance(spec, ResolvingSpec) and config is not None:
         tell(f"From the {spec.settings.street} on the policy re-solves its hands: an action may take some seconds.")
     played = list(play_person(spec, spec.game, hands, seed, ask, tell))
@@ -358,10 +355,15 @@ def run_person(
     for number, hand in enumerate(played, 1):
         tell(history(spec.game, number, hand))
     if log is not None and config is not None:
-        names = [("you", "policy") if hand.position == 0 else ("policy", "you") for hand in played]
+        chairs = distinct_names(["you", *["policy"] * (config.seats - 1)])
         records = [
-            Hand(hand.line, (hand.hands[0], hand.hands[1]), hand.board, pair)
-            for hand, pair in zip(played, names, strict=True)
+            Hand(
+                hand.line,
+                hand.hands,
+                hand.board,
+                [chairs[(seat - hand.position) % config.seats] for seat in range(config.seats)],
+            )
+            for hand in played
         ]
         write_hands(log, records, config)
 
@@ -417,9 +419,7 @@ def run_dealer(
     signal.
     """
     if phhs is not None:
-        if plan.game.seats > 2:
-            raise ValueError(f"{phhs}: hands are written of two players only: leave --phhs out")
-        check_output(phhs, is_hands)
+        check_hands_output(phhs, plan.game)
     match_log = None if log is None else MatchLog(log, plan.fields(), replay_of(plan))
     hands = list[LoggedHand]() if match_log is None else match_log.hands
     try:

@@ -8,14 +8,13 @@ from abstraction.kernels.compiling import working_seconds
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation.samples import Effort
 from mccfr.games.game import Game
-from mccfr.matches.hand_files.writing import is_hands, write_hands
-from mccfr.matches.match import Contender, Figure, Match, figure_fields, match
+from mccfr.matches.hand_files.writing import check_hands_output, write_hands
+from mccfr.matches.match import Contender, Figure, Match, MatchFigures, figure_fields, match
 from mccfr.matches.phh_format import Hand
 from mccfr.matches.players import AS_WRITTEN, OpenedPlayer, PlayManner, holdem_of, open_player, table_names
-from mccfr.matches.seat_match import SeatFigures, match_of_seats
+from mccfr.matches.seat_match import SeatFigures, SeatMatch, match_of_seats
 from mccfr.runs.phases import naming_phases, naming_steps
 from mccfr.runs.reporter import Reporter, Silent
-from storage.atomic_outputs import check_output
 
 PLAYING = "playing"
 _FIGURES = {"chips": "", "allin": "allin_", "aivat": "aivat_"}
@@ -36,7 +35,7 @@ def play_match(
 
     names    policies, runs or programs, one for each player. Results of two are the first one's
     manners  manner of play of each, if it is a policy or run; None: as written
-    log      file for the hands, no-limit hold'em of two players only
+    log      file for the hands, no-limit hold'em only
 
     Raises `ValueError` for an unknown name, programs only, different games, or too few hands.
     """
@@ -64,28 +63,36 @@ def play_opened(
         config = None
         if log is not None:
             config = _log_game(log, table)
-            check_output(log, is_hands)
+            check_hands_output(log, config)
         began = working_seconds()
         phases.phase(PLAYING)
         game = next((each.spec.game for each in contenders if each.spec.game is not None), None)
         with naming_steps(phases):
             if game is not None and max(game.tree.players, len(contenders)) > 2:
-                of_seats = _record_of_seats(contenders, match_of_seats(contenders, hands, seed, effort), game)
-                return of_seats | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
-            result = match(contenders, hands, seed, effort)
+                of_seats = match_of_seats(contenders, hands, seed, effort)
+                record, count = _record_of_seats(contenders, of_seats, game), of_seats.hands
+            else:
+                of_two = match(contenders, hands, seed, effort)
+                record, count = _record_of_two(contenders, of_two), of_two.hands
         if log is not None and config is not None:
             phases.phase(f"writing {log}")
-            write_hands(log, _played_hands(Match(contenders, seed), result.hands // 2), config)
-    assert game is not None
-    record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
-    for name, key in _FIGURES.items():
-        figure: Figure = getattr(result, name)
-        record |= figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips, key)
+            played = (Match if config.seats == 2 else SeatMatch)(contenders, seed)
+            write_hands(log, _played_hands(played, count), config)
     return record | {"seed": seed, "seconds": round(working_seconds() - began, 6)}
 
 
+def _record_of_two(contenders: Sequence[Contender], result: MatchFigures) -> dict[str, Any]:
+    """Return the record of a match of two players: the first one's three figures."""
+    big_blind = next(each.spec.game.big_blind_chips for each in contenders if each.spec.game is not None)
+    record: dict[str, Any] = {"a": contenders[0].name, "b": contenders[1].name, "hands": result.hands}
+    for name, key in _FIGURES.items():
+        figure: Figure = getattr(result, name)
+        record |= figure_fields(figure.mean_chips, figure.ci95_chips, big_blind, key)
+    return record
+
+
 def _record_of_seats(contenders: Sequence[Contender], result: SeatFigures, game: Game) -> dict[str, Any]:
-    """Return the record of a match of three and more players: the first one's figures, and `players` with all."""
+    """Return the record of a match of three and more players: the first one, and all in `players`."""
     players = [
         {"name": each.name, **figure_fields(figure.mean_chips, figure.ci95_chips, game.big_blind_chips)}
         for each, figure in zip(contenders, result.figures, strict=True)
@@ -122,23 +129,20 @@ def match_text(record: Mapping[str, Any]) -> str:
 def _log_game(log: Path, table: Mapping[str, Any] | None) -> HoldemGame:
     """Return the game of hands to be logged; raises `ValueError` for games that the format lacks."""
     game = holdem_of(table)
-    if game is not None and game.seats == 2:
+    if game is not None:
         return game
     name = "programs only" if table is None else table.get("name")
-    seats = "" if game is None else f" of {game.seats} players"
-    raise ValueError(
-        f"{log}: hands are written of whole no-limit hold'em of two players only, and this is {name}{seats}: leave "
-        "--log out"
-    )
+    raise ValueError(f"{log}: hands are written of whole no-limit hold'em only, and this is {name}: leave --log out")
 
 
-def _played_hands(table: Match, pairs: int) -> list[Hand]:
+def _played_hands(table: Match | SeatMatch, count: int) -> list[Hand]:
     """Return all hands of a match by replaying them; each is determined by its number."""
-    hands, names = [], table_names(table.names)
-    for number in range(2 * pairs):
-        deal, played = table.hand(number // 2, number % 2)
-        texts = [table.dealing.hand_text(hand) for hand in deal.hands]
+    hands, names, seats = [], table_names(table.names), len(table.names)
+    for number in range(count):
+        deal, played = table.hand(number // seats, number % seats)
+        order = [names[(position + number) % seats] for position in range(seats)]
+        texts = tuple(table.dealing.hand_text(hand) for hand in deal.hands)
         last = table.dealing.streets - 1
         board = table.dealing.board_text(last, deal.boards[last])
-        hands.append(Hand(played.line, (texts[0], texts[1]), board, names if number % 2 == 0 else names[::-1]))
+        hands.append(Hand(played.line, texts, board, order))
     return hands

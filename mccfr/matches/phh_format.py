@@ -1,7 +1,7 @@
 """Hand histories in the PHH format, which PokerKit and other programs read and write.
 
-The format: Kim 2024, "Recording and describing poker hands". Heads-up, p1 is the big blind and p2 the button. `cbr`
-amounts are the player's chips on the street.
+The format: Kim 2024, "Recording and describing poker hands". Players p1, p2 ... are in the order of positions: heads-up
+the big blind and the button, else from the small blind on. `cbr` amounts are the player's chips on the street.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,16 @@ _STREET_CARDS = (0, 3, 4, 5)
 
 @dataclass(frozen=True)
 class Hand:
-    """A finished hand of heads-up no-limit hold'em.
+    """A finished hand of no-limit hold'em.
 
     line   the betting, as in `mccfr.trees.betting_lines`
-    hole   the hole cards by position: the big blind's, the button's; "????" if unknown
+    hole   the hole cards by position; "????" if unknown
     board  all dealt board cards, such as "Qs7h2d3c"
     names  of the players by position, or ()
     """
 
     line: str
-    hole: tuple[str, str]
+    hole: tuple[str, ...]
     board: str = ""
     names: Sequence[str] = ()
 
@@ -38,7 +38,7 @@ class Hand:
 
 def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
     """Return a hand as a PHH table; `ValueError` if the line is illegal or the board too short."""
-    rules = real_rules(game)
+    rules, left = real_rules(game), list(range(game.seats))
     actions = [f"d dh p{position + 1} {cards}" for position, cards in enumerate(hand.hole)]
     state: BettingState | int = rules.start()
     dealt = 0
@@ -60,21 +60,25 @@ def phh(hand: Hand, game: HoldemGame) -> dict[str, Any]:
             actions.append(f"{who} cbr {int(amount) if amount == int(amount) else amount}")
         else:
             actions.append(f"{who} {'f' if action == 'f' else 'cc'}")
+        if action == "f":
+            left.remove(state.player)
         state = apply_action(rules, state, action, f"line {hand.line!r}")
         if isinstance(state, BettingState) and state.street != street:
             deal(state.street)
-        elif not isinstance(state, BettingState) and action == "c":  # hands are shown before the rest of the board
-            actions.extend(f"p{each + 1} sm {hand.hole[each]}" for each in (0, 1))
+        elif not isinstance(state, BettingState) and len(left) > 1:  # hands are shown before the rest of the board
+            actions.extend(f"p{each + 1} sm {hand.hole[each]}" for each in left)
             for later in range(street + 1, len(_STREET_CARDS)):
                 deal(later)
     named = {"players": list(hand.names)} if hand.names else {}
+    antes = [game.ante] * game.seats
+    antes[1] += game.big_blind_ante
     return {
         "variant": "NT",
         "ante_trimming_status": True,
-        "antes": [game.ante, game.ante],
-        "blinds_or_straddles": list(game.blinds),
+        "antes": antes,
+        "blinds_or_straddles": [*game.blinds, *[0.0] * (game.seats - 2)],
         "min_bet": game.blinds[1],
-        "starting_stacks": [game.stack, game.stack],
+        "starting_stacks": list(game.stacks) or [game.stack] * game.seats,
         "actions": actions,
         **named,
     }

@@ -10,11 +10,12 @@ import tomli_w
 from mccfr.common.arguments import checked, require
 from mccfr.config.game_tables import HoldemGame
 from mccfr.config.toml_files import config_from
+from mccfr.games.betting import BettingRules
 from mccfr.games.game import Game
 from mccfr.matches.hand_files.pokerstars_hands import TABLE, hands_text
 from mccfr.matches.phh_format import Hand, phh
 from storage import durable
-from storage.atomic_outputs import begins_with, contains, output
+from storage.atomic_outputs import begins_with, check_output, contains, output
 
 PHHS, STARS = ".phhs", ".stars.txt"
 _HEAD = b"# mccfr hands\n"
@@ -23,6 +24,16 @@ _HEAD = b"# mccfr hands\n"
 def is_hands(path: Path) -> bool:
     """Return whether a file is a hand file of this program, which may be overwritten."""
     return begins_with(_HEAD)(path) or contains(TABLE.encode(), 256)(path)
+
+
+def check_hands_output(path: Path, game: HoldemGame) -> None:
+    """Raise an error unless hands of a game may be written to a file; raises as `write_hands`."""
+    if path.name.endswith(STARS) and game.seats > 2:
+        raise ValueError(
+            f"{path}: PokerStars' text is written of two players only, and the game has {game.seats}: give a name that "
+            f"ends in {PHHS}"
+        )
+    check_output(path, is_hands)
 
 
 @checked
@@ -35,6 +46,7 @@ def write_hands(path: str | os.PathLike[str], hands: Sequence[Hand], game: str |
     earlier file of hands is there.
     """
     path, table = Path(path), _table(game)
+    check_hands_output(path, table)
     for number, hand in enumerate(hands, 1):
         require(hand, Hand, f"mccfr.write_hands: hand {number} of hands")
     if path.name.endswith(STARS):
@@ -50,9 +62,23 @@ def _table(game: str | Game | HoldemGame) -> HoldemGame:
     if isinstance(game, str):
         game = config_from({"game": {"name": game}}, "mccfr.write_hands").game  # type: ignore[assignment]
     if isinstance(game, Game) and game.is_holdem and game.real_rules is not None:
-        rules = game.real_rules
-        ante = rules.put_in_before
-        return HoldemGame(stack=rules.stack, blinds=(rules.put_in[1] - ante, rules.put_in[0] - ante), ante=ante)
+        return _table_of(game.real_rules)
     if not isinstance(game, HoldemGame):
         raise ValueError(f"mccfr.write_hands: game = {game!r} is not no-limit hold'em: give the game 'holdem'")
     return game
+
+
+def _table_of(rules: BettingRules) -> HoldemGame:
+    """Return the stacks, blinds and antes of a game's rules."""
+    seats = len(rules.put_in)
+    small, big, *_ = reversed(rules.put_in) if seats == 2 else rules.put_in
+    before, dead = rules.put_in_before, rules.dead or [0.0] * seats
+    stacks = [rules.stack_of(seat) + dead[seat] for seat in range(seats)]
+    return HoldemGame(
+        seats=seats,
+        stack=max(stacks),
+        stacks=tuple(stacks) if len({*stacks}) > 1 else (),
+        blinds=(small - before, big - before),
+        ante=before or min(dead),
+        big_blind_ante=dead[1] - min(dead),
+    )

@@ -333,7 +333,7 @@ def test_bad_input_is_one_sentence(capsys, holdem, small, tmp_path):
             "names no game": ("play", "random"),
             "resolve = 'flob' is not allowed": ("bot", "acpc", "holdem", "127.0.0.1", port, "--resolve", "flob"),
             "with resolve, leave them out": ("play", "holdem", "--resolve", "river", "--purify"),
-            "hands are written of whole no-limit hold'em": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
+            "hands are written of whole no-limit hold'em only": ("play", small["kuhn"], "--log", tmp_path / "x.phhs"),
             "are for policies and runs": ("bot", "acpc", "random", "127.0.0.1", port, "--purify"),
             "is neither a policy nor a run: give": ("play", tmp_path / "no"),
             "hands = 0: at least 1": ("play", "holdem", "--hands", 0),

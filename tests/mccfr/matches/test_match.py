@@ -360,7 +360,7 @@ def test_what_cannot_be_played_is_one_sentence(capsys, policies, tmp_path):
         ((policies["kuhn"], "random", "--hands", 198), "at least 200 are needed"),
         ((policies["kuhn"], "always-cal"), "did you mean 'always-call'"),
         ((policies["bids"], "random"), "deals no cards outside of its tree"),
-        ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em of two players only"),
+        ((policies["kuhn"], "random", "--log", tmp_path / "x.phhs"), "whole no-limit hold'em only"),
         (("random", "always-call"), "one of the players must be a policy"),
         ((policies["kuhn"], "nothing:Here"), "there is no module 'nothing'"),
     ):

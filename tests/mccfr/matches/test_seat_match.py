@@ -12,6 +12,7 @@ import json
 import numpy as np
 import pytest
 from commands import answer, call, refusal
+from pokerkit import HandHistory
 from policies import write_random
 from random_policy import policy
 from refusals import refused
@@ -115,7 +116,20 @@ def test_a_match_of_three_names_a_player_for_each(folder, capsys, tmp_path):
     assert status == 0 and out.count("mbb/g (95 %") == 3 and "100 deals in every rotation" in out
     assert "has 3 players, and 2 were given" in refusal(capsys, "match", folder, "random")
     assert "a tournament has matches of two players" in refusal(capsys, "rank", folder, "random")
-    assert "of two players only" in refusal(capsys, "match", folder, folder, folder, "--log", tmp_path / "x.phhs")
+    assert "of two players only" in refusal(capsys, "match", folder, folder, folder, "--log", tmp_path / "x.stars.txt")
+
+
+def test_the_hands_of_three_are_read_by_pokerkit(folder, capsys, tmp_path):
+    """Their payments are those of the match, by name."""
+    log = tmp_path / "hands.phhs"
+    found = answer(capsys, "match", folder, "random", "odd-size", "--hands", 300, "--seed", 1, "--log", log)
+    won = dict.fromkeys(("policy", "random", "odd-size"), 0.0)
+    with log.open("rb") as file:
+        for hand in HandHistory.load_all(file):
+            *_, state = hand
+            for name, before, after in zip(hand.players, hand.starting_stacks, state.stacks, strict=True):
+                won[name] += float(after) - float(before)
+    assert [mean / 300 for mean in won.values()] == pytest.approx([one["mean_chips"] for one in found["players"]])
 
 
 def test_a_policy_of_three_plays_at_the_dealer(folder, capsys, tmp_path):
@@ -124,11 +138,14 @@ def test_a_policy_of_three_plays_at_the_dealer(folder, capsys, tmp_path):
     assert [player["name"] for player in found["players"]] == ["random", "policy", "odd-size"]
     assert sum(player["chips"] for player in found["players"]) == 0 and found["pairs"] == 10
     assert (tmp_path / "log").read_text().splitlines()[-1].startswith("SCORE:")
-    assert "of two players only" in refusal(capsys, *of, "--phhs", tmp_path / "x.phhs")
+    assert "of two players only" in refusal(capsys, *of, "--phhs", tmp_path / "x.stars.txt")
+    assert call(capsys, *of, "--phhs", tmp_path / "x.phhs").status == 0
+    with (tmp_path / "x.phhs").open("rb") as file:
+        assert sum(len(hand.players) for hand in HandHistory.load_all(file)) == 90
     assert "is for 3 players" in refusal(capsys, "dealer", "--players", 4, "--with", folder)
 
 
-def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch):
+def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_path):
     answers = iter(["f", "c", "r 50%", "a", *["c"] * 200])
     told = []
     source = contender()
@@ -139,7 +156,9 @@ def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch):
         assert words in text
     assert "The policy" not in text
     monkeypatch.setattr("mccfr.cli.bot_commands._read_line", lambda _: "f")
-    status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2)
+    status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--log", tmp_path / "x.phhs")
+    with (tmp_path / "x.phhs").open("rb") as file:
+        assert [hand.players.index("you") for hand in HandHistory.load_all(file)] == [0, 2, 1]
     assert status == 0 and "You played" in out and " against SB " in out
 
 

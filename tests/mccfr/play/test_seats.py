@@ -136,6 +136,12 @@ def test_a_bet_of_a_stranger_is_folded_to_with_the_hands_that_check(monkeypatch)
     assert small.choose() == "f"
 
 
+def test_a_seat_that_is_all_in_in_the_tree_calls_to_the_end():
+    seat, _ = seen("r350cr1150r3000cc/")  # the raise to 3000 is the tree's all-in; the small blind is not in the tree
+    seat.see("r4000")
+    assert seat.choose() == "c"
+
+
 def test_a_seat_that_has_folded_follows_the_hand():
     seat, _ = seen("fr350c/", 2)
     assert seat.line == "fr350c/" and seat.to_act == 0
