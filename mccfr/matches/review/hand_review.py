@@ -198,15 +198,14 @@ class _HandReview:
             verdicts += [self._in_tree(each) for each in here[: len(here) - len(solved)]]
             if solved:
                 verdicts += self._solved(solved) if self._has_ranges(solved[0]) else [None] * len(solved)
-        decisions, line, start = list[ReviewedDecision](), "", self._stakes.rules.line_start
-        for state, action, verdict in zip(game.states, game.actions, verdicts, strict=True):
-            line += "/" * (state.street - line.count("/"))
+        decisions, start = list[ReviewedDecision](), self._stakes.rules.line_start
+        for place, verdict in enumerate(verdicts):
             if verdict is not None:
+                state, line = game.states[place], self._line_at(place)
                 who = state.player
                 known = street_line(line, start), hand.holes[who], self._texts[state.street]
-                taken = street_action(line, action, start)
+                taken = street_action(line, game.actions[place], start)
                 decisions.append(ReviewedDecision(hand.names[who], who, state.street, *known, taken, verdict))
-            line += action
         raises = sum(
             action[0] == "r" for state, action in zip(game.states, game.actions, strict=True) if not state.street
         )
@@ -276,7 +275,8 @@ class _HandReview:
         state, step, more = self._game.states[place], self._steps[place], len(self._names) > 2
         if more and step.column is None and not self._lacking:
             words = self._words(self._stakes.rules, state, self._game.actions[place])
-            self._lacking = f"the policy has no {words} of {self._names[state.player]} after {self._line_at(place)!r}"
+            line = street_line(self._line_at(place), self._stakes.rules.line_start)
+            self._lacking = f"the policy has no {words} of {self._names[state.player]} after {line!r}"
             if not place and not step.decides:
                 self._lacking = "the policy has no straddle"
             self._ended = f"{self._lacking}: the review ends there"
@@ -295,11 +295,11 @@ class _HandReview:
         return verdict
 
     def _line_at(self, place: int) -> str:
-        """Return the hand's line before a decision, with chips put in on the street."""
+        """Return the hand's line before a decision."""
         line, game = "", self._game
         for state, action in zip(game.states[:place], game.actions, strict=False):
             line += "/" * (state.street - line.count("/")) + action
-        return street_line(line + "/" * (game.states[place].street - line.count("/")), self._stakes.rules.line_start)
+        return line + "/" * (game.states[place].street - line.count("/"))
 
     def _has_ranges(self, place: int) -> bool:
         """Return True if the policy knows the ranges of the two players who are left.
@@ -326,13 +326,13 @@ class _HandReview:
             did if len(self._names) == 2 and each in same else self._words(rules, state, real[each])
             for each in range(len(real))
         ]
-        if len(self._names) > 2:
-            judged: tuple[str, float | None, tuple[float, float] | None] = "", None, None
-        else:
+        judged: tuple[str, float | None, tuple[float, float] | None] = "", None, None
+        note = NO_COST if column is not None else self._lacking
+        if len(self._names) == 2:
             found = self._cost(place, held, same)
             if found is None:
                 return None
-            judged = words[found[0]], found[1], found[2]
+            judged, note = (words[found[0]], found[1], found[2]), ""
         return Verdict(
             LACKING if column is None else IN_TREE if step.exact else MAPPED,
             taken_for,
@@ -341,7 +341,7 @@ class _HandReview:
             did,
             *judged,
             _summed(words, row),
-            NO_COST if column is not None else self._lacking,
+            note,
         )
 
     def _cost(self, place: int, held: int, same: Sequence[int]) -> tuple[int, float, tuple[float, float] | None] | None:

@@ -122,6 +122,7 @@ def test_costs_from_the_turn_on_are_those_of_all_rivers(reviewer, line, holes, b
         assert row.verdict.how == IN_TREE and row.verdict.ci95_chips is None and row.verdict.cost_chips >= 0
         checked += 1
     assert checked > 1 and found.unknown == 0 and found.pot == "raised"
+    assert {row.verdict.note for row in found.decisions} == {""}
 
 
 def test_estimates_do_not_lean_towards_a_cost(monkeypatch):
