@@ -25,7 +25,7 @@ from abstraction.clustering.kmeans import kmeans
 from abstraction.clustering.metric import cdf
 from abstraction.histograms import DEFAULT_BINS, equity_histograms
 from abstraction.ochs import BLOCKED_FEATURE, cluster_classes, ochs_features, opponent_clusters
-from abstraction.potential_aware import VALUES, NextStreet, features_of_rows, potential_features, potential_points
+from abstraction.potential_aware import NextStreet, potential_features
 from abstraction.recall_buckets import Table
 from abstraction.recipe import LOSSLESS_BUCKETS, STREETS
 from abstraction.small_deck_hands import DeckListing, disjoint
@@ -101,10 +101,6 @@ class StandardDeck:
             return ochs_features(cluster_of, first, last)
 
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
-
-    def potential(self, street: str, following: NextStreet) -> Features:
-        """Return potential-aware features of the flop or turn."""
-        return potential_features(street, following)
 
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
         """Return the preflop classes; later streets have a history (`abstraction.recall_buckets`)."""
@@ -256,26 +252,6 @@ class SmallDeck:
 
         return Features(self.hands(street), rows, np.ascontiguousarray, total)
 
-    def potential(self, street: str, following: NextStreet) -> Features:
-        """Return potential-aware features of a street before the last."""
-        number = self._street(street)
-        free = self.listing.free(number)
-        count = self.listing.next_boards(number)
-        positions = following.positions()
-        starts = np.searchsorted(self.listing.parents[number + 1], np.arange(len(free) + 1))
-        value_count = min(VALUES, count)
-
-        def rows(first: int, last: int) -> NDArray[np.float32]:
-            out = np.zeros((last - first, free.shape[1], value_count * positions.shape[1]), np.float32)
-            for board in range(first, last):
-                below = following.table[starts[board] : starts[board + 1]].astype(np.int64)
-                # Shared cards have the largest number and are sorted to the end.
-                buckets = np.sort(below, axis=0)[:count, free[board]].T
-                out[board - first, free[board]] = potential_points(buckets, positions)
-            return out
-
-        return features_of_rows(self.hands(street), rows, following, value_count)
-
     def buckets_before(self, street: str, others: StageInputs) -> Rows:
         """Return the bucket of each hand on the board before, in order of dealing."""
         assert others.before is not None
@@ -295,7 +271,7 @@ def features_of(deck: Deck, document: dict[str, Any], others: StageInputs) -> Fe
         return deck.ochs(street, document["clusters"], document["seed"])
     if others.following is None:
         raise ValueError("potential-aware features need the buckets of the next street: build that street first")
-    return deck.potential(street, others.following)
+    return potential_features(street, others.following)
 
 
 def parents_of(deck: Deck, document: dict[str, Any], others: StageInputs, workers: int) -> Rows | None:

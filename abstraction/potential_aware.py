@@ -11,7 +11,7 @@ projected on a few directions.  On each, the exact one-dimensional distance is t
 projections.  So a hand is a point of sorted numbers, and k-medians with "emd" clusters it with exact bounds and
 centres.  The greedy distance is no metric and allows neither.
 
-`fill_next_rows` computes the points of hold'em's flop or turn, `potential_points` those of listed hands.
+`fill_next_rows` computes the points of hold'em's flop or turn.
 """
 
 import math
@@ -24,13 +24,12 @@ from abstraction.boards import STREET_CARDS, board_tables, canonical_boards, loc
 from abstraction.cards import CARD_COUNT, COMBO_COUNT, combo_table
 from abstraction.clustering.metric import EMD, distance_code
 from abstraction.kernels.jit import nogil_allocating_njit, part_njit
-from abstraction.street_features import Features, Rows, StreetHands, standard_hands
+from abstraction.street_features import Features, standard_hands
 
 DIRECTIONS = 8
 """Default number of directions.  More reduce the error slowly: 16 by a tenth to a fifth."""
 VALUES = 8
 """Default number of values for each direction; each is the sum of a run of the sorted projections."""
-_ROWS = 1 << 16  # hands projected at a time
 
 
 class NextStreet(NamedTuple):
@@ -99,31 +98,6 @@ def bucket_positions(
 
 
 # --- points of hands ---
-
-
-def potential_points(
-    next_buckets: NDArray[Any], positions: NDArray[np.float64], values: int | None = VALUES
-) -> NDArray[np.float32]:
-    """Return the points [N, S·Q] float32 of hands with next-street buckets [N, M], 0 to K − 1.
-
-    `positions` [K, S] are those of `bucket_positions`, or mean equities as [K, 1].  On each direction the positions are
-    sorted and divided by M. Q = `values` runs of them are summed; None, or `values` >= M, takes all M. With all, the L1
-    distance of two points is the sum of the one-dimensional earth mover's distances over directions.  With fewer it is
-    at most that.
-    """
-    count, cards = next_buckets.shape
-    value_count = cards if values is None else min(values, cards)
-    starts = np.arange(value_count) * cards // value_count
-    directions = positions.shape[1]
-    scaled = (np.asarray(positions, dtype=np.float64) / cards).astype(np.float32)
-    points = np.empty((count, directions * value_count), np.float32)
-    for first in range(0, count, _ROWS):
-        part = slice(first, first + _ROWS)
-        for direction in range(directions):
-            projected = np.sort(scaled[:, direction][next_buckets[part]], axis=1)
-            runs = np.add.reduceat(projected, starts, axis=1)
-            points[part, direction * value_count : (direction + 1) * value_count] = runs
-    return points
 
 
 @part_njit
@@ -195,22 +169,14 @@ def fill_next_rows(tables, combos, boards, table, scaled, starts, out):
                     out[index, combo, direction * value_count + q] = total
 
 
-def features_of_rows(hands: StreetHands, rows: Rows, following: NextStreet, value_count: int) -> Features:
-    """Return the features of rows with `value_count` values for each direction.
+def potential_features(street: str, following: NextStreet) -> Features:
+    """Return potential-aware features of hold'em's flop or turn.
 
     Centres are ordered along the direction from the weakest to the strongest next-street bucket.
     """
-    positions = following.positions()
-    weakest, strongest = int(following.equity.argmin()), int(following.equity.argmax())
-    towards = np.repeat(np.sign(positions[strongest] - positions[weakest]), value_count)
-    return Features(hands, rows, np.ascontiguousarray, lambda centres: centres.astype(np.float64) @ towards)
-
-
-def potential_features(street: str, following: NextStreet) -> Features:
-    """Return potential-aware features of hold'em's flop or turn."""
-    cards = STREET_CARDS[street]
+    cards, positions = STREET_CARDS[street], following.positions()
     count = CARD_COUNT - cards - 2
-    scaled = np.ascontiguousarray((following.positions() / count).astype(np.float32).T)
+    scaled = np.ascontiguousarray((positions / count).astype(np.float32).T)
     value_count = min(VALUES, count)
     starts = np.arange(value_count + 1) * count // value_count
     tables, combos, boards = board_tables(), combo_table().astype(np.int64), canonical_boards(cards)
@@ -220,4 +186,8 @@ def potential_features(street: str, following: NextStreet) -> Features:
         fill_next_rows(tables, combos, boards[first:last], following.table, scaled, starts, out)
         return out
 
-    return features_of_rows(standard_hands(cards), rows, following, value_count)
+    weakest, strongest = int(following.equity.argmin()), int(following.equity.argmax())
+    towards = np.repeat(np.sign(positions[strongest] - positions[weakest]), value_count)
+    return Features(
+        standard_hands(cards), rows, np.ascontiguousarray, lambda centres: centres.astype(np.float64) @ towards
+    )

@@ -38,7 +38,7 @@ ALLOWED = {
 }
 """Features that each street of hold'em can have."""
 _ALLOWED_LAST = ("lossless", "ochs", "ehs")
-_ALLOWED_BEFORE = ("lossless", "histogram", "potential", "ehs", "ehs2")
+_ALLOWED_BEFORE = ("lossless", "histogram", "ehs", "ehs2")
 """Features of the last street of a small deck, and of the streets before it."""
 LOSSLESS_BUCKETS = {"preflop": 169, "flop": 1_286_792, "turn": 13_960_050, "river": 123_156_254}
 """Number of suit-isomorphism classes of hands."""

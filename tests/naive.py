@@ -270,3 +270,12 @@ def listed_deals(cards):
             found.extend((Deal((first, second), cards.path(last, board)), weight) for board in free)
     total = sum(weight for _, weight in found)
     return [(deal, weight / total) for deal, weight in found]
+
+
+def potential_points(next_buckets, positions, values=8):
+    """[N, S·Q] points of hands with next-street buckets [N, M]: runs of sorted positions [K, S], summed by line."""
+    cards = next_buckets.shape[1]
+    starts = np.arange(min(values, cards)) * cards // min(values, cards)
+    scaled = (np.asarray(positions, np.float64) / cards).astype(np.float32)
+    lines = [np.add.reduceat(np.sort(line[next_buckets], axis=1), starts, axis=1) for line in scaled.T]
+    return np.concatenate(lines, axis=1)

@@ -21,6 +21,7 @@ from mccfr.games.betting import BettingRules
 from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game
 from mccfr.games.holdem import _deck
+from mccfr.games.perfect_recall import parent_buckets
 from mccfr.games.registry import build_game
 from mccfr.tables.strategy import Strategy
 from mccfr.trees.compiled import DECISION, NO_PARENT, NO_SLOT, TERMINAL, CompiledTree, TreeArrays
@@ -92,6 +93,12 @@ class DeckOfClasses(WholeDeck):
         row = classes_of_hands(street, int(self.buckets[street, 0])).copy()
         row[(combo_masks() & card_masks(np.array([list(board)], np.int16))) != 0] = -1
         return row
+
+
+def forgotten_street(game):
+    """The first street with imperfect recall, or None."""
+    blocks = range(2, 2 * game.tree.streets)
+    return next((block // 2 for block in blocks if parent_buckets(game, block) is None), None)
 
 
 def deck_on(board_cards, directory):

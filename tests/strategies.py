@@ -7,6 +7,7 @@ import numpy as np
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.evaluation.head_to_head import head_to_head
 from mccfr.policy.strategy_profile import Profile
+from mccfr.solvers.public.best_response import FOLLOW, RESPOND, values
 from mccfr.tables.strategy import Strategy, average_strategy
 from mccfr.tables.table_layout import TableSet, table_name
 from mccfr.trees.compiled import Locks
@@ -67,3 +68,27 @@ def exact_chips(games, a, b):
     pairs = zip(games, ((a, b), (b, a)), strict=True)
     first, second = (evaluate_exact(game, seated(*pair)).value_chips for game, pair in pairs)
     return (first - second) / 2
+
+
+def tabulate(game, choose):
+    """The strategy of a function (node, bucket) -> probabilities of the node's actions."""
+    blocks = range(len(game.tree.row_slots))
+    probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
+    arrays = game.tree.arrays
+    for node in game.tree.decisions:
+        block, slot, count = int(arrays.block[node]), int(arrays.slot[node]), int(arrays.count[node])
+        for bucket in range(int(game.buckets[block])):
+            probability[block][bucket, slot : slot + count] = choose(int(node), bucket)
+    return Strategy(
+        tuple(probability), tuple(np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks)
+    )
+
+
+def expected_value(game, strategy, public=None):
+    """Player 0's mean chips."""
+    return float(values(game, strategy, (0,), public)[0, FOLLOW])
+
+
+def best_response_value(game, strategy, player, public=None):
+    """A player's mean chips with a best response to the other's part of a strategy."""
+    return float(values(game, strategy, (player,), public)[0, RESPOND])

@@ -32,7 +32,7 @@ PACKED = {"external_sampling_packed"}
 LINES, PACKED_LINES, ARGUMENTS = 60, 85, 8
 KEYS = {
     "DeepCfrConfig": 17,
-    "EvaluationConfig": 13,
+    "EvaluationConfig": 9,
     "PokerGame": 13,
     "LeducGame": 6,
     "FullWidthConfig": 10,
@@ -46,7 +46,7 @@ KEYS = {
 }
 KEYS_OF_OTHERS = 5
 """Of a table, those apart that it shares with others."""
-ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 8), (PRESETS, 16), (MINIMISERS, 4), (FORMATS, 6)]
+ENTRIES = [(_ALGORITHMS, 6), (GAMES, 12), (_METHODS, 6), (PRESETS, 16), (MINIMISERS, 4), (FORMATS, 6)]
 FILE_LINES, PAGE_WORDS = 500, 4_300
 
 

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
 import rich_click as click
 from bench_pairs import half_width
 from bench_processor import compiled, machine, make_kernels_for, march_option
@@ -26,7 +27,7 @@ from mccfr.config.game_tables import HoldemSubgame
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
 from mccfr.solvers.public.public_walk import train
-from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr, memory
+from mccfr.solvers.public.vector_cfr import DTYPES, VectorCfr
 from mccfr.solvers.variants import PRESETS, variant
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -99,16 +100,23 @@ def _timed(cfr: VectorCfr, seconds: float) -> tuple[float, float]:
     return (time.perf_counter() - began) / count, (time.process_time() - processor) / count
 
 
+def array_bytes(solver: VectorCfr) -> int:
+    """Return the bytes of all arrays that a solver holds, each counted once."""
+    sizes, todo = dict[int, int](), [*vars(solver).values()]
+    for one in todo:  # grows while it is walked
+        if isinstance(one, np.ndarray):
+            whole = one.base if isinstance(one.base, np.ndarray) else one
+            sizes[id(whole)] = whole.nbytes
+        elif isinstance(one, Mapping | tuple | list):
+            todo.extend(one.values() if isinstance(one, Mapping) else one)
+    return sum(sizes.values())
+
+
 def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds: int, seconds: float) -> dict[str, Any]:
     """Return memory, and seconds per iteration for each number of workers, measured in turn."""
-    made = variant(name)
-    needed = memory(game, made, dtype, max(workers))
-    click.echo(
-        f"  {dtype}: {needed.total_bytes / 1e6:,.1f} MB for {max(workers)} workers, {needed.table_bytes / 1e6:,.1f} MB "
-        f"of them tables",
-        err=True,
-    )
-    solvers = {count: VectorCfr(game, made, dtype, count) for count in workers}
+    solvers = {count: VectorCfr(game, variant(name), dtype, count) for count in workers}
+    needed = array_bytes(solvers[max(workers)])
+    click.echo(f"  {dtype}: {needed / 1e6:,.1f} MB for {max(workers)} workers", err=True)
     times = {count: Times([], []) for count in workers}
     for cfr in solvers.values():
         cfr.iterate(2)
@@ -116,7 +124,7 @@ def measure(game: Game, name: str, dtype: str, workers: tuple[int, ...], rounds:
         for count, cfr in solvers.items():
             for kept, one in zip(times[count], _timed(cfr, seconds), strict=True):
                 kept.append(one)
-    found: dict[str, Any] = {"variant": name, "dtype": dtype, "memory_bytes": needed.total_bytes}
+    found: dict[str, Any] = {"variant": name, "dtype": dtype, "memory_bytes": needed}
     found["workers"] = {
         count: {
             "clock_seconds": median(taken.clock),
@@ -230,7 +238,7 @@ def _beside(
                         json.dumps({"file": file.name, "variant": name, "machine": machine(), "march": march} | found)
                     )
                     continue
-                ratio, needed = found["ratio"], memory(game, variant(name), dtype).total_bytes
+                ratio, needed = found["ratio"], array_bytes(VectorCfr(game, variant(name), dtype))
                 ours, other = found["processor_seconds"] * 1e3, found["yardstick_seconds"] * 1e3
                 click.echo(
                     f"{file.name}, {dtype}: {ours:.3f} ms an iteration, C {other:.3f} ms, "

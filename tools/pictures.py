@@ -3,7 +3,8 @@
 python tools/pictures.py [POLICY] [--review FILE] [--out FOLDER]
 
 It solves the turn of docs/spot.md in the page.  With a blueprint of full hold'em it also studies, drills and reviews.
-It needs Chromium and the extras "test" and "plot".  Each step prints its seconds.
+With a policy of three to six seats it shows charts by position and a table instead.  It needs Chromium and the extras
+"test" and "plot".  Each step prints its seconds.
 """
 
 import io
@@ -29,6 +30,7 @@ _WIDTH, _HEIGHT = 1400, 880
 _COLOURS = 256  # of a picture: a third of the bytes
 _PATIENCE_MILLISECONDS = 300_000
 _DECISIONS = 10
+_SEATS_SEED = 1  # of a hand at a table of six in which the user, in the big blind, calls a raise
 _TURN = {
     "board": "Kc7d2s5h",
     "oop": "22+,A2s+,KTs+,KJo+,QTs+,JTs",
@@ -146,6 +148,24 @@ class PageWalk:
         self.page.wait_for_function("() => /^You[^…]*$/.test(document.getElementById('train-told').textContent)")
         self.step("play", self.page.locator("#train-score").inner_text())
 
+    def seats(self) -> None:
+        """Charts by position, and a hand at a table of three to six seats."""
+        self.page.goto(f"{self.url}#positions")
+        self.page.locator(".position").first.wait_for()
+        self.step("positions", "charts by position")
+        self.page.goto(f"{self.url}#play")
+        self.page.locator("[data-play]").first.wait_for()
+        body = (
+            f'{{method: "POST", headers: {{"Content-Type": "application/json"}}, body: \'{{"seed": {_SEATS_SEED}}}\'}}'
+        )
+        self.page.evaluate(f'fetch("/api/play/sit", {body})')
+        self.page.reload()
+        self.page.locator("[data-play]").first.wait_for()
+        self.page.keyboard.press("c")
+        self.page.locator("#middle .card:not(.back)").nth(2).wait_for()
+        self.picture("six-handed", "#play")
+        self.step("table", "a hand at a table")
+
     def review(self) -> None:
         """The costliest decision of a review."""
         self.page.click("#tab-review")
@@ -168,10 +188,15 @@ def main(policy: Path | None, review: Path | None, out: Path) -> None:
         page = browser.new_page(viewport={"width": _WIDTH, "height": _HEIGHT}, color_scheme="light", bypass_csp=True)
         page.set_default_timeout(_PATIENCE_MILLISECONDS)
         walk = PageWalk(page, url, out)
-        walk.spot()
-        if policy is not None:
-            walk.blueprint()
-            walk.drill()
+        page.goto(url)
+        page.locator("#actions" if policy is not None else "#spot").wait_for()
+        if page.locator("#tab-positions").count():
+            walk.seats()
+        else:
+            walk.spot()
+            if policy is not None:
+                walk.blueprint()
+                walk.drill()
         if review is not None:
             page.goto(url)
             walk.review()

@@ -50,11 +50,6 @@ _watch = _Watch()
 watch_compiling(_watch.on_start, _watch.on_end)
 
 
-def compiling() -> bool:
-    """Return whether any thread of this process is compiling a kernel."""
-    return _watch.depth > 0
-
-
 def working_seconds() -> float:
     """Return the time of a clock that stops while this process compiles kernels.
 

@@ -96,29 +96,118 @@ static long bucket_of(int street, const int *hand, const int *board, int known) 
     return number(row + size * (long)cell("deck_hole_permutation", permutation, combination), size, 'u');
 }
 
-/* --- betting to nodes --- */
+/* --- the table: chips of all players, and whose turn it is --- */
 
-typedef struct { long node, closed; double probability; } Reading; /* node -1: call, which leads to `closed` */
+enum { MOST = 6 };
 
-static char **labels;
-static Reading readings[4096];
-static int reading_count = 1;
-static double stack, least_bet, put_in[2], last_raise;
-static int to_act, street, acted;
+static int players = 2, to_act, street;
+static unsigned acted, folded, barred; /* sets of players, bit i for player i; `barred` may not raise a short all-in */
+static double put_in[MOST], stacks[MOST], dead, least_bet, least_call, last_raise;
+static int whole = 1; /* amounts are whole chips */
+
+static double most(double a, double b) { return a > b ? a : b; }
+
+static double level(void) { /* chips of a player who has called */
+    double found = least_call;
+    for (int k = 0; k < players; k++) found = most(found, put_in[k]);
+    return found;
+}
+
+static int facing(void) { return put_in[to_act] < level(); }
+
+static double pot_after_call(void) {
+    double pot = dead + level() - put_in[to_act];
+    for (int k = 0; k < players; k++) pot += put_in[k];
+    return pot;
+}
+
+static double all_in(void) { /* the largest raise that another player can call, but a legal one */
+    double others = level() + last_raise;
+    for (int k = 0; k < players; k++)
+        if (k != to_act && !(folded >> k & 1)) others = most(others, stacks[k]);
+    return stacks[to_act] < others ? stacks[to_act] : others;
+}
+
+static int may_raise(void) {
+    double call = level(), able = 0;
+    if (call >= stacks[to_act] || (barred >> to_act & 1 && call - put_in[to_act] < last_raise)) return 0;
+    for (int k = 0; k < players; k++) able += k != to_act && !(folded >> k & 1) && stacks[k] > call;
+    return able > 0;
+}
+
+static int next_from(int first) { /* the next player to act from this one on, or -1 */
+    int able = 0, found = -1;
+    double most_in = 0, call = level();
+    for (int k = 0; k < players; k++) most_in = most(most_in, put_in[k]);
+    for (int step = 0; step < players; step++) {
+        int player = (first + step) % players;
+        if (put_in[player] >= stacks[player] || folded >> player & 1) continue;
+        able++;
+        if (found < 0 && (put_in[player] < call || !(acted >> player & 1))) found = player;
+    }
+    return found < 0 || (able == 1 && put_in[found] >= most_in) ? -1 : found;
+}
+
+static void begin(void) {
+    for (int k = 0; k < players; k++) put_in[k] = cell("tree_put_in", 0, k);
+    street = 0, acted = folded = barred = 0, last_raise = least_bet, to_act = next_from(players == 2 ? 1 : 2);
+}
+
+static void act(char action, double target) {
+    unsigned own = 1u << to_act;
+    acted |= own;
+    if (action == 'r') {
+        double size = target - level();
+        barred = size < last_raise && target >= stacks[to_act] ? acted : 0;
+        put_in[to_act] = target, last_raise = most(size, last_raise);
+    } else if (action == 'f') folded |= own;
+    else put_in[to_act] = level() < stacks[to_act] ? level() : stacks[to_act];
+    unsigned left = ((1u << players) - 1) & ~folded;
+    if (!(left & (left - 1))) { to_act = -1; return; }
+    to_act = next_from((to_act + 1) % players);
+    if (to_act >= 0 || ++street == 4) return;
+    acted = barred = 0, last_raise = least_bet, to_act = next_from(0);
+}
 
 static void load(void) {
-    FILE *file = opened("meta", "json");
     static char text[1 << 22];
+    FILE *file = opened("meta", "json");
     text[fread(text, 1, sizeof text - 1, file)] = 0;
     fclose(file);
     const char *at = strstr(text, "\"game\": {"), *blinds = at ? strstr(at, "\"blinds\"") : 0, *deep = at ? strstr(at, "\"stack\"") : 0;
+    double stack = 0, ante = 0;
     if (!blinds || !deep || sscanf(blinds, "\"blinds\": [ %*f , %lf", &least_bet) != 1 || sscanf(deep, "\"stack\": %lf", &stack) != 1)
         refuse(policy, "is no policy of no-limit hold'em");
-    const char *seats = strstr(at, "\"seats\": "), *done = strstr(text, "\"share_of_run\": ");
-    if (seats && atoi(seats + 9) > 2) refuse(policy, "is for more than two players, and this reader for two");
-    double share = done ? atof(done + 16) : 1;
+    const char *seats = strstr(at, "\"seats\": "), *each = strstr(at, "\"stacks\": ["), *done = strstr(text, "\"share_of_run\": ");
+    if (seats) players = atoi(seats + 9);
+    if (players < 2 || players > MOST) refuse(policy, "has more than six players");
+    double share = done ? atof(done + 16) : 1, largest = 0;
     if (share > 0 && share < 1) fprintf(stderr, "unfinished: %.2g %% of its run\n", 100 * share);
-    file = opened("tree_label", "json");
+    if (each) each = strchr(each, '[') + 1;
+    for (int k = 0; k < players; k++) {
+        char *end = NULL;
+        double own = each ? strtod(each, &end) : 0, posted = players > 2 ? cell("tree_pots_dead", 0, k) : 0;
+        stacks[k] = (each && end != each ? own : stack) - posted, dead += posted, largest = most(largest, stacks[k]);
+        if (each && end != each) each = end + strspn(end, " \n,");
+    }
+    const char *antes = strstr(at, "\"ante\": ");
+    if (antes && !dead) ante = atof(antes + 8);
+    least_call = least_bet + ante;
+    for (int k = 0; k < players; k++) whole &= fmod(cell("tree_put_in", 0, k), 1) == 0;
+    whole &= fmod(least_bet, 1) == 0 && fmod(largest, 1) == 0;
+}
+
+/* --- betting to nodes --- */
+
+typedef struct { long node; double probability; } Reading; /* the node at which the tree waits */
+
+static char **labels;
+static Reading readings[4096];
+static int reading_count;
+
+static void load_labels(void) {
+    static char text[4096];
+    FILE *file = opened("tree_label", "json");
     labels = calloc(1 << 24, sizeof *labels);
     for (long node = -1; fgets(text, sizeof text, file); node++) {
         char *end = strrchr(text, '"');
@@ -127,47 +216,152 @@ static void load(void) {
         labels[node] = strcpy(malloc(strlen(text)), text + 1);
     }
     fclose(file);
-    put_in[0] = cell("tree_put_in", 0, 0), put_in[1] = cell("tree_put_in", 0, 1);
-    readings[0] = (Reading){0, -1, 1}, to_act = 1, last_raise = least_bet;
 }
 
-static double most(double a, double b) { return a > b ? a : b; }
-static int decides(long node) { return node >= 0 && cell("tree_kind", 0, node) == 0; }
-static double level(long node) { return most(cell("tree_put_in", node, 0), cell("tree_put_in", node, 1)); }
+static long tree(const char *field, long node) {
+    char name[64];
+    snprintf(name, sizeof name, "tree_%s", field);
+    return cell(name, 0, node);
+}
+
+static int decides(long node) { return node >= 0 && tree("kind", node) == 0; }
+
+static long child_of(long node, char label) {
+    long first = tree("first", node), end = first + tree("count", node);
+    while (first < end && labels[first][0] != label) first++;
+    return first < end ? first : -1; /* the first one: of the raises the smallest */
+}
+
+/* Chips that the player who led to a node has put in. */
+static double raised_to(long child) { return cell("tree_put_in", child, tree("player", tree("parent", child))); }
 
 /* The size of a raise in the tree, as a share of the pot after the call. */
 static double size_of(long node, long child) {
-    double before = level(node);
-    return (cell("tree_put_in", child, cell("tree_player", 0, node)) - before) / (2 * before);
+    int own = tree("player", node);
+    double before = least_call, pot = dead;
+    for (int k = 0; k < players; k++) before = most(before, cell("tree_put_in", node, k));
+    for (int k = 0; k < players; k++) pot += k == own ? before : cell("tree_put_in", node, k);
+    return (raised_to(child) - before) / pot;
 }
 
-static void add(Reading *to, int *count, long node, long closed, double probability) {
+static int is_all_in(long child) { /* or all others are */
+    int own = tree("player", tree("parent", child));
+    double others = 0;
+    for (int k = 0; k < players; k++)
+        if (k != own) others = most(others, stacks[k]);
+    return raised_to(child) >= (stacks[own] < others ? stacks[own] : others);
+}
+
+/* The child of a check or call, else of a fold; `folds`: the other way round.  Without both, the smallest raise. */
+static long passed(long node, int folds) {
+    long found = child_of(node, folds ? 'f' : 'c');
+    if (found < 0) found = child_of(node, folds ? 'c' : 'f');
+    return found < 0 ? tree("first", node) : found;
+}
+
+static unsigned folded_in_tree(long node) {
+    unsigned found = 0;
+    for (; node; node = tree("parent", node))
+        if (labels[node][0] == 'f') found |= 1u << tree("player", tree("parent", node));
+    return found;
+}
+
+/* Whether an opponent who has not folded in the tree has made the table's largest bet. */
+static int has_bet(long node) {
+    unsigned gone = folded_in_tree(node);
+    double largest = 0;
+    for (int k = 0; k < players; k++) largest = most(largest, put_in[k]);
+    for (int k = 0; k < players; k++)
+        if (put_in[k] == largest && k != to_act && !(gone >> k & 1)) return 1;
+    return 0;
+}
+
+/* If the tree's hand ended by folds: the smallest raise in place of the last call that was taken for a fold. */
+static long without_last_fold(long node) {
+    if (labels[node][0] != 'f') return -1;
+    for (; node; node = tree("parent", node)) {
+        long above = tree("parent", node);
+        int player = tree("player", above);
+        int plays_on = !(folded >> player & 1) && put_in[player] > cell("tree_put_in", 0, player);
+        if (labels[node][0] == 'f' && plays_on && child_of(above, 'r') >= 0) return child_of(above, 'r');
+    }
+    return -1;
+}
+
+/* The decision of the player to act, from the node at which the tree waits; -1 if there is none. */
+static long at(long node) {
+    while (node >= 0) {
+        if (!decides(node)) { node = without_last_fold(node); continue; }
+        int player = tree("player", node), on = tree("street", node);
+        if (on == street && player == to_act) return node;
+        if (on > street || (on == street && folded_in_tree(node) >> to_act & 1)) return -1;
+        node = passed(node, folded >> player & 1);
+    }
+    return -1;
+}
+
+static void add(Reading *to, int *count, long node, double probability) {
     for (int k = 0; k < *count; k++)
-        if (to[k].node == node && to[k].closed == closed) { to[k].probability += probability; return; }
+        if (to[k].node == node) { to[k].probability += probability; return; }
     if (*count == 4096) refuse("LINE", "has too many readings");
-    to[(*count)++] = (Reading){node, closed, probability};
+    to[(*count)++] = (Reading){node, probability};
 }
 
 static void follow(Reading from, char action, double target, Reading *to, int *count) {
-    if (action == 'c' && from.closed >= 0) { add(to, count, from.closed, -1, from.probability); return; }
-    if (!decides(from.node)) { add(to, count, from.node, from.closed, from.probability); return; }
-    long first = cell("tree_first", 0, from.node), end = first + cell("tree_count", 0, from.node), call = -1, fold = -1;
-    while (first < end && strchr("cf", labels[first][0])) { *(labels[first][0] == 'c' ? &call : &fold) = first; first++; }
-    if (action != 'r') { add(to, count, action == 'f' ? fold : call >= 0 ? call : first, -1, from.probability); return; }
-    if (first == end) { /* no raise in the tree: a bet is a call */
-        int closes = !decides(call) || cell("tree_street", 0, call) != cell("tree_street", 0, from.node);
-        add(to, count, closes && decides(call) ? -1 : call, closes && decides(call) ? call : -1, from.probability);
-        return;
-    }
-    double before = most(put_in[0], put_in[1]), share = (target - before) / (2 * before);
-    long above = first;
-    while (above < end && size_of(from.node, above) < share - 1e-9) above++;
-    if (target >= stack && level(end - 1) >= stack) above = end;
-    if (above == first || above == end) { add(to, count, above == end ? end - 1 : first, -1, from.probability); return; }
-    double small = size_of(from.node, above - 1), large = size_of(from.node, above);
+    long node = at(from.node), first = node < 0 ? -1 : child_of(node, 'r');
+    double probability = from.probability;
+    if (node < 0) { add(to, count, from.node, probability); return; }
+    if (action == 'f') { add(to, count, child_of(node, 'f') < 0 ? node : child_of(node, 'f'), probability); return; }
+    if (action == 'c' || first < 0) { add(to, count, passed(node, 0), probability); return; } /* no raise: a call */
+    long above = first, end = tree("first", node) + tree("count", node);
+    double share = (target - level()) / pot_after_call(), tops = raised_to(end - 1);
+    int deep = most(target, tops) <= 2 * (target < tops ? target : tops);
+    while (above < end && size_of(node, above) < share - 1e-9) above++;
+    if (target >= all_in() && is_all_in(end - 1) && deep) above = end;
+    if (above == first || above == end) { add(to, count, above == end ? end - 1 : first, probability); return; }
+    double small = size_of(node, above - 1), large = size_of(node, above);
     double lower = most(0, (large - share) * (1 + small) / ((large - small) * (1 + share)));
-    if (lower >= 1e-9) add(to, count, above - 1, -1, from.probability * lower);
-    add(to, count, above, -1, from.probability * (lower < 1e-9 ? 1 : 1 - lower));
+    if (lower >= 1e-9) add(to, count, above - 1, probability * lower);
+    add(to, count, above, probability * (lower < 1e-9 ? 1 : 1 - lower));
+}
+
+/* What to do in the game for a tree's action: chips to raise to, -1 for a fold, 0 for a call. */
+static double real_action(long node, long child) {
+    double before = level(), least = before + last_raise, own = stacks[to_act];
+    char label = labels[child][0];
+    if (label == 'f' || (label == 'c' && facing() && !has_bet(node))) return facing() ? -1 : 0;
+    if (label == 'c' || !may_raise()) return 0;
+    if (is_all_in(child)) return all_in();
+    double target = before + size_of(node, child) * pot_after_call();
+    if (whole) target = floor(target + 0.5);
+    return target < least ? (least < own ? least : own) : target < own ? target : own;
+}
+
+/* The strategy of a bucket at a decision: the share of each action. */
+static long strategy(long node, long bucket, double *shares) {
+    char weight[64], probability[64];
+    int player = tree("player", node), on = tree("street", node);
+    snprintf(weight, sizeof weight, "weight_street%d_player%d", on, player);
+    snprintf(probability, sizeof probability, "probability_street%d_player%d", on, player);
+    int reached = cell(weight, bucket, tree("row", node)) > 0; /* else: play uniformly */
+    long slot = tree("slot", node), count = tree("count", node);
+    double total = 0;
+    for (long k = 0; k < count; k++) total += shares[k] = reached ? cell(probability, bucket, slot + k) : 1;
+    for (long k = 0; k < count; k++) shares[k] /= total;
+    return count;
+}
+
+/* An own action before the flop.  A check may stand for a fold to a limp, which the hand remembers. */
+static void follow_own(Reading from, char action, double target, long bucket, Reading *to, int *count) {
+    double shares[256], total = 0, done = action == 'r' ? target : action == 'c' ? 0 : -1;
+    long node = at(from.node), same = 0, first = node < 0 ? 0 : tree("first", node), end = node < 0 ? 0 : strategy(node, bucket, shares);
+    for (long k = 0; k < end; k++) {
+        int is = fabs(real_action(node, first + k) - done) < 1e-9;
+        same += is, shares[k] = is ? shares[k] : 0, total += shares[k];
+    }
+    if (same < 2 || total == 0) { follow(from, action, target, to, count); return; }
+    for (long k = 0; k < end; k++)
+        if (shares[k] > 0) add(to, count, first + k, from.probability * shares[k] / total);
 }
 
 /* Keep one of the readings, drawn by its probability; the same one whenever the hand comes here. */
@@ -176,42 +370,31 @@ static void draw(uint32_t played, uint32_t place) {
     double left = (mixed ^ mixed >> 15) * 0x85ebca6bu / 4294967296.0;
     int k = 0;
     while (k < reading_count - 1 && (left -= readings[k].probability) >= 0) k++;
-    readings[0] = readings[k], readings[0].probability = 1, reading_count = 1;
+    readings[0] = (Reading){readings[k].node, 1}, reading_count = 1;
 }
 
-static void play(const char *line, const char *played) {
+/* Play a line; `own` is the player whose hand has the bucket before the flop, or -1 to find out who acts in the end. */
+static void play(const char *line, const char *played, int own, long bucket) {
     static Reading after[4096];
-    int place = 0;
-    while (*line) {
+    begin(), readings[0] = (Reading){0, 1}, reading_count = 1;
+    for (int place = 0; *line;) {
         char action = *line++, *end = (char *)line;
         if (action == '/') continue;
-        double target = action == 'r' ? strtod(line, &end) : 0, before = most(put_in[0], put_in[1]);
+        double target = action == 'r' ? strtod(line, &end) : 0;
         if (!strchr("cfr", action) || (action == 'r' && end == line) || to_act < 0) refuse(line - 1, "is no action here");
         int count = 0;
-        for (int k = 0; k < reading_count; k++) follow(readings[k], action, target, after, &count);
-        memcpy(readings, after, sizeof *after * (reading_count = count));
-        if (played) draw(strtoul(played, NULL, 10), place++);
+        for (int k = 0; own >= 0 && k < reading_count; k++)
+            if (to_act == own && street == 0) follow_own(readings[k], action, target, bucket, after, &count);
+            else follow(readings[k], action, target, after, &count);
+        if (own >= 0) memcpy(readings, after, sizeof *after * (reading_count = count));
+        if (played && own >= 0) draw(strtoul(played, NULL, 10), place++);
         line = end;
-        if (action == 'r') last_raise = most(last_raise, target - before);
-        if (action != 'f') put_in[to_act] = action == 'r' ? target : before;
-        if (action == 'r' || (action == 'c' && !acted && before < stack)) { to_act = 1 - to_act, acted = 1; continue; }
-        street++, to_act = action == 'f' || before >= stack || street == 4 ? -1 : 0, acted = 0, last_raise = least_bet;
+        act(action, target);
     }
     if (to_act < 0) refuse("LINE", "leads to no decision");
 }
 
 /* --- the answer --- */
-
-/* What to do in the game for a tree's action: chips to raise to, -1 for a fold, 0 for a call. */
-static double real_action(long node, long child) {
-    double before = most(put_in[0], put_in[1]);
-    if (labels[child][0] == 'f') return put_in[to_act] < before ? -1 : 0;
-    if (labels[child][0] == 'c' || before >= stack) return 0;
-    if (level(child) >= stack) return stack;
-    double target = before + size_of(node, child) * 2 * before, least = before + last_raise;
-    if (fmod(stack, 1) == 0 && fmod(least_bet, 1) == 0) target = floor(target + 0.5);
-    return target < least ? (least < stack ? least : stack) : target < stack ? target : stack;
-}
 
 static double actions[1024], shares[1024];
 static int action_count;
@@ -228,19 +411,16 @@ static void collect(double action, double share) {
 }
 
 static void answer(Reading reading, long bucket) {
-    char weight[64], probability[64];
-    double total = 0;
-    if (!decides(reading.node)) { collect(0, reading.probability); return; }
-    int player = cell("tree_player", 0, reading.node);
-    snprintf(weight, sizeof weight, "weight_street%d_player%d", street, player);
-    snprintf(probability, sizeof probability, "probability_street%d_player%d", street, player);
-    int reached = cell(weight, bucket, cell("tree_row", 0, reading.node)) > 0; /* else: play uniformly */
-    long first = cell("tree_first", 0, reading.node), slot = cell("tree_slot", 0, reading.node), count = cell("tree_count", 0, reading.node);
-    for (long k = 0; k < count; k++) total += reached ? cell(probability, bucket, slot + k) : 1;
-    for (long k = 0; k < count; k++) {
-        double share = reached ? cell(probability, bucket, slot + k) : 1;
-        collect(real_action(reading.node, first + k), reading.probability * share / total);
+    double own[256];
+    long node = at(reading.node);
+    if (node < 0) {
+        int committed = !decides(reading.node) && labels[reading.node][0] != 'f'; /* the tree's hand is over */
+        int calls = !(folded_in_tree(reading.node) >> to_act & 1) && (committed || has_bet(reading.node));
+        collect(facing() && !calls ? -1 : 0, reading.probability);
+        return;
     }
+    for (long k = 0, count = strategy(node, bucket, own); k < count; k++)
+        collect(real_action(node, tree("first", node) + k), reading.probability * own[k]);
 }
 
 /* Of `export --values`: the value in chips where a street begins. */
@@ -270,14 +450,15 @@ int main(int argc, char **argv) {
     for (int k = 0; k < known; k++)
         if (board[k] == hand[0] || board[k] == hand[1] || (k && board[k] == board[k - 1]))
             refuse(argv[4], "a card is there twice, on the board or in the hand");
-    load();
-    play(argv[2], argc > 5 ? argv[5] : NULL);
+    load(), load_labels();
+    play(argv[2], NULL, -1, 0);
+    play(argv[2], argc > 5 ? argv[5] : NULL, to_act, bucket_of(0, hand, board, 0));
     if (known != (street ? street + 2 : 0)) refuse(argc > 4 ? argv[4] : "", "not as many cards as the street has");
     long bucket = bucket_of(street, hand, board, known);
     for (int k = 0; k < reading_count; k++) answer(readings[k], bucket);
     for (int k = 0; k < action_count; k++)
         if (actions[k] > 0) printf("r%.15g %.9f\n", actions[k], shares[k]);
         else printf("%s %.9f\n", actions[k] ? "f" : "c", shares[k]);
-    if (reading_count == 1) print_value(readings[0].node, bucket);
+    if (reading_count == 1) print_value(at(readings[0].node), bucket);
     return 0;
 }

@@ -43,7 +43,7 @@ if (!/^([2-9TJQKA][cdhs]){2,7}$/i.test(hand + board) || new Set(cards(hand + boa
 }
 const choose = (n, k) => (k === 0 ? 1 : (choose(n, k - 1) * (n - k + 1)) / k);
 
-function bucketOf(street) {
+function bucketOf(street, board) {
   const [low, high] = cards(hand);
   let [canonical, permutation] = [0, 0];
   if (board) {
@@ -57,41 +57,173 @@ function bucketOf(street) {
   return row.readUIntLE(size * cell("deck_hole_permutation", permutation, (high * (high - 1)) / 2 + low), size);
 }
 
-// --- betting to nodes: readings of a line, { node, closed, probability }; node -1: call, which leads to `closed` ---
+// --- the table: chips of all players, and whose turn it is ---
 
 const { game, provenance } = texts("meta");
 if (provenance.share_of_run < 1) console.error(`unfinished: ${100 * provenance.share_of_run} % of its run`);
-if (game.seats > 2) throw new Error(`${policy}: this reader is for two players`);
-const [stack, leastBet] = [game.stack, game.blinds[1]];
+const count = game.seats ?? 2;
+if (count > 6) throw new Error(`${policy} has more than six players`);
+const players = Array.from({ length: count }, (_, player) => player);
+const row = (name, node) => players.map((player) => cell(name, node, player));
+const blinds = row("tree_put_in", 0);
+const deadOf = players.map((player) => (count > 2 ? cell("tree_pots_dead", 0, player) : 0));
+const dead = deadOf.reduce((sum, chips) => sum + chips, 0);
+const stacks = players.map((player) => (game.stacks?.length ? game.stacks[player] : game.stack) - deadOf[player]);
+const leastBet = game.blinds[1];
+const leastCall = leastBet + (dead ? 0 : (game.ante ?? 0));
+const whole = [...blinds, leastBet, Math.max(...stacks)].every(Number.isInteger);
+const others = (player) => players.filter((other) => other !== player);
+
+/** The betting after actions; of a state the amount of a call, whether there is a bet, the pot after a call ... */
+const start = { putIn: blinds, street: 0, acted: [], folded: [], barred: [], lastRaise: leastBet };
+start.toAct = next(start, count === 2 ? 1 : 2);
+function level({ putIn }) {
+  return Math.max(leastCall, ...putIn);
+}
+function facing(state) {
+  return state.putIn[state.toAct] < level(state);
+}
+function potAfterCall(state) {
+  return state.putIn.reduce((sum, chips) => sum + chips, dead) + level(state) - state.putIn[state.toAct];
+}
+function able(state) {
+  return others(state.toAct).filter((player) => !state.folded.includes(player));
+}
+/** The largest raise that another player can call, but a legal one. */
+function allIn(state) {
+  const largest = Math.max(level(state) + state.lastRaise, ...able(state).map((player) => stacks[player]));
+  return Math.min(stacks[state.toAct], largest);
+}
+function mayRaise(state) {
+  const [call, own] = [level(state), state.toAct];
+  if (call >= stacks[own] || (state.barred.includes(own) && call - state.putIn[own] < state.lastRaise)) return false;
+  return able(state).some((player) => stacks[player] > call);
+}
+/** The next player to act from one on, or -1. */
+function next(state, first) {
+  const order = players.map((step) => (first + step) % count);
+  const left = order.filter((player) => state.putIn[player] < stacks[player] && !state.folded.includes(player));
+  const found = left.find((player) => state.putIn[player] < level(state) || !state.acted.includes(player)) ?? -1;
+  return left.length === 1 && state.putIn[found] >= Math.max(...state.putIn) ? -1 : found;
+}
+function after(state, action, target) {
+  const [own, call] = [state.toAct, level(state)];
+  const moved = { ...state, putIn: [...state.putIn], acted: [...state.acted, own] };
+  if (action === "r") {
+    const short = target - call < state.lastRaise && target >= stacks[own];
+    Object.assign(moved, { barred: short ? moved.acted : [], lastRaise: Math.max(state.lastRaise, target - call) });
+    moved.putIn[own] = target;
+  } else if (action === "c") moved.putIn[own] = Math.min(call, stacks[own]);
+  else moved.folded = [...state.folded, own];
+  if (moved.folded.length === count - 1) return { ...moved, toAct: -1 };
+  moved.toAct = next(moved, (own + 1) % count);
+  if (moved.toAct >= 0 || state.street === 3) return moved;
+  const begun = { ...moved, street: state.street + 1, acted: [], barred: [], lastRaise: leastBet };
+  return { ...begun, toAct: next(begun, 0) };
+}
+
+// --- betting to nodes: readings of a line, { node, probability }; the node at which the tree waits ---
+
 const labels = texts("tree_label");
 const children = (node) => Array.from({ length: tree("count", node) }, (_, k) => tree("first", node) + k);
 const decides = (node) => node >= 0 && tree("kind", node) === 0;
-const level = (node) => Math.max(cell("tree_put_in", node, 0), cell("tree_put_in", node, 1));
+const child = (node, label) => children(node).find((each) => labels[each][0] === label);
+/** Chips that the player who led to a node has put in. */
+const raisedTo = (node) => cell("tree_put_in", node, tree("player", tree("parent", node)));
 /** The size of a raise in the tree, as a share of the pot after the call. */
-const sizeOf = (node, child) => (cell("tree_put_in", child, tree("player", node)) - level(node)) / (2 * level(node));
+function sizeOf(node, raise) {
+  const before = { putIn: row("tree_put_in", node), toAct: tree("player", node) };
+  return (raisedTo(raise) - level(before)) / potAfterCall(before);
+}
+const isAllIn = (node) => {
+  const own = tree("player", tree("parent", node));
+  return raisedTo(node) >= Math.min(stacks[own], Math.max(...others(own).map((player) => stacks[player])));
+};
+/** The child of a check or call, else of a fold; for `folds` the other way round. */
+const passed = (node, folds = false) => child(node, folds ? "f" : "c") ?? child(node, folds ? "c" : "f") ?? tree("first", node);
 
-const hold = { putIn: [cell("tree_put_in", 0, 0), cell("tree_put_in", 0, 1)], toAct: 1, street: 0, acted: false, lastRaise: leastBet };
-
-function outcomes({ node, closed }, action, target) {
-  if (action === "c" && closed >= 0) return [[closed, -1, 1]];
-  if (!decides(node)) return [[node, closed, 1]];
-  const raises = children(node).filter((child) => labels[child][0] === "r");
-  const call = children(node).find((child) => labels[child] === "c");
-  if (action === "f") return [[children(node).find((child) => labels[child] === "f"), -1, 1]];
-  if (action === "c") return [[call ?? raises[0], -1, 1]];
-  if (!raises.length) {
-    const closes = decides(call) && tree("street", call) !== tree("street", node); // a bet is taken for a call
-    return closes ? [[-1, call, 1]] : [[call, -1, 1]];
+function foldedInTree(node) {
+  const found = [];
+  for (; node; node = tree("parent", node)) if (labels[node] === "f") found.push(tree("player", tree("parent", node)));
+  return found;
+}
+/** Whether an opponent who has not folded in the tree has made the table's largest bet. */
+function hasBet(node, { putIn, toAct }) {
+  const gone = foldedInTree(node);
+  return others(toAct).some((player) => putIn[player] === Math.max(...putIn) && !gone.includes(player));
+}
+/** If the tree's hand ended by folds: the smallest raise in place of the last call that was taken for a fold. */
+function withoutLastFold(node, { putIn, folded }) {
+  for (let last = node; labels[node] === "f" && last; last = tree("parent", last)) {
+    const [above, raise] = [tree("parent", last), child(tree("parent", last), "r")];
+    const player = tree("player", above);
+    const playsOn = !folded.includes(player) && putIn[player] > blinds[player];
+    if (labels[last] === "f" && playsOn && raise !== undefined) return raise;
   }
-  const [before, last] = [Math.max(...hold.putIn), raises.at(-1)];
-  const share = (target - before) / (2 * before);
-  const above = raises.findIndex((child) => sizeOf(node, child) >= share - 1e-9);
-  if (above < 0 || (target >= stack && level(last) >= stack)) return [[last, -1, 1]];
-  if (above === 0) return [[raises[0], -1, 1]];
+  return -1;
+}
+/** The decision of the player to act, from the node at which the tree waits; -1 if there is none. */
+function at(node, state) {
+  while (node >= 0) {
+    if (!decides(node)) {
+      node = withoutLastFold(node, state);
+      continue;
+    }
+    const [player, street] = [tree("player", node), tree("street", node)];
+    if (street === state.street && player === state.toAct) return node;
+    if (street > state.street || (street === state.street && foldedInTree(node).includes(state.toAct))) return -1;
+    node = passed(node, state.folded.includes(player));
+  }
+  return -1;
+}
+
+/** The nodes that an action leads to from a reading's node, each with its probability. */
+function outcomes(waiting, state, action, target) {
+  const node = at(waiting, state);
+  if (node < 0) return [[waiting, 1]];
+  if (action === "f") return [[child(node, "f") ?? node, 1]];
+  const raises = children(node).filter((each) => labels[each][0] === "r");
+  if (action === "c" || !raises.length) return [[passed(node), 1]]; // no raise in the tree: a bet is a call
+  const [last, share] = [raises.at(-1), (target - level(state)) / potAfterCall(state)];
+  const asDeep = Math.max(target, raisedTo(last)) <= 2 * Math.min(target, raisedTo(last));
+  const above = raises.findIndex((each) => sizeOf(node, each) >= share - 1e-9);
+  if (above < 0 || (target >= allIn(state) && isAllIn(last) && asDeep)) return [[last, 1]];
+  if (above === 0) return [[raises[0], 1]];
   const [small, large] = [sizeOf(node, raises[above - 1]), sizeOf(node, raises[above])];
   const lower = Math.max(0, ((large - share) * (1 + small)) / ((large - small) * (1 + share)));
-  if (lower < 1e-9) return [[raises[above], -1, 1]];
-  return [[raises[above - 1], -1, lower], [raises[above], -1, 1 - lower]];
+  return lower < 1e-9 ? [[raises[above], 1]] : [[raises[above - 1], lower], [raises[above], 1 - lower]];
+}
+
+/** What to do in the game for a tree's action. */
+function realAction(node, each, state) {
+  const [before, checks] = [level(state), labels[each] === "c"];
+  if (labels[each] === "f" || (checks && facing(state) && !hasBet(node, state))) return facing(state) ? "f" : "c";
+  if (checks || !mayRaise(state)) return "c";
+  if (isAllIn(each)) return `r${allIn(state)}`;
+  const target = before + sizeOf(node, each) * potAfterCall(state);
+  const least = Math.max(whole ? Math.floor(target + 0.5) : target, before + state.lastRaise);
+  return `r${Math.min(least, stacks[state.toAct])}`;
+}
+
+/** The strategy of a bucket at a decision: the share of each action. */
+function strategy(node, bucket) {
+  const block = `street${tree("street", node)}_player${tree("player", node)}`;
+  const reached = cell(`weight_${block}`, bucket, tree("row", node)) > 0; // else: play uniformly
+  const slot = tree("slot", node);
+  const shares = children(node).map((_, k) => (reached ? cell(`probability_${block}`, bucket, slot + k) : 1));
+  const total = shares.reduce((sum, share) => sum + share, 0);
+  return shares.map((share) => share / total);
+}
+
+/** `outcomes` of an own action before the flop.  A check may stand for a fold to a limp, which the hand remembers. */
+function ownOutcomes(waiting, state, action, target, bucket) {
+  const node = at(waiting, state);
+  const done = action === "r" ? `r${target}` : action;
+  const same = node < 0 ? [] : children(node).map((each, k) => [each, k]).filter(([each]) => realAction(node, each, state) === done);
+  const shares = same.length < 2 ? [] : same.map(([each, k]) => [each, strategy(node, bucket)[k]]);
+  const total = shares.reduce((sum, [, share]) => sum + share, 0);
+  if (!total) return outcomes(waiting, state, action, target);
+  return shares.filter(([, share]) => share > 0).map(([each, share]) => [each, share / total]);
 }
 
 /** One of the readings, drawn by its probability; the same one whenever the hand comes here. */
@@ -102,61 +234,47 @@ function drawn(readings, place) {
   return [{ ...found, probability: 1 }];
 }
 
-let readings = [{ node: 0, closed: -1, probability: 1 }];
-let place = 0;
-for (const [action] of line.matchAll(/r[\d.]+|[^/]/g)) {
-  if (!/^(c|f|r[\d.]+)$/.test(action) || hold.toAct < 0) throw new Error(`${line}: ${action} is no action here`);
-  const [target, before] = [Number(action.slice(1)), Math.max(...hold.putIn)];
+const actions = [];
+let state = start;
+for (const [text] of line.matchAll(/r[\d.]+|[^/]/g)) {
+  if (!/^(c|f|r[\d.]+)$/.test(text) || state.toAct < 0) throw new Error(`${line}: ${text} is no action here`);
+  actions.push([state, text[0], Number(text.slice(1))]);
+  state = after(state, text[0], Number(text.slice(1)));
+}
+if (state.toAct < 0) throw new Error(`${line} leads to no decision`);
+if (board.length / 2 !== (state.street ? state.street + 2 : 0)) throw new Error(`${board}: not as many cards as the street has`);
+const first = bucketOf(0, "");
+let readings = [{ node: 0, probability: 1 }];
+for (const [place, [before, action, target]] of actions.entries()) {
+  const remembers = before.street === 0 && before.toAct === state.toAct ? ownOutcomes : outcomes;
   const merged = new Map();
-  for (const reading of readings) {
-    for (const [node, closed, share] of outcomes(reading, action[0], target)) {
-      const found = merged.get(`${node} ${closed}`) ?? { node, closed, probability: 0 };
-      merged.set(`${node} ${closed}`, { ...found, probability: found.probability + reading.probability * share });
+  for (const { node, probability } of readings) {
+    for (const [to, share] of remembers(node, before, action, target, first)) {
+      merged.set(to, (merged.get(to) ?? 0) + probability * share);
     }
   }
-  readings = [...merged.values()];
-  if (played) readings = drawn(readings, place++);
-  if (action[0] === "r") hold.lastRaise = Math.max(hold.lastRaise, target - before);
-  if (action !== "f") hold.putIn[hold.toAct] = action === "c" ? before : target;
-  if (action[0] === "r" || (action === "c" && !hold.acted && before < stack)) {
-    [hold.toAct, hold.acted] = [1 - hold.toAct, true];
-  } else {
-    const over = action === "f" || before >= stack || hold.street === 3;
-    Object.assign(hold, { street: hold.street + 1, toAct: over ? -1 : 0, acted: false, lastRaise: leastBet });
-  }
+  readings = [...merged].map(([node, probability]) => ({ node, probability }));
+  if (played) readings = drawn(readings, place);
 }
-if (hold.toAct < 0) throw new Error(`${line} leads to no decision`);
 
 // --- the answer ---
 
-/** What to do in the game for a tree's action. */
-function realAction(node, child) {
-  const before = Math.max(...hold.putIn);
-  if (labels[child] === "f") return hold.putIn[hold.toAct] < before ? "f" : "c";
-  if (labels[child] === "c" || before >= stack) return "c";
-  if (level(child) >= stack) return `r${stack}`;
-  const target = before + sizeOf(node, child) * 2 * before;
-  const whole = Number.isInteger(stack) && Number.isInteger(leastBet) ? Math.floor(target + 0.5) : target;
-  return `r${Math.min(Math.max(whole, before + hold.lastRaise), stack)}`;
-}
-
-if (board.length / 2 !== (hold.street ? hold.street + 2 : 0)) throw new Error(`${board}: not as many cards as the street has`);
-const bucket = bucketOf(hold.street);
+const bucket = bucketOf(state.street, board);
 const answers = new Map();
-for (const { node, probability } of readings) {
-  const block = `street${hold.street}_player${decides(node) ? tree("player", node) : 0}`;
-  const actions = decides(node) ? children(node).map((child) => realAction(node, child)) : ["c"];
-  const reached = decides(node) && cell(`weight_${block}`, bucket, tree("row", node)) > 0; // else: play uniformly
-  const shares = actions.map((_, k) => (reached ? cell(`probability_${block}`, bucket, tree("slot", node) + k) : 1));
-  const total = shares.reduce((sum, share) => sum + share, 0);
-  actions.forEach((action, k) => answers.set(action, (answers.get(action) ?? 0) + (probability * shares[k]) / total));
+for (const { node: waiting, probability } of readings) {
+  const node = at(waiting, state);
+  const committed = !decides(waiting) && labels[waiting] !== "f"; // the tree's hand is over
+  const calls = !foldedInTree(waiting).includes(state.toAct) && (committed || hasBet(waiting, state));
+  const shares = node < 0 ? [1] : strategy(node, bucket);
+  const played = node < 0 ? [calls || !facing(state) ? "c" : "f"] : children(node).map((each) => realAction(node, each, state));
+  played.forEach((action, k) => answers.set(action, (answers.get(action) ?? 0) + probability * shares[k]));
 }
 const order = (action) => (action === "f" ? -1 : Number(action.slice(1)));
 for (const action of [...answers.keys()].sort((a, b) => order(a) - order(b))) {
   console.log(action, answers.get(action).toFixed(9));
 }
-const roots = `values_root_street${hold.street}`;
+const roots = `values_root_street${state.street}`;
 if (readings.length === 1 && existsSync(`${policy}/${roots}.npy`)) {  // of `export --values`, where a street begins
-  const column = Array.from({ length: array(roots).rows }, (_, k) => cell(roots, 0, k)).indexOf(readings[0].node);
-  if (column >= 0) console.log("value", cell(`value_street${hold.street}_player${hold.toAct}`, bucket, column).toFixed(6));
+  const column = Array.from({ length: array(roots).rows }, (_, k) => cell(roots, 0, k)).indexOf(at(readings[0].node, state));
+  if (column >= 0) console.log("value", cell(`value_street${state.street}_player${state.toAct}`, bucket, column).toFixed(6));
 }

@@ -72,10 +72,9 @@ def _type(declared: "Declared") -> click.ParamType[Any]:
     default="auto",
     show_default=True,
     type=MethodName(),
-    help="exact: exploitability; abstract: exploitability by buckets; sampled-br: best response on sampled boards; "
-    "lbr: local best response; bounds: these two; head-to-head: against another strategy; "
-    "trained-response: gains with three and more players; auto: head-to-head with --against, else exact, or for whole "
-    "hold'em lbr (sampled-br with --boards); or module:Class.",
+    help="exact: exploitability; sampled-br: best response on sampled boards; lbr: local best response; bounds: these "
+    "two; head-to-head: against another strategy; trained-response: gains with three and more players; auto: "
+    "head-to-head with --against, else exact, or for whole hold'em lbr (sampled-br with --boards); or module:Class.",
 )
 @click.option("--checkpoint", type=click.IntRange(min=0), help="Number of the checkpoint; default: the newest.")
 @click.option(
@@ -166,9 +165,6 @@ def _best_response_text(record: dict[str, Any]) -> str:
     show_default=True,
     help="Sampled boards for --values in whole hold'em; other games need none.",
 )
-@click.option(
-    "--best", metavar="METHOD", help="Export the least exploitable checkpoint by this method: exact, sampled-br, lbr."
-)
 @click.option("--average", help="Average of a deep-cfr run: sd or network; default: the first of solver.averages.")
 @click.option(
     "--by", type=click.Choice(["bucket", "hand"]), default="bucket", help="csv, parquet: a row for each of these."
@@ -190,7 +186,6 @@ def export(
     out: Path,
     format_name: str | None,
     checkpoint: int | None,
-    best: str | None,
     by: str,
     board: str | None,
     vectors: int | None,
@@ -206,15 +201,12 @@ def export(
     """
     from mccfr.policy import is_policy
     from mccfr.runs.directory.run import open_run
-    from mccfr.runs.results.checkpoints import best_checkpoint
     from mccfr.runs.results.run_export import ExportOptions, export_run
 
     if vectors is not None:
         _export_vectors(directory, out, vectors)
         return
     tabulate, quantise = how["tabulate"], how["quantise"]
-    if best is not None and checkpoint is not None:
-        raise click.BadParameter("--best chooses the checkpoint: leave --checkpoint out")
     if tabulate and format_name == "networks":
         raise click.BadParameter("--tabulate writes a policy: leave --format networks out")
     board = _board_of_rows(by, board, format_name)
@@ -229,9 +221,6 @@ def export(
     _refuse_without_effect(game, values=how["values"])
     if not keeps_networks:
         refuse_options_without_effect(f"on {directory}, which keeps no networks", "tabulate")
-    if best is not None:
-        checkpoint = best_checkpoint(run, best)
-        click.echo(f"checkpoint {checkpoint} is the best by {best}", err=True)
     if quantise and format_name != "policy":
         raise click.BadParameter(f"--quantise rounds a policy, and {format_name} is not rounded: leave it out")
     taken = {key: how[key] for key in ("average", "purify", "threshold", "replace", "license")}

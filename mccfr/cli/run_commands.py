@@ -214,12 +214,9 @@ def _left(run: "Run", outcome: "Outcome") -> list[tuple[str, str]]:
 
 
 def _measured_lines(run: "Run") -> list[str]:
-    """Return lines on the exploitability of the kept checkpoints, if there are several.
-
-    They name the command that exports a better one than the last.
-    """
+    """Return lines on the exploitability of the kept checkpoints, if there are several."""
     from mccfr.config.game_tables import HoldemGame
-    from mccfr.runs.results.checkpoints import best_checkpoint, measured_checkpoints
+    from mccfr.runs.results.checkpoints import measured_checkpoints
 
     measured, game = measured_checkpoints(run), run.config.game
     if len(measured) < 2:
@@ -232,11 +229,7 @@ def _measured_lines(run: "Run") -> list[str]:
         texts = [f"{name} {_figure(record)}" for name, record in records.items()]
         nodes = next(iter(records.values()))["nodes_touched"]
         lines.append(f"  checkpoint {number}, {nodes:,} nodes: {', '.join(texts)}")
-    *_, last = measured
-    for method in measured[last]:
-        if (best := best_checkpoint(run, method)) != last:
-            lines.append(f"by {method} checkpoint {best} is the best: mccfr export {run.directory} OUT --best {method}")
-    return lines
+    return [*lines, f"mccfr export {run.directory} OUT exports the last, with --checkpoint N another"]
 
 
 def _figure(record: Mapping[str, Any]) -> str:

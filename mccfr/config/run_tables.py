@@ -104,7 +104,6 @@ METHODS = (
     "head-to-head",
     "sampled-br",
     "lbr",
-    "abstract",
     "bounds",
     "trained-response",
 )

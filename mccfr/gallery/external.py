@@ -5,8 +5,8 @@ Source: Lanctot, Waugh, Zinkevich & Bowling, "Monte Carlo Sampling for Regret Mi
 
 All actions of the traverser i are explored; one action of every other player j and of chance is sampled.  The strategy
 of j is added to the strategy sum at each visit.  Visits happen in proportion to the reach of all players but i.  The
-average needs additions in proportion to the reach of j alone, so the weight is 1 over the probability of what players
-other than i and j have sampled before.  With two players it is 1.
+average needs additions in proportion to the reach of j alone.  So the weight is 1 over the probability of the actions
+that players other than i and j have sampled before.  With two players it is 1.
 """
 
 from dataclasses import replace
@@ -51,9 +51,10 @@ class ExternalSampling(HistoryGame):
 
 
 class AverageAtOneTraversal(ExternalSampling):
-    """The same with the average of OpenSpiel's `AverageType.SIMPLE`: only at the next player's traversal, unweighted.
+    """External sampling with an average at the next player's traversal only, without weights.
 
-    With three and more players it is not the average of what was played, and its NashConv does not fall to 0.
+    It is `AverageType.SIMPLE` of OpenSpiel.  With three and more players it is not the average of what was played, and
+    its NashConv does not fall to 0.
     """
 
     def weight(self, j: int, i: int, sampled: Row) -> float:

@@ -22,14 +22,3 @@ def parent_buckets(game: Game, block: int) -> npt.NDArray[np.int64] | None:
         if (parent[bucket] != before).any():
             return None
     return np.maximum(parent, 0)  # buckets without hands are never dealt
-
-
-def forgotten_street(game: Game) -> int | None:
-    """Return the first street with imperfect recall, or None if recall is perfect.
-
-    Recall is perfect if all hands of every bucket had the same bucket on the street before.
-    """
-    for block in range(2, 2 * game.tree.streets):
-        if parent_buckets(game, block) is None:
-            return block // 2
-    return None

@@ -462,16 +462,18 @@ class SeatTranslation(Translation):
         )
 
     def _without_last_fold(self, node: int, state: BettingState) -> int:
-        """Return the smallest raise in place of the last fold by a player who plays on at the table.
+        """Return the smallest raise in place of the last fold by a player who has called at the table.
 
-        It is NOWHERE if the tree's hand did not end by folds, or no player who folded there plays on.
+        It is NOWHERE if the tree's hand did not end by folds, or no player who folded there has called. The big blind's
+        check of a limp is no call, so a hand that folds to the limp stays folded.
         """
         if self._label[node] != "f":
             return NOWHERE
         while node:
             above = self._parent[node]
-            plays_on = self._label[node] == "f" and not state.seats.folded >> self._block[above] % self.players & 1
-            if plays_on and (raises := self._raises(above)):
+            player = self._block[above] % self.players
+            has_called = not state.seats.folded >> player & 1 and state.put_in[player] > self.rules.put_in[player]
+            if self._label[node] == "f" and has_called and (raises := self._raises(above)):
                 return raises[0][1]
             node = above
         return NOWHERE

@@ -21,6 +21,7 @@ from mccfr.games.line_lookup import LineReading
 from mccfr.games.posting import with_stacks
 from mccfr.games.translation import Translation, real_betting
 from mccfr.play.player import Betting, Player, PlayerSpec, State
+from mccfr.policy.query import HandReader
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.tables.purification import FOLD, check_threshold, simpler_rows
 
@@ -134,25 +135,8 @@ class Seat(Player):
             self._bucket = self._range = None
 
     def _seen(self, state: State, action: str) -> None:
-        readings = self.betting.outcomes(self.reading, state, action)  # type: ignore[arg-type]
-        if state.player == self.position and state.street == 0:
-            readings = self._own_readings(state, action) or readings
-        self.reading = self._drawn(readings)
-
-    def _own_readings(self, state: State, action: str) -> list[LineReading]:
-        """Return the readings of an own action before the flop; a check of a limp may stand for a fold."""
-        here = self.betting.at(self.reading, state)  # type: ignore[arg-type]
-        node, actions = here.node, self.betting.real_actions(here, state)  # type: ignore[arg-type]
-        same = [number for number, one in enumerate(actions) if one == action]
-        if len(same) < 2:
-            return []
-        shares = self.strategy()[same]
-        total = float(shares.sum())
-        return [
-            LineReading(self.betting.child(node, number), float(share) / total)
-            for number, share in zip(same, shares, strict=True)
-            if share > 0
-        ]
+        reader = HandReader(self.betting, self.position, lambda _: self.strategy())
+        self.reading = self._drawn(reader.outcomes(self.reading, state, action))
 
     def _drawn(self, readings: list[LineReading]) -> LineReading:
         if len(readings) == 1:

@@ -1,17 +1,19 @@
 """Queries a policy at one decision: action probabilities and weights, by hand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mccfr.games.betting import BettingState
+from mccfr.games.betting import BettingRules, BettingState
 from mccfr.games.game import Game
 from mccfr.games.identity_translation import IdentityTranslation
-from mccfr.games.line_lookup import NOWHERE, LineReading
+from mccfr.games.line_lookup import NOWHERE, LineReading, followed
 from mccfr.games.line_text import line_start, typed_line
-from mccfr.games.translation import Translation
+from mccfr.games.translation import Translation, actions_of, real_betting
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.solvers.locked_tables import locked_actions_of
 from mccfr.trees.betting_lines import chips_after, find_decision, line_text
@@ -34,9 +36,10 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     In a game with locks, `locked` lists the actions with a fixed probability, without `hand` by hand.  `street` is a
     name in hold'em, else a number.  Chips are None if the game has no chips.
 
-    If the full game of two players allows bets that are not in the tree, action translation answers a line with them.
-    Each entry of `readings` (line, after_call, probability) is a decision of the tree to which the line is mapped.  The
-    actions are then legal bets of the full game, and the probabilities are the mean over the readings.
+    If the full game allows bets that are not in the tree, action translation answers a line with them.  Each entry of
+    `readings` (line, after_call, probability) is a decision of the tree to which the line is mapped, by the given hand
+    (`HandReader`).  The actions are then legal bets of the full game, and the probabilities are the mean over the
+    readings.
 
     Raises `ValueError` for an invalid line, hand or board; the message names the valid ones.
     """
@@ -45,7 +48,7 @@ def query(source: Behaviour, line: str, hand: str | None = None, board: str | No
     try:
         node, answer = answer_head(game, line)
     except ValueError:
-        if game.real_rules is None or tree.players > 2:
+        if game.real_rules is None:
             raise
         return _translated(source, line, hand, board)
     street, player, actions = int(tree.arrays.block[node]) // tree.players, answer["player"], answer["actions"]
@@ -96,35 +99,39 @@ def answer_head(game: Game, line: str) -> tuple[int, dict[str, Any]]:
 
 def _translated(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """Return the answer to a legal line that is not in the tree, by action translation."""
-    game = source.game
-    assert game.real_rules is not None
-    translation, tree, start = Translation(game.tree, game.real_rules), game.tree, line_start(game)
-    state, readings = translation.read(line.strip())
+    game, line = source.game, line.strip()
+    translation, tree, start = real_betting(game), game.tree, line_start(game)
+    assert isinstance(translation, Translation)
+    rules = translation.rules
+    state, readings = translation.read(line)
     if not isinstance(state, BettingState):
         raise ValueError(f"line {line!r}: the hand is over here, so no player acts; give a line to a decision")
-    found: dict[str, dict[str, Any]] = {}
     buckets: dict[str, int] = {}
     if hand:
         buckets = {hand: game.cards.hand_bucket(state.street, state.player, hand, board)}
     else:
         buckets = game.cards.hand_buckets(state.street, state.player, board)
-    moves = [(reading, translation.real_actions(reading, state)) for reading in readings]
-    hands = {name: played(source, translation, moves, bucket) for name, bucket in buckets.items()}
-    decides = [reading for reading in readings if translation.decides(reading)]
-    weight = {
-        name: sum(reading.probability * source.weight(reading.node, bucket) for reading in decides)
-        for name, bucket in buckets.items()
+    hands, weight = dict[str, dict[str, float]](), dict[str, float]()
+    shown = (board or "")[: 2 * game.cards.cards_on(0)] or None
+    readings_of = cache(partial(hand_readings, source, translation, tuple(actions_of(line)), state.player))
+    for name, bucket in buckets.items():
+        own = readings_of(game.cards.hand_bucket(0, state.player, name, shown) if state.street else bucket)
+        hands[name] = played(source, translation, own, state, bucket)
+        decides = [reading for each in own if translation.decides(reading := translation.at(each, state))]
+        weight[name] = sum(reading.probability * source.weight(reading.node, bucket) for reading in decides)
+        readings = own if hand else readings
+    order = sorted({action for mean in hands.values() for action in mean}, key=_place)
+    found: dict[str, dict[str, Any]] = {
+        action: {"action": street_action(line, action, start), "to_chips": _whole(_to_chips(rules, state, action))}
+        for action in order
     }
-    for action in (action for _, actions in moves for action in actions):
-        found[action] = {"action": street_action(line, action, start), "to_chips": _whole(_to_chips(state, action))}
-    order = sorted(found, key=_place)
     answer: dict[str, Any] = {
-        "line": street_line(line.strip(), start),
+        "line": street_line(line, start),
         "street": game.street_name(state.street),
         "player": state.player,
         "role": game.roles[state.player],
         "big_blind_chips": game.big_blind_chips,
-        "pot_chips": _whole(sum(state.put_in)),
+        "pot_chips": _whole(sum(state.put_in) + sum(rules.dead)),
         "actions": [found[action] for action in order],
         "readings": [
             {
@@ -132,34 +139,83 @@ def _translated(source: Behaviour, line: str, hand: str | None, board: str | Non
                 "after_call": None if r.closed == NOWHERE else street_line(line_text(tree, r.closed), start),
                 "probability": r.probability,
             }
-            for r in readings
+            for r in (translation.at(reading, state) for reading in readings)
         ],
     }
     if not hand:
-        shares_of = {name: [mean[action] for action in order] for name, mean in hands.items()}
+        shares_of = {name: [mean.get(action, 0.0) for action in order] for name, mean in hands.items()}
         return {**answer, "hands": shares_of, "unreached": [name for name, total in weight.items() if total == 0]}
     for action in order:
         found[action].update(probability=hands[hand][action], weight=weight[hand])
     return {**answer, "reached": weight[hand] > 0}
 
 
+@dataclass(frozen=True)
+class HandReader:
+    """Maps the actions of a line as one hand sees them: it remembers its own before the flop.
+
+    A check there may stand for a fold to a limp that the tree lacks. Such a hand folds to a bet.
+
+    betting   mapping between tree and real betting
+    player    who has the hand
+    strategy  returns [A] the hand's probabilities at a decision of the tree
+    """
+
+    betting: Translation | IdentityTranslation
+    player: int
+    strategy: Callable[[int], npt.NDArray[np.float64]]
+
+    def outcomes(self, reading: LineReading, state: Any, action: str) -> list[LineReading]:
+        """Return the readings of an action at a reading, each with its probability given that reading."""
+        here = self.betting.at(reading, state)
+        if state.player == self.player and state.street == 0 and self.betting.decides(here):
+            actions = self.betting.real_actions(here, state)
+            same = [number for number, one in enumerate(actions) if one == action]
+            shares = self.strategy(here.node)[same].tolist() if len(same) > 1 else []
+            if total := sum(shares):
+                pairs = [(number, share / total) for number, share in zip(same, shares, strict=True) if share]
+                return [LineReading(self.betting.child(here.node, number), share) for number, share in pairs]
+        return self.betting.outcomes(reading, state, action)
+
+
+def hand_readings(
+    source: Behaviour,
+    betting: Translation | IdentityTranslation,
+    actions: Sequence[str],
+    player: int,
+    bucket: int,
+) -> list[LineReading]:
+    """Return the readings of a line for a hand of `player`, likeliest first.
+
+    bucket  of the hand on the first street
+    """
+    reader = HandReader(betting, player, lambda node: source.probabilities(node, bucket))
+    state: Any
+    state, readings = betting.start()
+    for action in actions:
+        readings = followed(reader, readings, state, action)
+        state = betting.apply(state, action)
+    return sorted(readings, key=lambda reading: -reading.probability)
+
+
 def played(
     source: Behaviour,
     betting: Translation | IdentityTranslation,
-    moves: Sequence[tuple[LineReading, Sequence[str]]],
+    readings: Sequence[LineReading],
+    state: Any,
     bucket: int,
 ) -> dict[str, float]:
     """Return {real action: probability}: the mean over the readings of a line.
 
     The order is f, c, raises by amount.
 
-    moves   the readings, each with the real action for each of its actions
+    state   of the real betting after the line
     bucket  of the hand
     """
     found: dict[str, float] = {}
-    for reading, actions in moves:
+    for reading in (betting.at(each, state) for each in readings):
         shares = source.probabilities(reading.node, bucket).tolist() if betting.decides(reading) else [1.0]
-        for action, share in zip(actions, shares, strict=True):
+        for action, share in zip(betting.real_actions(reading, state), shares, strict=True):
             found[action] = found.get(action, 0.0) + reading.probability * share
     return dict(sorted(found.items(), key=lambda one: _place(one[0])))
 
@@ -169,11 +225,11 @@ def _place(action: str) -> tuple[bool, bool, float]:
     return action != "f", action != "c", float(action[1:] or 0)
 
 
-def _to_chips(state: BettingState, action: str) -> float:
+def _to_chips(rules: BettingRules, state: BettingState, action: str) -> float:
     """Return the chips that the player to act has put in after an action."""
     if action == "f":
         return state.put_in[state.player]
-    return state.to_call if action == "c" else float(action[1:])
+    return min(state.to_call, rules.stack_of(state.player)) if action == "c" else float(action[1:])
 
 
 def _fill(actions: list[dict[str, Any]], source: Behaviour, node: int, bucket: int) -> dict[str, bool]:

@@ -198,19 +198,6 @@ def average_strategy(game: Game, tables: TableSet) -> Strategy:
     return Strategy(tuple(probability for probability, _ in blocks), tuple(weight for _, weight in blocks))
 
 
-def tabulate(game: Game, choose: Callable[[int, int], npt.ArrayLike]) -> Strategy:
-    """Build a strategy from a function (node, bucket) -> probabilities of the node's actions; slow."""
-    blocks = range(len(game.tree.row_slots))
-    probability = [np.zeros((int(game.buckets[b]), int(game.tree.row_slots[b]))) for b in blocks]
-    weight = [np.ones((int(game.buckets[b]), int(game.tree.row_count[b]))) for b in blocks]
-    arrays = game.tree.arrays
-    for node in game.tree.decisions:
-        block, slot, count = int(arrays.block[node]), int(arrays.slot[node]), int(arrays.count[node])
-        for bucket in range(int(game.buckets[block])):
-            probability[block][bucket, slot : slot + count] = choose(int(node), bucket)
-    return Strategy(tuple(probability), tuple(weight))
-
-
 def pure_strategy(game: Game, action: str) -> Strategy:
     """Return the strategy that always takes one action, such as "c" for always-call.
 

@@ -20,6 +20,7 @@ import msgspec
 
 from mccfr.view.drills import drills
 from mccfr.view.judgement import judge
+from mccfr.view.position_charts import position_chart
 from mccfr.view.resolve_request import BusyError
 from mccfr.view.saved_ranges import delete_range, save_range
 from mccfr.view.solved_spots import delete_spot, solved_spots
@@ -231,6 +232,7 @@ _GET: Mapping[str, _Asked] = {
         lambda shown, **asked: judge(shown.spots, shown.values, **asked),
         {**_AT, "hand": str, "action": str},
     ),
+    "/api/chart": (lambda shown, **at: position_chart(shown.spots, **at), {"line": str}),
     "/api/solve": (lambda shown: shown.solving.state(), {}),
     "/api/play": (lambda shown: shown.playing.state(), {}),
     "/api/play/drills": (lambda shown: {"drills": drills(shown.spots)}, {}),

@@ -1,20 +1,28 @@
 """Drills: hands that begin with a given line, dealt by the ranges with which the strategy plays it.
 
-A board of the line's street is dealt first, then both hands by the ranges on that board, without shared cards.  The
+A board of the line's street is dealt first, then all hands by the ranges on that board, without shared cards.  The
 rest of the board follows.  Boards are dealt at random, not weighted by how often the strategy plays the line on them.
+
+With three and more players a drill is a set of preflop lines, `first-in` or `facing-raise`, for all positions or for
+one (`first-in BTN`).  Each hand begins with one of them: the position is drawn at random, then the line.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from mccfr.cards.card_index import Deal
+from mccfr.cards.card_index import Deal, IndexedCards
+from mccfr.play.line_ranges import Weights
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import DECISION
 from mccfr.trees.street_amounts import street_line
+from mccfr.view.position_charts import fold_lines
 from mccfr.view.spot_view import Spots
 
 _TRIES = 50
+_DRAWS = 4_096  # tuples of hands on a board: one in some 12 has no shared cards with six players before the flop
+_KINDS = {"first-in": "first in", "facing-raise": "facing a raise"}
+"""Drills of three and more players, with their names."""
 _RAISES = ("", "a raise", "a 3-bet", "a 4-bet", "a 5-bet")
 _POTS = ("single-raised", "3-bet", "4-bet")
 _BARRELS = (("c-bet", "facing a c-bet"), ("turn barrel", "facing a turn barrel"), ("river barrel", "river call"))
@@ -39,10 +47,17 @@ class DrillHand(NamedTuple):
 def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
     """Return the preflop lines of a hold'em strategy with their names.
 
-    A name is for example "Button, facing a 3-bet: b200b900".
+    A name is for example "Button, facing a 3-bet: b200b900". With three and more players they are the decisions first
+    in and facing a raise.
     """
     if not spots.starts_preflop:
         return []
+    if spots.players > 2:
+        return [
+            (line, f"{spots.roles[player]}, {_KINDS[kind]}" + f": {line}" * ("b" in line))
+            for kind in _KINDS
+            for line, player in seat_lines(spots, kind)
+        ]
     tree, found = spots.source.game.tree, []
     block = tree.arrays.block
     for node in np.flatnonzero((tree.arrays.kind == DECISION) & (block < 2)).tolist():
@@ -54,6 +69,18 @@ def preflop_lines(spots: Spots) -> list[tuple[str, str]]:
         name = f"{spots.roles[block[node]]}, {facing}" + f": {line}" * (raises > 0)
         found.append((line, name))
     return found
+
+
+def seat_lines(spots: Spots, kind: str) -> list[tuple[str, int]]:
+    """Return the preflop lines of a drill of three and more players, each with the player to act.
+
+    kind  `first-in`: all players before fold; `facing-raise`: all but one, who raises, fold
+    """
+    first = fold_lines(spots, "")
+    if kind == "first-in":
+        return first
+    raises = [one["line"] for line, _ in first for one in spots.offered(line) if one["kind"] == "raise"]
+    return [pair for line in raises if line for pair in fold_lines(spots, line)]
 
 
 def postflop_lines(spots: Spots) -> list[tuple[str, str]]:
@@ -109,39 +136,68 @@ def spot_lines(spots: Spots) -> list[tuple[str, str]]:
 def drills(spots: Spots) -> list[dict[str, str]]:
     """Return the lines that hands may begin with, as `line` and `name`.
 
-    Blueprints of hold'em have lines before and after the flop, solved spots those of their first street.
+    Blueprints of hold'em have lines before and after the flop, solved spots those of their first street.  With three
+    and more players, `line` is the name of a set of lines.
     """
     if not spots.square:
         return []
+    if spots.players > 2 and spots.starts_preflop:
+        named = {kind: sorted({player for _, player in seat_lines(spots, kind)}) for kind in _KINDS}
+        return [
+            {"line": f"{kind} {role}".strip(), "name": f"{role or 'Any position'}, {_KINDS[kind]}"}
+            for kind, players in named.items()
+            for role in ("", *(spots.roles[player] for player in players))
+        ]
     lines = preflop_lines(spots) + postflop_lines(spots) if spots.starts_preflop else spot_lines(spots)
     return [{"line": line, "name": name} for line, name in lines]
 
 
-def deal_hand(spots: Spots, line: str, seed: int, number: int) -> DrillHand:
-    """Return hand `number` of a seed, beginning with a line.
+def _lines_of(spots: Spots, drill: str) -> list[list[str]]:
+    """Return the lines of a drill, a list for each position; `ValueError` for a position without any."""
+    kind, _, role = drill.partition(" ")
+    if spots.players == 2 or kind not in _KINDS or not spots.starts_preflop:
+        return [[drill]]
+    found: dict[int, list[str]] = {}
+    for line, player in seat_lines(spots, kind):
+        if role in ("", spots.roles[player]):
+            found.setdefault(player, []).append(line)
+    if not found:
+        raise ValueError(f"{role[:20]!r} has no decision {_KINDS[kind]}: the positions are {', '.join(spots.roles)}")
+    return list(found.values())
+
+
+def deal_hand(spots: Spots, drill: str, seed: int, number: int) -> DrillHand:
+    """Return hand `number` of a seed, beginning with a line, or with one of a set of lines.
 
     Raises `ValueError` for an invalid line, or one that the strategy never plays.
     """
-    dealing = spots.dealing
-    street = int(spots.spot(line)["street"])
+    dealing, by_position = spots.dealing, _lines_of(spots, drill)
     rng = np.random.default_rng([seed, number, _STREAM])
     for _ in range(_TRIES):
+        lines = by_position[int(rng.integers(len(by_position)))]
+        line = lines[int(rng.integers(len(lines)))]
         boards = dealing.deal(seed, int(rng.integers(1 << 40))).boards
+        street = int(spots.spot(line)["street"])
         at = spots.decision(line, dealing.board_text(street, boards[street]))
-        player, reach = at.state.player, np.maximum(at.reach, 0.0)
-        joint = reach[player] * np.maximum(dealing.disjoint_weight(reach[1 - player]), 0.0)
-        if not joint.sum() > 0:
+        hands = _drawn_hands(dealing, np.maximum(at.reach, 0.0), rng)
+        if hands is None:
             continue
-        own = int(rng.choice(len(joint), p=joint / joint.sum()))
-        masks = dealing.hand_masks()
-        met = np.where((masks & masks[own]) == 0, reach[1 - player], 0.0)
-        if not met.sum() > 0:
-            continue
-        other = int(rng.choice(len(met), p=met / met.sum()))
-        taken = [card for hand in (own, other) for card in dealing.hand_cards[hand].tolist() if card >= 0]
+        taken = [card for hand in hands for card in dealing.hand_cards[hand].tolist() if card >= 0]
         last = dealing.streets - 1
         full, _ = dealing.full_boards(street, boards[street], taken, 1, rng)
         path = dealing.path(last, full[int(rng.integers(len(full)))])
-        hands = (own, other) if player == 0 else (other, own)
-        return DrillHand(player, Deal(hands, path), [action for _, action, _ in at.acted])
-    raise ValueError(f"line {line[:60]!r}: the strategy never reaches it: drill another line")
+        return DrillHand(at.state.player, Deal(hands, path), [action for _, action, _ in at.acted])
+    raise ValueError(f"line {drill[:60]!r}: the strategy never reaches it: drill another line")
+
+
+def _drawn_hands(dealing: IndexedCards, reach: Weights, rng: np.random.Generator) -> tuple[int, ...] | None:
+    """Return a disjoint hand of each player, in proportion to the product of their reaches [P, H].
+
+    It is None if hands share cards in all draws, or a range is empty.
+    """
+    if not reach.sum(axis=1).min() > 0:
+        return None
+    drawn = np.stack([rng.choice(reach.shape[1], _DRAWS, p=own / own.sum()) for own in reach], axis=1)
+    masks = dealing.hand_masks()[drawn]
+    disjoint = np.bitwise_count(masks).sum(axis=1) == np.bitwise_count(np.bitwise_or.reduce(masks, axis=1))
+    return tuple(drawn[int(np.argmax(disjoint))].tolist()) if disjoint.any() else None

@@ -17,6 +17,7 @@ _KEPT = 8
 _LEAST_MIXED = 0.1
 _DIGITS = 4
 _RARE = 1e-9  # weight in the largest of a range, of a hand that the strategy does not hold
+_MANY = "EVs of hands are not computed for more than two players: frequencies are shown."
 _NO_NODE = "Only where the line is one of the strategy's tree: it says nothing of what follows other bets."
 
 
@@ -39,14 +40,15 @@ class ExpectedValues:
                       None if less than `_LEAST_MIXED` of a class mix any
         boards        number of boards evaluated
         exact         True if these are all boards that may follow
-        why           reason if there are no values, else None
+        note          sentence on how exact they are, or on the reason if there are none
 
         Raises as `Spots.spot`.
         """
         at = self._spots.decision(line, board)
-        if at.node is None:
+        if at.node is None or self._spots.players > 2:
             names = [key + end for key in ("hands", "actions", "taken", "mean") for end in ("", "_within")]
-            return dict.fromkeys((*names, "mixed", "boards")) | {"exact": False, "why": _NO_NODE}
+            note = _MANY if self._spots.players > 2 else _NO_NODE
+            return dict.fromkeys((*names, "mixed", "boards")) | {"exact": False, "note": note}
         found = self.at(at, line, board)
         mixes, equal = found.mixes(sum(at.state.put_in))
         mixed = np.stack([mixes & equal, mixes & ~equal], axis=1)[at.live].astype(np.float64)
@@ -64,8 +66,14 @@ class ExpectedValues:
             ],
             "boards": found.boards,
             "exact": found.exact,
-            "why": None,
+            "note": self._note(found),
         }
+
+    def _note(self, found: DecisionValues) -> str:
+        how = f"an estimate over {found.boards} boards, with 95 % intervals"
+        unit = "chips" if self._spots.money.unit == 1 else "BB"
+        how = "exact by this strategy" if found.exact else how
+        return f"EV is {how}. It is what is won from here on, in {unit}; folding has EV 0."
 
     def at(self, at: SpotDecision, line: str, board: str, hand: int | None = None) -> DecisionValues:
         """Return the values at a decision of the tree; the last ones are cached.
@@ -93,8 +101,9 @@ class ExpectedValues:
 def query_values(source: Behaviour, line: str, hand: str | None, board: str | None) -> dict[str, Any]:
     """Return the EVs that `mccfr query --ev` adds to its answer; docs/files.md lists the fields.
 
-    Raises as `Spots.spot`, and `ValueError` for a line that is not in the tree.
+    Raises as `Spots.spot`, and `ValueError` for three and more players or a line that is not in the tree.
     """
+    source.game.check_two_players("the EV of hands")
     spots = Spots(source, "")
     board = board or ""
     at = spots.decision(line, board)

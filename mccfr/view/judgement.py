@@ -1,4 +1,7 @@
-"""Judges an action with a hand by the strategy: EVs, cost, and how sure it is."""
+"""Judges an action with a hand by the strategy: EVs, cost, and how sure it is.
+
+With three and more players there are no EVs: the frequency of the action is judged.
+"""
 
 from typing import Any
 
@@ -9,7 +12,7 @@ from mccfr.view.spot_view import Spots
 
 _DIGITS = 4
 _LEAST_CHIPS = 0.005  # of a unit of money: EVs that differ by less are shown as equal
-_NO_BET = "The strategy has not this bet: it cannot say what it costs."
+_NO_BET = "The strategy has not this action: it cannot say what it costs."
 _NO_RANGE = "By the strategies nobody comes here."
 
 
@@ -20,57 +23,65 @@ def judge(
 
     Raises as `Spots.spot`, and `ValueError` for a hand that cannot be held here.
     """
-    at = spots.decision(line, board)
-    names = [spots.dealing.hand_text(each) for each in at.live.tolist()]
+    there, at = spots.spot(line, board), spots.decision(line, board)
+    names: list[str] = there["hands"]["names"]
     if hand not in names:
         raise ValueError(f"hand = {hand[:40]!r} cannot be held here: write it as {names[0]}")
-    actions = [one["action"] for one in spots.offered(line)]
-    empty = dict.fromkeys(("cost_chips", "within_chips", "best", "own_loss_chips", "indifferent", "verdict", "actions"))
-    if at.node is None or action not in actions:
-        return empty | {"exact": False, "sentences": [_NO_BET]}
-    one = int(at.live[names.index(hand)])
+    place = names.index(hand)
+    one, shares = int(at.live[place]), there["hands"]["probabilities"][place]
+    actions = [
+        {"action": each["action"], "name": each["name"], "frequency": share, "ev_chips": None, "within_chips": None}
+        for each, share in zip(there["actions"], shares, strict=True)
+    ]
+    answer = dict.fromkeys(("cost_chips", "within_chips", "best", "own_loss_chips", "indifferent", "verdict"))
+    answer |= {"actions": actions, "exact": False}
+    taken = next((number for number, each in enumerate(actions) if each["action"] == action), None)
+    if taken is None or (at.node is None and spots.players == 2):
+        return answer | {"sentences": [_NO_BET]}
+    if spots.players > 2:
+        trained = there["hands"]["trained"][place]
+        return answer | (_by_frequency(actions, taken) if trained else {"sentences": [_NO_RANGE]})
     found = values.at(at, line, board, one)
-    if (cost := found.cost(actions.index(action), one)) is None:
-        return empty | {"exact": found.exact, "sentences": [_NO_RANGE]}
+    if (cost := found.cost(taken, one)) is None:
+        return answer | {"exact": found.exact, "sentences": [_NO_RANGE]}
     best, (chips, within) = cost
+    for each, ev, half in zip(actions, found.actions[:, one], found.actions_within[:, one], strict=True):
+        each |= {"ev_chips": round(float(ev), _DIGITS), "within_chips": round(float(half), _DIGITS)}
     mixes, equal = found.mixes(sum(at.state.put_in))
-    told = _Judged(spots, found, one, actions, best, indifferent=bool(mixes[one] and equal[one]))
-    least, share = _LEAST_CHIPS * spots.money.unit, float(found.played[actions.index(action), one])
+    told = _Judged(spots, found, one, best, indifferent=bool(mixes[one] and equal[one]))
+    least = _LEAST_CHIPS * spots.money.unit
     clear = chips > within and chips >= least
-    rare = share < LEAST_SHARE
-    return {
+    rare = float(found.played[taken, one]) < LEAST_SHARE
+    return answer | {
         "cost_chips": round(chips, _DIGITS),
         "within_chips": round(within, _DIGITS),
-        "best": actions[best],
+        "best": actions[best]["action"],
         "own_loss_chips": round(told.own_loss, _DIGITS),
         "indifferent": told.indifferent,
         "verdict": "costly" if clear else "unclear" if rare or within > least else "fine",
-        "actions": told.actions(),
         "exact": found.exact,
-        "sentences": told.sentences(actions.index(action), chips, within, clear=clear, rare=rare),
+        "sentences": told.sentences(taken, chips, within, clear=clear, rare=rare),
     }
+
+
+def _by_frequency(actions: list[dict[str, Any]], taken: int) -> dict[str, Any]:
+    """Return the fields of a judgement by the frequencies of `actions`."""
+    share, best = actions[taken]["frequency"], max(actions, key=lambda each: each["frequency"])
+    told = [f"Frequency of this action with this hand: {100 * share:.1f} %."]
+    if best is not actions[taken]:
+        told.append(f"Most often it plays: {best['name']}.")
+    return {"best": best["action"], "verdict": "rare" if share < LEAST_SHARE else "fine", "sentences": told}
 
 
 class _Judged:
     """A hand at a decision, with the action `best` that has the highest EV."""
 
-    def __init__(
-        self, spots: Spots, found: DecisionValues, number: int, actions: list[str], best: int, *, indifferent: bool
-    ) -> None:
-        self._spots, self._found, self._hand, self._names, self._best = spots, found, number, actions, best
+    def __init__(self, spots: Spots, found: DecisionValues, number: int, best: int, *, indifferent: bool) -> None:
+        self._spots, self._found = spots, found
         self._ev, self._played = found.actions[:, number], found.played[:, number]
         self._within = found.actions_within[:, number]
         self.own_loss = float(self._ev[best] - self._played @ self._ev)
         self.indifferent = indifferent
-
-    def actions(self) -> list[dict[str, Any]]:
-        """Return each action with its frequency and EV."""
-        rows = zip(self._names, self._played.tolist(), self._ev.tolist(), self._within.tolist(), strict=True)
-        return [
-            {"action": name, "frequency": round(share, _DIGITS), "ev_chips": round(ev, _DIGITS)}
-            | {"within_chips": round(within, _DIGITS)}
-            for name, share, ev, within in rows
-        ]
 
     def sentences(self, place: int, chips: float, within: float, *, clear: bool, rare: bool) -> list[str]:
         """Return the judgement of action `place` in words.

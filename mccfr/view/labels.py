@@ -1,5 +1,6 @@
 """Texts of the page: names of streets and actions, and amounts in big blinds if the game has one."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mccfr.games.betting import BettingRules, BettingState
@@ -28,16 +29,26 @@ def action_text(state: State, action: str, to_chips: float, money: Money, rules:
     """
     if action == "f":
         return "Fold"
-    to_call = state.to_call - state.put_in[state.player]
     if action == "c":
-        return f"Call {money.text(to_call)}" if state.facing else "Check"
+        return f"Call {money.text(to_chips - state.put_in[state.player])}" if state.facing else "Check"
     if rules is None or not isinstance(state, BettingState):
         more = money.text(to_chips - state.to_call)
         return f"Raise by {more}" if state.facing else f"Bet {more}"
     said = money.text(to_chips - state.put_in_before)
-    if to_chips >= rules.stack:
+    if to_chips >= rules.stack_of(state.player):
         return f"All-in {said}"
     return f"Raise to {said}" if state.bets or state.street == 0 else f"Bet {said}"
+
+
+def readings_text(readings: Sequence[Mapping[str, Any]]) -> str:
+    """Return a sentence on a line's `readings`, which docs/http.md describes; "" for none."""
+    taken = [
+        ("a call" if one["line"] is None else one["line"] or "the start")
+        + ("" if one["after_call"] is None else f" (a call leads to {one['after_call'] or 'the end'})")
+        + f" with {100 * one['probability']:.1f} %"
+        for one in readings
+    ]
+    return f"This line is not in the strategy's tree. It is taken for {', '.join(taken)}." if taken else ""
 
 
 def often_text(frequency: float) -> str:
@@ -49,7 +60,8 @@ def often_text(frequency: float) -> str:
 
 def pot_share(state: State, to_chips: float) -> float:
     """Return a raise beyond the call as a share of the pot after the call."""
-    return (to_chips - state.to_call) / (2 * state.to_call) if state.to_call else 0.0
+    pot = sum(state.put_in) + state.to_call - state.put_in[state.player]
+    return (to_chips - state.to_call) / pot if pot else 0.0
 
 
 def details(game: Game, origin: dict[str, Any]) -> list[str]:

@@ -1,6 +1,6 @@
 """Hands that the user plays against a strategy on the page.
 
-The server knows all cards.  It shows the user's own, the board, and the opponent's at a showdown.  A request names the
+The server knows all cards.  It shows the user's own, the board, and the others' at a showdown.  A request names the
 hand and the line that the user has seen, so a repeated request has no effect.
 """
 
@@ -11,17 +11,15 @@ from contextlib import contextmanager
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from mccfr.cards.card_index import Deal
 from mccfr.games.betting import BettingState
 from mccfr.games.line_text import typed_line
-from mccfr.games.translation import Translation, actions_of
-from mccfr.play.player import PlayerSpec, Program
+from mccfr.games.translation import actions_of
+from mccfr.play.player import Player, PlayerSpec, Program, State
 from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving.resolving_seat import ResolvingSpec
 from mccfr.play.resolving.resolving_table import settings_of
-from mccfr.play.showdown_values import showdown_results
+from mccfr.play.table import PlayedHand, shown_down, won_chips
 from mccfr.trees.street_amounts import street_line
 from mccfr.view.drills import deal_hand
 from mccfr.view.resolve_request import MOST_ITERATIONS, BusyError
@@ -39,7 +37,10 @@ class _PersonSeat(Program):
 
 
 class PageTable:
-    """The user's hands against a strategy, from both seats in turn; several threads may call it."""
+    """The user's hands against a strategy in all other seats; several threads may call it.
+
+    The user has every position in turn, as the button moves round the table.
+    """
 
     def __init__(self, spots: Spots, patience: float = _PATIENCE_SECONDS) -> None:
         """`patience` is the seconds that a request waits while the strategy acts, before `BusyError`."""
@@ -63,11 +64,12 @@ class PageTable:
             if settings.effort is not None and settings.effort.iterations > MOST_ITERATIONS:
                 raise ValueError(f"resolve = {resolve[:40]!r}: at most {MOST_ITERATIONS:,} iterations are done here")
             spec = ResolvingSpec(source, settings)
-        self._bot, self._person = spec.player(betting, seed=seed), _PersonSeat(betting)
+        self._bots = [spec.player(betting, seed=seed + place) for place in range(self._spots.players - 1)]
+        self._person, self._players = _PersonSeat(betting), list[Player]()
         self._seed, self._number, self._position = seed, -1, 0
         self._line, self._newest, self._counts = line, -1, True
-        self._won, self._played, self._put_in = 0.0, 0, (0.0, 0.0)
-        self._log, self._result = list[dict[str, Any]](), None
+        self._won, self._played = 0.0, 0
+        self._log, self._done, self._result = list[dict[str, Any]](), list[tuple[State, str]](), None
         self._cards: Deal | None = None
         self._opened = 0
 
@@ -117,12 +119,10 @@ class PageTable:
         with self._lock():
             begun = self._cards is not None and self._result is None
             if begun and hand == self._number and line == self._seen():
-                before, actions = self._person.state, actions_of(typed_line(self._spots.source.game, line + action))
+                actions = actions_of(typed_line(self._spots.source.game, line + action))
                 if len(actions) != len(self._log) + 1:
                     raise ValueError(f"action = {action[:40]!r}: give one action")
-                self._person.see(actions[-1])
-                self._bot.see(actions[-1])
-                self._done(before, actions[-1])
+                self._take(actions[-1])
                 self._go_on()
             return self._document()
 
@@ -134,12 +134,14 @@ class PageTable:
         position       of the user
         cards, board   the user's cards and the board
         log            actions with `street`, `player`, `name`, `kind`, and the `line` before each
+        left           positions that have not folded
         behind_chips   by position, if stacks are known
+        street_chips   put in on this street, by position
         opened         number of log entries that belong to the `drilled` line
         again          True if the hand was dealt before and does not count
         actions        those of the strategy as in `Spots.spot`, if it is the user's turn; other bets may be typed
         raise_chips    least and most of a bet on this street; null if none is allowed
-        result         after the hand: `won_chips`, and the opponent's cards `shown`, null without a showdown
+        result         after the hand: `won_chips`; `won_by_position`; cards `shown` by position, null for the others
         played         number of hands in the session
         won_chips      chips won in the session
         """
@@ -149,70 +151,68 @@ class PageTable:
     # --- the hand ---
 
     def _deal(self, number: int) -> dict[str, Any]:
-        dealing = self._spots.dealing
+        dealing, bots = self._spots.dealing, iter(self._bots)
         self._number, self._counts, self._newest = number, number > self._newest, max(number, self._newest)
-        self._position, self._result, self._log = (number + 1) % 2, None, []
+        self._position, self._result, self._log, self._done = (1 - number) % self._spots.players, None, [], []
         opening = list[str]()
         if self._line:
             self._position, self._cards, opening = deal_hand(self._spots, self._line, self._seed, number)
         else:
             self._cards = dealing.deal(self._seed, number)
-        for player, position in ((self._person, self._position), (self._bot, 1 - self._position)):
+        positions = range(self._spots.players)
+        self._players = [self._person if position == self._position else next(bots) for position in positions]
+        for position, player in enumerate(self._players):
             player.deal(position, dealing.hand_text(self._cards.hands[position]), self._number)
         self._lay()
         for action in opening:
-            before = self._person.state
-            self._person.see(action)
-            self._bot.see(action)
-            self._done(before, action)
+            self._take(action)
         self._opened = len(opening)
         self._go_on()
         return self._document()
 
     def _lay(self) -> None:
-        """Show the current street's board to both players."""
+        """Show the current street's board to all players."""
         state, dealing = self._person.state, self._spots.dealing
         if self._cards is not None and not isinstance(state, int):
             text = dealing.board_text(state.street, self._cards.boards[state.street])
-            for player in (self._person, self._bot):
+            for player in self._players:
                 player.board(text)
 
     def _go_on(self) -> None:
         """Let the strategy act while it is its turn."""
-        while not isinstance(state := self._bot.state, int) and state.player == self._bot.position:
-            action = self._bot.choose()
-            self._person.see(action)
-            self._done(state, action)
+        while not isinstance(state := self._person.state, int) and state.player != self._position:
+            actor = self._players[state.player]
+            self._take(actor.choose(), actor)
 
-    def _done(self, before: Any, action: str) -> None:
-        """Record an action that both players have seen."""
+    def _take(self, action: str, chosen_by: Player | None = None) -> None:
+        """Show an action to all players but the one who has chosen it, and record it."""
+        before: Any = self._person.state
+        for player in self._players:
+            if player is not chosen_by:
+                player.see(action)
         line = self._log[-1]["after"] if self._log else ""
         self._log.append({**self._spots.step(before, action, line), "after": self._seen()})
+        self._done.append((before, action))
         if isinstance(self._person.state, int):
-            self._end(before, action)
+            self._end()
         elif self._person.state.street != before.street:
             self._lay()
 
-    def _end(self, before: Any, action: str) -> None:
+    def _end(self) -> None:
         """Settle the hand after the last action."""
         assert self._cards is not None
-        put_in = list(before.put_in)
-        if action == "c":
-            put_in[before.player] = before.to_call
-        self._put_in = tuple(put_in)
         dealing, cards = self._spots.dealing, self._cards
-        fixed, showdown = self._spots.betting.settled(before, action)
-        shown, result = None, 0.0
-        if showdown:
+        states, actions = zip(*self._done, strict=True)
+        two = self._spots.betting.settled(states[-1], actions[-1]) if len(cards.hands) == 2 else ()
+        hand = PlayedHand(self._person.line, states, actions, *two)
+        won, shown = won_chips(self._spots.source.game, dealing, cards, hand), shown_down(hand)
+        if shown:
             last = dealing.streets - 1
-            drawn = showdown_results(dealing, cards.hands, last, cards.boards[last], 1, np.random.default_rng(0))
-            result = float(drawn[0])
-            shown = dealing.hand_text(cards.hands[1 - self._position])
             self._person.cards = dealing.board_text(last, cards.boards[last])
-        won = self._spots.source.game.won_chips(fixed, showdown, result)[self._position]
         if self._counts:
-            self._won, self._played = self._won + won, self._played + 1
-        self._result = {"won_chips": won, "shown": shown}
+            self._won, self._played = self._won + won[self._position], self._played + 1
+        texts = [dealing.hand_text(each) if position in shown else None for position, each in enumerate(cards.hands)]
+        self._result = {"won_chips": won[self._position], "won_by_position": won, "shown": texts}
 
     # --- answers ---
 
@@ -220,13 +220,26 @@ class PageTable:
         """Return the line of the hand."""
         return street_line(self._person.line, self._spots.start)
 
+    def _left(self) -> list[int]:
+        folded = {one["player"] for one in self._log if one["kind"] == "fold"}
+        return [position for position in range(self._spots.players) if position not in folded]
+
+    def _chips(self) -> tuple[list[float], list[float]]:
+        """Return the chips that each player has put in, over the whole hand and on this street."""
+        state: Any = self._person.state
+        last, action = self._done[-1] if isinstance(state, int) else (state, "")
+        put_in = list(last.put_in)
+        if action == "c":
+            put_in[last.player] = self._spots.to_chips(last, action)
+        before = last.put_in_before if isinstance(last, BettingState) else min(put_in)
+        return put_in, [max(chips - before, 0.0) for chips in put_in]
+
     def _document(self) -> dict[str, Any]:
         if self._cards is None:
             return {"hand": None}
         person, state = self._person, self._person.state
         turn = not isinstance(state, int) and state.player == self._position
-        put_in = self._put_in if isinstance(state, int) else state.put_in
-        rules = self._spots.betting.rules if isinstance(self._spots.betting, Translation) else None
+        put_in, street_chips = self._chips()
         return {
             "hand": self._number,
             "seed": self._seed,
@@ -235,8 +248,10 @@ class PageTable:
             "board": person.cards,
             "line": self._seen(),
             "log": self._log,
-            "pot_chips": sum(put_in),
-            "behind_chips": None if rules is None else [rules.stack - chips for chips in put_in],
+            "left": self._left(),
+            "pot_chips": sum(put_in) + self._spots.dead_chips,
+            "behind_chips": self._spots.behind_chips(put_in),
+            "street_chips": street_chips,
             "actions": self._spots.offered(self._seen()) if turn else [],
             "raise_chips": self._bounds() if turn else None,
             "result": self._result,

@@ -1,7 +1,8 @@
-"""Answers the page's queries about a strategy: the game, and both players' ranges at a line."""
+"""Answers the page's queries about a strategy: the game, and each player's range at a line."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,67 +11,30 @@ import numpy.typing as npt
 
 from abstraction.cards import parse_cards
 from mccfr.cards.card_index import Board
-from mccfr.cards.grid import Grid, make_grid
+from mccfr.cards.grid import make_grid
 from mccfr.games.betting import BettingState
+from mccfr.games.holdem_betting import position_names
 from mccfr.games.line_lookup import NOWHERE, LineReading
 from mccfr.games.line_text import line_start, typed_line
 from mccfr.games.money import money_of
 from mccfr.games.translation import Translation
-from mccfr.play.line_ranges import FollowedLine, RangesOfLine, Weights
+from mccfr.play.line_ranges import FollowedLine, RangesOfLine, WeightedReading, Weights
 from mccfr.play.player import State
 from mccfr.play.preflop_equity import preflop_won
 from mccfr.play.showdown_values import RunOuts, run_outs, win_minus_lose
 from mccfr.policy.strategy_profile import Behaviour
 from mccfr.trees.betting_lines import chips_after, line_text
 from mccfr.trees.street_amounts import street_action, street_line
+from mccfr.view.grid_cells import DIGITS, GridCells, rounded
 from mccfr.view.hand_classes import hand_kinds
-from mccfr.view.labels import action_kind, action_text, pot_share, street_text
+from mccfr.view.labels import action_kind, action_text, pot_share, readings_text, street_text
 from mccfr.view.range_text import range_text
 
-DIGITS = 6
-"""Decimals of the numbers sent to the page."""
 MOST_RUN_OUTS = 2_500
 """Maximum number of full boards for equities; a flop has 1,176."""
+_NOBODY = "By these strategies nobody comes here: what is shown is what they would do all the same."
 _KEPT_RUN_OUTS = 4  # boards whose showdowns are cached, 9 MB each after a flop
 _LEAST_MET = 1e-12  # share of a range's weight below which a difference of sums is rounding error
-
-
-class GridCells:
-    """Sums and means over the hands of each cell, for L live hands, C cells and A actions."""
-
-    def __init__(self, grid: Grid) -> None:
-        self._grid = grid
-
-    def means(self, played: Weights, weights: Weights, live: npt.NDArray[np.int64]) -> Any:
-        """Return the mean action probabilities of each cell, [C][A].
-
-        played   [L, A] probabilities of each live hand
-        weights  [L] their weights
-        live     [L] their numbers
-        """
-        cell, cells = self._grid.cell[live], len(self._grid.label)
-        shares = np.bincount(cell, weights, cells)
-        weight = np.where(shares[cell] > 0, weights, 1.0)  # an unweighted mean if the weight of the class is 0
-        whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
-        return rounded(np.stack([np.bincount(cell, weight * column, cells) / whole for column in played.T], axis=1))
-
-    def weights(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
-        """Return, for each cell, the number of live hands, their mean reach and their summed shares.
-
-        `reach` and `share` are [2, L], for both players.
-        """
-        cell, cells = self._grid.cell[live], len(self._grid.label)
-        count = np.bincount(cell, minlength=cells)
-        return {
-            "combos": count.tolist(),
-            "reach": rounded(np.stack([np.bincount(cell, one, cells) / np.maximum(count, 1) for one in reach])),
-            "shares": rounded(np.stack([np.bincount(cell, one, cells) for one in share])),
-        }
-
-
-def rounded(values: Weights) -> Any:
-    """Return an array as nested lists, rounded to `DIGITS` decimals."""
-    return np.round(values, DIGITS).tolist()
 
 
 class Action(NamedTuple):
@@ -87,7 +51,7 @@ class SpotDecision(NamedTuple):
     state  state of the real betting
     acted  (state, action, board) of all actions so far
     board  board of the state's street
-    reach  [2, H] weights of both players' hands
+    reach  [P, H] weights of each player's hands
     live   [L] hands that the board leaves, ascending
     """
 
@@ -116,13 +80,14 @@ class Spots:
         """Prepare the queries.
 
         source  the strategy that is shown; `dealing` and `betting` are its game's cards and real betting, `money`
-                converts its chips to texts, and `roles` are the names of both positions
+                converts its chips to texts, and `roles` are the names of the positions
         title   name of the strategy
         facts   short texts for the head of the page
         path    path by which other commands find the strategy
         stack   chips of each player over the whole hand, if the game's betting does not have them
 
-        Raises `ValueError` for a game whose cards are not separate from its tree.
+        `roles`, `stacks` (None: unknown) and `players` are by position. Raises `ValueError` for a game whose cards are
+        not separate from its tree.
         """
         self.source, self._game, self.title, self.path = source, source.game, title, path
         self._facts = facts or []
@@ -130,13 +95,19 @@ class Spots:
         self.betting, self.dealing = self._ranges.betting, self._ranges.dealing
         self.start = line_start(source.game)
         self._rules = self.betting.rules if isinstance(self.betting, Translation) else None
-        self._stack = stack if self._rules is None else self._rules.stack
+        self.players = source.game.tree.players
+        self.roles = tuple(role.capitalize() for role in source.game.roles)
+        if self.players > 2:
+            self.roles = position_names(self.players)
+        self.stacks = None if stack is None else [stack] * self.players
+        if self._rules is not None:
+            self.stacks = [self._rules.stack_of(player) for player in range(self.players)]
+        self.dead_chips = 0.0 if self._rules is None else float(sum(self._rules.dead))
         self._names = [self.dealing.hand_text(hand) for hand in range(self.dealing.hand_count)]
         self._grid = make_grid(self.dealing.hand_cards, self._names)
         self.cells = GridCells(self._grid)
         self.square = len(self._grid.label) != len(self._names)
-        first, second = source.game.roles
-        self.money, self.roles = money_of(source.game), (first.capitalize(), second.capitalize())
+        self.money = money_of(source.game)
         self._showdowns: Callable[[int, Board], RunOuts] = lru_cache(_KEPT_RUN_OUTS)(self._all_showdowns)
 
     @property
@@ -185,50 +156,65 @@ class Spots:
         for an invalid line or board; the message lists the allowed ones.
         """
         found = self._follow(line, board)
-        state, actions = found.state, self._actions(found)
+        state, actions, readings = found.state, self._actions(found), self._readings(found)
         answer = {
             "line": street_line(found.line, self.start),
             "street": state.street,
             "player": state.player,
             "role": self.roles[state.player],
-            "pot_chips": sum(state.put_in),
+            "left": self.left(state),
+            "pot_chips": sum(state.put_in) + self.dead_chips,
             "put_in_chips": list(state.put_in),
-            "behind_chips": None if self._stack is None else [self._stack - chips for chips in state.put_in],
+            "behind_chips": self.behind_chips(state.put_in),
             "path": [self.step(state, action, line) for line, state, action in found.acted],
-            "readings": self._readings(found),
+            "readings": readings,
+            "note": readings_text(readings),
             "actions": [self._labelled(found, action) for action in actions],
         }
         if found.boards is None:
             lacking = self._ranges.lacking(state.street, board)
             return {**answer, "board": board, "missing_cards": lacking, "hands": None, "classes": None, "ranges": None}
         text = self.dealing.board_text(state.street, found.boards[-1])
-        return {**answer, "board": text, "missing_cards": 0, **self._hands(found, actions)}
+        answer |= {"board": text, "missing_cards": 0, **self._hands(found, actions)}
+        if not readings and answer["frequencies"] is None:
+            answer["note"] = _NOBODY
+        return answer
+
+    def left(self, state: State) -> list[int]:
+        """Return the positions that have not folded, ascending."""
+        return list(state.left) if isinstance(state, BettingState) else list(range(self.players))
+
+    def behind_chips(self, put_in: Sequence[float]) -> list[float] | None:
+        """Return each player's chips that are not in the pot; None if stacks are unknown."""
+        return self.stacks and [stack - chips for stack, chips in zip(self.stacks, put_in, strict=True)]
 
     def equity(self, line: str = "", board: str = "") -> dict[str, Any]:
-        """Return the equities of both players' hands against the other's range, without further bets.
+        """Return the equities of two players' hands against the other's range, without further bets.
 
-        `equity` [2][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [2] is the ranges'
-        equity. Both are None if board cards are missing.  Preflop they are means over suits
-        (`mccfr.play.preflop_equity`), and None in games that end before the river. Raises as `spot`.
+        `equity` [P][h] goes with `hands` of `spot`, None for a hand without opponent hands; `mean` [P] is the ranges'
+        equity; both are None for players who have folded. They are None altogether if more than two players are left,
+        or if board cards are missing.  Preflop they are means over suits (`mccfr.play.preflop_equity`), and None in
+        games that end before the river. Raises as `spot`.
         """
         found = self._follow(line, board)
-        if found.boards is None or (self._is_preflop(found) and self.dealing.cards_on(self.dealing.streets - 1) != 5):
+        left, no_river = self.left(found.state), self.dealing.cards_on(self.dealing.streets - 1) != 5
+        if found.boards is None or len(left) > 2 or (self._is_preflop(found) and no_river):
             return {"equity": None, "mean": None}
         live, weight = self._live(found), self._ranges.reach(found)
-        each, mean = [], []
-        for player in range(2):
-            opponent_weight, own = self.dealing.disjoint_weight(weight[1 - player]), weight[player]
-            known = opponent_weight > _LEAST_MET * max(weight[1 - player].sum(), 1e-300)
-            share = np.where(known, self._won(found, weight[1 - player]) / np.where(known, opponent_weight, 1), np.nan)
+        each = list[list[float | None] | None]([None] * self.players)
+        mean = list[float | None]([None] * self.players)
+        for player, other in (left, left[::-1]):
+            opponent_weight, own = self.dealing.disjoint_weight(weight[other]), weight[player]
+            known = opponent_weight > _LEAST_MET * max(weight[other].sum(), 1e-300)
+            share = np.where(known, self._won(found, weight[other]) / np.where(known, opponent_weight, 1), np.nan)
             total = float((own * opponent_weight)[known].sum())
-            mean.append(
-                round(float((own * opponent_weight * share)[known].sum()) / total, DIGITS) if total > 0 else None
-            )
-            each.append([None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()])
+            if total > 0:
+                mean[player] = round(float((own * opponent_weight * share)[known].sum()) / total, DIGITS)
+            each[player] = [None if np.isnan(one) else round(one, DIGITS) for one in share[live].tolist()]
         return {"equity": each, "mean": mean}
 
     def ranges(self, line: str = "", board: str = "", notation: str = "mccfr") -> list[dict[str, Any]]:
-        """Return `role`, `combos` and `text` of both players' ranges in a notation of `NOTATIONS`.
+        """Return `role`, `combos` and `text` of each player's range in a notation of `NOTATIONS`.
 
         Raises as `spot` and `range_text`, and `ValueError` if board cards are missing.
         """
@@ -269,7 +255,7 @@ class Spots:
                 "combos": round(float(reach[one].sum()), 2),
                 "text": range_text(self._grid, self._names, reach[one], possible, notation=notation),
             }
-            for one in range(2)
+            for one in range(self.players)
         ]
 
     def decision(self, line: str, board: str) -> SpotDecision:
@@ -288,13 +274,21 @@ class Spots:
         played   [H, A] their probabilities
         """
         found = self._follow(line, board)
-        answer = [Action(action, self._to_chips(found.state, action)) for action in actions]
+        answer = [Action(action, self.to_chips(found.state, action)) for action in actions]
         return {"actions": [self._labelled(found, one) for one in answer], **self._played(found, played)}
 
     def offered(self, line: str) -> list[dict[str, Any]]:
-        """Return `actions` of `spot` at a line; raises as `spot`."""
-        found = self._follow(line, "")
-        return [self._labelled(found, one) for one in self._actions(found)]
+        """Return `actions` of `spot` at a line, and a legal call that the strategy lacks; raises as `spot`."""
+        line = typed_line(self._game, line.strip())
+        state, readings = self.betting.read(line)
+        if isinstance(state, int):
+            raise ValueError(f"line {line!r}: the hand is over here, so no player acts; give a line to a decision")
+        places = {(one.node, one.closed): WeightedReading(one.probability, np.empty(0)) for one in readings}
+        found = FollowedLine(line, state, None, places, [])
+        actions = self._actions(found)
+        if isinstance(state, BettingState) and all(one.action != "c" for one in actions):
+            actions.insert(1, Action("c", self.to_chips(state, "c")))
+        return [self._labelled(found, one) for one in actions]
 
     def step(self, state: Any, action: str, line: str) -> dict[str, Any]:
         """Return the fields of an action at a state of the real betting.
@@ -302,7 +296,7 @@ class Spots:
         action  with chips of the whole hand
         line    the line before it
         """
-        answer = action_text(state, action, self._to_chips(state, action), self.money, self._rules)
+        answer = action_text(state, action, self.to_chips(state, action), self.money, self._rules)
         return {
             "line": street_line(line, self.start),
             "street": state.street,
@@ -344,18 +338,18 @@ class Spots:
             labels = [tree.label[child] for child in tree.children(node)]
             return [Action(*pair) for pair in zip(labels, chips_after(tree, node), strict=True)]
         actions = {action for place in followed.places for action in self._real_actions(place, state)}
-        answer = [Action(action, self._to_chips(state, action)) for action in actions]
+        answer = [Action(action, self.to_chips(state, action)) for action in actions]
         return sorted(answer, key=lambda one: (one.action != "f", one.action != "c", one.to_chips))
 
     def _real_actions(self, place: tuple[int, int], state: Any) -> list[str]:
-        return self.betting.real_actions(LineReading(place[0], 1.0, place[1]), state)
+        return self.betting.real_actions(self.betting.at(LineReading(place[0], 1.0, place[1]), state), state)
 
-    def _to_chips(self, state: Any, action: str) -> float:
-        """Return the chips that the acting player has put in after an action."""
+    def to_chips(self, state: Any, action: str) -> float:
+        """Return the chips that the acting player has put in after an action, over the whole hand."""
         if action == "f":
             return float(state.put_in[state.player])
         if action == "c":
-            return float(state.to_call)
+            return float(min(state.to_call, self.stacks[state.player] if self.stacks else inf))
         if isinstance(state, BettingState):
             return float(action[1:])
         tree = self._game.tree
@@ -365,22 +359,23 @@ class Spots:
     def _strategy(self, followed: FollowedLine, actions: list[Action]) -> tuple[Weights, npt.NDArray[np.bool_]]:
         """Return probabilities [H, A] and whether each hand was trained [H], as a mean over the translations."""
         assert followed.boards is not None
-        state, number = followed.state, {one.action: place for place, one in enumerate(actions)}
+        state: Any = followed.state
+        number = {one.action: place for place, one in enumerate(actions)}
         buckets = self.dealing.bucket_row(state.street, state.player, followed.boards[-1])
         played = np.zeros((self.dealing.hand_count, len(actions)))
         trained = np.zeros(self.dealing.hand_count, bool)
         single = self._single(followed)
         for (node, closed), place in followed.places.items():
-            reading = LineReading(node, 1.0, closed)
+            reading = self.betting.at(LineReading(node, 1.0, closed), state)
             if not self.betting.decides(reading):
                 played[buckets >= 0, number[self._real_actions((node, closed), state)[0]]] += place.probability
                 continue
-            rows = self.source.rows(node, buckets)[0]
+            rows = self.source.rows(reading.node, buckets)[0]
             real = [one.action for one in actions] if single is not None else self._real_actions((node, closed), state)
             for column, action in enumerate(real):
                 played[:, number[action]] += place.probability * rows[:, column]
             known, back = np.unique(buckets, return_inverse=True)
-            weighed = [bucket >= 0 and self.source.weight(node, bucket) > 0 for bucket in known.tolist()]
+            weighed = [bucket >= 0 and self.source.weight(reading.node, bucket) > 0 for bucket in known.tolist()]
             trained |= np.array(weighed)[back]
         return played, trained
 
@@ -452,9 +447,16 @@ class Spots:
         return {"made": [made[hand] for hand in live], "draws": [draws[hand] for hand in live]}
 
     def _shares(self, followed: FollowedLine) -> Weights:
-        """Return the probability of each hand of both players given the line, [2, H]; 0 if it is never played."""
+        """Return the probability of each hand of each player given the line, [P, H]; 0 if it is never played.
+
+        Cards of all other players count, folded hands included.  With three and more players, that two other players
+        cannot hold the same card is ignored.
+        """
         reach = self._ranges.reach(followed)
-        joint = np.stack([reach[one] * np.maximum(self.dealing.disjoint_weight(reach[1 - one]), 0) for one in range(2)])
+        met = [np.maximum(self.dealing.disjoint_weight(one), 0) for one in reach]
+        joint = np.stack(
+            [np.prod([own, *met[:player], *met[player + 1 :]], axis=0) for player, own in enumerate(reach)]
+        )
         total = joint.sum(axis=1, keepdims=True)
         return np.where(total > 0, joint / np.where(total > 0, total, 1), 0)
 

@@ -14,11 +14,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mccfr.runs.reporter import SessionProgress
+from mccfr.runs.reporter import SessionProgress, duration_text
 from mccfr.runs.session.spot_run import start_typed_spot
 from mccfr.runs.session.start import Terms
 from mccfr.runs.session.train_and_export import train_and_export
+from storage.free_space import bytes_text
 
+_AS_A_RULE = 200
+"""Iterations that 0.3 % of the pot take."""
 Tell = Callable[[Mapping[str, Any]], None]
 
 
@@ -53,17 +56,17 @@ def solve_spot(request: Mapping[str, Any], tell: Tell) -> None:
     report = _Telling(tell)
     policy = None if request.get("policy") is None else Path(request["policy"])
     started = start_typed_spot({**request, "policy": policy}, Terms(report))
-    tell(
-        {
-            "run": str(started.run.directory),
-            "pot_chips": started.game.pot_chips,
-            "plan": {
-                "infosets": int(started.game.infosets.sum()),
-                "memory_bytes": started.memory_bytes,
-                "seconds_an_iteration": started.seconds_an_iteration,
-            },
-        }
+    plan: dict[str, Any] = {
+        "infosets": int(started.game.infosets.sum()),
+        "memory_bytes": started.memory_bytes,
+        "seconds_an_iteration": started.seconds_an_iteration,
+    }
+    time = duration_text(max(1.0, _AS_A_RULE * started.seconds_an_iteration))
+    text = (
+        f"{plan['infosets']:,} decisions with a hand each, {bytes_text(started.memory_bytes)} of memory; about {time}"
     )
+    plan["text"] = f"{text} for {_AS_A_RULE} iterations, as it takes as a rule"
+    tell({"run": str(started.run.directory), "pot_chips": started.game.pot_chips, "plan": plan})
     outcome, _ = train_and_export(started.run, started.game, report)
     if outcome.checkpoint is None:
         raise ValueError("stopped before anything was trained")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from naive import potential_points
 from transport import (
     earth_movers_distance,
     exact_transport,
@@ -15,7 +16,7 @@ from abstraction.clustering.assign import Members
 from abstraction.clustering.centres import group_centres
 from abstraction.clustering.kmeans import kmeans
 from abstraction.clustering.metric import EMD, cdf
-from abstraction.potential_aware import bucket_axes, bucket_positions, potential_points
+from abstraction.potential_aware import bucket_axes, bucket_positions
 
 
 def weighted_medians(points, weights):
@@ -91,7 +92,7 @@ def test_potential_points_give_exact_transport_on_a_line():
     rng = np.random.default_rng(0)
     centres = rng.random((30, 1))
     hands = rng.integers(0, 30, (40, 9))
-    points = potential_points(hands, centres, None)
+    points = potential_points(hands, centres, hands.shape[1])
     assert (np.diff(points, axis=1) >= 0).all()
     for one, other in rng.integers(0, 40, (20, 2)):
         expected = exact_transport(hands[one], hands[other], centres)
@@ -114,7 +115,7 @@ def test_runs_of_positions_never_exceed_all_of_them(distance):
     centres = np.sort(rng.random((40, 6)), axis=1)
     hands = rng.integers(0, 40, (30, 11))
     positions = bucket_positions(centres, None, distance, 4)
-    every, runs = (potential_points(hands, positions, values) for values in (None, 3))
+    every, runs = (potential_points(hands, positions, values) for values in (hands.shape[1], 3))
     assert (every.shape, runs.shape) == ((30, 44), (30, 12))
     apart = [np.abs(points[:15] - points[15:]).sum(axis=1) for points in (every, runs)]
     assert (apart[1] <= apart[0] + 1e-6).all()

@@ -16,7 +16,7 @@ import pytest
 from commands import answer, command
 from places import RUNS
 from refusals import refusals, refused
-from small_games import deck_on
+from small_games import deck_on, forgotten_street
 
 from abstraction import recall_buckets
 from abstraction.boards import BOARD_COUNTS, canonical_boards, preflop_classes, used_slots
@@ -33,7 +33,6 @@ from mccfr.common.rng import DEALS
 from mccfr.config.game_tables import FlopHoldemGame
 from mccfr.config.run_tables import AbstractionConfig
 from mccfr.games.holdem import flop_holdem
-from mccfr.games.perfect_recall import forgotten_street
 from mccfr.policy.checks import check_history
 from mccfr.policy.reader import Policy
 from storage.checkpoint import newest_valid

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from commands import refusal
-from naive import equity_spread
+from naive import equity_spread, potential_points
 from refusals import refused
 
 from abstraction import bucket_report, build, stages, street_features
@@ -28,7 +28,7 @@ from abstraction.cards import COMBO_COUNT, combo_index, combo_table
 from abstraction.clustering.kmeans import StateSaver, kmeans
 from abstraction.clustering.points import PointSet, distinct_points
 from abstraction.deck_models import StageInputs, StandardDeck, board_features, lossless_table
-from abstraction.potential_aware import NextStreet, bucket_positions, potential_features, potential_points
+from abstraction.potential_aware import NextStreet, bucket_positions, potential_features
 from abstraction.recipe import STREETS, Recipe, StreetRecipe, build_order, stage_document
 from abstraction.stages import Phases, StageMaker
 from storage.checkpoint_writer import commit
@@ -130,6 +130,8 @@ def test_streets_are_built_after_those_they_need(tmp_path):
     assert build_order(chain) == ["preflop", "river", "turn", "flop"]
     assert build_order(recipe(potential)) == ["preflop", "turn", "river", "flop"]
     assert build_order(recipe(PERCENTILES)) == list(STREETS)
+    nested = {name: StreetRecipe(features="ehs", buckets=50, nested=True) for name in ("turn", "river")}
+    refused("each would have to be built first", build_order, Recipe(flop=potential, **nested))
     fabricated(tmp_path, ("turn",))
     before = Builder(chain, tmp_path)._identity("flop")[0]
     assert Builder(chain, tmp_path)._identity("flop")[0] == before

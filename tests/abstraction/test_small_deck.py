@@ -2,9 +2,8 @@
 
 Shows:
 
-* Features of small decks (strength, histogram, OCHS, potential) equal their definitions for hold'em
-  (test_strengths_and_histograms_are_those_of_the_definition, test_ochs_is_the_equity_against_each_cluster,
-  test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street)
+* Features of small decks (strength, histogram, OCHS) equal their definitions for hold'em
+  (test_strengths_and_histograms_are_those_of_the_definition, test_ochs_is_the_equity_against_each_cluster)
 * Nested buckets have perfect recall (test_nested_buckets_have_perfect_recall)
 """
 
@@ -13,17 +12,16 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from refusals import refusals, refused
+from small_games import forgotten_street
 
 from abstraction.buckets import Abstraction, unused, verify_abstraction
 from abstraction.build import Builder
-from abstraction.deck_models import SmallDeck, StageInputs, features_of
-from abstraction.potential_aware import NextStreet
+from abstraction.deck_models import SmallDeck
 from abstraction.recipe import DeckRecipe, Recipe, StreetRecipe, load_recipe
 from abstraction.small_deck_hands import DeckListing, few_cards_strength
 from mccfr.cards.small_deck_cards import small_deck
 from mccfr.config.game_tables import KuhnGame, PokerGame
 from mccfr.games.bucketed import bucketed
-from mccfr.games.perfect_recall import forgotten_street
 from mccfr.games.registry import build_game
 
 DECK = DeckRecipe(ranks=4, suits=2, hole_cards=2, board_cards=[0, 1, 1])
@@ -90,20 +88,6 @@ def test_ochs_is_the_equity_against_each_cluster():
     assert (one[~free] == -1).all()
 
 
-def test_potential_aware_rows_are_the_sorted_buckets_of_the_next_street():
-    deck, generator = SmallDeck(LISTING), np.random.default_rng(3)
-    table = np.where(LISTING.free(2), generator.integers(0, 5, LISTING.free(2).shape), 65535).astype(np.uint16)
-    equity = np.sort(generator.random(5))
-    following = NextStreet(table, equity, np.ones(5, np.int64), None, "l2")
-    rows = features_of(deck, {"street": "flop", "features": "potential"}, StageInputs(following)).rows(0, 8)
-    for row, slot, board, hand in cells(1):
-        nexts = [table[place, slot] for place, full in enumerate(LISTING.boards[2].tolist()) if full[0] == board[0]]
-        values = sorted(equity[bucket] for bucket in nexts if bucket != 65535)
-        assert len(values) == LISTING.next_boards(1) == rows.shape[2]
-        assert np.allclose(rows[row, slot] * len(values), values, atol=1e-6)
-        assert not {*hand} & {*board}
-
-
 def parts(features, nested=False):
     return {
         "preflop": StreetRecipe(features="ehs", buckets=4),
@@ -112,7 +96,7 @@ def parts(features, nested=False):
     }
 
 
-@pytest.mark.parametrize("features", ["ehs", "ehs2", "histogram", "potential", "lossless"])
+@pytest.mark.parametrize("features", ["ehs", "ehs2", "histogram", "lossless"])
 def test_hands_that_differ_by_suits_share_a_bucket(tmp_path, features):
     flop = StreetRecipe(features=features, buckets=None if features == "lossless" else 8)
     recipe = Recipe(deck=DECK, flop=flop, turn=StreetRecipe(features="ochs", buckets=9, clusters=3))
@@ -158,12 +142,11 @@ def read(text, tmp_path):
 
 
 EHS, NESTED = "{features = 'ehs', buckets = 5}", "{features = 'ehs', buckets = 5, nested = true}"
-POTENTIAL = "{features = 'potential', buckets = 5}"
 test_bad_recipes = refusals(
     ("[turn] is missing", f"flop = {EHS}"),
     ("flop.features = 'ochs'", f"flop = {{features = 'ochs', buckets = 5}}\nturn = {EHS}"),
     ("leave it out", f"flop = {{features = 'lossless', buckets = 5}}\nturn = {EHS}"),
-    ("each would have to be built first", f"flop = {POTENTIAL}\nturn = {NESTED}"),
+    ("flop.features = 'potential'", f"flop = {{features = 'potential', buckets = 5}}\nturn = {EHS}"),
     ("no street before it", f"preflop = {NESTED}\nflop = {EHS}\nturn = {EHS}"),
     ("[river] is not allowed", f"flop = {EHS}\nturn = {EHS}\nriver = {EHS}"),
     call=read,

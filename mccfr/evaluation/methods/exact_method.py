@@ -1,6 +1,5 @@
-"""The methods `exact` and `abstract`: exploitability over all deals, or inside the abstracted game."""
+"""The method `exact`: exploitability over all deals."""
 
-from abc import abstractmethod
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from mccfr.evaluation.evaluation_progress import report_step
@@ -9,10 +8,8 @@ from mccfr.evaluation.methods.option_structs import FLOPS, MethodOptions, Sample
 from mccfr.evaluation.methods.sampled_methods import exploitability_text, in_mbb
 
 if TYPE_CHECKING:  # kernels are imported when something is measured
-    from mccfr.evaluation.exact import ExactEvaluation
     from mccfr.games.game import Game
     from mccfr.policy.strategy_profile import Profile
-    from mccfr.tables.strategy import Strategy
 
 
 ALL_FLOPS = 1755
@@ -29,35 +26,6 @@ class ExactLine(EvaluationLine):
     gains_chips: tuple[float, ...] | None = None
 
 
-class OverAllDeals(Method):
-    """Base of methods that give value and exploitability over all deals."""
-
-    bound: ClassVar[str] = "exact"
-    line: ClassVar[type[EvaluationLine]] = ExactLine
-    options: ClassVar[type[MethodOptions]] = MethodOptions
-
-    def listing_bytes(self, game: "Game") -> int:
-        """Return the bytes needed to list the game's cards."""
-        return game.cards.listing_bytes
-
-    def find(self, side: "Profile", against: "Profile | None", options: MethodOptions) -> dict[str, Any]:
-        """Evaluate the strategy and return the record's fields."""
-        from mccfr.tables.strategy import Strategy
-
-        assert isinstance(side.strategy, Strategy)
-        result = self._evaluated(side, side.strategy)
-        return {
-            "value_chips": result.value_chips,
-            "exploitability_chips": result.exploitability_chips,
-            "exploitability_mbb": in_mbb(side.game, result.exploitability_chips),
-            "best_response_chips": [float(chips) for chips in result.best_response_chips],
-        } | ({} if result.gains_chips is None else {"gains_chips": list(result.gains_chips)})
-
-    @abstractmethod
-    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
-        """Return the strategy's value and best responses."""
-
-
 class ExactOptions(SampledOptions, frozen=True):
     """Options of `exact`, for full-deck hold'em only.
 
@@ -67,10 +35,12 @@ class ExactOptions(SampledOptions, frozen=True):
     flops: Annotated[int | None, FLOPS] = None
 
 
-class ExactMethod(OverAllDeals):
+class ExactMethod(Method):
     """Value and exploitability over all deals; full-deck hold'em is walked flop by flop or estimated."""
 
     name: ClassVar[str] = "exact"
+    bound: ClassVar[str] = "exact"
+    line: ClassVar[type[EvaluationLine]] = ExactLine
     options: ClassVar[type[MethodOptions]] = ExactOptions
     takes_rake: ClassVar[bool] = True
     takes_seats: ClassVar[bool] = True
@@ -89,6 +59,10 @@ class ExactMethod(OverAllDeals):
             f"{game.name} is too large for exact exploitability while a run waits: use the method lbr, and estimate it "
             "afterwards with `mccfr evaluate --method exact --flops N`"
         )
+
+    def listing_bytes(self, game: "Game") -> int:
+        """Return the bytes needed to list the game's cards."""
+        return game.cards.listing_bytes
 
     def suits(self, game: "Game") -> bool:
         """Return False for full-deck hold'em, where it takes hours."""
@@ -123,7 +97,7 @@ class ExactMethod(OverAllDeals):
             if options != ExactOptions(seed=options.seed, note=options.note):
                 option_names = flags(declared(ExactOptions))
                 raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {option_names}")
-            return super().find(side, against, options)
+            return self._over_all_deals(side)
         if options.flops is None and options.budget_seconds is None:
             hours = ALL_FLOPS * _FLOP_SECONDS * side.game.tree.nodes / 3600
             report_step(f"all flops, some {hours:.2g} hours of a core (--flops N estimates it): flop", 0, ALL_FLOPS)
@@ -147,10 +121,19 @@ class ExactMethod(OverAllDeals):
             "lower_ci95_chips": list(ends),
         }
 
-    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
+    @staticmethod
+    def _over_all_deals(side: "Profile") -> dict[str, Any]:
         from mccfr.evaluation.exact import evaluate_exact
+        from mccfr.tables.strategy import Strategy
 
-        return evaluate_exact(side.game, strategy, side.prepared)
+        assert isinstance(side.strategy, Strategy)
+        result = evaluate_exact(side.game, side.strategy, side.prepared)
+        return {
+            "value_chips": result.value_chips,
+            "exploitability_chips": result.exploitability_chips,
+            "exploitability_mbb": in_mbb(side.game, result.exploitability_chips),
+            "best_response_chips": [float(chips) for chips in result.best_response_chips],
+        } | ({} if result.gains_chips is None else {"gains_chips": list(result.gains_chips)})
 
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
@@ -172,32 +155,6 @@ class ExactMethod(OverAllDeals):
         """Return the exploitability as a short text."""
         about = "" if record.get("bound", self.bound) == self.bound else "about "
         return f"exploitability {about}{exploitability_text(record)}"
-
-
-class AbstractMethod(OverAllDeals):
-    """Value and exploitability inside the abstracted game, where the responder sees only buckets."""
-
-    name: ClassVar[str] = "abstract"
-
-    def problem(self, game: "Game") -> str | None:
-        """Return why the abstract exploitability cannot be computed, or None."""
-        from mccfr.evaluation.abstract_game import abstract_problem
-
-        return abstract_problem(game)
-
-    def _evaluated(self, side: "Profile", strategy: "Strategy") -> "ExactEvaluation":
-        from mccfr.evaluation.abstract_game import evaluate_abstract
-
-        return evaluate_abstract(side.game, strategy)
-
-    def text(self, record: Record, took: str) -> str:
-        """Return the record as one line of text."""
-        size = exploitability_text(record, 6)
-        return f"exploitability by buckets, within the abstracted game, {size} (exact there, {took})"
-
-    def short(self, record: Record) -> str:
-        """Return the figure as a short text."""
-        return f"exploitability by buckets {exploitability_text(record)}"
 
 
 def _seats_text(record: Record) -> str:

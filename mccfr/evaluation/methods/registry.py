@@ -12,7 +12,7 @@ from mccfr.config import plugins
 from mccfr.config.run_tables import AUTO
 from mccfr.config.value_limits import did_you_mean
 from mccfr.evaluation.methods.bounds_method import BoundsMethod
-from mccfr.evaluation.methods.exact_method import AbstractMethod, ExactMethod
+from mccfr.evaluation.methods.exact_method import ExactMethod
 from mccfr.evaluation.methods.head_to_head_method import HeadToHeadMethod
 from mccfr.evaluation.methods.lower_bound_methods import LocalBestResponseMethod, SampledBestResponseMethod
 from mccfr.evaluation.methods.measuring import measure_by
@@ -31,7 +31,6 @@ _METHODS: dict[str, Method] = {
         HeadToHeadMethod(),
         SampledBestResponseMethod(),
         LocalBestResponseMethod(),
-        AbstractMethod(),
         BoundsMethod(),
         TrainedResponseMethod(),
     )

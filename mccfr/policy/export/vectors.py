@@ -9,13 +9,15 @@ from typing import Any
 from mccfr.games.betting import amount_text, raise_bounds
 from mccfr.games.line_lookup import LineReading
 from mccfr.games.translation import Translation, real_betting
-from mccfr.policy.query import played
+from mccfr.policy.query import hand_readings, played
 from mccfr.policy.strategy_profile import Behaviour
 from storage import durable
 from storage.atomic_outputs import begins_with, output
 
 _OFF_TREE = 0.5
-"""Probability with which an action of a drawn line is any legal raise, if there is one."""
+"""Probability with which an action of a drawn line is any legal raise, if there is one; with P players a (P-1)th."""
+_FOLDS = 0.6
+"""Probability of a fold to a bet while more than two players are left."""
 _BEGINNING = b'{"line": '
 
 
@@ -26,21 +28,21 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
     hand, board    cards of the player to act, and those on the table
     street, player of the decision
     bucket         of the hand on the board
-    readings       decisions of the tree that the line is taken for: `node`, `after_call` and `probability`; node −1
-                   means that only a call is possible, which leads to the node `after_call` (else −1)
+    readings       decisions of the tree that the line is taken for by the hand: `node`, `after_call` and `probability`;
+                   node −1: the tree has no decision of the player and waits at the node `after_call` (else −1), so that
+                   only a check or call is possible, or a fold
     actions, probabilities  strategy in the game: mean over the readings
 
     Raises `ValueError` for a game without cards beside its tree.
     """
-    source.game.check_two_players("the export of test vectors")
     betting, cards = real_betting(source.game), source.game.cards.at_table()
     for number in range(count):
-        line, state, readings = _random_decision(betting, Random(f"{seed} {number}"))
+        line, actions, state = _random_decision(betting, Random(f"{seed} {number}"))
         deal, player = cards.deal(seed, number), state.player
         hand, board = deal.hands[player], deal.boards[state.street]
-        bucket = int(cards.bucket_row(state.street, player, board)[hand])
-        moves = [(reading, betting.real_actions(reading, state)) for reading in readings]
-        mean = played(source, betting, moves, bucket)
+        first, bucket = (int(cards.bucket_row(k, player, deal.boards[k])[hand]) for k in (0, state.street))
+        readings = hand_readings(source, betting, actions, player, first)
+        mean = played(source, betting, readings, state, bucket)
         yield {
             "line": line,
             "hand": cards.hand_text(hand),
@@ -48,31 +50,42 @@ def draw_vectors(source: Behaviour, count: int, seed: int = 0) -> Iterator[dict[
             "street": state.street,
             "player": player,
             "bucket": bucket,
-            "readings": [{"node": r.node, "after_call": r.closed, "probability": r.probability} for r in readings],
+            "readings": [
+                {"node": r.node, "after_call": r.closed, "probability": r.probability}
+                for r in (betting.at(reading, state) for reading in readings)
+            ],
             "actions": list(mean),
             "probabilities": list(mean.values()),
         }
 
 
-def _random_decision(betting: Any, random: Random) -> tuple[str, Any, Sequence[LineReading]]:
-    """Return the line, state and readings of a decision on a random path without folds."""
-    line, (state, readings), path = "", betting.start(), []
+def _random_decision(betting: Any, random: Random) -> tuple[str, Sequence[str], Any]:
+    """Return line, actions and state of a decision on a random path on which two players stay in the hand."""
+    line, (state, readings), path, actions = "", betting.start(), [], list[str]()
     while not isinstance(state, int):
-        path.append((line, state, readings))
+        path.append((line, tuple(actions), state))
         action = _random_action(betting, readings, state, random)
+        actions.append(action)
         after = betting.apply(state, action)
         readings = betting.follow(readings, state, action)
         line += action + "/" * (not isinstance(after, int) and after.street != state.street)
         state = after
-    return random.choice(path)
+    street = random.randrange(path[-1][2].street + 1)
+    return random.choice([each for each in path if each[2].street == street])
 
 
 def _random_action(betting: Any, readings: Sequence[LineReading], state: Any, random: Random) -> str:
+    last_two = betting.players == 2 or state.seats.folded.bit_count() == betting.players - 2
+    if not last_two and state.facing and random.random() < _FOLDS:
+        return "f"
     bounds = raise_bounds(betting.rules, state) if isinstance(betting, Translation) else None
-    if bounds is not None and random.random() < _OFF_TREE:
+    if bounds is not None and random.random() < _OFF_TREE / (betting.players - 1):
         target = bounds[0] * (bounds[1] / bounds[0]) ** random.random()
-        return f"r{amount_text(float(round(target)) if betting.whole_chips else target)}"
-    actions = betting.real_actions(random.choice(readings), state)
+        target = float(round(target)) if betting.whole_chips else target
+        return f"r{amount_text(min(max(target, bounds[0]), bounds[1]))}"
+    actions = betting.real_actions(betting.at(random.choice(readings), state), state)
+    if isinstance(betting, Translation) and "c" not in actions:  # a call that the tree lacks
+        actions.append("c")
     return random.choice([action for action in actions if action != "f"])
 
 

@@ -53,28 +53,6 @@ def measured_checkpoints(run: Run) -> dict[int, dict[str, Mapping[str, Any]]]:
     return {number: records for number, records in records.items() if records}
 
 
-def best_checkpoint(run: Run, method: str) -> int:
-    """Return the number of the existing checkpoint with the lowest exploitability by a method.
-
-    The figure is the newest exploitability, or lower bound of it, of each checkpoint. Another strategy's gain against
-    it head-to-head is a lower bound too, and the larger one counts. Without it, a weak responder could favour an
-    untrained checkpoint. Raises `ValueError` if no checkpoint was measured by the method.
-    """
-    measured = measured_checkpoints(run).items()
-    figures = {number: records[method]["exploitability_chips"] for number, records in measured if method in records}
-    gains: dict[str, float] = {}
-    for line in run.read(EVALUATIONS):
-        if line.get("against") is not None:
-            gains[line["against"]] = max(gains.get(line["against"], 0.0), line["value_chips"])
-    if not figures:
-        raise ValueError(
-            f"{run.directory} has no checkpoint that is still there and whose exploitability was measured by {method}: "
-            "name it in [evaluation] and keep the checkpoints of its points with keep = true"
-        )
-    bounds = {number: max(value, gains.get(f"checkpoint {number}", value)) for number, value in figures.items()}
-    return min(bounds, key=lambda number: (bounds[number], -number))
-
-
 def read_tables(checkpoint: Checkpoint, kind: str = "") -> TableSet:
     """Return a checkpoint's tables (of one kind, such as "strategy_sum"); every byte read is checked."""
     specs = [spec for spec in checkpoint.specs if spec.name.startswith(kind)]

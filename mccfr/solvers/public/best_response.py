@@ -276,18 +276,3 @@ def _walk(game: Game, strategy: Strategy, public: PublicTree | None, threads: in
 
     public = public or public_tree(game, LazyBlocks(len(strategy.blocks), lambda block: table(block).T))
     return Walk(public, [table(block) for block in range(len(strategy.blocks))], threads)
-
-
-def expected_value(game: Game, strategy: Strategy, public: PublicTree | None = None) -> float:
-    """Return player 0's mean chips if both players follow `strategy`; see `values`."""
-    return float(values(game, strategy, (0,), public)[0, FOLLOW])
-
-
-def best_response_value(game: Game, strategy: Strategy, player: int, public: PublicTree | None = None) -> float:
-    """Return a player's mean chips with a best response to the other's part of `strategy`; see `values`.
-
-    Raises `ValueError` if `player` is not 0 or 1.
-    """
-    if player not in (0, 1):
-        raise ValueError(f"player = {player}: it must be 0 or 1")
-    return float(values(game, strategy, (player,), public)[0, RESPOND])

@@ -14,7 +14,6 @@ for others by a renaming of suits are counted once (`mccfr.cards.suit_symmetry`)
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -62,45 +61,6 @@ def table_specs(game: Game, variant: Variant, dtype: str = "float32") -> tuple[A
     return tuple(specs)
 
 
-@dataclass(frozen=True)
-class MemoryNeeded:
-    """Bytes that full-width CFR needs.
-
-    table_bytes          regrets, strategy sums and further tables of the variant: the contents of a checkpoint
-    working_table_bytes  current strategies and increments, if rows are not updated in place
-    working_bytes        hands by board, and scratch arrays of all threads
-    """
-
-    table_bytes: int
-    working_table_bytes: int
-    working_bytes: int
-
-    @property
-    def total_bytes(self) -> int:
-        """Return the sum of all parts."""
-        return self.table_bytes + self.working_table_bytes + self.working_bytes
-
-
-def memory(game: Game, variant: Variant, dtype: str = "float32", workers: int = 1) -> MemoryNeeded:
-    """Return the memory that `VectorCfr` will need, without allocating its tables.
-
-    Raises the same `ValueError`.
-    """
-    by_rows = tree_by_rows(game) if variant.alternating else None
-    numbers, public = str(number_dtype(np.dtype(dtype))), with_balances(by_rows or public_tree(game), game)
-    specs = table_specs(game, variant, dtype)
-    _check_narrow(game, dtype, in_place=by_rows is not None)
-    regrets = sum(spec.nbytes for spec in specs if spec.name.startswith("regret/"))
-    field = in_dtype(public, numbers)
-    scratch = _nbytes(new_scratch(field, range(1), numbers))
-    scratch += _threads(field, workers) * _nbytes(new_scratch(field, range(1, field.streets), numbers))
-    return MemoryNeeded(
-        sum(spec.nbytes for spec in specs),
-        3 * regrets if by_rows is None else 0,
-        _nbytes((public, field)) + scratch,
-    )
-
-
 def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
     if dtype == NARROW and not in_place:
         raise ValueError(
@@ -112,18 +72,6 @@ def _check_narrow(game: Game, dtype: str, *, in_place: bool) -> None:
 def _threads(public: PublicTree, workers: int) -> int:
     """Return the number of threads: the workers, but at most one for each task."""
     return max(1, min(workers, len(public.tasks)))
-
-
-def _nbytes(arrays: object) -> int:
-    """Return the bytes of all arrays in nested tuples, counting each array once."""
-    bytes_by_id = dict[int, int]()
-    todo = [arrays]
-    for one in todo:  # grows while it is walked
-        if isinstance(one, np.ndarray):
-            bytes_by_id[id(one)] = one.nbytes
-        elif isinstance(one, tuple):
-            todo.extend(one)
-    return sum(bytes_by_id.values())
 
 
 def nodes_of_traversal(public: PublicTree, cards: ListedCards) -> int:

@@ -55,14 +55,14 @@ CASES = {
     "dealer --with random --hands 8": "--players 3|--hands 9|--duplicate|--stack 900|--blinds 5 10|--with min-raise|"
     "--names a,b|--host h|--port 1|--wait 9s|--response 9s|--per-hand 9s|--seed 7|--log l|--phhs h.phhs",
     "dealer --with kuhn-policy": "--purify|--threshold 10%",
-    "evaluate kuhn": "--method abstract|--checkpoint 1|--against kuhn-policy|--against-checkpoint 9|--average sd|"
+    "evaluate kuhn": "--method lbr|--checkpoint 1|--against kuhn-policy|--against-checkpoint 9|--average sd|"
     "--against-average sd|--abstraction no|--against-abstraction no|--strategy uniform|--from 0|"
     "--flops 9|--boards 9|--seed 7|--workers 2|--keep k|--budget 1s|--deals 600|--response-nodes 9",
     "evaluate leduc --method head-to-head": "--against leduc-policy|--boards 3|--seed 3|--resolve river",
     "evaluate leduc --method lbr": "--setting 1|--hands 100|--hands 100 --keep k|--budget 0.1s|--seed 3|--workers 2",
     "exploit kuhn out": "--player 0|--share 50%|--share 50% --to 20%|--checkpoint 1|--abstraction no",
     "exploit kuhn leduc-policy": "--replace",
-    "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold 30%|--values|--best exact|--average sd|"
+    "export kuhn out": "--tabulate|--quantise uint8|--purify|--threshold 30%|--values|--average sd|"
     "--values-boards 9|--format zarr|--license CC0-1.0|--abstraction no",
     "export kuhn-policy out": "--vectors 9",
     "export leduc out --format csv": "--checkpoint 1|--by hand|--by hand --board Kc|--by hand --purify",

@@ -89,7 +89,7 @@ def test_blinds_above_the_stack_are_refused(capsys):
 
 def test_python_refuses_the_same(run):
     """As the command, where nothing is sampled; where boards are, both are taken."""
-    for method, option in (("exact", "seed"), ("exact", "boards"), ("abstract", "boards"), ("lbr", "keep")):
+    for method, option in (("exact", "seed"), ("exact", "boards"), ("lbr", "keep")):
         refused(f"--{option} has no effect on {method} of kuhn", mccfr.evaluate, run, method, **{option: 9})
     river = {"board": "Qs Jh 2h 7c 3d", "oop": "AA", "ip": "QQ", "pot": 10, "stack": 20}
     refused("game.menu.donk has no effect on the game's first street", mccfr.spot, **river, menu={"donk": ["75%"]})

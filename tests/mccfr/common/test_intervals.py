@@ -8,13 +8,13 @@ import pytest
 from mutants import mutant
 from refusals import refused
 from small_games import TOY
-from strategies import play, random_strategy
+from strategies import play, random_strategy, tabulate
 
 from mccfr.common import intervals
 from mccfr.common.intervals import ratio95, student95
 from mccfr.evaluation import head_to_head as module
 from mccfr.games.registry import build_game
-from mccfr.tables.strategy import Strategy, pure_strategy, tabulate
+from mccfr.tables.strategy import Strategy, pure_strategy
 
 REPLICATIONS = 4000
 PLAIN_MEAN = ("residual = value - ratio * weight", "residual = value - value.mean()")

@@ -8,6 +8,7 @@ Shows:
 
 import pytest
 from places import ENDGAMES, RUNS
+from strategies import tabulate
 
 from mccfr.config.game_tables import (
     AkqGame,
@@ -19,7 +20,7 @@ from mccfr.config.game_tables import (
 )
 from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.registry import build_game
-from mccfr.tables.strategy import tabulate, uniform_strategy
+from mccfr.tables.strategy import uniform_strategy
 
 
 def evaluate(config, choose=None):

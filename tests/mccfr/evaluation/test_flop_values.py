@@ -16,6 +16,7 @@ import pytest
 from commands import call, refusing
 from random_policy import policy
 from refusals import refusals
+from strategies import tabulate
 
 from abstraction.boards import board_classes, locate_board
 from abstraction.cards import cards_text, parse_cards
@@ -27,7 +28,6 @@ from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results import flop_tables
 from mccfr.runs.results.targets import Target
 from mccfr.solvers.public.sampled_board import from_cards
-from mccfr.tables.strategy import tabulate
 from mccfr.trees.betting_lines import find_node
 from mccfr.view import Spots
 

@@ -29,13 +29,7 @@ from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.runs.results.targets import Reference, open_target
 from mccfr.tables import row_tables as module
 from mccfr.tables.row_tables import full_rows
-from mccfr.tables.strategy import (
-    BlockRows,
-    Strategy,
-    average_block,
-    row_starts,
-    uniform_strategy,
-)
+from mccfr.tables.strategy import BlockRows, Strategy, average_block, row_starts, uniform_strategy
 from mccfr.tables.table_layout import TableSet, table_name
 from storage import unnamed_files
 from storage.unnamed_files import spilled

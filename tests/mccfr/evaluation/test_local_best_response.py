@@ -21,7 +21,7 @@ import pytest
 from harness import KUHN, LEDUC
 from places import RUNS
 from small_games import game_of
-from strategies import random_strategy
+from strategies import random_strategy, tabulate
 
 import mccfr
 from mccfr.common.intervals import ratio95
@@ -39,7 +39,7 @@ from mccfr.games.betting import BettingRules, BettingState, Seats
 from mccfr.games.registry import build_game
 from mccfr.games.translation import real_betting
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import Strategy, pure_strategy, tabulate, uniform_strategy
+from mccfr.tables.strategy import Strategy, pure_strategy, uniform_strategy
 
 REAL_RULES = BettingRules((1, 1), (0, 0), lambda state: (), stack=30, minimum_bet=1, board_cards=(0, 1))
 

@@ -14,6 +14,7 @@ import pytest
 import random_policy
 from commands import answer, call, refusal
 from policies import write_random
+from strategies import tabulate
 
 from abstraction.cards import cards_text, combo_index, combo_text, parse_cards
 from abstraction.hand_evaluator import board_strengths
@@ -31,7 +32,7 @@ from mccfr.games.translation import real_betting
 from mccfr.play.policy_seat import Seat
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.targets import Target
-from mccfr.tables.strategy import pure_strategy, tabulate
+from mccfr.tables.strategy import pure_strategy
 
 GAME = random_policy.policy().game
 

@@ -109,8 +109,10 @@ def test_a_method_takes_the_options_of_its_struct(capsys):
     assert options_for(mixed, {"boards": 5, "seed": None}) == BoardOptions(boards=5)
     with pytest.raises(ValueError, match=r"the method toys:Mixed has no --setting; what it takes: --boards, --seed$"):
         options_for(mixed, {"setting": "2"})
-    with pytest.raises(ValueError, match=r"abstract has no --workers, --budget or --keep; what it takes: none$"):
-        options_for(find_method("abstract"), {"workers": 2, "boards": 3})
+    with pytest.raises(
+        ValueError, match=r"bounds has no --setting; what it takes: --seed, --workers, --budget or --keep$"
+    ):
+        options_for(find_method("bounds"), {"boards": 3, "setting": "2"})
     assert command("evaluate", "--help") == 0
     printed = capsys.readouterr().out
     assert all(each.flag in printed for each in registry.options_of_all().values())

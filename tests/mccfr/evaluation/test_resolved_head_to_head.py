@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from mutants import mutant
 from random_policy import policy
+from strategies import tabulate
 
 from mccfr.config.game_tables import Menu
 from mccfr.evaluation import resolved_head_to_head as module
@@ -21,7 +22,6 @@ from mccfr.evaluation.head_to_head import PolicyPair
 from mccfr.play.resolving.resolving_table import Settings
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.sampled_board import from_cards
-from mccfr.tables.strategy import tabulate
 
 MENUS = [Menu(first=(size,), later=("allin",), max_bets=1) for size in ("1p", "0.5p")]
 

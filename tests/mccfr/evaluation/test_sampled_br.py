@@ -17,7 +17,7 @@ from naive_value import naive_value
 from random_policy import policy
 from refusals import refusals, refused
 from small_games import game_of
-from strategies import random_strategy
+from strategies import random_strategy, tabulate
 
 from mccfr.config.game_tables import PokerGame
 from mccfr.evaluation.board_game import board_game, card_game
@@ -39,7 +39,7 @@ from mccfr.games.registry import build_game
 from mccfr.policy.strategy_profile import Profile
 from mccfr.solvers.public.best_response import Walk
 from mccfr.solvers.public.street_arrays import RESPOND
-from mccfr.tables.strategy import tabulate, uniform_strategy
+from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.street_trees import AT_DECISION
 
 MERGED = PokerGame(ranks=3, suits=2, board_cards=[0, 1, 1], antes=[1, 1], stack=3, merge_suits=True)
@@ -278,7 +278,7 @@ test_refusals = refusals(
     ("leduc has no street 'river': it has 0, 1", lambda: measured("sampled-br", from_street="river")),
     ("boards = 3: at least 5 are needed, for an interval", lambda: measured("sampled-br", boards=3)),
     ("boards = 5: at least 6 are needed", lambda: measured("sampled-br", from_street="0", boards=5)),
-    ("the method abstract has no --from; what it takes: none", lambda: measured("abstract", from_street="1")),
+    ("the method exact has no --from; what it takes: --flops", lambda: measured("exact", from_street="1")),
     ("the method exact has no --from", lambda: measured("exact", "kuhn", from_street="1")),
     (
         "leduc is evaluated at once, over all deals: leave out --flops, --seed",

@@ -7,7 +7,7 @@ from expansion import expanded_strategy
 from naive import check_order
 from refusals import refused
 from small_games import game_of, unequal
-from strategies import random_strategy
+from strategies import best_response_value, expected_value, random_strategy
 
 from mccfr.config.game_tables import ClairvoyanceGame, GoofspielGame, KuhnGame, LeducGame, PokerGame
 from mccfr.games import history_tree as expanded_module
@@ -18,7 +18,6 @@ from mccfr.games.line_lookup import LineReading
 from mccfr.games.poker import clairvoyance, kuhn, leduc, poker
 from mccfr.games.translation import real_betting
 from mccfr.solvers.histories import history_values
-from mccfr.solvers.public import best_response
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import CHANCE, DECISION, TERMINAL
@@ -45,11 +44,11 @@ def test_values_and_best_responses_are_those_of_the_card_game(name):
         strategy = random_strategy(game, seed)
         same = expanded_strategy(made, strategy)
         assert history_values.expected_value(made.game, same) == pytest.approx(
-            best_response.expected_value(game, strategy), abs=1e-10
+            expected_value(game, strategy), abs=1e-10
         )
         for player in range(2):
             assert history_values.best_response_value(made.game, same, player) == pytest.approx(
-                best_response.best_response_value(game, strategy, player), abs=1e-10
+                best_response_value(game, strategy, player), abs=1e-10
             )
 
 

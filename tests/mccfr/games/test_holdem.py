@@ -23,6 +23,7 @@ import pytest
 from commands import answer, command, refusal
 from places import ROOT
 from pyarrow import compute, parquet
+from reader_programs import pass_vectors, reader_program
 from refusals import refused
 
 from abstraction.buckets import Abstraction
@@ -233,32 +234,19 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
     assert reached == {True, False}
 
 
-def program_in_the_documents(language, folder):
-    """Command of the reader of docs/examples in C or JavaScript, as far as this machine can run it."""
-    examples = ROOT / "docs/examples"
-    if language == "c":
-        strict = "-std=c99", "-Wall", "-Wextra", "-Werror"
-        build = "cc", *strict, "-O1", "-o", folder / "look_up", examples / "look_up.c", "-lz", "-lm"
-        subprocess.run(build, check=True, timeout=60)
-        return [str(folder / "look_up")]
-    if shutil.which("node") is None:
-        pytest.skip("there is no node, which runs JavaScript, on this machine")
-    return ["node", str(examples / "look_up.mjs")]
-
-
 @pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_refuse_more_than_two_players(trained, tmp_path, language):
-    program, meta = program_in_the_documents(language, tmp_path), json.loads((trained / "policy/meta.json").read_text())
+def test_readers_refuse_more_than_six_players(trained, tmp_path, language):
+    program, meta = reader_program(language, tmp_path), json.loads((trained / "policy/meta.json").read_text())
     shutil.copytree(trained / "policy", tmp_path / "three")
-    (tmp_path / "three/meta.json").write_text(json.dumps(meta | {"game": meta["game"] | {"seats": 3}}, indent=1))
+    (tmp_path / "three/meta.json").write_text(json.dumps(meta | {"game": meta["game"] | {"seats": 7}}, indent=1))
     read = [*program, tmp_path / "three", "", "KhQd"]
     ended = subprocess.run(read, check=False, capture_output=True, text=True, timeout=60)
-    assert ended.returncode != 0 and "two" in ended.stderr
+    assert ended.returncode != 0 and "more than six players" in ended.stderr
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
 def test_readers_read_small_letters_and_refuse_what_is_no_hand(trained, tmp_path, language):
-    program = [*program_in_the_documents(language, tmp_path), trained / "policy", "r300c/cr900"]
+    program = [*reader_program(language, tmp_path), trained / "policy", "r300c/cr900"]
 
     def read(*cards):
         return subprocess.run([*program, *cards], check=False, capture_output=True, text=True, timeout=60)
@@ -310,7 +298,7 @@ def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch,
         monkeypatch.chdir(tmp_path)
         exec(reader_in_the_documents().partition("\nprint(")[0] + source, names)
     else:
-        program = program_in_the_documents(language, tmp_path)
+        program = reader_program(language, tmp_path)
     for street in range(4):
         place = int(rng.integers(len(roots[street])))
         node, known = roots[street][place], (0, 3, 4, 5)[street]
@@ -332,23 +320,18 @@ def test_readers_find_values_where_streets_begin(trained, tmp_path, monkeypatch,
 @pytest.mark.parametrize("language", ["c", "js"])
 def test_readers_in_other_languages_pass_the_vectors_of_the_policy(trained, tmp_path, language):
     """Off-tree bets included: `mccfr export --vectors` draws them."""
-    program = [*program_in_the_documents(language, tmp_path), trained / "policy"]
+    program = reader_program(language, tmp_path)
     assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 100) == 0
     vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
     assert len(vectors) == 100 and {vector["street"] for vector in vectors} == {0, 1, 2, 3}
     assert sum(len(vector["readings"]) > 1 for vector in vectors) >= 20
-    for vector in vectors:
-        arguments = [*program, vector["line"], vector["hand"], *[vector["board"]] * bool(vector["board"])]
-        found = subprocess.run(arguments, capture_output=True, text=True, check=True, timeout=60).stdout.splitlines()
-        assert [text.split()[0] for text in found] == vector["actions"], vector
-        shares = [float(text.split()[1]) for text in found]
-        assert shares == pytest.approx(vector["probabilities"], abs=1e-9), vector
+    pass_vectors(program, trained / "policy", vectors)
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
 def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language):
     """Over the numbers of hands, the drawn readings have the probabilities of the vector."""
-    program = [*program_in_the_documents(language, tmp_path), trained / "policy"]
+    program = [*reader_program(language, tmp_path), trained / "policy"]
     assert command("export", trained / "policy", tmp_path / "vectors.jsonl", "--vectors", 60) == 0
     vectors = [json.loads(text) for text in (tmp_path / "vectors.jsonl").read_text().splitlines()]
     vector = max(vectors, key=lambda vector: min(reading["probability"] for reading in vector["readings"]) % 1)
@@ -367,7 +350,7 @@ def test_readers_draw_a_size_once_for_a_played_hand(trained, tmp_path, language)
 
 @pytest.mark.parametrize("language", ["cpp", "js"])
 def test_bots_in_the_documents_play_legally_against_bets_that_no_tree_has(trained, tmp_path, language):
-    reader = program_in_the_documents("c" if language == "cpp" else "js", tmp_path)
+    reader = reader_program("c" if language == "cpp" else "js", tmp_path)
     bot = [reader[0], str(ROOT / "docs/examples/acpc_bot.mjs")]
     if language == "cpp":
         bot = [str(tmp_path / "acpc_bot")]

@@ -142,8 +142,14 @@ def test_values_of_hands_are_refused(trained, tmp_path, capsys):
     assert "is for two players" in refusal(capsys, "export", trained / "run", tmp_path / "p", "--values")
 
 
-def test_a_line_outside_of_the_tree_is_refused(trained, capsys):
-    assert "is not possible here" in refusal(capsys, "query", trained / "policy", "b999", "--hand", "AA")
+def test_a_line_outside_of_the_tree_is_translated(trained, capsys):
+    found = answer(capsys, "query", trained / "policy", "b999", "--hand", "AA")
+    assert found["role"] == "small blind" and found["pot_chips"] == 1149
+    assert found["readings"] == [{"line": "b350", "after_call": None, "probability": 1.0}]
+    whole = answer(capsys, "query", trained / "policy", "b999")
+    shares = [action["probability"] for action in found["actions"]]
+    assert whole["readings"] == found["readings"] and whole["hands"]["AA"] == pytest.approx(shares)
+    assert "a bet must put in 200 to 1000 chips" in refusal(capsys, "query", trained / "policy", "b120", "--hand", "AA")
 
 
 def test_a_csv_has_rows_of_every_player(trained, tmp_path):

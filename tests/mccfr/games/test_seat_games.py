@@ -240,7 +240,7 @@ def test_the_exact_method_prints_each_players_gain(game_of):
     side = Profile(game, uniform_strategy(game))
     record = measure("auto", side)
     assert record_text(record, "1 s").startswith("NashConv 2.0625 chips; player 0: value 0.234375, gain 0.546875; ")
-    for method in ("head-to-head", "lbr", "sampled-br", "abstract"):
+    for method in ("head-to-head", "lbr", "sampled-br"):
         refused("is for two players, and kuhn has 3: mccfr evaluate --method exact", measure, method, side)
     refused("a response that is kept is for two", exploitative_responses.answered, game, side.strategy, (0,))
     refused("play at a table of this game is for two players", real_betting, game)

@@ -25,6 +25,7 @@ from mutants import mutant
 from random_policy import MENU, policy
 from refusals import refused
 from small_games import game_of
+from strategies import tabulate
 
 from abstraction.cards import card_mask, combo_masks, parse_cards
 from mccfr.common.rng import EVALUATION, new_stream
@@ -48,7 +49,7 @@ from mccfr.play.resolving.real_endgame import endgame
 from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat
 from mccfr.play.resolving.resolving_table import PublicState, Resolver, Settings, settings_of
 from mccfr.policy.strategy_profile import Profile
-from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 SMALL = Settings("river", "maxmargin", Effort(iterations=4), Menu(first=("1p",), later=("allin",), max_bets=1))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from places import ROOT, RUNS
 from policies import document
 from refusals import refusals, refused
-from strategies import partly_reached_strategy
+from strategies import partly_reached_strategy, tabulate
 
 from mccfr.config.game_tables import GoofspielGame, HoldemSubgame, KuhnGame, LeducGame
 from mccfr.evaluation.exact import evaluate_exact
@@ -16,7 +16,7 @@ from mccfr.policy import Policy, Profile, verify_policy, write_policy
 from mccfr.policy import writer as policy_writing
 from mccfr.policy.policy_layout import FORMAT_VERSION
 from mccfr.policy.quantise import TOTALS, quantise
-from mccfr.tables.strategy import BlockRows, Strategy, row_starts, tabulate, uniform_strategy
+from mccfr.tables.strategy import BlockRows, Strategy, row_starts, uniform_strategy
 from storage import durable
 from storage.damage import DamagedError
 from storage.manifest import read_manifest, write_manifest

@@ -5,6 +5,7 @@ import pytest
 from places import ROOT, RUNS
 from policies import document
 from refusals import refusals, refused
+from strategies import tabulate
 
 from mccfr.config.game_tables import (
     ClairvoyanceGame,
@@ -18,7 +19,7 @@ from mccfr.config.game_tables import (
 from mccfr.games.registry import build_game
 from mccfr.policy import Policy, Profile, write_policy
 from mccfr.policy.query import query
-from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.tables.strategy import Strategy, uniform_strategy
 
 TURN = HoldemSubgame(file="games/turn.txt")  # board Qd9c6c3h, pot 1,800
 

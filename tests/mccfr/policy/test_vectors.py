@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 from commands import command, refusal
 from policies import write_random
+from random_policy import policy as random_policy
 from small_games import TURN
 
 from mccfr.config.game_tables import GoofspielGame, HoldemGame, KuhnGame, LeducGame, Menu
@@ -12,9 +14,11 @@ from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation, real_betting
 from mccfr.policy import Policy
 from mccfr.policy.export.vectors import draw_vectors
-from mccfr.policy.query import query
+from mccfr.policy.query import hand_readings, query
+from mccfr.trees.betting_lines import line_text
 from mccfr.trees.street_amounts import street_line
 
+LIMPLESS = Menu(first=("1p",), later=("1p",), max_bets=3, limp=False)
 SHALLOW = HoldemGame(stack=1_000, menu=Menu(first=("0.5p", "1.5p"), later=("1p",), max_bets=2))
 
 
@@ -54,6 +58,30 @@ def test_vectors_of_whole_holdem_hold_bets_that_are_not_in_the_tree(tmp_path, sl
     assert sum(len(vector["readings"]) > 1 for vector in vectors) > 25
     assert sum(reading["node"] < 0 <= reading["after_call"] for reading in readings) > 5
     assert sum(vector["actions"] == ["c"] for vector in vectors) > 5
+
+
+@pytest.mark.parametrize("seats", [2, 3])
+def test_vectors_without_limps_are_what_query_answers(seats):
+    policy = random_policy(LIMPLESS, 1_000.0, seats, flop_players=2) if seats > 2 else random_policy(LIMPLESS, 1_000.0)
+    vectors = list(draw_vectors(policy, 100))
+    agrees(policy, vectors)
+    limped = [vector for vector in vectors if "/" in vector["line"] and "r" not in vector["line"].split("/")[0]]
+    assert any(len(vector["readings"]) > 1 for vector in limped), "no hand has checked a limp that the tree lacks"
+
+
+def test_the_big_blinds_hand_that_folds_to_a_limp_stays_folded(monkeypatch):
+    """The button limps, and the small blind folds: in the tree the button raises."""
+    policy = random_policy(LIMPLESS, 1_000.0, 3, flop_players=2)
+    monkeypatch.setattr(type(policy), "probabilities", lambda *_: np.array([0.25, 0.75, 0.0]))
+    betting = real_betting(policy.game)
+    state, _ = betting.read("cfc/")
+    readings = [betting.at(each, state) for each in hand_readings(policy, betting, ["c", "f", "c"], 1, 0)]
+    lines = [line_text(policy.game.tree, each.node if each.node >= 0 else each.closed) for each in readings]
+    assert lines == ["r350fc/", "r350ff"] and [each.probability for each in readings] == [0.75, 0.25]
+    assert (readings[0].node >= 0, readings[1].node) == (True, -1)
+    assert betting.real_actions(readings[1], state) == ["c"]
+    after = betting.apply(betting.apply(state, "c"), "r300")
+    assert betting.real_actions(betting.at(readings[1], after), after) == ["f"]
 
 
 def test_vectors_are_written_as_lines_and_replace_only_vectors(tmp_path, capsys):

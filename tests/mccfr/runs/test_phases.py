@@ -94,10 +94,10 @@ def test_compiling_is_named():
         compiling._watch.on_start(None)
         compiling._watch.on_start(None)  # one kernel inside another is one compilation
         compiling._watch.on_end(None)
-        assert compiling.compiling()
+        assert compiling._watch.depth
         compiling._watch.on_end(None)
     assert told.texts == ["building flop, features", compiling_text(1), "building flop, features"]
-    assert not compiling.compiling()
+    assert not compiling._watch.depth
 
 
 def test_a_build_names_its_parts_in_order(tmp_path):

@@ -1,27 +1,23 @@
 """Several evaluation methods at one point: one line each, bounds of exploitability first."""
 
 import json
-import shutil
 
 import pytest
-from click.testing import CliRunner
 from commands import call
 from places import ROOT
-from refusals import refusals, refused
+from refusals import refusals
 from sessions import make, trained
 
-from mccfr.cli.group import cli
 from mccfr.cli.progress_display import evaluation_text
 from mccfr.cli.status_commands import _bound_lines
 from mccfr.config.toml_files import config_from
 from mccfr.evaluation.methods.registry import measure
-from mccfr.policy import Policy
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.directory.run import EVALUATIONS, open_run
 from mccfr.runs.directory.run_status import run_status
 from mccfr.runs.results.average_strategies import checkpoint_average
 from mccfr.runs.results.checkpoint_evaluator import check_evaluation
-from mccfr.runs.results.checkpoints import best_checkpoint, find_checkpoint
+from mccfr.runs.results.checkpoints import find_checkpoint
 from mccfr.solvers.game_from_config import configured_game
 
 POINTS = {
@@ -58,20 +54,6 @@ def test_each_method_writes_its_line_at_every_point(measured):
     assert [pair["before"]["iterations"] for pair in bounds] == [100, 100, 100]
 
 
-def test_the_best_checkpoint_is_the_one_that_a_method_found_least_exploitable(measured, tmp_path):
-    run = measured
-    records = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
-    expected = min(records, key=lambda record: record["exploitability_chips"])["checkpoint"]
-    assert best_checkpoint(run, "exact") == expected
-    for command in (["--best", "exact"], ["--best", "exact", "--checkpoint", "1"]):
-        result = CliRunner().invoke(cli, ["export", str(run.directory), str(tmp_path / "policy"), *command])
-        if len(command) == 2:
-            assert result.exit_code == 0
-            assert Policy.open(tmp_path / "policy").meta["provenance"]["checkpoint"] == expected
-    assert result.exit_code == 2
-    refused(r"no checkpoint that is still there .* measured by abstract", best_checkpoint, run, "abstract")
-
-
 def test_a_run_ends_with_what_is_known_of_its_checkpoints(tmp_path, capsys):
     config = tmp_path / "leduc.toml"
     points = "".join(f"{key} = {json.dumps(value)}\n" for key, value in POINTS.items())
@@ -81,26 +63,7 @@ def test_a_run_ends_with_what_is_known_of_its_checkpoints(tmp_path, capsys):
     exact = [record for record in run.read(EVALUATIONS) if record["method"] == "exact"]
     assert "exploitability of the kept checkpoints:" in err
     assert f"checkpoint 1, {exact[0]['nodes_touched']:,} nodes: sampled-br >= " in err
-    assert f"exact {exact[0]['exploitability_chips']:.4g} chips" in err and "--best exact" not in err
-
-    found = [record for record in run.read(EVALUATIONS) if record["method"] == "lbr"]
-    found[0]["exploitability_chips"] = found[1]["exploitability_chips"] - 1
-    run.path(EVALUATIONS).write_text("".join(json.dumps(record) + "\n" for record in found))
-    err = call(capsys, "solve", config, "--run", tmp_path / "run").err
-    assert f"by lbr checkpoint 1 is the best: mccfr export {tmp_path / 'run'} OUT --best lbr" in err
-
-
-def test_a_checkpoint_that_later_ones_beat_is_not_the_best_by_a_lower_bound(measured, tmp_path):
-    shutil.copytree(measured.directory, tmp_path / "run")
-    run = open_run(tmp_path / "run")
-    first, last = (record for record in run.read(EVALUATIONS) if record["method"] == "lbr")
-    assert first["checkpoint"] < last["checkpoint"]
-    lines = [{**first, "exploitability_chips": -5.0}, {**last, "exploitability_chips": 1.0}]
-    met = next(record for record in reversed(run.read(EVALUATIONS)) if record["method"] == "head-to-head")
-    for won, best in ((0.5, first), (2.0, last)):
-        against = {**met, "against": f"checkpoint {first['checkpoint']}", "value_chips": won}
-        run.path(EVALUATIONS).write_text("".join(json.dumps(line) + "\n" for line in (*lines, against)))
-        assert best_checkpoint(run, "lbr") == best["checkpoint"]
+    assert f"exact {exact[0]['exploitability_chips']:.4g} chips" in err and "with --checkpoint N another" in err
 
 
 def test_status_reports_a_bound_that_has_risen():

@@ -8,12 +8,12 @@ Shows:
 import pytest
 from browser import browsing, needs_browser, wait_for
 from random_policy import policy
+from strategies import tabulate
 
 from mccfr.config.game_tables import Menu
 from mccfr.evaluation.flop_values import flop_report, some_flops
 from mccfr.policy.strategy_profile import Profile
 from mccfr.runs.results.flop_tables import tables_of
-from mccfr.tables.strategy import tabulate
 from mccfr.view.flops_page import FLOPS_PAGE
 from storage.atomic_outputs import check_output
 

@@ -62,7 +62,10 @@ def test_the_other_s_cards_are_told_at_showdowns_alone():
         own, other = (spots.dealing.hand_text(dealt.hands[each]) for each in (position, 1 - position))
         for state in seen:
             assert (state["position"], state["cards"]) == (position, own)
-            shown = state["result"] is not None and state["result"]["shown"] is not None
+            shown = state["result"] is not None and state["result"]["shown"] == [
+                spots.dealing.hand_text(hand) for hand in dealt.hands
+            ]
+            assert shown or state["result"] is None or state["result"]["shown"] == [None, None]
             assert (f'"{other}"' in json.dumps(state)) == shown
             if state["actions"]:  # the board of the street, and no card more
                 street = state["line"].count("/")

@@ -52,8 +52,8 @@ function Action({ one, colour, there }) {
 export function Actions() {
   const { role, line, pot_chips: pot, behind_chips: behind, put_in_chips: putIn, street, actions } = spot.value;
   const there = other.value?.actions ? other.value : null, all = allActions(there), colour = colours(all);
-  const stacks = game.value.roles.map((name, player) =>
-    `${name} ${behind ? `${money(behind[player])} behind` : `has put in ${money(putIn[player])}`}`);
+  const stacks = spot.value.left.map((player) =>
+    `${game.value.roles[player]} ${behind ? `${money(behind[player])} behind` : `has put in ${money(putIn[player])}`}`);
   return (
     <>
       <h2 id="who">{role} to act</h2>

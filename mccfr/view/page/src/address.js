@@ -2,6 +2,7 @@
 
    #line=b300c/&board=Kc7d2s&beside=1&of=0&review=3   a decision, compared, of which strategy (a number, or the run of a solved spot), of a review
    #spot&board=...&oop=...                            the form of a spot
+   #positions&line=ffb250                             charts by position: first in, or after a line that faces a raise
    #play                                              the table */
 import { signal } from "@preact/signals";
 
@@ -14,6 +15,7 @@ function decoded(text) {
 function parsed(hash) {
   if (/^#spot(&|$)/.test(hash)) return { tab: "spot", fields: new URLSearchParams(hash.slice(6)) };
   if (hash === "#play") return { tab: "play" };
+  if (/^#positions(&|$)/.test(hash)) return { tab: "positions", line: new URLSearchParams(hash.slice(11)).get("line") || "" };
   const found = { ...DECISION };
   for (const part of hash.replace(/^#/, "").split("&")) {
     const cut = part.indexOf("=");

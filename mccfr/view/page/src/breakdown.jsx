@@ -1,25 +1,14 @@
 /* A decision's range in other lists: by class of hand, by a card that the opponent holds, and its equities as a graph. */
-import { axis, Chart, colourOf, Legend, WIDE } from "./chart.jsx";
+import { axis, Chart, colourOf, Legend, percents, WIDE } from "./chart.jsx";
 import { Card } from "./cards.jsx";
-import { amount, percent } from "./figures.js";
+import { amount, mean, percent } from "./figures.js";
 import { Bar, colours, shortName } from "./grid.jsx";
-import { equities, game, listedPlayer, neededCards, spot, split, values } from "./study.js";
+import { equities, game, isMany, listedPlayer, neededCards, pair, spot, split, values } from "./study.js";
 import { figure, SortedTable } from "./table.jsx";
 
 const QUANTILES = Array.from({ length: 101 }, (_, place) => place / 100);
 const LINES = ["call-fill", "raise-3"];  // colours of the two players
 
-/* Weighted mean over places of hands; null where no weight is. */
-function mean(places, weight, value) {
-  let sum = 0, all = 0;
-  for (const place of places) {
-    const one = value(place);
-    if (one === null || !(weight[place] > 0)) continue;
-    sum += weight[place] * one;
-    all += weight[place];
-  }
-  return all > 0 ? sum / all : null;
-}
 /* Frequencies of the actions over places of hands. */
 const frequencies = (places, weight) =>
   spot.value.actions.map((_, action) => mean(places, weight, (place) => spot.value.hands.probabilities[place][action]));
@@ -54,8 +43,8 @@ export function Classes() {
       ...actions.map((one, place) => figure(shortName(one), (row) => row.frequencies[place], percent))] : []),
     figure("share", (row) => row.share, percent),
     figure("combos", (row) => row.combos, (held) => held.toFixed(1)),
-    figure("equity", (row) => row.equity, percent),
-    figure("EV", (row) => row.ev, amount),
+    ...(pair.value ? [figure("equity", (row) => row.equity, percent)] : []),
+    ...(isMany.value ? [] : [figure("EV", (row) => row.ev, amount)]),
   ];
   return <SortedTable columns={columns} rows={rows} row={({ name }) => ({ key: name, "data-row": name })} />;
 }
@@ -82,7 +71,7 @@ export function Blockers() {
   return (
     <>
       <p class="quiet">
-        If the opponent holds the card: by how many percentage points {role} acts more often so, and how much of the range is
+        If another player holds the card: by how many percentage points {role} acts more often so, and how much of the range is
         blocked.{neededCards() ? "" : " Before the flop suits are alike."}
       </p>
       <SortedTable columns={columns} rows={rows} row={({ card }) => ({ key: card, "data-row": card })} />
@@ -104,11 +93,11 @@ function quantiles(player) {
     return order.length ? found[order[at]] : null;
   });
 }
-const percents = (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`);
 
 export function EquityGraph() {
   if (!equities.value?.equity) return <p class="quiet">Equities are not known here.</p>;
-  const { roles } = game.value, lines = [quantiles(0), quantiles(1)], medians = lines.map((one) => percent(one[50]));
+  const roles = pair.value.map((player) => game.value.roles[player]), lines = pair.value.map(quantiles);
+  const medians = lines.map((one) => percent(one[50]));
   const options = () => ({
     scales: { x: { time: false }, y: { range: [0, 1] } },
     axes: [axis({ values: percents, label: "share of the range, weakest hands first" }), axis({ values: percents, size: WIDE })],

@@ -35,6 +35,8 @@ export const Legend = ({ keys }) => (
   <p class="quiet">{keys.map(([colour, name]) => <span key={name}><i class={`key ${colour}`} /> {name} </span>)}</p>
 );
 
+/* The texts of an axis of shares. */
+export const percents = (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`);
 export const WIDE = 56; // pixels beside a chart that hold 100 %
 /* An axis in the theme's colours. */
 export const axis = (more) => ({

@@ -3,14 +3,13 @@ import { colours } from "./grid.jsx";
 import { base, beside, compared, SOLVED, spot, strategyName } from "./study.js";
 
 const ORDER = { fold: 0, call: 1, raise: 2 };
-const find = (actions, wanted) => actions.find((one) => one.action === wanted.action);
 export const placeOf = (actions, wanted) => actions.findIndex((one) => one.action === wanted.action);
 
 /* The actions of the decision and of what is beside it, in the order of their amounts. */
 export function allActions(there = compared.value) {
   const { actions } = spot.value;
   if (!there) return actions;
-  return [...actions, ...there.actions.filter((one) => !find(actions, one))]
+  return [...actions, ...there.actions.filter((one) => placeOf(actions, one) < 0)]
     .sort((one, another) => ORDER[one.kind] - ORDER[another.kind] || one.to_chips - another.to_chips);
 }
 /* The colours of a strategy's actions, the same for the same in both. */

@@ -25,9 +25,17 @@ export const leastChips = () => 0.005 * unit.value.chips;
 /* Half the width of an interval behind its mean, where it can be told from 0. */
 export const within = (half) => (half > leastChips() ? ` ± ${amount(half)}` : "");
 
+/* Weighted mean over places of values; null where no weight is. */
+export function mean(places, weight, value) {
+  let sum = 0, all = 0;
+  for (const place of places) {
+    const one = value(place);
+    if (one === null || !(weight[place] > 0)) continue;
+    sum += weight[place] * one;
+    all += weight[place];
+  }
+  return all > 0 ? sum / all : null;
+}
+
 export const blinds = (value) => `${value.toFixed(2)} BB`;
-export const clock = (seconds) =>
-  seconds < 90 ? `${seconds.toPrecision(2)} s`
-    : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`;
-export const bytes = (size) => (size < 1e9 ? `${Math.ceil(size / 1e6)} MB` : `${(size / 1e9).toFixed(1)} GB`);
 export const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (text.endsWith(".") ? "" : ".");

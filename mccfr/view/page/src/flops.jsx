@@ -3,7 +3,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import { CLASSES, HandText } from "./cards.jsx";
 import { Choice, Toggles } from "./controls.jsx";
-import { percent, realised } from "./figures.js";
+import { mean, percent, realised } from "./figures.js";
 import { colours, HandGrid } from "./grid.jsx";
 import { SortableTable, sortedRows } from "./table.jsx";
 import "./strategy.css";
@@ -41,17 +41,10 @@ function there() {
   const passed = data.flops.filter((row) => TEXTURES.every((name) => !wanted.value[name] || row[name] === wanted.value[name]));
   return sortedRows(passed, sortedBy().value, sorting.value.down);
 }
-function mean(rows, key) {
-  if (key.startsWith("eqr_")) {  // a ratio of means
-    const role = key.slice(4);
-    return realised(mean(rows, `equity_${role}`), mean(rows, `ev_${role}`), data.pot);
-  }
-  let sum = 0, weight = 0;
-  for (const row of rows.filter((one) => one[key] !== null)) {
-    sum += row.share * row[key];
-    weight += row.share;
-  }
-  return weight ? sum / weight : null;
+function meanOf(rows, key) {
+  const role = key.slice(4);  // of EQR, which is a ratio of means
+  return key.startsWith("eqr_") ? realised(meanOf(rows, `equity_${role}`), meanOf(rows, `ev_${role}`), data.pot)
+    : mean(rows.keys(), rows.map((row) => row.share), (place) => rows[place][key]);
 }
 
 const points = (pairs) => pairs.map(([x, y]) => `${x.toFixed(2)},${(HEIGHT * (1 - y)).toFixed(2)}`).join(" ");
@@ -103,7 +96,7 @@ function Flops() {
     <>
       <p id="mean">
         {rows.length} flops, {percent(share)} of deals:{" "}
-        {FIGURES.slice(1).map(({ key, head, told }) => `${head} ${told(mean(rows, key))}`).join(", ")}
+        {FIGURES.slice(1).map(({ key, head, told }) => `${head} ${told(meanOf(rows, key))}`).join(", ")}
       </p>
       <Plot rows={rows} />
       <h2>Flops</h2>

@@ -2,7 +2,7 @@
 import { batch, signal } from "@preact/signals";
 import { keepAddress, route, spotAddress } from "./address.js";
 import { CLASSES } from "./cards.jsx";
-import { get, isSilence, pause, post, sentenceOf } from "./requests.js";
+import { attempt, get, isSilence, pause, post, sentenceOf } from "./requests.js";
 import { game } from "./study.js";
 
 export const SIDES = { oop: "Out of position", ip: "In position" };
@@ -58,9 +58,9 @@ async function fillFromLine() {
       get("/api/spot", { ...at, line: line.value, board: fields.value.board })]);
     fields.value = {
       ...fields.value,
-      ...Object.fromEntries(Object.keys(SIDES).map((side, player) => [side, there.ranges[player].text])),
+      ...Object.fromEntries(Object.keys(SIDES).map((side, place) => [side, there.ranges[there.left[place]].text])),
       pot: String(there.pot_chips),
-      stack: there.behind_chips ? String(there.behind_chips[0]) : "",
+      stack: there.behind_chips ? String(there.behind_chips[there.left[0]]) : "",
     };
     fromText.value = `After ${line.value} of ${about.title}, by its own bets unless others are given.`;
   } catch (error) {
@@ -90,24 +90,23 @@ export function setBoard(text) {
   setField("board", text);
   for (const side of Object.keys(SIDES)) readRange(side);
 }
-/* Show a painted weight until the server has read it. */
+/* What is known of a range, with another weight of a class: to be shown until the server has read it. */
+export const painted = (found, name, weight) =>
+  ({ ...found, weights: (found?.weights || CLASSES.map(() => 0)).map((old, place) => (CLASSES[place] === name ? weight : old)) });
 export function paintCell(side, name, weight) {
-  const weights = [...(ranges.value[side]?.weights || CLASSES.map(() => 0))];
-  weights[CLASSES.indexOf(name)] = weight;
-  ranges.value = { ...ranges.value, [side]: { ...ranges.value[side], weights } };
+  ranges.value = { ...ranges.value, [side]: painted(ranges.value[side], name, weight) };
 }
 
 /* --- solving --- */
 
-export async function solve() {
-  failed.value = "";
-  const order = filled();
+export function solve() {
+  const order = parameters();
   keepAddress(address());
   if (line.value) for (const name of OF_LINE) if (name !== "board") delete order[name];
-  try {
-    state.value = await post("/api/spots/solve", line.value ? { ...order, line: line.value, of: of.value } : order);
+  attempt(failed, async () => {
+    state.value = await post("/api/spots/solve", order);
     watch();
-  } catch (error) { failed.value = sentenceOf(error); }
+  });
 }
 export const stop = () => post("/api/spots/stop", {});
 /* Follow the solution as long as the form is shown. */

@@ -28,7 +28,7 @@ export function shortName({ kind, name }) {
 
 const parts = (shares, colour) =>
   shares.map((share, place) => <i key={`${place} ${colour[place]}`} class={colour[place]} style={{ width: `${100 * share}%` }} />);
-export const Bar = ({ shares, colour }) => <span class="bar">{parts(shares, colour)}</span>;
+export const Bar = ({ shares, colour, title }) => <span class="bar" title={title}>{parts(shares, colour)}</span>;
 
 /* The cell beside one in a direction, {down, across}, or null at the edge. */
 export function cellBeside(cell, columns, count, [down, across]) {

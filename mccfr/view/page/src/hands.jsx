@@ -6,7 +6,7 @@ import { difference, pairNames, sharedColours } from "./compare.js";
 import { amount, combos, percent, realised, within } from "./figures.js";
 import { Blockers, Classes, EquityGraph } from "./breakdown.jsx";
 import { Bar, shortName } from "./grid.jsx";
-import { ALL, chosen, compared, equities, game, listedPlayer, neededCards, spot, values, view } from "./study.js";
+import { ALL, chosen, compared, equities, game, isMany, listedPlayer, neededCards, pair as two, spot, values, view } from "./study.js";
 import { reviewedHand } from "./review.jsx";
 import { figure, SortableTable, sortedRows } from "./table.jsx";
 
@@ -116,7 +116,8 @@ function columns(player, pair) {
   }
   found.push(figure("share", per("shares"), (share) => percent(share, 2)));
   if (!acts || !pair) found.push(figure("weight", per("reach"), percent));
-  found.push(equity, ev);
+  if (two.value) found.push(equity);
+  if (!isMany.value) found.push(ev);
   if (game.value.square && neededCards() && !pair && values.value?.hands) {
     found.push(figure("EQR", (place) => realised(equity.value(place), ev.value(place), spot.value.pot_chips), (share) => percent(share, 0)));
   }
@@ -190,7 +191,7 @@ const LISTS = { Hands, Classes, Blockers, "Equity graph": EquityGraph };
 /* The lists of a decision's range: its hands, and what they have in common. */
 export function HandList() {
   const { hands } = spot.value, one = chosen.value !== ALL && game.value.square;
-  const there = Object.keys(LISTS).filter((name) => game.value.square && (name !== "Classes" || hands.made));
+  const there = Object.keys(LISTS).filter((name) => game.value.square && (name !== "Classes" || hands.made) && (name !== "Equity graph" || two.value));
   const name = there.includes(list.value) ? list.value : "Hands", List = LISTS[name];
   return (
     <section id="list" aria-label="Hands">

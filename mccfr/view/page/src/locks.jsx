@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { CLASSES } from "./cards.jsx";
 import { Choice } from "./controls.jsx";
 import { colours } from "./grid.jsx";
-import { fields, readHands, setField, tree } from "./form.js";
+import { fields, painted, readHands, setField, tree } from "./form.js";
 import { paintWeight, RangeEditor } from "./range_editor.jsx";
 import { get, sentenceOf } from "./requests.js";
 
@@ -78,12 +78,7 @@ export function Locks({ open }) {
   const { actions, role, wrong } = useActions(), hands = here().get(action.value) || "";
   const [found, setFound, every] = useLocked(hands);
   const more = [...here().keys()].filter((one) => !actions.some(([name]) => name === one)).map((one) => [one, one]);
-  function paintCell(name, weight) {
-    const weights = [...(found?.weights || CLASSES.map(() => 0))];
-    weights[CLASSES.indexOf(name)] = weight;
-    setFound({ ...found, weights });
-  }
-  async function painted(classes, weight) {
+  async function lockPainted(classes, weight) {
     const now = await readHands(every ? "" : hands, classes, weight);
     if (now.wrong) setFound(now);
     else lock(now.text);
@@ -105,7 +100,7 @@ export function Locks({ open }) {
       <div id="spot-lock-side">
         <RangeEditor side="lock" label="Hands that do it" text={hands} found={found}
           colour={colours([{ action: action.value }])[0]} onType={() => {}} onRead={(event) => lock(event.target.value.trim())}
-          onCell={paintCell} onPainted={painted} />
+          onCell={(name, weight) => setFound(painted(found, name, weight))} onPainted={lockPainted} />
       </div>
       <label>All locks, a line each{" "}
         <textarea id="spot-locks" rows="2" spellcheck={false} placeholder="c=c 60%" value={fields.value.locks}

@@ -3,29 +3,13 @@ import { useEffect } from "preact/hooks";
 import { Actions } from "./actions.jsx";
 import { route } from "./address.js";
 import { BoardPicker, closePicker, openPicker, Path, pick } from "./board.jsx";
-import { percent } from "./figures.js";
 import { HandList } from "./hands.jsx";
 import { NextCards, nextCards, readNextCards } from "./next_cards.jsx";
 import { Grids, Views } from "./range_grid.jsx";
 import { Ranges } from "./ranges.jsx";
 import { loadReview, ReviewList, ReviewedDecision, reviewedHand } from "./review.jsx";
 import { Tools } from "./solving.jsx";
-import { ALL, chosen, compared, game, openDecision, other, problem, spot } from "./study.js";
-
-/* What has to be known of a decision before its figures. */
-function note() {
-  const { readings, hands, frequencies } = spot.value, texts = [];
-  if (readings.length) {
-    texts.push(`This line is not in the strategy's tree. It is taken for ${readings.map((one) =>
-      (one.line === null ? "a call" : one.line || "the start") +
-      (one.after_call === null ? "" : ` (a call leads to ${one.after_call || "the end"})`) +
-      ` with ${percent(one.probability)}`).join(", ")}.`);
-  } else if (hands && frequencies === null) {
-    texts.push("By these strategies nobody comes here: what is shown is what they would do all the same.");
-  }
-  if (other.value?.problem) texts.push(`Compared: ${other.value.problem}`);
-  return texts.join(" ");
-}
+import { ALL, chosen, compared, game, openDecision, other, pair, problem, spot } from "./study.js";
 
 /* What follows once a decision is there: the cards that it lacks, or the hand of a review. */
 function arrived(found, still) {
@@ -34,7 +18,7 @@ function arrived(found, still) {
   const reviewed = reviewedHand(found);
   if (reviewed >= 0) chosen.value = game.value.square ? found.hands.cells[reviewed] : ALL;
   if (found.missing_cards) openPicker();
-  return found.missing_cards === 1 ? readNextCards(found, still) : null;
+  return found.missing_cards === 1 && pair.value ? readNextCards(found, still) : null;
 }
 
 function Decision() {
@@ -43,7 +27,7 @@ function Decision() {
   useEffect(() => {
     document.title = `${line || "start"}${board ? ` ${board}` : ""} · ${game.value.title}`;
   }, [line, board]);
-  const text = note();
+  const text = [spot.value.note, other.value?.problem && `Compared: ${other.value.problem}`].filter(Boolean).join(" ");
   return (
     <>
       <Path />
@@ -54,7 +38,7 @@ function Decision() {
         {(classes || !square) && <section id="left" aria-label="Strategy"><Views />{square && <Grids />}</section>}
         <section id="right" aria-label="Actions"><Actions /><Tools /><Ranges /></section>
         {missing === 0 && <HandList />}
-        {missing === 1 && <NextCards pick={pick} />}
+        {missing === 1 && pair.value && <NextCards pick={pick} />}
       </div>
     </>
   );

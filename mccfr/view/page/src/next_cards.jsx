@@ -2,10 +2,10 @@
 import { signal } from "@preact/signals";
 import uPlot from "uplot";
 import { Card, cardText } from "./cards.jsx";
-import { axis, Chart, colourOf, Legend, WIDE } from "./chart.jsx";
+import { axis, Chart, colourOf, Legend, percents, WIDE } from "./chart.jsx";
 import { amount, percent, realised, unit } from "./figures.js";
 import { Bar, colours, shortName } from "./grid.jsx";
-import { ask, game, split, spot } from "./study.js";
+import { ask, game, isMany, split, spot } from "./study.js";
 import { figure, SortedTable, sortedRows } from "./table.jsx";
 
 const STEP = 4;                               // cards between two pictures
@@ -23,7 +23,7 @@ export async function readNextCards({ line, board, player }, still) {
     rows = [...rows, { card, spot: found, equity: mean(equity), ev: null }];
     if (rows.length % STEP === 0) nextCards.value = rows;
   }
-  for (const { card } of rows) {
+  for (const { card } of isMany.value ? [] : rows) {
     const ev = mean(await ask("/api/values", at(card)));
     if (!still()) return;
     rows = rows.map((row) => (row.card === card ? { ...row, ev } : row));
@@ -45,12 +45,11 @@ function columns(pick) {
       figure(shortName(action), (row) => row.spot.frequencies && row.spot.frequencies[place], percent)),
     figure(game.value.square ? "combos" : "hands", (row) => row.spot.ranges[player].combos, (held) => held.toFixed(1)),
     figure("equity", (row) => row.equity, percent),
-    figure("EV", (row) => row.ev, amount),
-    figure("EQR", (row) => realised(row.equity, row.ev, pot), (share) => percent(share, 0)),
+    ...(isMany.value ? [] : [figure("EV", (row) => row.ev, amount),
+      figure("EQR", (row) => realised(row.equity, row.ev, pot), (share) => percent(share, 0))]),
   ];
 }
 
-const percents = (_, ticks) => ticks.map((tick) => `${Math.round(100 * tick)} %`);
 const inUnit = (_, ticks) => ticks.map(amount);
 /* Each card a column, filled by how often each action is taken; equity and EV as lines. */
 function CardChart() {

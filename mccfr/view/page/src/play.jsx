@@ -6,8 +6,8 @@ import { Card, HiddenCard } from "./cards.jsx";
 import { Choice } from "./controls.jsx";
 import { keysOf } from "./actions.jsx";
 import { money, signedMoney } from "./figures.js";
-import { base, game, openStrategy, split } from "./study.js";
-import { act, actionOfKey, boardAt, busy, deal, drill, drills, failed, isOver, openTable, resolve, sit, table } from "./table_of_play.js";
+import { base, game, isMany, openStrategy, split } from "./study.js";
+import { act, boardAt, busy, deal, drill, drills, failed, isOver, openTable, resolve, sit, table } from "./table_of_play.js";
 import { Trainer } from "./train.jsx";
 
 const RESOLVE = { "": "never", river: "on the river", turn: "from the turn on", flop: "from the flop on" };
@@ -17,26 +17,38 @@ function Cards({ text, most }) {
   const hidden = Array.from({ length: most - names.length }, (_, place) => <HiddenCard key={place} />);
   return [...names.map((name) => <Card key={name} name={name} />), ...hidden];
 }
-function Seat({ id, name, position, cards }) {
-  const { behind_chips: behind, cards: own } = table.value;
+/* The name of the player in a position: of two, the strategy; of more, positions tell them apart. */
+const nameOf = (position, strategy) =>
+  position === table.value.position ? "You" : isMany.value ? game.value.roles[position] : strategy;
+function Seat({ position }) {
+  const { behind_chips: behind, street_chips: bets, cards, left, result } = table.value;
+  const mine = position === table.value.position, folded = !left.includes(position);
+  const won = result?.won_by_position[position], told = [
+    behind && `${money(behind[position])} behind`,
+    folded ? "folded" : !result && bets[position] > 0 && `bet ${money(bets[position])}`,
+    isMany.value && won && signedMoney(won),
+  ];
   return (
-    <div id={id} class="seat">
-      <b>{name}</b>
-      <span class="quiet">{game.value.roles[position]}</span>
-      <span><Cards text={cards} most={split(own).length} /></span>
-      <span class="quiet">{behind && `${money(behind[position])} behind`}</span>
+    <div class={folded ? "seat folded" : "seat"} data-seat={game.value.roles[position]}>
+      <b>{nameOf(position, game.value.title)}</b>
+      {(mine || !isMany.value) && <span class="quiet">{game.value.roles[position]}</span>}
+      {(mine || !folded) && <span><Cards text={mine ? cards : result?.shown[position]} most={split(cards).length} /></span>}
+      <span class="quiet">{told.filter(Boolean).join(" · ")}</span>
     </div>
   );
 }
+/* The others in the order of their turns, and the user. */
 function Felt() {
-  const { position, result, cards, board, pot_chips: pot } = table.value;
+  const { position, board, pot_chips: pot } = table.value, count = game.value.roles.length;
   return (
     <div id="felt">
-      <Seat id="seat-theirs" name={game.value.title} position={1 - position} cards={result?.shown} />
+      <div id="seat-theirs">
+        {Array.from({ length: count - 1 }, (_, place) => (position + place + 1) % count).map((one) => <Seat key={one} position={one} />)}
+      </div>
       <div id="middle">
         <span><Cards text={board} most={game.value.streets.at(-1).cards} /></span><span>Pot {money(pot)}</span>
       </div>
-      <Seat id="seat-mine" name="You" position={position} cards={cards} />
+      <div id="seat-mine"><Seat position={position} /></div>
     </div>
   );
 }
@@ -62,13 +74,14 @@ function Choices() {
   );
 }
 function resultText({ won_chips: won }) {
-  return won > 0 ? `You win ${money(won)}.` : won < 0 ? `You lose ${money(-won)}.` : "You share the pot.";
+  if (won) return won > 0 ? `You win ${money(won)}.` : `You lose ${money(-won)}.`;
+  return table.value.left.includes(table.value.position) ? "You share the pot." : "You fold and lose nothing.";
 }
 
 /* An action of the hand; once the hand is over it leads to what the strategy does there. */
 function Entry({ one }) {
   const step = (
-    <span class={`step ${one.kind}`}><small>{one.player === table.value.position ? "You" : "Strategy"} </small>{one.name}</span>
+    <span class={`step ${one.kind}`}><small>{nameOf(one.player, "Strategy")} </small>{one.name}</span>
   );
   if (!isOver()) return step;
   const to = decisionAddress({ line: one.line, board: boardAt(one), of: base.value });
@@ -92,7 +105,7 @@ function Session() {
     <p class="row">
       <span id="play-session" class="quiet">Hand {hand + 1} · {played} played · {signedMoney(won)}</span>
       <span class="space" />
-      {game.value.any_bet && (
+      {game.value.any_bet && !isMany.value && (
         <span>
           <Choice id="play-resolve" label="It solves its hands again" value={resolve.value} choices={Object.entries(RESOLVE)}
             onChoose={(street) => { resolve.value = street; }} />
@@ -113,7 +126,7 @@ function Drills() {
 /* The keys of the table.  Whether the key has one. */
 export function playKey(key) {
   if (!table.value) return false;
-  const found = actionOfKey(key);
+  const { actions } = table.value, found = actions[keysOf(actions).indexOf(key)];
   if (found) act(found.action);
   else if (key === "n" && isOver()) deal();
   else return false;

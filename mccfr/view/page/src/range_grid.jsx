@@ -1,8 +1,8 @@
 /* The grid of a decision's classes of hands: what each does, its range, equity or EV. */
-import { ALL, chosen, compared, equities, game, listedPlayer, spot, values, view, views, wishedView } from "./study.js";
+import { ALL, chosen, compared, equities, game, isMany, listedPlayer, spot, values, view, views, wishedView } from "./study.js";
 import { difference, pairNames, sharedColours } from "./compare.js";
 import { Toggles } from "./controls.jsx";
-import { amount, percent, shortAmount, unit } from "./figures.js";
+import { amount, mean, percent, shortAmount, unit } from "./figures.js";
 import { HandGrid } from "./grid.jsx";
 
 export const choose = (cell) => { chosen.value = chosen.value === cell ? ALL : cell; };
@@ -23,13 +23,9 @@ function figures() {
 }
 /* Mean over the hands of each class, by their shares; null where nobody holds one. */
 function meansOfClasses(found) {
-  const { cells, shares } = spot.value.hands, sums = game.value.grid.label.map(() => [0, 0]);
-  found.forEach((value, hand) => {
-    if (value === null) return;
-    sums[cells[hand]][0] += shares[spot.value.player][hand] * value;
-    sums[cells[hand]][1] += shares[spot.value.player][hand];
-  });
-  return sums.map(([sum, weight]) => (weight > 0 ? sum / weight : null));
+  const { cells, shares } = spot.value.hands, places = game.value.grid.label.map(() => []);
+  cells.forEach((cell, hand) => { places[cell].push(hand); });
+  return places.map((hands) => mean(hands, shares[spot.value.player], (hand) => found[hand]));
 }
 
 /* Signs of classes that mix actions, by their EVs. */
@@ -67,7 +63,8 @@ const LEGENDS = {
   ev: () => `EV in ${unit.value.name}, between the lowest and the highest of a class.`,
   difference: () => "A cell is filled as high as the two do something else with it (half the sum of differences of " +
     "probabilities), and as wide as its hands come here, of those that come here most.",
-  strategy: () => "Height: the part of a class that is left; widths: what it does. =, ≠: mixes actions of equal, different EV.",
+  strategy: () => "Height: the part of a class that is left; widths: what it does." +
+    (isMany.value ? "" : " =, ≠: mixes actions of equal, different EV."),
 };
 const rangeLegend = () => "Height: how much of a class is left, beside the class with the most.";
 

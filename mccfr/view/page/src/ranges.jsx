@@ -60,7 +60,7 @@ export function Ranges() {
             <Choice id="notation" label="Copied for" value={notation.value} choices={Object.entries(NOTATIONS)}
               onChoose={(key) => { notation.value = key; }} />
           </p>
-          <div id="ranges">{ranges.map((one, player) => <Range key={one.role} {...{ one, player }} />)}</div>
+          <div id="ranges">{spot.value.left.map((player) => <Range key={player} {...{ one: ranges[player], player }} />)}</div>
         </>
       )}
     </>

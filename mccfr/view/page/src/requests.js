@@ -18,4 +18,11 @@ export const post = async (path, body) =>
 /* Whether a request failed because the server is gone; else it has refused it with a sentence. */
 export const isSilence = (error) => error instanceof TypeError;
 export const sentenceOf = (error) => (isSilence(error) ? SILENT : error.message);
+/* Do what the server may refuse; `failed` is a signal that says why, or "". */
+export async function attempt(failed, does) {
+  try {
+    await does();
+    failed.value = "";
+  } catch (error) { failed.value = sentenceOf(error); }
+}
 export const pause = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));

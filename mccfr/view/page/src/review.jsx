@@ -4,7 +4,7 @@ import { decisionAddress, goTo, route } from "./address.js";
 import { Card, HandText } from "./cards.jsx";
 import { Choice } from "./controls.jsx";
 import { blinds, percent, whole } from "./figures.js";
-import { get, sentenceOf } from "./requests.js";
+import { attempt, get } from "./requests.js";
 import { problem, split } from "./study.js";
 
 const FILTERS = { street: "any street", player: "any player" };
@@ -13,12 +13,10 @@ const filter = signal({ street: "", player: "" });
 
 const here = () => review.value?.rows.find((one) => String(one.place) === route.value.review);
 
-async function read(which) {
-  try {
-    review.value = await get("/api/review", which);
-    filter.value = which;
-  } catch (error) { problem.value = sentenceOf(error); }
-}
+const read = (which) => attempt(problem, async () => {
+  review.value = await get("/api/review", which);
+  filter.value = which;
+});
 const go = (one) => goTo(`${one.link || "#line="}&review=${one.place}`);
 export async function loadReview() { if (!review.value) await read(filter.value); }
 export async function openReview() {

@@ -1,7 +1,7 @@
 /* Ranges by name: those that the user has saved, and those of a strategy's preflop actions. */
 import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { get, post, sentenceOf } from "./requests.js";
+import { attempt, get, post } from "./requests.js";
 import { base } from "./study.js";
 
 const PATH = "/api/spots/ranges";
@@ -9,14 +9,11 @@ const saved = signal({});       // texts by name
 const presets = signal([]);     // {name, text}
 const failed = signal("");
 
-async function update(request) {
-  try {
-    const found = await request();
-    saved.value = found.saved;
-    presets.value = found.presets || presets.value;
-    failed.value = "";
-  } catch (error) { failed.value = sentenceOf(error); }
-}
+const update = (request) => attempt(failed, async () => {
+  const found = await request();
+  saved.value = found.saved;
+  presets.value = found.presets || presets.value;
+});
 export const readSaved = () => update(() => get(PATH, { of: base.value }));
 
 /* A choice among the ranges, and a form that saves the text of a side. */

@@ -3,20 +3,14 @@ import { signal } from "@preact/signals";
 import { decisionAddress, goTo, spotAddress } from "./address.js";
 import { Card, cardsOf } from "./cards.jsx";
 import { percent, whole } from "./figures.js";
-import { get, post, sentenceOf } from "./requests.js";
+import { attempt, get, post } from "./requests.js";
 import { figure, SortedTable } from "./table.jsx";
 
 const spots = signal([]);
 const failed = signal("");
 const marked = signal("");  // the run that the next one is compared with
 
-async function attempt(does) {
-  try {
-    await does();
-    failed.value = "";
-  } catch (error) { failed.value = sentenceOf(error); }
-}
-export const readSpots = () => attempt(async () => { spots.value = (await get("/api/spots/solved")).spots; });
+export const readSpots = () => attempt(failed, async () => { spots.value = (await get("/api/spots/solved")).spots; });
 function compare(run) {
   const first = marked.value;
   marked.value = first ? "" : run;
@@ -24,7 +18,7 @@ function compare(run) {
 }
 function remove(run) {
   if (!window.confirm(`Delete ${run} with all its files?`)) return;
-  attempt(async () => { spots.value = (await post("/api/spots/delete", { run })).spots; });
+  attempt(failed, async () => { spots.value = (await post("/api/spots/delete", { run })).spots; });
 }
 
 function Tools({ run, asked }) {

@@ -2,7 +2,7 @@
 import { decisionAddress, goTo, spotAddress } from "./address.js";
 import { Choice } from "./controls.jsx";
 import { amount, percent, unit } from "./figures.js";
-import { base, beside, compareWith, game, neededCards, otherStrategies, SOLVED, solveAgain, solved,
+import { base, beside, compareWith, game, isMany, neededCards, otherStrategies, pair, SOLVED, solveAgain, solved,
   spot, stopSolving, values } from "./study.js";
 
 const ROUGH = 0.1;  // of the pot: what can be beaten by more is no answer
@@ -20,7 +20,7 @@ function Compare() {
 function formAddress(at) {
   const { line, board, behind_chips: behind, missing_cards: missing } = spot.value, { asked, square } = game.value;
   if (asked) return spotAddress(at === undefined ? asked : { ...asked, at });
-  const street = line.slice(0, line.lastIndexOf("/") + 1), begins = square && behind && street && !missing && neededCards() >= 3;
+  const street = line.slice(0, line.lastIndexOf("/") + 1), begins = square && behind && street && !missing && pair.value && neededCards() >= 3;
   return begins ? spotAddress({ line: street, board, of: base.value }) : null;
 }
 /* How far the solution has come, and how good it is. */
@@ -39,8 +39,9 @@ function progressText({ problem: failed, done, seconds, result, iterations }) {
 }
 function Solve() {
   const { line, board } = spot.value, form = formAddress(), flop = neededCards() === 3;
-  const solvable = neededCards() >= 3, ready = game.value.any_bet && solvable && !spot.value.missing_cards;
+  const solvable = neededCards() >= 3, ready = game.value.any_bet && !isMany.value && solvable && !spot.value.missing_cards;
   if (game.value.any_bet && !solvable) return <p id="solve-state" class="quiet">Spots are solved from the flop on: before it too much follows.</p>;
+  if (!pair.value) return <p id="solve-state" class="quiet">Spots are solved where two players are left.</p>;
   const here = solved.value?.line === line && solved.value.board === board ? solved.value : null;
   const running = here !== null && !here.done;
   const text = here ? progressText(here) : ready && flop
@@ -76,12 +77,6 @@ function WayBack() {
   return <p><a id="way-back" href={decisionAddress({ line: asked.line, board: asked.board, of: asked.of })}>Back to {asked.line} of the strategy</a></p>;
 }
 
-function valuesText({ why, exact, boards }) {
-  if (why) return why;
-  const how = exact ? "EV is exact by this strategy." : `EV is an estimate over ${boards} boards, with 95 % intervals.`;
-  return `${how} It is what is won from here on, in ${unit.value.name}; folding has EV 0.`;
-}
-
 export function Tools() {
-  return <div id="tools"><WayBack /><Compare /><Solve /><p id="worth" class="quiet" role="status">{values.value && valuesText(values.value)}</p></div>;
+  return <div id="tools"><WayBack /><Compare /><Solve /><p id="worth" class="quiet" role="status">{values.value?.note}</p></div>;
 }

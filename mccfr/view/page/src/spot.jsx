@@ -1,9 +1,9 @@
 /* The form of a spot that is typed or painted, and its solution.  Its fields stand in the address, so that a link carries
    them; what is solved is looked at as a run. */
 import { useEffect, useState } from "preact/hooks";
-import { decisionAddress, goTo, keepAddress, lastDecision, route } from "./address.js";
+import { decisionAddress, goTo, lastDecision, route } from "./address.js";
 import { Card, cardsOf, Deck, FULL_DECK } from "./cards.jsx";
-import { bytes, clock, percent, sentence, whole } from "./figures.js";
+import { percent, sentence } from "./figures.js";
 import { address, failed, fields, fill, fillFromLast, fromText, line, paintCell, ranges, readRange, setBoard, setField, SIDES, solve, state, stop,
   watch } from "./form.js";
 import { Locks, lockLine } from "./locks.jsx";
@@ -13,7 +13,6 @@ import { readSaved, SavedRanges } from "./saved_ranges.jsx";
 import { readSpots, SolvedSpots } from "./solved_spots.jsx";
 
 const COMPILED = 10;       // seconds after which there is something to see, but the first time
-const AS_A_RULE = 200;     // iterations that 0.3 % of the pot take
 
 function Field({ name, label, placeholder, title }) {
   return (
@@ -77,10 +76,6 @@ function Sizes() {
   );
 }
 
-function planSentence({ infosets, memory_bytes: memory, seconds_an_iteration: each }) {
-  return `${whole(infosets)} decisions with a hand each, ${bytes(memory)} of memory; about ` +
-    `${clock(Math.max(1, AS_A_RULE * each))} for ${AS_A_RULE} iterations, as it takes as a rule.`;
-}
 function answerText({ equity, ev_chips: ev, gain_chips: gain, unlocked_gain_chips: unlocked }) {
   return Object.values(SIDES).map((name, player) => ` ${name}: equity ${percent(equity[player])}, EV ${ev[player].toFixed(2)} ` +
     `chips, could gain ${gain[player].toFixed(2)}${unlocked ? ` (${unlocked[player].toFixed(2)} without locks)` : ""}.`).join("");
@@ -101,11 +96,11 @@ function shareDone({ curve, to }) {
   return Math.min(1, Math.log(first / last) / Math.log(first / to) || 0);
 }
 function Solution() {
-  const found = state.value, plan = found ? [...found.said, ...(found.plan ? [planSentence(found.plan)] : [])] : [];
+  const found = state.value, told = found ? [...found.said, ...(found.plan ? [found.plan.text] : [])] : [];
   return (
     <>
       {found && !found.done && <progress id="spot-progress" aria-label="Way to the goal" value={shareDone(found)} />}
-      <p id="spot-plan" class="quiet">{plan.map(sentence).join(" ")}</p>
+      <p id="spot-plan" class="quiet">{told.map(sentence).join(" ")}</p>
       {found?.problem && <p class="problem" role="alert">{found.problem}</p>}
       <p id="spot-state" role="status">{found && !found.problem && stateText(found)}</p>
     </>
@@ -129,10 +124,6 @@ export function Spot() {
     event.preventDefault();
     solve();
   }
-  function link() {
-    keepAddress(address());
-    return location.href;
-  }
   return (
     <section id="spot" aria-label="Spot">
       {failed.value && <p class="problem" role="alert">{failed.value}</p>}
@@ -150,7 +141,7 @@ export function Spot() {
             <button id="spot-open" type="button" onClick={() => goTo(decisionAddress({ line: "", of: state.value.of }))}>Look at it</button>
           )}
           <span class="space" />
-          <Copy id="spot-link" name="Copy link" text={link} />
+          <Copy id="spot-link" name="Copy link" text={() => new URL(address(), location).href} />
         </div>
       </form>
       <Solution />

@@ -22,13 +22,17 @@ export const problem = signal("");
 const cards = signal([]);                 // the board as far as it was ever chosen: kept when one goes back
 let newest = 0;                           // number of the newest request: answers to older ones are dropped
 
+/* Three and more players: EVs of hands are not computed. */
+export const isMany = computed(() => game.value?.roles.length > 2);
+/* The players who are left, if they are two: equities and solved spots are for two. */
+export const pair = computed(() => (spot.value?.left.length === 2 ? spot.value.left : null));
 export const compared = computed(() => (other.value?.classes ? other.value : null));
 export const views = computed(() => {
   if (!spot.value) return [];
   const square = game.value.square;
   return [["strategy", `${spot.value.role}'s strategy`],
     ...(compared.value ? [["difference", "Difference"]] : []),
-    ...game.value.roles.map((role, player) => [player, `${role}'s range`]),
+    ...spot.value.left.map((player) => [player, `${game.value.roles[player]}'s range`]),
     ...(square && equities.value?.equity ? [["equity", "Equity"]] : []),
     ...(square && values.value?.hands ? [["ev", "EV"]] : [])];
 });
@@ -155,13 +159,9 @@ async function complete(at, still) {
   const evs = await ask("/api/values", at);
   if (still()) values.value = evs;
 }
-const stillHere = () => {
-  const number = newest;
-  return () => number === newest;
-};
 /* Solve the decision again with the ranges as they are; its result is compared with the strategy as it comes. */
 export async function solveAgain() {
-  const { line, board } = spot.value, still = stillHere();
+  const { line, board } = spot.value, number = newest, still = () => number === newest;
   /* EV comes after the frequencies. */
   const stage = () => solved.value.result && solved.value.result.iterations + (solved.value.result.values ? " EV" : "");
   try {

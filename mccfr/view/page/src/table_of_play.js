@@ -1,7 +1,7 @@
 /* Hands against the strategy.  The server deals and knows all cards; what is said to it names the hand and the line that
    were seen, so that it is done once. */
 import { signal } from "@preact/signals";
-import { sentenceOf } from "./requests.js";
+import { attempt } from "./requests.js";
 import { ask, base, send, split, streetCards } from "./study.js";
 
 export const table = signal(null);      // what /api/play says
@@ -16,11 +16,10 @@ let of = null;                          // number of the strategy at the table
 async function say(request) {
   if (busy.value) return;
   busy.value = true;
-  try {
+  await attempt(failed, async () => {
     const found = await request();
-    failed.value = "";
     if (found.hand !== null) table.value = found;
-  } catch (error) { failed.value = sentenceOf(error); }
+  });
   busy.value = false;
 }
 /* The table of the strategy that is shown; a first hand is dealt where there is none. */
@@ -50,10 +49,3 @@ export function dealAgain({ seed, hand, drill: line }) {
 export const isOver = () => table.value.result !== null;
 /* The board of an action of the hand's log. */
 export const boardAt = (one) => split(table.value.board).slice(0, streetCards(one.street)).join("");
-/* Keys of the actions: f, c, 1 to 9. */
-export function actionOfKey(key) {
-  const { actions } = table.value;
-  if (key === "f") return actions.find((one) => one.kind === "fold");
-  if (key === "c") return actions.find((one) => one.kind === "call");
-  return /^[1-9]$/.test(key) ? actions.filter((one) => one.kind === "raise")[Number(key) - 1] : undefined;
-}

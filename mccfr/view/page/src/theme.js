@@ -9,7 +9,7 @@ export const theme = signal(shown());
 system.addEventListener("change", () => { theme.value = shown(); });
 
 export function turnTheme() {
-  root.dataset.theme = theme.value = theme.value === "dark" ? "light" : "dark";
+  root.dataset.theme = theme.value = shown() === "dark" ? "light" : "dark";
   try { localStorage.setItem(KEY, theme.value); } catch { /* it is not kept */ }
 }
 export function restoreTheme() {

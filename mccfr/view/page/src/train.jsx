@@ -6,27 +6,21 @@ import { HandText } from "./cards.jsx";
 import { money, percent, within } from "./figures.js";
 import { sentenceOf } from "./requests.js";
 import { count, daysOf, mistakesOf } from "./mistakes.js";
-import { ask, game, split, streetCards } from "./study.js";
+import { ask, game, isMany, split, streetCards } from "./study.js";
 import { dealAgain, session, table } from "./table_of_play.js";
 
 const SHOWN = 10;    // mistakes to try again
 
 const on = signal(false);
 const verdicts = signal([]);   // of this hand: {line, text, kind}
-const score = signal(null);    // of the session: {decisions, cost}
+const NO_SCORE = { decisions: 0, cost: 0 };
+const score = signal(NO_SCORE);   // of the session
 let judged = {};               // the session and the hand that the verdicts are of, and whether it was over
 let judging = Promise.resolve();
 
-const noScore = () => ({ decisions: 0, cost: 0 });
-
 /* What the strategy does with the hand, with the EV of each action where it is known. */
-function mixText(spot, cards, evs) {
-  const place = spot.hands.names.indexOf(cards);
-  const ev = (one) => one ? ` (EV ${money(one.ev_chips)}${within(one.within_chips)})` : "";
-  const shares = spot.actions.map(({ action, name }, number) =>
-    `${name} ${percent(spot.hands.probabilities[place][number])}${ev(evs?.find((one) => one.action === action))}`);
-  return place < 0 ? "" : `; the strategy: ${shares.join(", ")}`;
-}
+const mixText = (actions) => actions.map(({ name, frequency, ev_chips: ev, within_chips: half }) =>
+  `${name} ${percent(frequency)}${ev === null ? "" : ` (EV ${money(ev)}${within(half)})`}`).join(", ");
 /* Judge a decision and count it, unless another hand or session has begun meanwhile. */
 async function judge(at, one, hand) {
   const where = { line: one.line, board: split(at.board).slice(0, streetCards(one.street)).join("") }, { cards } = at;
@@ -36,19 +30,18 @@ async function judge(at, one, hand) {
     verdicts.value = verdicts.value.map((old) => (old.line === one.line ? { line: one.line, ...verdict } : old));
   };
   try {
-    const [spot, found] = await Promise.all([ask("/api/spot", where), ask("/api/cost", { ...where, hand: cards, action: one.action })]);
-    const { cost_chips: cost, verdict } = found;
-    put({ text: `You: ${one.name}${mixText(spot, cards, found.actions)}. ${found.sentences.join(" ")}`, kind: verdict || "quiet" });
-    if (cost === null || mine !== judged.session) return;
-    count({ strategy: game.value.title, seed: at.seed, drill: at.drilled, hand: at.hand, line: one.line, name: one.name, cards, cost },
-      verdict === "costly");
+    const found = await ask("/api/cost", { ...where, hand: cards, action: one.action });
+    const { verdict } = found, wrong = verdict === "costly" || verdict === "rare", cost = found.cost_chips ?? Number(wrong);
+    put({ text: `You: ${one.name}; the strategy: ${mixText(found.actions)}. ${found.sentences.join(" ")}`, kind: verdict || "quiet" });
+    if (verdict === null || mine !== judged.session) return;
+    count({ strategy: game.value.title, seed: at.seed, drill: at.drilled, hand: at.hand, line: one.line, name: one.name, cards, cost }, wrong);
     if (!at.again) score.value = { decisions: score.value.decisions + 1, cost: score.value.cost + cost };
   } catch (error) { put({ text: `You: ${one.name}. ${sentenceOf(error)}`, kind: "quiet" }); }
 }
 /* The table as it stands: own decisions that are new are judged, one after the other. */
 function follow(at) {
   const over = at.result !== null, key = `${session.value} ${at.hand} ${at.again}`;
-  if (session.value !== judged.session) score.value = noScore();
+  if (session.value !== judged.session) score.value = NO_SCORE;
   if (key !== judged.hand || (judged.over && !over)) verdicts.value = [];
   judged = { session: session.value, hand: key, over };
   if (!on.value && !over) return;  // without it, decisions are judged once the hand is over
@@ -60,7 +53,8 @@ function follow(at) {
 }
 function scoreText({ decisions, cost }) {
   if (!decisions) return "";
-  return `${decisions} ${decisions === 1 ? "decision" : "decisions"}, ${money(cost)} given away, ${money(cost / decisions)} each`;
+  const told = `${decisions} ${decisions === 1 ? "decision" : "decisions"}`;
+  return isMany.value ? `${told}, ${decisions - cost} as the strategy plays` : `${told}, ${money(cost)} given away, ${money(cost / decisions)} each`;
 }
 
 /* The score of each day. */
@@ -84,7 +78,7 @@ export function Trainer({ children }) {
       <p class="row">
         <label><input id="train-on" type="checkbox" checked={on.value} onChange={(event) => { on.value = event.target.checked; }} /> Judge each decision</label>
         {children}
-        <span id="train-score" class="quiet" role="status">{scoreText(score.value || noScore())}</span>
+        <span id="train-score" class="quiet" role="status">{scoreText(score.value)}</span>
       </p>
       <div id="train-told">
         {verdicts.value.map(({ line, text, kind }) => <p key={line} class={kind}>{text}</p>)}
@@ -94,7 +88,7 @@ export function Trainer({ children }) {
       <p id="train-again" class="row">
         {mistakes.slice(0, SHOWN).map((one) => (
           <button key={`${one.seed} ${one.hand} ${one.line}`} type="button" title="Play this hand again" onClick={() => dealAgain(one)}>
-            <HandText name={one.cards} /> {one.name} {money(one.cost)}
+            <HandText name={one.cards} /> {one.name} {!isMany.value && money(one.cost)}
           </button>
         ))}
       </p>

@@ -4,14 +4,15 @@ import { goTo, lastDecision, route } from "./address.js";
 import { helping, Keys } from "./keys.jsx";
 import { Look } from "./look.jsx";
 import { Play } from "./play.jsx";
+import { Positions } from "./positions.jsx";
 import { openReview } from "./review.jsx";
 import { Spot } from "./spot.jsx";
-import { game } from "./study.js";
+import { game, isMany } from "./study.js";
 import { restoreTheme, turnTheme } from "./theme.js";
 import "./strategy.css";
 import "./view.css";
 
-const VIEWS = { look: Look, review: Look, spot: Spot, play: Play };
+const VIEWS = { look: Look, review: Look, positions: Positions, spot: Spot, play: Play };
 const lookAgain = () => goTo(lastDecision.value.replace(/&review=\d+/, ""));
 
 function Tab({ id, name, title, onOpen }) {
@@ -29,6 +30,9 @@ function Header() {
       <details id="facts" class="quiet"><summary>{[name || title, ...facts.filter((one) => one.startsWith("unfinished"))].join(" · ")}</summary>{facts.join(" · ")}</details>
       <nav class="tabs" aria-label="Views">
         <Tab id="look" name="Look" onOpen={lookAgain} />
+        {isMany.value && game.value.square && (
+          <Tab id="positions" name="Positions" title="First in and facing a raise, by position" onOpen={() => goTo("#positions")} />
+        )}
         {reviewed && <Tab id="review" name="Review" title="Decisions of hands, by what they cost" onOpen={openReview} />}
         <Tab id="spot" name="Spot" title="Type a spot and solve it" onOpen={() => goTo("#spot")} />
         <Tab id="play" name="Play" title="Hands against it (p)" onOpen={() => goTo("#play")} />

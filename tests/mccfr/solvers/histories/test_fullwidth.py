@@ -7,12 +7,13 @@ from itertools import product
 import numpy as np
 import pyspiel
 import pytest
+from strategies import tabulate
 
 from mccfr.config.game_tables import GoofspielGame, OpenSpielGame
 from mccfr.games.goofspiel import goofspiel
 from mccfr.games.openspiel_import import import_openspiel
 from mccfr.solvers.histories.history_values import best_response_value, expected_value
-from mccfr.tables.strategy import Strategy, row_starts, tabulate, uniform_strategy
+from mccfr.tables.strategy import Strategy, row_starts, uniform_strategy
 
 GOOFSPIEL = (
     "turn_based_simultaneous_game(game=goofspiel(num_cards={},points_order=ascending,imp_info={},"

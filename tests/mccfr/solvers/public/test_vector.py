@@ -17,7 +17,7 @@ from openspiel import NO_LIMIT, universal_poker
 from places import RUNS
 from refusals import refused
 from small_games import shared_buckets
-from strategies import random_strategy, some_locks
+from strategies import best_response_value, expected_value, random_strategy, some_locks, tabulate
 
 from mccfr.cards.card_lists import ListedCards
 from mccfr.cards.deals import card_masks
@@ -30,7 +30,7 @@ from mccfr.games.betting_tree import build_tree
 from mccfr.games.game import Game, Rake
 from mccfr.games.registry import build_game
 from mccfr.solvers.public import best_response
-from mccfr.solvers.public.best_response import FOLLOW, best_response_value, expected_value, hand_values, values
+from mccfr.solvers.public.best_response import FOLLOW, hand_values, values
 from mccfr.solvers.public.public_chance.public_chance_sampling import (
     PublicChanceOptions,
     PublicChanceSampling,
@@ -39,7 +39,7 @@ from mccfr.solvers.public.public_chance.public_chance_sampling import (
 )
 from mccfr.solvers.public.public_tree import public_tree
 from mccfr.tables.linear_discounting import Schedule
-from mccfr.tables.strategy import Strategy, tabulate, uniform_strategy
+from mccfr.tables.strategy import Strategy, uniform_strategy
 
 
 def both_ways() -> Iterator[None]:
@@ -309,7 +309,6 @@ def test_unfit_games_are_refused():
         public_tree(replace(game, cards=replace(game.cards, **changes)))
 
     refused("has chance nodes in its tree", public_tree, replace(game, cards=NO_CARDS))
-    refused("player = 2", best_response_value, game, uniform_strategy(game), 2)
     fewer = {
         "board_cards": [cards.board_cards[0], cards.board_cards[1][:-1]],
         "board_parent": [cards.board_parent[0], cards.board_parent[1][:-1]],

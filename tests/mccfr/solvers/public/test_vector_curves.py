@@ -12,12 +12,12 @@ import csv
 import numpy as np
 import pytest
 from places import DATA, ENDGAMES, RUNS
+from strategies import best_response_value
 
 from mccfr.config.game_tables import HoldemSubgame, KuhnGame, LeducGame
 from mccfr.config.toml_files import config_from
 from mccfr.games.game import Game
 from mccfr.games.registry import build_game
-from mccfr.solvers.public.best_response import best_response_value
 from mccfr.solvers.public.vector_cfr import VectorCfr
 from mccfr.solvers.variants import variant
 

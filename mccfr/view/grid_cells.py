@@ -1,0 +1,50 @@
+"""Sums and means over the hands of each cell of the page's grid."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mccfr.cards.grid import Grid
+from mccfr.play.line_ranges import Weights
+
+DIGITS = 6
+"""Decimals of the numbers sent to the page."""
+
+
+class GridCells:
+    """Sums and means over the hands of each cell, for L live hands, C cells and A actions."""
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+
+    def means(self, played: Weights, weights: Weights, live: npt.NDArray[np.int64]) -> Any:
+        """Return the mean action probabilities of each cell, [C][A].
+
+        played   [L, A] probabilities of each live hand
+        weights  [L] their weights
+        live     [L] their numbers
+        """
+        cell, cells = self._grid.cell[live], len(self._grid.label)
+        shares = np.bincount(cell, weights, cells)
+        weight = np.where(shares[cell] > 0, weights, 1.0)  # an unweighted mean if the weight of the class is 0
+        whole = np.maximum(np.bincount(cell, weight, cells), 1e-300)
+        return rounded(np.stack([np.bincount(cell, weight * column, cells) / whole for column in played.T], axis=1))
+
+    def weights(self, reach: Weights, share: Weights, live: npt.NDArray[np.int64]) -> dict[str, Any]:
+        """Return, for each cell, the number of live hands, their mean reach and their summed shares.
+
+        `reach` and `share` are [P, L], by player.
+        """
+        cell, cells = self._grid.cell[live], len(self._grid.label)
+        count = np.bincount(cell, minlength=cells)
+        return {
+            "combos": count.tolist(),
+            "reach": rounded(np.stack([np.bincount(cell, one, cells) / np.maximum(count, 1) for one in reach])),
+            "shares": rounded(np.stack([np.bincount(cell, one, cells) for one in share])),
+        }
+
+
+def rounded(values: Weights) -> Any:
+    """Return an array as nested lists, rounded to `DIGITS` decimals."""
+    return np.round(values, DIGITS).tolist()

@@ -1,0 +1,53 @@
+/* Charts by position before the flop: first in, and facing the raise of an opener whom all others fold to. */
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { decisionAddress, goTo, route } from "./address.js";
+import { Legend } from "./chart.jsx";
+import { Choice } from "./controls.jsx";
+import { percent } from "./figures.js";
+import { Bar, colours } from "./grid.jsx";
+import { attempt } from "./requests.js";
+import { ask, base, game, openStrategy } from "./study.js";
+
+const openings = signal([]);   // decisions first in
+const shown = signal([]);      // decisions of the charts that are shown
+const failed = signal("");
+
+/* A decision's grid as a picture; it leads to the decision. */
+function SmallGrid({ role, line, actions, frequencies, probabilities }) {
+  const { columns, label } = game.value.grid, colour = colours(actions);
+  const told = (shares) => actions.map(({ name }, place) => `${name} ${percent(shares?.[place])}`);
+  return (
+    <a class="position" href={decisionAddress({ line, of: base.value })}>
+      <h2>{role}</h2>
+      <div class="grid" role="img" aria-label={`${role}: ${told(frequencies).join()}`} style={{ gridTemplateColumns: `repeat(${columns}, 1fr)` }}>
+        {probabilities.map((shares, cell) => <Bar key={label[cell]} title={`${label[cell]}: ${told(shares).join()}`} {...{ shares, colour }} />)}
+      </div>
+      <Legend keys={told(frequencies).map((text, place) => [colour[place], text])} />
+    </a>
+  );
+}
+
+async function read({ line }) {
+  await openStrategy(base.value);
+  document.title = `Positions · ${game.value.title}`;
+  openings.value = (await ask("/api/chart", {})).entries;
+  shown.value = line ? (await ask("/api/chart", { line })).entries : openings.value;
+}
+export function Positions() {
+  const at = route.value;
+  useEffect(() => { attempt(failed, () => read(at)); }, [at]);
+  const raises = openings.value.flatMap(({ role, actions }) => actions.filter(({ kind, ends }) => kind === "raise" && !ends)
+    .map(({ line, name }) => [line, `${role}: ${name}`]));
+  return (
+    <section id="positions" aria-label="Charts by position">
+      {failed.value && <p class="problem" role="alert">{failed.value}</p>}
+      <p>
+        <Choice id="opener" label="Facing" value={at.line} none="nobody: first in" choices={raises}
+          onChoose={(line) => goTo(`#positions${line && `&line=${line}`}`)} />
+        <span class="quiet">All other players fold. A chart leads to its decision.</span>
+      </p>
+      <div id="charts">{shown.value.map((entry) => <SmallGrid key={entry.line} {...entry} />)}</div>
+    </section>
+  );
+}

@@ -1,0 +1,37 @@
+"""Charts by position: what each player does before the flop while the players before it fold."""
+
+from typing import Any
+
+from mccfr.games.line_text import typed_line
+from mccfr.view.spot_view import Spots
+
+
+def position_chart(spots: Spots, line: str = "") -> dict[str, Any]:
+    """Return `entries`: the decisions of `fold_lines`.
+
+    With the empty line they are all decisions first in; after a raise, all decisions that face it. Each has `line`,
+    `role`, `actions`, `frequencies` and the `probabilities` of each class of hands, as `Spots.spot`.
+
+    Raises as `Spots.spot`, and `ValueError` for a strategy that does not start before the flop.
+    """
+    if not spots.starts_preflop:
+        raise ValueError(f"{spots.title} has no decisions before the flop: charts by position are for hold'em")
+    found = [spots.spot(each) for each, _ in fold_lines(spots, line)]
+    names = "line", "role", "actions", "frequencies"
+    return {
+        "entries": [
+            {name: at[name] for name in names} | {"probabilities": at["classes"]["probabilities"]} for at in found
+        ]
+    }
+
+
+def fold_lines(spots: Spots, line: str) -> list[tuple[str, int]]:
+    """Return a preflop line with its player, then those after each fold, until a player acts again."""
+    state: Any = spots.betting.read(typed_line(spots.source.game, line))[0]
+    found = dict[int, str]()
+    while not isinstance(state, int) and not state.street and state.player not in found:
+        found[state.player] = line
+        if not state.facing:
+            break
+        state, line = spots.betting.apply(state, "f"), line + "f"
+    return [(each, player) for player, each in found.items()]
