@@ -245,6 +245,8 @@ def _result_text(game: Game, hand: PersonHand) -> str:
     if hand.shared:
         rake = f" Your half of the rake: {money.text(-hand.won)}." if hand.won else ""
         return f"{shown}  You share the pot.{rake}"
+    if not hand.won:
+        return f"{shown}  You neither win nor lose chips."
     return f"{shown}  You {'win' if hand.won > 0 else 'lose'} {money.text(abs(hand.won))}."
 
 

@@ -159,6 +159,7 @@ def test_a_person_plays_at_a_table_of_three(folder, capsys, monkeypatch, tmp_pat
     status, out, _ = call(capsys, "play", folder, "--hands", 3, "--seed", 2, "--log", tmp_path / "x.phhs")
     with (tmp_path / "x.phhs").open("rb") as file:
         assert [hand.players.index("you") for hand in HandHistory.load_all(file)] == [0, 2, 1]
+    assert out.count("You neither win nor lose chips.") == 1  # a fold on the button
     assert status == 0 and "You played" in out and " against SB " in out
 
 
