@@ -40,7 +40,8 @@ def review(hands: tuple[Path, ...], policy: str, as_json: bool, **how: Any) -> N
 
     Example: mccfr review match.log --policy hunl-fine-policy --keep review.jsonl
     """
-    from mccfr.matches.review.review_files import review_hands, review_text
+    from mccfr.matches.review.review_files import review_hands
+    from mccfr.matches.review.review_text import review_text
 
     with reporter() as report:
         record = review_hands(hands, policy, reporter=report, **how)

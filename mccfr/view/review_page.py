@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from mccfr.matches.review.hand_review import IGNORED, MAPPED, NO_COST, SOLVED
-from mccfr.matches.review.review_files import NO_ICM, STREETS, costliest_first, read_review, shares_text, shown_cost
+from mccfr.matches.review.review_files import STREETS, read_review
+from mccfr.matches.review.review_text import NO_ICM, costliest_first, shares_text, shown_cost
 from mccfr.view.spot_view import Spots
 
 MOST_ROWS = 200

@@ -4,7 +4,6 @@ Shows:
 
 * A folder that cannot be listed is an error, and none of its files is left out
   (test_a_folder_that_cannot_be_read_is_an_error)
-* A failed `stat` of HDF5, whose message states no error, is no damage (test_a_stat_of_hdf5_that_fails_is_no_damage)
 * A failed write, allocation, truncation, sync, mapping or lock names its file and no temporary name
   (test_a_failed_call_names_its_file)
 """

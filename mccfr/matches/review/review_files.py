@@ -26,14 +26,13 @@ from mccfr.matches.hand_files import FoundHand, hand_files, read_hands
 from mccfr.matches.hand_files.format_base import CheckedHand, Stakes, no_policy
 from mccfr.matches.players import holdem_of, open_player
 from mccfr.matches.review.hand_review import (
-    IGNORED,
-    NO_COST,
     POTS,
     SOLVED,
     ReviewedDecision,
     ReviewedHand,
     Reviewer,
 )
+from mccfr.matches.review.review_text import costliest_first
 from mccfr.matches.socket_lines import FirstMessages
 from mccfr.policy import is_policy
 from mccfr.policy.strategy_profile import Behaviour, Profile
@@ -49,12 +48,9 @@ STREETS = ("preflop", "flop", "turn", "river")
 _HEAD = "# mccfr review "
 _HAND_FIELDS = ("where", "policy", "distance", "currency", "tournament")  # repeated for each of its decisions
 _JUDGED = ("how", "probability", "best")
-NO_ICM = "costs are chips, not prize money (no ICM)"
-"""What a review says of tournaments."""
 _SAME = 1e-6  # tolerance between stakes, in big blinds
 _TOLD = 20
 """Number of rejected hands that are reported one by one."""
-_LISTED = 3  # reasons in a text for which the review of hands ends early
 
 
 @dataclass(frozen=True)
@@ -206,22 +202,6 @@ def _summed(records: Sequence[Mapping[str, Any]], top: int) -> dict[str, Any]:
         "players": _players(records),
         "worst": [{**{key: record[key] for key in _HAND_FIELDS}, **row} for row, record in worst],
     }
-
-
-def shown_cost(row: Mapping[str, Any]) -> float:
-    """Return a decision's cost in big blinds as shown: 0 without one, or if its interval contains 0."""
-    ends = row["ci95_bb"]
-    return 0.0 if ends is not None and ends[0] <= 0 <= ends[1] else float(row["cost_bb"] or 0)
-
-
-def shares_text(row: Mapping[str, Any]) -> str:
-    """Return the frequencies of a decision's actions as text."""
-    return ", ".join(f"{name} {share:.0%}" for name, share in row["frequencies"].items())
-
-
-def costliest_first(row: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the sort key of a decision: by cost; without one, by the probability of the action."""
-    return -shown_cost(row), row["probability"] if row["cost_bb"] is None else -1.0
 
 
 def _hands(paths: Sequence[Path], judges: Sequence[_Judge], phases: Reporter) -> tuple[list[FoundHand], Counter[str]]:
@@ -456,48 +436,3 @@ def read_review(path: Path, source: Behaviour) -> tuple[list[dict[str, Any]], st
         raise ValueError(f"{path} is a review by another policy: look at that one")
     known = _records(path, lines[: lines.rfind(b"\n") + 1], sys.maxsize)
     return [known[number] for number in sorted(known)], name
-
-
-def review_text(record: Mapping[str, Any]) -> str:
-    """Return a review as text for people: cost of each player's decisions by kind, and the costliest."""
-    lines = [
-        f"{record['hands']:,} hands by {record['policy']}, {record['decisions']:,} decisions; {record['refused']:,} "
-        f"hands and {record['unknown']:,} decisions are not known ({record['seconds']:.3g} s)"
-    ]
-    if record["without_cost"]:
-        lines.append(f"{record['without_cost']:,} decisions have frequencies only: {NO_COST}; {IGNORED}")
-    lines += [f"{count:,} hands: {reason}" for reason, count in [*record["ended"].items()][:_LISTED]]
-    if record["tournament_hands"]:
-        lines.append(f"{record['tournament_hands']:,} hands are of tournaments: {NO_ICM}")
-    for name, own in record["players"].items():
-        lines.append(f"\n{name}, {own['hands']:,} hands, {own['decisions']:,} decisions, mbb a hand")
-        for title, key in (("decisions cost", "cost"), ("won", "won"), ("won by AIVAT", "aivat")):
-            if own[f"{key}_mbb"] is not None and (own["decisions"] or key != "cost"):
-                ends = own[f"{key}_ci95_mbb"]
-                text = "" if ends is None else f" (95 %: {ends[0]:+.5g} to {ends[1]:+.5g})"
-                lines.append(f"  {title:16} {own[f'{key}_mbb']:+10.5g}{text}")
-        for currency, cost in own["cost"].items():
-            lines.append(f"  {'cost in ' + currency:16} {cost:10.5g}")
-        for kinds in own["by"].values():
-            for kind, part in kinds.items():
-                lines.append(f"  {kind:16} {part['cost_mbb']:10.5g}  {part['decisions']:,} decisions")
-    if record["worst"]:
-        lines.append("\ncost in big blinds, in the hand's currency; hand, board, what was done and what wins most")
-    return "\n".join([*lines, *map(_worst_text, record["worst"])])
-
-
-def _worst_text(row: Mapping[str, Any]) -> str:
-    """Return a decision as one line: its cost, what was done, how it was judged, and by which policy."""
-    ends, other, who = row["ci95_bb"], row["other"], f"{row['player']}, {row['position']}"
-    sure = "" if ends is None else f" (95 %: {ends[0]:.4g} to {ends[1]:.4g})"
-    how = f"taken for {row['taken_for']}" if row["taken_for"] else row["how"]
-    by = f"{row['policy']}" + (f" ({row['distance']})" if row["distance"] else "")
-    beside = f"; {other['policy']}: {shown_cost(other):.4g} BB, best {other['best']}" if other and other["best"] else ""
-    cost, judged = "no cost", shares_text(row)
-    if row["cost_bb"] is not None:
-        cost, judged = f"{shown_cost(row):.4g} BB{sure}, {row['currency']}{row['cost']:.4g}", f"best {row['best']}"
-    note = f"; {row['note']}" if row["note"] not in ("", NO_COST, IGNORED) else ""
-    return (
-        f"{cost}  {who} {row['hand']} {row['board'] or '-'} {row['line'] or '-'}: {row['did']} "
-        f"({row['probability']:.0%}), {judged}; {how}, by {by}{beside}{note}; {row['where']}"
-    )

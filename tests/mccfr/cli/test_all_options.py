@@ -27,7 +27,7 @@ from mccfr.cluster import capacity, cluster_status, launch
 from mccfr.config.game_tables import HoldemGame
 from mccfr.evaluation import samples
 from mccfr.matches import bot_sessions, json_lines
-from mccfr.matches.review import review_files
+from mccfr.matches.review import review_files, review_text
 from mccfr.runs.directory import run as run_directory
 from mccfr.runs.directory import run_status
 from storage import free_space
@@ -192,7 +192,7 @@ def at(world, tmp_path, monkeypatch, capsys):
     giving(bot_sessions, "run_person", None)
     giving(bot_commands.click, "prompt", "secret")
     giving(review_files, "review_hands", {"hands": 0})
-    monkeypatch.setattr(review_files, "review_text", str)
+    monkeypatch.setattr(review_text, "review_text", str)
     giving(mccfr.view, "open_strategies", None)
     monkeypatch.setattr(mccfr.view, "serve", lambda shelf, port, ready: told(port) or ready("URL"))
     monkeypatch.setattr(view_command, "_has_screen", lambda: True)

@@ -5,8 +5,6 @@ Shows:
 * Head-to-head of average networks on deals equals a recursion that evaluates the networks at every decision
   (test_what_averages_win_on_deals_is_what_asking_at_every_decision_says)
 * Head-to-head plays no deal that was used for training (test_no_deal_of_training_is_played)
-* A strategy wins nothing from itself, and a strategy that always folds loses its blinds
-  (test_a_strategy_wins_nothing_from_itself_and_folding_loses_what_was_put_in)
 """
 
 from functools import cache

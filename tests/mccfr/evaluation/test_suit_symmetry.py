@@ -5,8 +5,6 @@ Shows:
 * Walking one board of each suit-isomorphic class gives the same values as walking all boards (test_suit_symmetry)
 * The test detects a board that is not counted for its whole class (planted:
   test_planted_error_a_board_that_does_not_count_for_all_of_its_class)
-* Exact values have the same bits for any number of threads (test_values_do_not_depend_on_the_number_of_threads,
-  test_whole_tables_are_the_same_in_pieces_and_by_threads)
 """
 
 from dataclasses import replace

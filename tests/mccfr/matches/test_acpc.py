@@ -4,7 +4,6 @@ Shows:
 
 * The client and the dealer write every message of a real dealer's transcript
   (test_every_line_of_a_client_is_reproduced, test_our_dealer_says_what_the_real_one_did)
-* A stopped match continues from its log (test_a_match_goes_on_from_its_log)
 * A player whose connection breaks during a hand comes back and loses no hand
   (test_a_player_whose_line_is_cut_comes_back)
 """

@@ -9,8 +9,6 @@ Shows:
 * The test detects half a correction and a heuristic fitted on scored hands (planted:
   test_the_realised_half_of_a_correction_without_its_expectation_is_caught,
   test_a_heuristic_fitted_on_the_scored_hands_is_caught)
-* After bets outside of the tree a seat plays as its range implies
-  (test_what_a_seat_does_after_odd_bets_is_what_its_range_says)
 """
 
 from functools import cache

@@ -47,7 +47,7 @@ from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
 from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
 from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED, Reviewer
-from mccfr.matches.review.review_files import shown_cost
+from mccfr.matches.review.review_text import shown_cost
 from mccfr.matches.review.two_left import two_left
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.play.policy_seat import PolicySpec

@@ -8,8 +8,6 @@ Shows:
   (test_an_export_is_complete_although_its_scratch_cannot_be_removed,
   test_a_stage_is_complete_although_its_inputs_cannot_be_removed,
   test_an_evaluation_returns_although_its_samples_cannot_be_synced)
-* A session that cannot remove its live tables still ends successfully
-  (test_a_session_succeeds_although_its_link_cannot_be_removed)
 """
 
 import errno

@@ -6,7 +6,6 @@ Shows:
   (test_a_signal_while_modules_are_imported, test_every_signal_at_every_moment)
 * Signals to all worker processes, and SIGHUP under `nohup`, do not end a run
   (test_signals_to_workers_and_an_ignored_hangup_end_nothing)
-* A closed terminal ends a run with a checkpoint (test_a_terminal_that_goes_away)
 """
 
 import os

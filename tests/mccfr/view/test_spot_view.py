@@ -9,8 +9,6 @@ Shows:
   test_ranges_after_a_bet_that_the_tree_has_not_are_means_over_what_it_is_taken_for)
 * Equities equal enumeration of all showdowns and published pre-flop tables (test_equities_are_those_of_all_showdowns,
   test_equities_before_the_flop_are_the_known_ones)
-* A re-solved spot shows the EV of each action with each hand
-  (test_values_of_what_is_solved_again_are_those_of_showdowns)
 """
 
 import time

@@ -4,7 +4,6 @@ Shows:
 
 * Full-width CFR with 16-bit cells reaches at most 1.4 times the exploitability of float32
   (test_as_much_is_learnt_as_in_float32)
-* It gives the same bits for any number of threads and after resuming (test_threads_and_parts_give_the_same_bits)
 * Random rounding keeps small additions to large cells; the test detects rounding to the nearest (planted:
   test_small_additions_to_large_cells_are_not_lost)
 """

@@ -2,7 +2,7 @@
 
 Shows:
 
-* On public betting trees external sampling solves poker of three players as well as on trees of all histories
+* External sampling solves public betting trees of three players as well as trees of all histories
   (planted: test_an_average_at_one_opponent_only_plateaus)
 * Outcome sampling solves them too (planted: test_outcome_sampling_solves_public_trees)
 * Pruning with three players reaches the same bound on NashConv with fewer nodes
