@@ -7,7 +7,8 @@ Shows:
 * A solved last layer is the least-squares solution; the test detects illegal actions in it
   (test_a_solved_last_layer_is_least_squares_over_samples_one_by_one; planted:
   test_a_last_layer_solved_for_illegal_actions_is_caught)
-* Planted errors of loss, memory, reservoir and resuming are detected (planted: test_illegal_actions_in_the_loss_are_caught, test_training_on_unfilled_memory_is_caught,
+* Planted errors of loss, memory, reservoir and resuming are detected (planted:
+  test_illegal_actions_in_the_loss_are_caught, test_training_on_unfilled_memory_is_caught,
   test_a_reservoir_that_takes_every_sample_is_caught, test_weights_that_a_reload_changes_are_caught)
 """
 
