@@ -155,9 +155,11 @@ def create_run(config: Config, base: Path, directory: Path, layout: TableLayout)
     The directory is written under a temporary name and renamed, so it is complete or absent. Raises `FileExistsError`
     if `directory` exists and is not empty, and `BlockingIOError` if another process is creating it.
     """
+    # First what is there, then whether it is a run: another process may create the run between the two.
+    occupied = directory.exists() and (not directory.is_dir() or any(directory.iterdir()))
     if is_run(directory):  # callers have checked before: another process has created it since
         raise _is_created_by_another_process(directory)
-    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+    if occupied:
         raise FileExistsError(f"{directory} exists and is not a run directory: choose another with --run, or remove it")
     temporary = directory.with_name(f"{durable.TEMPORARY_PREFIX}{directory.name}")
     lock_of_temporary = _temporary_run(temporary, directory)

@@ -162,6 +162,22 @@ def test_runs_made_at_one_moment_are_one_whole_run(tmp_path):
         assert go(open_run(place / "run"), nodes=100).totals.nodes >= 100
 
 
+def test_a_run_that_appears_while_another_is_made_is_named_as_one(tmp_path, monkeypatch):
+    """Another process finishes the run right after the first look at the directory."""
+    make(tmp_path / "other")
+    look = rundir.is_run
+
+    def look_before_the_run_is_there(directory):
+        found = look(directory)
+        if (tmp_path / "other").exists():
+            (tmp_path / "other").rename(tmp_path / "run")
+        return found
+
+    monkeypatch.setattr(rundir, "is_run", look_before_the_run_is_there)
+    with pytest.raises(BlockingIOError, match="run is being created by another process"):
+        make(tmp_path / "run")
+
+
 def error_of_creation(place, ready):
     """The error with which making a run ends there at that moment; None: it is made."""
     ready.wait()
