@@ -89,7 +89,7 @@ class TrainedResponseMethod(OverDeals):
             f"{position}: value {estimate('values', player)}, a response gains {estimate('gains', player)}"
             for player, position in enumerate(record["positions"])
         )
-        short = "; those that gain nothing need more --response-nodes" if min(record["gains_chips"]) <= 0 else ""
+        short = "; one that gains nothing may need more --response-nodes" if min(record["gains_chips"]) <= 0 else ""
         return (
             f"in {unit}, with 95 % intervals: {'; '.join(seats)} (responses trained for "
             f"{record['response_nodes']:,} nodes{short}; {record['deals']:,} deals, {took})"

@@ -105,25 +105,6 @@ def resolve_street(
     return ResolvedStrategy(Strategy(writer.tables, strategy.weight), bound, excess, gap, spots)
 
 
-def resolve_streets(
-    game: Game,
-    strategy: Strategy,
-    streets: Sequence[int],
-    method: str = METHODS[0],
-    effort: Effort = Effort(),  # noqa: B008  (frozen)
-) -> ResolvedStrategy:
-    """Re-solve the spots of several streets in order, each against the last result (nested).
-
-    Bounds and excesses are sums over streets; see `resolve_street`.
-    """
-    bound, excess, gap, spots = np.zeros(2), np.zeros(2), 0.0, 0
-    for street in streets:
-        result = resolve_street(game, strategy, street, method, effort)
-        strategy, gap, spots = result.strategy, max(gap, result.gap_chips), spots + result.spots
-        bound, excess = bound + result.bound_chips, excess + result.excess_chips
-    return ResolvedStrategy(strategy, bound, excess, gap, spots)
-
-
 def reach_margins(
     spot: Spot, board_of: Callable[[int], Any], player: int, strategy: Strategy
 ) -> npt.NDArray[np.float64]:

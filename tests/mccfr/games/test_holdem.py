@@ -235,13 +235,17 @@ def test_the_reader_in_the_documents_reads_what_query_answers(trained, monkeypat
 
 
 @pytest.mark.parametrize("language", ["c", "js"])
-def test_readers_refuse_more_than_six_players(trained, tmp_path, language):
+def test_readers_refuse_what_they_do_not_look_up(trained, tmp_path, language):
+    """More than six players, and buckets that depend on the street before."""
     program, meta = reader_program(language, tmp_path), json.loads((trained / "policy/meta.json").read_text())
-    shutil.copytree(trained / "policy", tmp_path / "three")
-    (tmp_path / "three/meta.json").write_text(json.dumps(meta | {"game": meta["game"] | {"seats": 7}}, indent=1))
-    read = [*program, tmp_path / "three", "", "KhQd"]
-    ended = subprocess.run(read, check=False, capture_output=True, text=True, timeout=60)
-    assert ended.returncode != 0 and "more than six players" in ended.stderr
+    shutil.copytree(trained / "policy", tmp_path / "changed")
+    np.save(tmp_path / "changed/history_street1.npy", np.zeros((169, 2), np.int32))
+    for seats, words in ((2, "buckets with recall"), (7, "more than six players")):
+        game = {"game": meta["game"] | {"seats": seats}}
+        (tmp_path / "changed/meta.json").write_text(json.dumps(meta | game, indent=1))
+        read = [*program, tmp_path / "changed", "", "KhQd"]
+        ended = subprocess.run(read, check=False, capture_output=True, text=True, timeout=60)
+        assert ended.returncode != 0 and words in ended.stderr
 
 
 @pytest.mark.parametrize("language", ["c", "js"])

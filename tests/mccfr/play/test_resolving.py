@@ -32,7 +32,7 @@ from mccfr.evaluation.exact import evaluate_exact
 from mccfr.games.poker import poker
 from mccfr.games.registry import build_game
 from mccfr.play.resolving import Effort, all_spots, gadgets, resolve_street, solve
-from mccfr.play.resolving.all_spots import resolve_streets
+from mccfr.play.resolving.all_spots import ResolvedStrategy
 from mccfr.play.resolving.resolving_spot import Spot
 from mccfr.play.resolving.solve import resolve
 from mccfr.solvers.public.best_response import Walk
@@ -189,6 +189,17 @@ def three_streets():
     good, weak = cfr.average_strategy(), random_strategy(game, 5)
     tables = [(weak if block in (2, 3) else good).probability[block] for block in range(6)]
     return game, good, Strategy(tables, good.weight)
+
+
+def resolve_streets(game, strategy, streets, method, effort):
+    """Re-solve the spots of several streets in order, each against the last result; bounds and excesses are sums."""
+    parts = []
+    for street in streets:
+        parts.append(resolve_street(game, parts[-1].strategy if parts else strategy, street, method, effort))
+    bound, excess = (sum(getattr(part, name) for part in parts) for name in ("bound_chips", "excess_chips"))
+    return ResolvedStrategy(
+        parts[-1].strategy, bound, excess, max(part.gap_chips for part in parts), sum(part.spots for part in parts)
+    )
 
 
 def test_nested_resolving_keeps_within_its_bound():
