@@ -17,7 +17,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from browser import browsing, needs_browser, wait_for
-from page_parts import check_the_layout, judged
+from page_parts import check_the_layout, fix_the_deals, judged
 from pages_server import ask, serving
 from policies import write_random
 from random_policy import policy
@@ -280,7 +280,8 @@ def test_look_at_three_seats_in_a_browser(three):
 
 
 @needs_browser
-def test_a_six_handed_table_in_a_browser(six):
+def test_a_six_handed_table_in_a_browser(six, monkeypatch):
+    fix_the_deals(monkeypatch)
     with serving(six) as served, browsing() as page:
         page.goto(f"{served.url}#play")
         wait_for(page, "document.body && !!document.querySelector('[data-play]')")

@@ -28,6 +28,7 @@ from page_parts import (
     check_the_lists,
     check_the_review,
     check_the_trainer,
+    fix_the_deals,
     judged,
     write_review,
 )
@@ -207,8 +208,9 @@ def test_signals_end_it_with_one_sentence(tmp_path, number):
 
 
 @needs_browser
-def test_the_page_in_a_browser(holdem):
+def test_the_page_in_a_browser(holdem, monkeypatch):
     """Use grid, line, links, history, boards, keys, review and themes, without external requests."""
+    fix_the_deals(monkeypatch)
     with browsing() as page:
 
         def at(fragment):
