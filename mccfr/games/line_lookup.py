@@ -44,13 +44,16 @@ def followed(reader: Reader, readings: Sequence[LineReading], state: Any, action
     return [LineReading(node, probability, closed) for (node, closed), probability in probabilities.items()]
 
 
-def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int:
+def mapped_action(tree: CompiledTree, node: int, action: str, outcome: LineReading) -> int | None:
     """Return the number of the tree's action that a real action was mapped to at a decision.
 
     outcome  the reading after the action, one of `Reader.outcomes`
+
+    It is None if the tree lacks the action: a fold to a bet that was mapped to a check.
     """
     children = list(tree.children(node))
     reached = outcome.closed if outcome.closed != NOWHERE else outcome.node  # a bet that was mapped to a call
-    if reached not in children:  # the call of such a bet: it leads to the node `closed`
-        return [tree.label[child] for child in children].index(action)
-    return children.index(reached)
+    if reached in children:
+        return children.index(reached)
+    labels = [tree.label[child] for child in children]  # the call of such a bet leads to the node `closed`
+    return labels.index(action) if action in labels else None

@@ -37,6 +37,7 @@ Three and more players may call where the tree lacks a call, so the tree may wai
 * **If the tree asks a player whom the table does not ask**, the player folds in the tree if it has folded. Else it
   checks or calls there.
 * **A bet of a player who has folded in the tree**: a player folds to it with the hands that check or call in the tree.
+  The tree lacks a call of it.
 * **If the tree has no raise**, a bet is a check or call there. If that ends the street in the tree, the bet is called.
 """
 
@@ -348,6 +349,18 @@ class Translation:
             return ["f" if state.facing and self.folded(node) else "c"]
         return [self.real_action(node, number, state) for number in range(self._count[node])]
 
+    def lacks(self, reading: LineReading, state: BettingState, action: str, column: int | None) -> bool:
+        """Return True if a real action was mapped to none of the tree's, or to one of another kind.
+
+        The kind is that of the real action that a seat takes for the tree's, such as a fold for a check.
+
+        reading  of the player to act
+        column   of `mapped_action`; without a decision there None
+        """
+        if reading.node == NOWHERE == reading.closed or (column is None and self.decides(reading)):
+            return True
+        return self.real_actions(reading, state)[column or 0][0] != action[0]
+
     def child(self, node: int, number: int) -> int:
         """Return the child to which action `number` of a decision leads."""
         return self._first[node] + number
@@ -412,10 +425,9 @@ class SeatTranslation(Translation):
             return [here]
         if action == "c":
             return [LineReading(self._passed(node), 1.0)]
-        if action != "f":
-            return self._bet(node, state, float(action[1:]))
-        child = self._child(node, "f")
-        return [LineReading(node if child == NOWHERE else child, 1.0)]
+        if action == "f":
+            return [LineReading(self._passed(node, folded=True), 1.0)]
+        return self._bet(node, state, float(action[1:]))
 
     def real_actions(self, reading: LineReading, state: BettingState) -> list[str]:
         """Return the legal real action for each of the tree's actions; one action if the tree has no decision."""

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mccfr.cards.card_index import Board
 from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
 from mccfr.games.line_text import converted_line
-from mccfr.games.translation import Translation, actions_of, real_betting
+from mccfr.games.translation import SeatTranslation, Translation, actions_of, real_betting
 from mccfr.play.player import State
 from mccfr.policy.strategy_profile import Behaviour
 
@@ -125,8 +125,8 @@ class RangesOfLine:
             for outcome in self.betting.outcomes(reading, state, action):
                 weight = translation.weight * outcome.probability
                 column = mapped_action(self._game.tree, reading.node, action, outcome) if decides else None
-                self._check_call(reading.node, action, column)
-                if rows is not None:
+                self._check_call(reading, state, action, column)
+                if rows is not None and column is not None:
                     weight[state.player] *= rows[:, column]
                 key, probability = (outcome.node, outcome.closed), translation.probability * outcome.probability
                 if key in moved:
@@ -134,10 +134,10 @@ class RangesOfLine:
                 moved[key] = WeightedReading(probability, weight)
         return moved
 
-    def _check_call(self, node: int, action: str, column: int | None) -> None:
+    def _check_call(self, reading: LineReading, state: Any, action: str, column: int | None) -> None:
         """Raise `ValueError` if a call of three and more players is another action in the tree, or none."""
-        tree = self._game.tree
-        if tree.players > 2 and action == "c" and (column is None or tree.label[tree.children(node)[column]] != "c"):
+        betting = self.betting
+        if action == "c" and isinstance(betting, SeatTranslation) and betting.lacks(reading, state, action, column):
             raise ValueError("the line has a call that the tree lacks, so the player has no range: choose another line")
 
     def _boards(self, street: int, text: str) -> list[Board] | None:

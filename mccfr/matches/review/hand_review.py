@@ -7,9 +7,9 @@ a street with a bet outside the tree, in that line or before, is solved again wi
 that is never taken leaves the range unchanged.
 
 At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
-From there on the streets are solved with the others' chips in the pot (`mccfr.matches.review.two_left`). If the tree
-lacks an action, such as a call of a raise, the review ends there. It goes on where two players are left whose ranges
-the policy knows: each has taken an action in the tree.
+From there on the streets are solved with the others' chips in the pot (`mccfr.matches.review.two_left`). After
+an action that the tree lacks, such as a call of a raise, its player has no range. No cost is computed against it.
+The others' decisions are judged where a seat of the policy would be in its tree.
 """
 
 from collections.abc import Sequence
@@ -121,13 +121,15 @@ class _Step(NamedTuple):
 
     reading  before the action
     decides  the tree has a decision there
-    column   number of the tree's action; None if the tree has no decision, or no such kind of action
+    column   number of the tree's action; None if the tree has no decision, or lacks the action
+    lacks    the tree lacks the action
     exact    the tree has this very action, and had all actions before
     """
 
     reading: LineReading
     decides: bool
     column: int | None
+    lacks: bool
     exact: bool
 
 
@@ -183,7 +185,7 @@ class _HandReview:
         self._held = [int(self._dealing.find_hands(hole)[0]) if hole else None for hole in hand.holes]
         self._steps = self._mapped()
         self._reach = self._dealing.reach.astype(np.float64)
-        self._followed, self._lacking, self._ended = set[int](), "", ""
+        self._lacking = dict[int, str]()  # by position: the first action that the tree lacks
 
     def reviewed(self, number: int) -> ReviewedHand:
         """Judge all decisions and return the review; `number` as in `Reviewer.review`."""
@@ -197,7 +199,8 @@ class _HandReview:
                 continue
             verdicts += [self._in_tree(each) for each in here[: len(here) - len(solved)]]
             if solved:
-                verdicts += self._solved(solved) if self._has_ranges(solved[0]) else [None] * len(solved)
+                has_ranges = self._lacking.keys().isdisjoint(game.states[solved[0]].left)
+                verdicts += self._solved(solved) if has_ranges else [self._in_tree(each) for each in solved]
         decisions, start = list[ReviewedDecision](), self._stakes.rules.line_start
         for place, verdict in enumerate(verdicts):
             if verdict is not None:
@@ -216,37 +219,45 @@ class _HandReview:
             None if chips is None else tuple(one + more for one, more in zip(chips, offsets, strict=False))
             for chips in (hand.chips, None if aivat is None else (aivat, -aivat))
         )
-        return ReviewedHand(decisions, len(game.states) - len(decisions), pot, won, adjusted, self._ended)
+        ended = "the policy has no straddle: the review ends there" if self._straddles else ""
+        return ReviewedHand(decisions, len(game.states) - len(decisions), pot, won, adjusted, ended)
 
     def _mapped(self) -> list[_Step]:
         """Return each action with its likeliest translation into the policy's tree.
 
-        If that is of another kind, such as a raise for a limp that the tree lacks, the line leaves the tree.
+        If the tree lacks an action, such as a limp, the line of two players leaves the tree. At larger tables it goes
+        on as at a seat of the policy.
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
-        if tree.players == 2 and rules.first_player[0] != BUTTON:
+        if self._straddles:
+            reading = LineReading(NOWHERE, 1.0)
+        elif tree.players == 2 and rules.first_player[0] != BUTTON:
             reading = self._straddled(rules)
         for state, action in zip(self._game.states, self._game.actions, strict=True):
-            decides, column = betting.decides(reading), None
-            before, after = reading, reading
-            here = decides and int(tree.arrays.block[reading.node]) == tree.players * state.street + state.player
+            before, column = betting.at(reading, state), None
+            decides = betting.decides(before)
+            here = decides and int(tree.arrays.block[before.node]) == tree.players * state.street + state.player
+            reading = before
+            if here or not decides:
+                reading = max(betting.outcomes(before, state, action), key=lambda one: one.probability)
             if here:
-                labels = [tree.label[child] for child in tree.children(reading.node)]
-                if action != "f" or action in labels:
-                    after = max(betting.outcomes(reading, state, action), key=lambda one: one.probability)
-                    column = mapped_action(tree, reading.node, action, after)
-                    exact = exact and betting.is_exact(reading.node, after, state, action)
-                    if action != "f" and (action == "c") != (labels[column] == "c"):
-                        after, column = LineReading(NOWHERE, 1.0), None
-            elif not decides:
-                after = betting.outcomes(reading, state, action)[0]
-            if column is None and tree.players > 2:
-                after = LineReading(NOWHERE, 1.0)
+                column = mapped_action(tree, before.node, action, reading)
+                exact = exact and betting.is_exact(before.node, reading, state, action)
+            lacks = (here or tree.players > 2) and betting.lacks(before, state, action, column)
+            if lacks:
+                column = None
+                reading = LineReading(NOWHERE, 1.0) if tree.players == 2 else reading
             exact = exact and column is not None
-            steps.append(_Step(before, here, column, exact))
-            reading = after._replace(probability=1.0)
+            steps.append(_Step(before, here, column, lacks, exact))
+            reading = reading._replace(probability=1.0)
         return steps
+
+    @property
+    def _straddles(self) -> bool:
+        """True if a player at a table of three and more has straddled, so that another one acts first."""
+        order = self._stakes.rules.first_player
+        return len(self._names) > 2 and order[0] != self._by.betting.rules.first_player[0]
 
     def _straddled(self, rules: BettingRules) -> LineReading:
         """Return the likeliest translation of the button's straddle, a raise made without seeing the cards."""
@@ -272,27 +283,31 @@ class _HandReview:
 
     def _in_tree(self, place: int) -> Verdict | None:
         """Return the policy's verdict on a decision, or None if it has none; then update the range."""
-        state, step, more = self._game.states[place], self._steps[place], len(self._names) > 2
-        if more and step.column is None and not self._lacking:
-            words = self._words(self._stakes.rules, state, self._game.actions[place])
+        state, step, action = self._game.states[place], self._steps[place], self._game.actions[place]
+        if len(self._names) > 2 and step.lacks:
+            words, name = self._words(self._stakes.rules, state, action), self._names[state.player]
             line = street_line(self._line_at(place), self._stakes.rules.line_start)
-            self._lacking = f"the policy has no {words} of {self._names[state.player]} after {line!r}"
-            if not place and not step.decides:
-                self._lacking = "the policy has no straddle"
-            self._ended = f"{self._lacking}: the review ends there"
-        if step.column is None and not (more and step.decides):
+            text = f"the policy's tree has no {words} of {name} after {line!r}, so {name} has no range"
+            self._lacking.setdefault(state.player, text)
+        if step.column is None and not (len(self._names) > 2 and step.decides):
             return None
         board, held = self._boards[state.street], self._held[state.player]
         buckets = self._dealing.bucket_row(state.street, state.player, board)
         rows = self._source.rows(step.reading.node, buckets)[0]
         verdict = None if held is None else self._verdict(place, held, rows[held])
-        if step.column is None:
-            return verdict
-        self._followed.add(state.player)
-        reach = self._reach[state.player] * rows[:, step.column]
-        if self._game.actions[place] != "f" and reach.any():
+        reach = self._reach[state.player] * rows[:, self._same(place)].sum(axis=1)
+        if action != "f" and reach.any():
             self._reach[state.player] = reach
         return verdict
+
+    def _same(self, place: int) -> list[int]:
+        """Return the tree's actions that are the real one: the mapped one, and those that are played as it is.
+
+        Against an all-in, the tree's raises are calls too.
+        """
+        column, action = self._steps[place].column, self._game.actions[place]
+        real = self._betting.real_actions(self._steps[place].reading, self._game.states[place])
+        return [each for each in range(len(real)) if each == column or real[each] == action]
 
     def _line_at(self, place: int) -> str:
         """Return the hand's line before a decision."""
@@ -300,15 +315,6 @@ class _HandReview:
         for state, action in zip(game.states[:place], game.actions, strict=False):
             line += "/" * (state.street - line.count("/")) + action
         return line + "/" * (game.states[place].street - line.count("/"))
-
-    def _has_ranges(self, place: int) -> bool:
-        """Return True if the policy knows the ranges of the two players who are left.
-
-        If it does not, the review ends.
-        """
-        known = not self._lacking or self._followed.issuperset(self._game.states[place].left)
-        self._ended = "" if known else self._ended
-        return known
 
     def _verdict(self, place: int, held: int, row: Floats) -> Verdict | None:
         """Return the verdict on a decision of the tree; `row` has the policy's probabilities of the real hand."""
@@ -318,16 +324,14 @@ class _HandReview:
         if column is not None and not step.exact:
             label = tree.label[tree.children(node)[column]]
             taken_for = f"{street_action(line, label, start)} after {street_line(line, start)!r}"
-        real = self._betting.real_actions(step.reading, state)
-        # Against an all-in, the tree's raises are calls too.
-        same = [each for each in range(len(real)) if each == column or real[each] == action]
+        real, same = self._betting.real_actions(step.reading, state), self._same(place)
         did, rules = self._words(self._stakes.rules, state, action), self._stakes.rules
         words = [
             did if len(self._names) == 2 and each in same else self._words(rules, state, real[each])
             for each in range(len(real))
         ]
         judged: tuple[str, float | None, tuple[float, float] | None] = "", None, None
-        note = NO_COST if column is not None else self._lacking
+        note = self._no_cost(state)
         if len(self._names) == 2:
             found = self._cost(place, held, same)
             if found is None:
@@ -343,6 +347,11 @@ class _HandReview:
             _summed(words, row),
             note,
         )
+
+    def _no_cost(self, state: BettingState) -> str:
+        """Return the reasons why a decision at a table of three and more players has no cost."""
+        lacking = [self._lacking[player] for player in state.left if player in self._lacking]
+        return "; ".join([NO_COST] * (len(state.left) > 2 or not state.street) + lacking)
 
     def _cost(self, place: int, held: int, same: Sequence[int]) -> tuple[int, float, tuple[float, float] | None] | None:
         """Return the best action, and cost and interval of `same`; None if no other hand is possible."""
@@ -382,9 +391,6 @@ class _HandReview:
         evs, column, game = solved.values[number][:, held], labels.index(action), self._source.game
         line = "" if step.column is None else line_text(game.tree, step.reading.node)
         words, played = [self._words(left.rules, state, label) for label in labels], solved.played[number][:, held]
-        note = "" if len(self._names) == 2 else IGNORED
-        if note and self._lacking:
-            note += f"; {self._lacking}: its player's range is the one before"
         return Verdict(
             SOLVED,
             "",
@@ -395,7 +401,7 @@ class _HandReview:
             float(evs.max() - evs[column]),
             None,
             _summed(words, played),
-            note,
+            "" if len(self._names) == 2 else IGNORED,
         )
 
     def _words(self, rules: BettingRules, state: BettingState, action: str) -> str:

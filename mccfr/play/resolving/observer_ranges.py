@@ -41,7 +41,8 @@ class AssumedRange(ObservedRange):
                 if heeds_hands and self._betting.decides(reading):
                     rows = self._seat.played(node, self._buckets_on(node, board))
                 for outcome in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
-                    share = 1.0 if rows is None else rows[:, mapped_action(tree, node, action, outcome)]
+                    column = None if rows is None else mapped_action(tree, node, action, outcome)
+                    share = 1.0 if rows is None or column is None else rows[:, column]
                     self._add(action, outcome, reach * outcome.probability * share)
             self.chose(action)
             if self.reach:

@@ -46,7 +46,7 @@ from mccfr.matches.review import action_costs as costs_module
 from mccfr.matches.review import hand_review
 from mccfr.matches.review import review_files as results
 from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
-from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED, Reviewer
+from mccfr.matches.review.hand_review import IGNORED, IN_TREE, MAPPED, NO_COST, SOLVED, Reviewer
 from mccfr.matches.review.review_text import shown_cost
 from mccfr.matches.review.two_left import two_left
 from mccfr.play.line_ranges import RangesOfLine
@@ -424,25 +424,6 @@ def test_a_raise_beyond_the_other_players_stack_is_one_to_it():
     assert (left.players, left.rules.stack) == ((1, 2), 525)
     assert [action for _, action in left.acted] == ["c", "r525", "c"]
     assert left.acted[0][0].put_in == (325, 325) and left.acted[2][0].put_in == (325, 525)
-
-
-def test_a_call_that_the_tree_lacks_ends_the_review(monkeypatch):
-    """Two players see a flop in the tree. After a cold call the small blind has no range; after a call of a re-raise
-    the button has the range of its raise."""
-    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
-    menu = Menu(first=("1p",), later=("1p",), max_bets=3)
-    by, holes = by_three(policy(menu, seats=3, flop_players=2)), ("As7s", "KhQd", "QhJh")
-    found = by.review(hand_of_three("r350cf/cc/cc/cc", holes, "Qs7h2d3c9s"), 0)
-    raised, called = (row.verdict for row in found.decisions)
-    assert raised.note == NO_COST and found.unknown == 7
-    assert (raised.how, called.how) == (IN_TREE, LACKING)
-    assert called.note == "the policy has no call 3 BB of SB after 'b350'"
-    assert (called.did, called.probability) == ("call 3 BB", 0) and "call 3 BB" not in called.frequencies
-    assert found.ended == f"{called.note}: the review ends there"
-    found = by.review(hand_of_three("r350r1150cc/ccr3000fc/cc/cc", holes, "Qs7h2d3c9s"), 0)
-    solved = [(row.player, row.street) for row in found.decisions if row.verdict.how == SOLVED]
-    assert solved == [("Bob", 1), ("Bob", 2), ("Ada", 2), ("Bob", 3), ("Ada", 3)] and not found.ended
-    assert "the policy has no call 8 BB of BTN after 'b350b1150c'" in found.decisions[-1].verdict.note
 
 
 def test_a_policy_for_as_many_players_judges(monkeypatch, capsys, tmp_path):

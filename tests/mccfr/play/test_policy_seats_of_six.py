@@ -10,15 +10,17 @@ Shows:
 from copy import copy
 from random import Random
 
+import numpy as np
 import pytest
 from random_policy import policy
 from refusals import refused
 
-from mccfr.config.game_tables import Menu
+from mccfr.config.game_tables import Menu, StreetMenu
 from mccfr.games.betting import after_last, pots_of
 from mccfr.games.line_lookup import NOWHERE
 from mccfr.games.translation import SeatTranslation, Translation, real_betting
 from mccfr.matches.programs import PROGRAMS
+from mccfr.play.line_ranges import RangesOfLine
 from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.play.table import play_hand, shown_down, won_chips
@@ -134,6 +136,13 @@ def test_a_bet_of_a_stranger_is_folded_to_with_the_hands_that_check(monkeypatch)
     small, _ = seen("r350cc/cr600c", 0)
     refused("the policy's tree has no decision", small.strategy)
     assert small.choose() == "f"
+
+
+def test_a_fold_to_a_bet_that_the_tree_takes_for_a_check():
+    """No flop of the tree has a bet. A fold to one is no action there, and the bettor's range is that of a check."""
+    ranges = RangesOfLine(policy(Menu(first=("1p",), later=("1p",), max_bets=2, flop=StreetMenu(max_bets=0)), seats=3))
+    found, before = (ranges.follow(line, "Qs7h2d") for line in ("ccc/r300f", "ccc/"))
+    assert found.state.player == 2 and np.array_equal(ranges.reach(found), ranges.reach(before))
 
 
 def test_a_seat_that_is_all_in_in_the_tree_calls_to_the_end():

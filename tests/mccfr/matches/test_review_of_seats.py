@@ -1,0 +1,153 @@
+"""Reviews of hands of three players with actions that the policy's tree lacks.
+
+Shows:
+
+* After a call that the tree lacks, a review judges the others where a seat of the policy would be in its tree (planted:
+  test_decisions_are_judged_where_a_seat_would_be)
+* No cost is computed against a player without a range, and with one everywhere else (
+  test_the_caller_of_a_raise_has_no_range, test_a_caller_who_folds_leaves_two_ranges)
+"""
+
+from random import Random
+
+import pytest
+from mutants import mutant
+from random_policy import policy
+
+from mccfr.config.game_tables import HoldemGame, Menu
+from mccfr.games.translation import actions_of, real_betting
+from mccfr.matches.acpc import follow_actions
+from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
+from mccfr.matches.review import hand_review
+from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED
+from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving import Effort, solved_street
+from mccfr.policy.strategy_profile import Profile
+from mccfr.tables.strategy import uniform_strategy
+from mccfr.trees.street_amounts import whole_line
+
+SOURCE = policy(Menu(first=("1p",), later=("1p",), max_bets=3), seats=3, flop_players=2)
+NAMES, HOLES, BOARD = ("Sam", "Bob", "Ada"), ("As7s", "KhQd", "QhJh"), "Qs7h2d3c9s"
+STAKES = stakes_of(HoldemGame(seats=3))
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Solve with few iterations: costs are compared with nothing here."""
+    monkeypatch.setattr(solved_street, "FLOP", Effort(1))
+    monkeypatch.setattr(solved_street, "EFFORT", dict.fromkeys(solved_street.EFFORT, Effort(2)))
+
+
+def review(line, module=hand_review):
+    """Return the review of a hand of SB, BB and BTN."""
+    by = module.Reviewer(Profile(SOURCE.game, uniform_strategy(SOURCE.game)), SOURCE, 8)
+    actions = actions_of(line)
+    state = follow_actions(STAKES.rules, actions).states[-1]
+    board = BOARD if state.street == 3 else BOARD[: (0, 6, 8)[state.street]]
+    return by.review(CheckedHand(finished_hand(STAKES.rules, actions, HOLES, board, names=NAMES), STAKES), 0)
+
+
+def told(found):
+    """Return player, street and judgement of each decision."""
+    return [(row.player, row.street, row.verdict.how) for row in found.decisions]
+
+
+def test_the_caller_of_a_raise_has_no_range():
+    """The small blind's cold call is a raise in the tree, since the others fold; nothing is solved against it."""
+    found = review("r350cf/cc/cc/cc")
+    assert told(found) == [
+        ("Ada", 0, IN_TREE),
+        ("Sam", 0, LACKING),
+        ("Bob", 0, MAPPED),
+        *((name, street, MAPPED) for street in (1, 2, 3) for name in ("Sam", "Ada")),
+    ]
+    lacking = "the policy's tree has no call 3 BB of SB after 'b350', so SB has no range"
+    assert [row.verdict.note for row in found.decisions] == [NO_COST, *[f"{NO_COST}; {lacking}"] * 2, *[lacking] * 6]
+    called, flop = found.decisions[1].verdict, found.decisions[3].verdict
+    assert (called.did, called.probability) == ("call 3 BB", 0) and "call 3 BB" not in called.frequencies
+    assert (flop.tree_line, flop.taken_for, flop.cost_chips) == ("b350b1150fc/", "c after 'b350b1150fc/'", None)
+    assert (found.ended, found.unknown) == ("", 0)
+
+
+def test_a_caller_who_folds_leaves_two_ranges():
+    """The small blind has no place in the tree; its chips are in the pot once it has folded to the button's bet."""
+    found = review("r350cc/ccr700fc/cr2000f")
+    assert told(found)[3:] == [
+        ("Bob", 1, MAPPED),
+        ("Ada", 1, MAPPED),
+        ("Bob", 1, SOLVED),
+        *[(name, 2, SOLVED) for name in ("Bob", "Ada", "Bob")],
+    ]
+    assert found.unknown == 2  # the small blind's check and fold
+    assert {row.verdict.note for row in found.decisions if row.verdict.how == SOLVED} == {IGNORED}
+    assert found.decisions[-1].verdict.cost_chips >= 0
+
+
+def test_a_call_of_a_second_raise_has_no_range_either():
+    """Nor has the big blind, which calls the button's bet, as no seat would."""
+    found = review("r350r1150cc/ccr3000fc/cc/cc")
+    first = "the policy's tree has no call 18.5 BB of BB after 'b350b1150cc/ccb1850f', so BB has no range"
+    second = "the policy's tree has no call 8 BB of BTN after 'b350b1150c', so BTN has no range"
+    assert {row.verdict.note for row in found.decisions if row.street > 1} == {f"{first}; {second}"}
+    assert SOLVED not in {row.verdict.how for row in found.decisions} and not found.ended
+
+
+def test_a_fold_to_a_strangers_bet_is_the_trees_check():
+    """The small blind's bet is not in the tree, where the big blind is first to act and may check."""
+    found = review("r350cc/r700ff")
+    folds, tree = found.decisions[3].verdict, found.decisions[2].verdict
+    assert (folds.how, folds.did, folds.taken_for) == (MAPPED, "fold", "c after 'b350fc/'")
+    assert tree.probability > 0 and folds.probability == folds.frequencies["fold"] and "check" not in folds.frequencies
+    called = review("r350cc/r700cf/cr2000f").decisions[3].verdict
+    assert (called.how, called.did, called.probability) == (LACKING, "call 3.5 BB", 0)
+
+
+def lines_of_calls(count):
+    """Yield lines whose bets have the tree's sizes, and whose calls and folds are any."""
+    random, betting = Random(5), real_betting(SOURCE.game)
+    for _ in range(count):
+        (state, (reading,)), line = betting.start(), ""
+        while not isinstance(state, int):
+            here = betting.at(reading, state)
+            draw, raises = random.random(), betting.real_actions(here, state)[-1]
+            action = "c" if draw < 0.6 else "f" if draw < 0.75 and state.facing else raises
+            reading = max(betting.outcomes(here, state, action), key=lambda one: one.probability)
+            after = betting.apply(state, action)
+            line += action + "/" * (not isinstance(after, int) and after.street != state.street)
+            state = after
+        yield line
+
+
+def differing(module, lines):
+    """Return the number of decisions that are judged, and of those whose frequencies are not those of a seat."""
+    judged, wrong = 0, 0
+    for line in lines:
+        for row in review(line, module).decisions:
+            if row.verdict.how == SOLVED:
+                continue
+            seat, known = Seat(SOURCE), whole_line(row.line, STAKES.rules.line_start)
+            seat.deal(row.position, row.hand)
+            for street, part in enumerate(known.split("/")):
+                seat.board(BOARD[: (0, 6, 8, 10)[street]])
+                seat.see_line(seat.line + part)
+            real = seat.betting.real_actions(seat.betting.at(seat.reading, seat.state), seat.state)
+            shares = dict.fromkeys(real, 0.0)
+            for action, share in zip(real, seat.strategy(), strict=True):
+                shares[action] += share
+            judged += 1
+            wrong += list(row.verdict.frequencies.values()) != pytest.approx(list(shares.values()))
+    return judged, wrong
+
+
+def test_decisions_are_judged_where_a_seat_would_be(monkeypatch):
+    """In random lines. The planted review leaves the tree at a call that it lacks, or plays on with the caller."""
+    monkeypatch.setattr(hand_review._HandReview, "_solved", lambda self, places: [None] * len(places))
+    lines = list(lines_of_calls(40))
+    judged, wrong = differing(hand_review, lines)
+    assert judged > 200 and not wrong
+    stays = "reading = LineReading(NOWHERE, 1.0) if tree.players == 2 else reading"
+    left = mutant(hand_review, (stays, "reading = LineReading(NOWHERE, 1.0)"))
+    onward = mutant(hand_review, ("betting.at(reading, state), None", "reading, None"))
+    for planted in (left, onward):
+        monkeypatch.setattr(planted._HandReview, "_solved", lambda self, places: [None] * len(places))
+        assert differing(planted, lines)[0] < judged
