@@ -344,7 +344,8 @@ def run_person(
             raise ValueError(f"{log}: hands are written of whole no-limit hold'em only: leave --log out")
         check_hands_output(log, config)
     if isinstance(spec, ResolvingSpec) and config is not None:
-        tell(f"From the {spec.settings.street} on the policy re-solves its hands: an action may take some seconds.")
+        when = ", once two players are left whose actions its tree has" if config.seats > 2 else ""
+        tell(f"From the {spec.settings.street} on the policy re-solves its hands{when}: an action may take seconds.")
     played = list(play_person(spec, spec.game, hands, seed, ask, tell))
     if not played:
         tell("\nNo hand was played to its end.")

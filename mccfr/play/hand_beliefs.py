@@ -52,14 +52,14 @@ class ObservedRange:
         """
         self._after = {}
         for (node, closed), reach in self.reach.items():
-            reading = LineReading(node, 1.0, closed)
+            reading = self._betting.at(LineReading(node, 1.0, closed), state)
             if not self._betting.decides(reading):
                 action = self._betting.real_actions(reading, state)[0]
                 self._add(action, self._betting.outcomes(reading, state, action)[0], reach)
                 continue
-            rows = self._seat.played(node, self._buckets_on(node, board))
-            for number in range(int(self._seat.policy.game.tree.arrays.count[node])):
-                action = self._betting.real_action(node, number, state)
+            rows = self._seat.played(reading.node, self._buckets_on(reading.node, board))
+            for number in range(int(self._seat.policy.game.tree.arrays.count[reading.node])):
+                action = self._betting.real_action(reading.node, number, state)
                 self._add(action, self._betting.done(reading, number, action), reach * rows[:, number])
         return {
             action: np.sum(list(of_translations.values()), axis=0)
@@ -96,7 +96,7 @@ class ObservedRange:
 
     def _buckets_on(self, node: int, board: Board | list[Board]) -> npt.NDArray[np.int32]:
         arrays = self._seat.policy.game.tree.arrays
-        street = int(arrays.block[node]) // 2
+        street = int(arrays.block[node]) // self._betting.players
         if self._buckets is None or self._buckets[0] != (street, board):
             boards = board if isinstance(board, list) else [board]
             rows = [self._seat.dealing.bucket_row(street, self._position, each) for each in boards]

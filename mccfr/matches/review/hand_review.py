@@ -7,7 +7,7 @@ a street with a bet outside the tree, in that line or before, is solved again wi
 that is never taken leaves the range unchanged.
 
 At a table of three to six players, a decision has frequencies and no cost until two players are left after the flop.
-From there on the streets are solved with the others' chips in the pot (`mccfr.matches.review.two_left`). After
+From there on the streets are solved with the others' chips in the pot (`mccfr.play.two_left`). After
 an action that the tree lacks, such as a call of a raise, its player has no range. No cost is computed against it.
 The others' decisions are judged where a seat of the policy would be in its tree.
 """
@@ -31,9 +31,9 @@ from mccfr.matches.aivat import Aivat
 from mccfr.matches.equity_heuristic import EquityHeuristic
 from mccfr.matches.hand_files.format_base import CheckedHand, Stakes
 from mccfr.matches.review.action_costs import DecisionCosts
-from mccfr.matches.review.two_left import TwoLeft, two_left
 from mccfr.play.resolving.solved_street import SolvedStreet
 from mccfr.play.table import PlayedHand
+from mccfr.play.two_left import TwoLeft, two_left
 from mccfr.policy.strategy_profile import Behaviour, Profile
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.street_amounts import street_action, street_line
@@ -371,9 +371,9 @@ class _HandReview:
 
     def _solved(self, places: Sequence[int]) -> list[Verdict | None]:
         """Solve a street again; return the verdicts on its decisions, and continue with the solution's ranges."""
-        acted = [(self._game.states[place], self._game.actions[place]) for place in places]
-        board, left = self._boards[acted[0][0].street], two_left(self._stakes.rules, acted)
-        live, players = self._dealing.live(acted[0][0].street, board), list(left.players)
+        state, actions = self._game.states[places[0]], [self._game.actions[place] for place in places]
+        board, left = self._boards[state.street], two_left(self._stakes.rules, state, actions)
+        live, players = self._dealing.live(state.street, board), list(left.players)
         ranges = np.where(live, self._reach[players], 0.0)
         for own, player in zip(ranges, players, strict=True):
             own[:] = own if own.any() else live

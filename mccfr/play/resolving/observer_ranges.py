@@ -16,65 +16,92 @@ from mccfr.cards.deals import NO_BUCKET
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.line_lookup import LineReading, mapped_action
+from mccfr.games.translation import SeatTranslation, Translation
 from mccfr.play.hand_beliefs import ObservedRange
 from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving.resolving_spot import Spot, Tables
+from mccfr.play.two_left import TwoLeft
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.compiled import DECISION
 
 Floats = npt.NDArray[np.float64]
 
 
+class NoRangeError(ValueError):
+    """Raised for a player of three and more who has taken an action that the tree lacks."""
+
+
 class AssumedRange(ObservedRange):
     """The range of a player who is assumed to play a policy, even if its real actions differ.
 
     An action outside the tree is translated. If the policy never takes it, the range stays unchanged.
+
+    known  False once a player of three and more has taken an action that the tree lacks, such as a cold call
     """
+
+    known = True
 
     def took(self, state: BettingState, action: str, board: Board) -> None:
         """Update the range by an action of this player, inside or outside the policy's tree."""
         before, tree = self.reach, self._seat.policy.game.tree
         for heeds_hands in (True, False):
             self._after = {action: {}}
+            found = list[bool]()
             for (node, closed), reach in before.items():
-                reading, rows = LineReading(node, 1.0, closed), None
+                reading, rows = self._betting.at(LineReading(node, 1.0, closed), state), None  # type: ignore[arg-type]
                 if heeds_hands and self._betting.decides(reading):
-                    rows = self._seat.played(node, self._buckets_on(node, board))
+                    rows = self._seat.played(reading.node, self._buckets_on(reading.node, board))
                 for outcome in self._betting.outcomes(reading, state, action):  # type: ignore[arg-type]
-                    column = None if rows is None else mapped_action(tree, node, action, outcome)
+                    column = None if rows is None else mapped_action(tree, reading.node, action, outcome)
                     share = 1.0 if rows is None or column is None else rows[:, column]
                     self._add(action, outcome, reach * outcome.probability * share)
+                    found.append(not heeds_hands or not self._lacks(reading, state, action, column))
+            self.known = self.known and any(found)
             self.chose(action)
             if self.reach:
                 return
 
+    def _lacks(self, reading: LineReading, state: BettingState, action: str, column: int | None) -> bool:
+        betting = self._betting
+        return isinstance(betting, SeatTranslation) and betting.lacks(reading, state, action, column)
+
 
 class HandObserver:
-    """Tracks both players' ranges in a hand, as an observer who knows one player's policy.
+    """Tracks the ranges of the two players who are left, as an observer who knows one player's policy.
 
     ours, theirs  ranges of the player whose strategy is known, and of the opponent if it played the same policy
+    position      of the known player among the two
     """
 
-    def __init__(self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]]) -> None:
-        """Follow the states, actions and boards so far; `position` is the known player's."""
-        self._seat, self.position = seat, position
-        self.ours, self.theirs = AssumedRange(seat, position), AssumedRange(seat, 1 - position)
-        for state, action, board in line:
-            self._after(self.ours, self.theirs, state, action, board)
+    def __init__(
+        self, seat: Seat, position: int, line: Sequence[tuple[BettingState, str, Board]], left: TwoLeft
+    ) -> None:
+        """Follow the states, actions and boards so far.
 
-    def _after(self, ours: AssumedRange, theirs: AssumedRange, state: BettingState, action: str, board: Board) -> None:
-        if state.player == self.position:
-            if action in ours.choices(state, board):
-                ours.chose(action)
-            else:  # an action from before a restart, or of another program at this seat
-                ours.took(state, action, board)
-            theirs.see(state, action)
-        else:
-            ours.see(state, action)
-            theirs.took(state, action, board)
+        position  of the known player at the table
+        left      the rest of the hand
+
+        Raises `NoRangeError`.
+        """
+        self._seat, self._left, self.position = seat, left, left.players.index(position)
+        other = left.players[1 - self.position]
+        self.ours, self.theirs = AssumedRange(seat, position), AssumedRange(seat, other)
+        for state, action, board in line:
+            if state.player == position and action in self.ours.choices(state, board):
+                self.ours.chose(action)
+            elif state.player == position:  # an action from before a restart, or of another program at this seat
+                self.ours.took(state, action, board)
+            else:
+                self.ours.see(state, action)
+            if state.player == other:
+                self.theirs.took(state, action, board)
+            else:
+                self.theirs.see(state, action)
+        if not (self.ours.known and self.theirs.known):
+            raise NoRangeError("a player who is left has taken an action that the policy's tree lacks")
 
     def ranges(self) -> Floats:
-        """Return [2, H] weights of both positions' hands; all hands for an opponent with an empty range."""
+        """Return [2, H] weights of both players' hands; all hands for an opponent with an empty range."""
         ranges = np.zeros((2, self._seat.dealing.hand_count))
         for position, tracked in ((self.position, self.ours), (1 - self.position, self.theirs)):
             ranges[position] = sum(tracked.reach.values(), np.zeros(ranges.shape[1]))
@@ -86,7 +113,7 @@ class HandObserver:
         """Return the policy's strategy as tables of a subgame whose later streets have shared buckets.
 
         spot   merged, of a subgame that begins at a state
-        state  of the real betting there
+        state  of the betting at the table there
 
         Only the player's likeliest translation is followed, and the likeliest of each later bet. An action outside
         the subgame becomes its nearest amount.
@@ -105,11 +132,12 @@ class HandObserver:
             )
             for child in children:
                 if tree.arrays.kind[child] == DECISION:
+                    action = self._at_table(state_here, tree.label[child])
                     after = max(
-                        betting.outcomes(reading, state_here, tree.label[child]),
+                        betting.outcomes(reading, state_here, action),
                         key=lambda outcome: outcome.probability,
                     )
-                    todo.append((child, betting.apply(state_here, tree.label[child]), after))
+                    todo.append((child, betting.apply(state_here, action), after))
         return tables
 
     def _rows_of(
@@ -117,15 +145,22 @@ class HandObserver:
     ) -> npt.NDArray[np.float64]:
         """Return [A, buckets] the policy's probabilities of the subgame's actions `labels` at a translation."""
         betting, rows = self._seat.betting, np.zeros((len(labels), len(buckets)))
+        reading = betting.at(reading, state)
+        actions = [self._left.amount(action) for action in betting.real_actions(reading, state)]
         if not betting.decides(reading):
-            rows[labels.index(betting.real_actions(reading, state)[0])] = 1
+            rows[labels.index(actions[0])] = 1
             return rows
-        for number, played in enumerate(self._seat.played(reading.node, buckets).T):
-            rows[nearest_action(labels, betting.real_action(reading.node, number, state))] += played
+        for action, played in zip(actions, self._seat.played(reading.node, buckets).T, strict=True):
+            rows[nearest_action(labels, action)] += played
         return rows
 
+    def _at_table(self, state: BettingState, label: str) -> str:
+        """Return an action of the two players' subgame in a state at the table."""
+        assert isinstance(self._seat.betting, Translation)
+        return self._left.at_table(self._seat.betting, state, label)
+
     def policy_in(self, game: Game, state: BettingState) -> Tables:
-        """Return the policy's strategy as tables of a subgame (`endgame`) that begins at a state.
+        """Return the policy's strategy as tables of a subgame (`endgame`) that begins at a state of the table.
 
         Probabilities of a hand are means over its translations. An action outside the subgame becomes its nearest
         amount. Hands of weight 0 play uniformly.
@@ -136,11 +171,12 @@ class HandObserver:
         while todo:  # each entry covers all boards of a street
             node, state_here, tracked, boards = todo.pop()
             street, children = state_here.street - state.street, tree.children(node)
-            if state_here.player == self.position:
+            is_ours = state_here.player == self._left.players[self.position]
+            if is_ours:
                 dealt = [tuple(board) for board in cards.board_cards[street][boards].tolist()]
                 choices = tracked.choices(state_here, dealt)
                 labels = [tree.label[child] for child in children]
-                nearest = {action: nearest_action(labels, action) for action in choices}
+                nearest = {action: nearest_action(labels, self._left.amount(action)) for action in choices}
                 rows = _rows(choices, nearest, len(children))
                 bucket, slot = cards.bucket[street][self.position, boards].ravel(), int(tree.arrays.slot[node])
                 live = bucket != NO_BUCKET
@@ -148,7 +184,8 @@ class HandObserver:
             for number, child in enumerate(children):
                 if tree.arrays.kind[child] != DECISION:
                     continue
-                if state_here.player == self.position:
+                real = self._at_table(state_here, tree.label[child])
+                if is_ours:
                     ours = tree.label[child][0]  # a raise that became a call, for lack of raises, is not continued
                     later = tracked.having_chosen(
                         action for action in choices if nearest[action] == number and action[0] == ours
@@ -157,8 +194,8 @@ class HandObserver:
                         continue  # the player never gets there
                 else:
                     later = copy(tracked)
-                    later.see(state_here, tree.label[child])
-                after: Any = self._seat.betting.apply(state_here, tree.label[child])
+                    later.see(state_here, real)
+                after: Any = self._seat.betting.apply(state_here, real)
                 boards_after = boards
                 if after.street != state_here.street:  # subgames have at most two streets, the first with one board
                     boards_after, later = np.flatnonzero(cards.board_parent[street + 1] >= 0), copy(later)

@@ -12,9 +12,11 @@ from abstraction.cards import combo_index, parse_cards
 from mccfr.cards.card_index import Board
 from mccfr.games.betting import BettingState, amount_text, raise_bounds
 from mccfr.games.game import Game
+from mccfr.games.translation import Translation
 from mccfr.play.hand_beliefs import ObservedRange
 from mccfr.play.player import Betting, Player, PlayerSpec, State
 from mccfr.play.policy_seat import Seat
+from mccfr.play.resolving.observer_ranges import NoRangeError
 from mccfr.play.resolving.resolving_table import SETTINGS, Acted, PublicState, Resolver, Settings
 from mccfr.play.resolving.solve import Effort
 from mccfr.policy.strategy_profile import Behaviour
@@ -48,25 +50,28 @@ class ResolvingSeat(Seat):
     """A policy at one seat of no-limit hold'em, re-solved from a street on (`resolving_table`).
 
     Before that street it plays as `Seat` does. After it, its strategy is a function of the public state and its
-    hand; only the action is random.
+    hand; only the action is random. At a table of three and more players it re-solves once two of them are left.
+    If the tree lacks an action of one of the two, it plays as `Seat` does.
     """
 
     takes_stacks = False
 
     def __init__(self, policy: Behaviour, settings: Settings = SETTINGS, *, seed: int = 0) -> None:
         """Prepare the seat; raises `ValueError` as `Seat` and `Resolver` do."""
-        policy.game.check_two_players("re-solving")
         self._acted: list[Acted] = []
+        self._solves = False
         super().__init__(policy, seed=seed)
         self.resolver = Resolver(self, settings)
 
     def prepare(self) -> None:
         """Compile the kernels of all re-solved streets by playing a hand with one iteration per spot.
 
-        On each street the opponent bets an amount outside the subgame, which needs kernels of its own.
+        On each street the opponent bets an amount outside the subgame, which needs kernels of its own. Of more players
+        the small and the big blind are left.
         """
         other = ResolvingSeat(self.policy, replace(self.resolver.settings, effort=Effort(iterations=1)))
-        rules, dealt = other.resolver.rules, 0
+        rules, betting, dealt = other.resolver.rules, other.betting, 0
+        assert isinstance(betting, Translation)
         other.deal(0, _HAND)
         for street, cards in enumerate(rules.board_cards):
             dealt += cards
@@ -76,11 +81,17 @@ class ResolvingSeat(Seat):
                 if resolves and state.player == other.position:
                     other.public_state().played()
                 bounds = raise_bounds(rules, state) if resolves and state.player != other.position else None
-                other.see("c" if bounds is None or state.facing else f"r{amount_text(bounds[0] + _ODD_CHIPS)}")
+                action = "c" if bounds is None or state.facing else f"r{amount_text(bounds[0] + _ODD_CHIPS)}"
+                if state.player > 1:
+                    action = "f"
+                elif len(state.put_in) > 2 and not street and not state.bets:
+                    real = betting.real_actions(betting.at(other.reading, state), state)
+                    action = next((each for each in real if each[0] == "r"), "c")
+                other.see(action)
 
     def _begin(self) -> None:
         super()._begin()
-        self._acted = []
+        self._acted, self._solves = [], False
 
     def _note(self, action: str, after: State | int) -> None:
         state = self.state
@@ -89,22 +100,31 @@ class ResolvingSeat(Seat):
         super()._note(action, after)
 
     def _seen(self, state: State, action: str) -> None:
-        if state.street < self.resolver.street:  # the place in the policy's tree is not needed later
-            super()._seen(state, action)
+        assert isinstance(state, BettingState)
+        if not self._solves and (self.betting.players > 2 or not self.resolver.begins(state)):
+            super()._seen(state, action)  # the place in the policy's tree is not needed later
 
     def _chosen(self, state: Any, random: Random) -> str:
-        if state.street < self.resolver.street:
+        if not self.resolver.begins(state):
             return super()._chosen(state, random)
-        public_state = self.public_state()
-        hand = combo_index(*parse_cards(self.hand))
-        return public_state.actions[self._sampled(public_state.played()[:, hand], random)]
+        try:
+            public_state = self.public_state()
+        except NoRangeError:
+            return super()._chosen(state, random)
+        self._solves, hand = True, combo_index(*parse_cards(self.hand))
+        return public_state.table_action(state, self._sampled(public_state.played()[:, hand], random))
 
     def public_state(self) -> PublicState:
-        """Return the hand's public state; `ValueError` before the chosen street or if no player acts."""
+        """Return the hand's public state.
+
+        Raises `ValueError` before the chosen street, if no player acts, or if more than two are left; also as
+        `Resolver.begin`.
+        """
         state = self.state
-        if not isinstance(state, BettingState) or state.street < self.resolver.street:
+        if not isinstance(state, BettingState) or not self.resolver.begins(state):
             raise ValueError(
-                f"after {self.line!r} no player acts, or the street comes before {self.resolver.settings.street}"
+                f"after {self.line!r} no player acts, more than two are left, or the street comes before "
+                f"{self.resolver.settings.street}"
             )
         board = self.dealing.read_board(state.street, self.cards)
         return self.resolver.at(self.position, self._acted, state, board)

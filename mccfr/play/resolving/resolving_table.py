@@ -20,7 +20,9 @@ state's strategy is therefore always the same and can be cached.
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from typing import Any
 
 import numpy as np
@@ -28,16 +30,18 @@ import numpy.typing as npt
 
 from abstraction.cards import card_mask, combo_masks
 from mccfr.cards.card_index import Board
+from mccfr.cards.full_deck import WholeDeck
 from mccfr.config.game_tables import Menu
 from mccfr.games.betting import BettingState
 from mccfr.games.game import Game
 from mccfr.games.line_lookup import OVER
-from mccfr.games.translation import Translation
+from mccfr.games.translation import Translation, apply_action
 from mccfr.play.policy_seat import Seat
 from mccfr.play.resolving.observer_ranges import HandObserver, nearest_action
 from mccfr.play.resolving.real_endgame import MENU, TURN_MENU, endgame
 from mccfr.play.resolving.resolving_spot import RootValues, Spot, Tables
 from mccfr.play.resolving.solve import METHODS, Effort, Resolved, resolve
+from mccfr.play.two_left import TwoLeft, two_left
 from mccfr.solvers.variants import PRESETS
 from mccfr.tables.strategy import BlockRows, Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -126,6 +130,8 @@ class Resolver:
         self.seat, self.settings, self.rules = seat, settings, seat.betting.rules
         known = [cards.cards_on(street) for street in range(cards.streets)]
         self.street = known.index(_BOARD_CARDS[settings.street])
+        self._cards = cards.of_two() if isinstance(cards, WholeDeck) else cards
+        self.left: TwoLeft | None = None  # the rest of the hand, of a resolver for one hand
         self._kept: OrderedDict[Any, PublicState] = OrderedDict()
 
     def at(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
@@ -134,44 +140,54 @@ class Resolver:
         position  of the re-solving player
         board     of the state's street
         """
-        before = [each for each in line if each[0].street < self.street]
-        later = line[len(before) :]
+        later = list(dropwhile(lambda each: not self.begins(each[0]), line))
+        before = line[: len(line) - len(later)]
         first, first_board = (later[0][0], later[0][2]) if later else (state, board)
         public_state = self.begin(position, before, first, first_board)
         for number, (_, action, _) in enumerate(later):
-            following = public_state.after(action, later[number + 1][2] if number + 1 < len(later) else board)
+            cards = later[number + 1][2] if number + 1 < len(later) else board
+            following = public_state.after(public_state.own_action(action), cards)
             assert isinstance(following, PublicState)
             public_state = following
         return public_state
+
+    def begins(self, state: BettingState) -> bool:
+        """Return True at a state of a re-solved street with two players left."""
+        return state.street >= self.street and len(state.left) == 2
 
     def begin(self, position: int, line: Sequence[Acted], state: BettingState, board: Board) -> "PublicState":
         """Return the public state at the start of the first re-solved street.
 
         position  of the re-solving player
         line      all earlier actions
+
+        Raises `NoRangeError` if one of three and more players has no range.
         """
         key = position, tuple(action for _, action, _ in line), tuple(board)
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        observer = HandObserver(self.seat, position, line)
-        ranges = observer.ranges()
-        method = self.settings.method
-        spot = self.spot(position, state, board, ranges, method)
-        ranges = ranges * spot.weights
-        public_state: PublicState
-        if not ranges[position].any():  # the line has probability 0 for the player: any strategy will do
-            public_state = PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, state)
-        else:
-            alternatives, before = None, None
-            if method != "unsafe":
-                before = observer.buckets_in(spot, state) if spot.merged else observer.policy_in(spot.game, state)
-                alternatives = spot.best_response(1 - position, ranges[position], before).value
-            public_state = self.solved(position, spot, ranges, alternatives, state, method, before)
+        left, of_hand = two_left(self.rules, state), copy(self)
+        of_hand.rules, of_hand.left = left.rules, left
+        public_state = of_hand._begun(HandObserver(self.seat, position, line, left), state, board)
         self._kept[key] = public_state
         if len(self._kept) > _KEPT[self.settings.street]:
             self._kept.popitem(last=False)
         return public_state
+
+    def _begun(self, observer: HandObserver, state: BettingState, board: Board) -> "PublicState":
+        """Return the public state at the first decision; `state` is that of the table."""
+        assert self.left is not None and isinstance(self.left.state, BettingState)
+        position, here, method, ranges = observer.position, self.left.state, self.settings.method, observer.ranges()
+        spot = self.spot(position, here, board, ranges, method)
+        ranges = ranges * spot.weights
+        if not ranges[position].any():  # the line has probability 0 for the player: any strategy will do
+            return PublicState(self, position, spot, uniform_strategy(spot.game), spot.weights, 0, here)
+        alternatives, before = None, None
+        if method != "unsafe":
+            before = observer.buckets_in(spot, state) if spot.merged else observer.policy_in(spot.game, state)
+            alternatives = spot.best_response(1 - position, ranges[position], before).value
+        return self.solved(position, spot, ranges, alternatives, here, method, before)
 
     def spot(self, position: int, state: BettingState, board: Board, ranges: Floats, method: str) -> Spot:
         """Return the subgame's spot from a state of the betting, on its street's board.
@@ -185,7 +201,7 @@ class Resolver:
             live[1 - position] = True
         live &= (combo_masks() & np.uint64(card_mask(board))) == 0
         live[~live.any(axis=1)] = True
-        game = endgame(self.rules, state, board, menu, live, self.seat.policy.game.cards)
+        game = endgame(self.rules, state, board, menu, live, self._cards)
         # After a flop, too many boards follow for lossless buckets.
         return Spot(game, 0, 0, merged=len(board) == _BOARD_CARDS["flop"])
 
@@ -281,6 +297,17 @@ class PublicState:
         """The subgame's actions here: `f`, `c` or `rN`, all legal."""
         return [self._game.tree.label[child] for child in self._game.tree.children(self._node)]
 
+    def own_action(self, action: str) -> str:
+        """Return an action at the table as one of the subgame, or as another bet by its rules."""
+        assert self._resolver.left is not None
+        return self._resolver.left.converted(self.state, action, self.actions)
+
+    def table_action(self, state: BettingState, number: int) -> str:
+        """Return one of `actions` as a legal action in a state at the table."""
+        left, betting = self._resolver.left, self._resolver.seat.betting
+        assert left is not None and isinstance(betting, Translation)
+        return left.at_table(betting, state, self.actions[number])
+
     def played(self) -> Floats:
         """Return [A, 1326] action probabilities of the player to act by the solution.
 
@@ -324,7 +351,7 @@ class PublicState:
 
         board  all its cards if the action ends a street; otherwise ignored
         """
-        state = self._resolver.seat.betting.apply(self.state, action)  # type: ignore[arg-type]
+        state = apply_action(self._resolver.rules, self.state, action)
         if not isinstance(state, BettingState):
             return OVER
         new_board = tuple(board) if state.street != self.state.street else ()

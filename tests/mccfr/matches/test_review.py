@@ -48,11 +48,11 @@ from mccfr.matches.review import review_files as results
 from mccfr.matches.review.action_costs import DecisionCosts, _cross_validated
 from mccfr.matches.review.hand_review import IGNORED, IN_TREE, MAPPED, NO_COST, SOLVED, Reviewer
 from mccfr.matches.review.review_text import shown_cost
-from mccfr.matches.review.two_left import two_left
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.play.policy_seat import PolicySpec
 from mccfr.play.resolving import Effort, solved_street
 from mccfr.play.resolving.solved_street import SolvedStreet
+from mccfr.play.two_left import two_left
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.betting_lines import find_node
@@ -402,7 +402,7 @@ def test_the_chips_of_folded_players_are_in_the_pot(planted):
     acted = [(state, action) for state, action in zip(played.states, played.actions, strict=True) if state.street == 3]
     if planted:
         acted = [(state._replace(put_in=(state.put_in[0], 0.0, state.put_in[2])), action) for state, action in acted]
-    left = two_left(rules, acted)
+    left = two_left(rules, acted[0][0], [action for _, action in acted])
     solved = SolvedStreet(left.rules, left.acted, board, DEALING.live(3, board) * np.ones((2, 1326)), SOURCE.game.cards)
     bets = solved.played[0][solved.actions[0].index(left.acted[0][1])] * DEALING.live(3, board)
     strength, one = DEALING.strengths(board), combo_index(*parse_cards("KhQd"))
@@ -420,7 +420,7 @@ def test_a_raise_beyond_the_other_players_stack_is_one_to_it():
     stacks = [2_000.0, 500.0, 2_000.0]
     rules = stakes_of(HoldemGame(seats=3, stacks=stacks)).rules
     played = follow_actions(rules, actions_of("r300fccr1000c"))
-    left = two_left(rules, list(zip(played.states, played.actions, strict=True))[3:])
+    left = two_left(rules, played.states[3], played.actions[3:])
     assert (left.players, left.rules.stack) == ((1, 2), 525)
     assert [action for _, action in left.acted] == ["c", "r525", "c"]
     assert left.acted[0][0].put_in == (325, 325) and left.acted[2][0].put_in == (325, 525)

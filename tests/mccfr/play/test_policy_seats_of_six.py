@@ -22,7 +22,6 @@ from mccfr.games.translation import SeatTranslation, Translation, real_betting
 from mccfr.matches.programs import PROGRAMS
 from mccfr.play.line_ranges import RangesOfLine
 from mccfr.play.policy_seat import Seat
-from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.play.table import play_hand, shown_down, won_chips
 from mccfr.trees.betting_lines import line_text
 from mccfr.trees.compiled import DECISION
@@ -183,10 +182,8 @@ def test_a_player_all_in_with_less_than_a_blind_is_played_against():
     assert seat.state.put_in == (50, 60, 350) and seat.choose() in ("f", "c", "r900", "r800")
 
 
-def test_what_is_for_two_players_is_refused():
-    source = three()
-    refused("position = 3: it must be from 0 to 2", Seat(source).deal, 3, "AhKd")
-    refused("re-solving is for two players", ResolvingSeat, source)
+def test_a_position_beyond_the_table_is_refused():
+    refused("position = 3: it must be from 0 to 2", Seat(three()).deal, 3, "AhKd")
 
 
 def test_two_players_have_their_own_translation():

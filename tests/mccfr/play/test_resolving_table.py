@@ -44,6 +44,7 @@ from mccfr.play.resolving import Effort, observer_ranges, resolving_table
 from mccfr.play.resolving.real_endgame import endgame
 from mccfr.play.resolving.resolving_seat import ResolvedRange, ResolvingSeat
 from mccfr.play.resolving.resolving_table import PublicState, Resolver, Settings, settings_of
+from mccfr.play.two_left import two_left
 from mccfr.policy.strategy_profile import Profile
 from mccfr.tables.strategy import Strategy, uniform_strategy
 from mccfr.trees.compiled import DECISION
@@ -156,7 +157,8 @@ def test_a_flop_begins_with_the_policy():
     here, tree = seat.public_state(), seat.policy.game.tree
     spot, twins = here._spot, nodes_below(tree, seat.betting.read("cc/")[1][0].node)
     state, line = seat.state, seat._acted
-    found = observer_ranges.HandObserver(seat, here.position, line).buckets_in(spot, state)
+    left = two_left(seat.betting.rules, state)
+    found = observer_ranges.HandObserver(seat, here.position, line, left).buckets_in(spot, state)
     arrays, buckets = spot.game.tree.arrays, [spot.own_buckets(block).tolist() for block in range(6)]
     for node in np.flatnonzero(arrays.kind == DECISION).tolist():
         block, slot = int(arrays.block[node]), int(arrays.slot[node])
@@ -254,7 +256,7 @@ def follows_every_reading(module):
     seat, hands = Seat(policy()), []
     betting = seat.betting
     state, _ = betting.start()
-    watched = module.HandObserver(seat, 0, [(state, "r471", ())])
+    watched = module.HandObserver(seat, 0, [(state, "r471", ())], two_left(betting.rules, state))
     for reading in betting.outcomes(betting.start()[1][0], state, "r471"):
         hands.append(watched.ours.reach.get((reading.node, reading.closed), np.zeros(1)) == reading.probability)
     return len(hands) == 2 and all(each.all() for each in hands)

@@ -29,6 +29,7 @@ from abstraction.hand_evaluator import board_strengths
 from mccfr.config.game_tables import KuhnGame, Menu
 from mccfr.games.betting import after_call, after_fold, payoffs
 from mccfr.games.translation import actions_of
+from mccfr.play.resolving.resolving_seat import ResolvingSeat
 from mccfr.trees.street_amounts import whole_line
 from mccfr.view import Spots, open_spots
 from mccfr.view.drills import deal_hand, drills
@@ -200,6 +201,26 @@ def test_the_button_moves_round_the_table(six):
         played(table, state, lambda now: now["actions"][0]["action"])
         state = table.deal(number)
     assert positions == ["BB", "SB", "BTN", "CO", "HJ", "UTG", "BB"]
+
+
+def test_the_strategy_solves_again_once_two_are_left(three, monkeypatch):
+    """The user calls to the end; rivers with one opponent are solved."""
+    left, right = [], ResolvingSeat.public_state
+
+    def counted(seat):
+        left.append(len(seat.state.left))
+        return right(seat)
+
+    monkeypatch.setattr(ResolvingSeat, "public_state", counted)
+    table = PageTable(three)
+    state = table.sit("river:unsafe:2", seed=1)
+    for number in range(12):
+        end = played(table, state, lambda now: next(one for one in now["actions"] if one["kind"] != "fold")["action"])[
+            -1
+        ]
+        assert sum(end["result"]["won_by_position"]) == pytest.approx(0)
+        state = table.deal(number)
+    assert len(left) > 2 and set(left) == {2}
 
 
 def test_drills_begin_first_in_or_facing_a_raise(six, three):

@@ -105,10 +105,10 @@ function Session() {
     <p class="row">
       <span id="play-session" class="quiet">Hand {hand + 1} · {played} played · {signedMoney(won)}</span>
       <span class="space" />
-      {game.value.any_bet && !isMany.value && (
+      {game.value.any_bet && (
         <span>
-          <Choice id="play-resolve" label="It solves its hands again" value={resolve.value} choices={Object.entries(RESOLVE)}
-            onChoose={(street) => { resolve.value = street; }} />
+          <Choice id="play-resolve" label={`It solves its hands again${isMany.value ? ", once two are left" : ""}`}
+            value={resolve.value} choices={Object.entries(RESOLVE)} onChoose={(street) => { resolve.value = street; }} />
         </span>
       )}
       <button type="button" onClick={() => sit()}>New session</button>

@@ -1,0 +1,102 @@
+"""Converts the rest of a hand with two players left into a hand of two players.
+
+The other players' chips are dead money. They count as if each of the two had put in half of them, as antes of two
+players do: the EVs of a decision's actions all change by the same amount. The cards that others folded are ignored, and
+so is rake.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import floor
+from typing import NamedTuple
+
+from mccfr.games.betting import BettingRules, BettingState, Seats, amount_text, raise_bounds
+from mccfr.games.holdem_betting import BIG_BLIND, BUTTON
+from mccfr.games.translation import Translation, apply_action
+
+Acted = tuple[BettingState, str]
+
+
+class TwoLeft(NamedTuple):
+    """The rest of a hand, from a decision after the flop on.
+
+    players  positions of the two players, the first to act on a street first
+    rules    of two players
+    dead     chips of the other players, half of them for each of the two
+    stack    the smaller stack of the two at the table
+    acted    states and actions, by these rules
+    state    after them
+    """
+
+    players: tuple[int, int]
+    rules: BettingRules
+    dead: float
+    stack: float
+    acted: list[Acted]
+    state: BettingState | int
+
+    def amount(self, action: str) -> str:
+        """Return an action at the table with its amount by these rules."""
+        return f"r{amount_text(min(float(action[1:]), self.stack) + self.dead)}" if action[0] == "r" else action
+
+    def converted(self, state: BettingState, action: str, known: Sequence[str] = ()) -> str:
+        """Return an action at the table as an action of these rules in a state of theirs.
+
+        known  actions of a solution there. One of them is taken if the amounts differ by a rounded half chip only
+        """
+        if action[0] != "r":
+            return action
+        converted = self.amount(action)
+        target = float(converted[1:])
+        if target <= state.to_call or raise_bounds(self.rules, state) is None:
+            return "c"
+        near = [each for each in known if each[0] == "r" and abs(float(each[1:]) - target) <= self.dead % 1]
+        return near[0] if near else converted
+
+    def at_table(self, betting: Translation, state: BettingState, action: str) -> str:
+        """Return an action of these rules as a legal action in a state at the table.
+
+        Amounts are rounded to whole chips if those of the table are whole.
+        """
+        bounds = raise_bounds(betting.rules, state)
+        if action[0] != "r" or bounds is None:
+            return action if action == "f" else "c"
+        target = float(action[1:]) - self.dead
+        target = floor(target + 0.5) if betting.whole_chips else target
+        return f"r{amount_text(min(max(target, bounds[0]), bounds[1]))}"
+
+
+def two_left(rules: BettingRules, state: BettingState, actions: Iterable[str] = ()) -> TwoLeft:
+    """Return the rest of a hand in which two players are left.
+
+    rules    of all players
+    state    at a decision after the flop
+    actions  from there on
+    """
+    first, second = state.left
+    stack = min(rules.stack_of(first), rules.stack_of(second))
+    dead = (sum(state.put_in) - state.put_in[first] - state.put_in[second] + sum(rules.dead)) / 2
+
+    def of_two(chips: float) -> float:
+        return min(chips, stack) + dead
+
+    pair_rules = BettingRules(
+        (of_two(state.put_in_before),) * 2,
+        (BUTTON, *[BIG_BLIND] * (rules.streets - 1)),
+        lambda _: (),
+        stack=of_two(stack),
+        minimum_bet=rules.minimum_bet,
+        board_cards=rules.board_cards,
+    )
+    here: BettingState | int = state._replace(
+        put_in=(of_two(state.put_in[first]), of_two(state.put_in[second])),
+        player=int(state.player == second),
+        put_in_before=of_two(state.put_in_before),
+        seats=Seats(*((seats >> first & 1) + 2 * (seats >> second & 1) for seats in state.seats)),
+    )
+    left = TwoLeft((first, second), pair_rules, dead, stack, [], here)
+    for taken in actions:
+        assert isinstance(here, BettingState)
+        action = left.converted(here, taken)
+        left.acted.append((here, action))
+        here = apply_action(pair_rules, here, action)
+    return left._replace(state=here)
