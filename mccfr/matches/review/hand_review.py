@@ -21,7 +21,7 @@ import numpy.typing as npt
 from mccfr.cards.card_index import Deal
 from mccfr.cards.full_deck import WholeDeck
 from mccfr.games.betting import BettingRules, BettingState, amount_text
-from mccfr.games.holdem_betting import BUTTON, position_names
+from mccfr.games.holdem_betting import position_names
 from mccfr.games.line_lookup import NOWHERE, LineReading, mapped_action
 from mccfr.games.line_text import line_start
 from mccfr.games.translation import Translation, real_betting
@@ -219,7 +219,8 @@ class _HandReview:
             None if chips is None else tuple(one + more for one, more in zip(chips, offsets, strict=False))
             for chips in (hand.chips, None if aivat is None else (aivat, -aivat))
         )
-        ended = "the policy has no straddle: the review ends there" if self._straddles else ""
+        name = "" if self._straddler is None else self._names[self._straddler]
+        ended = f"the policy has no straddle of {name}: the review ends there" if self._is_outside else ""
         return ReviewedHand(decisions, len(game.states) - len(decisions), pot, won, adjusted, ended)
 
     def _mapped(self) -> list[_Step]:
@@ -230,10 +231,8 @@ class _HandReview:
         """
         tree, betting, rules = self._source.game.tree, self._betting, self._stakes.rules
         reading, exact, steps = LineReading(0, 1.0), self._same_stakes(), list[_Step]()
-        if self._straddles:
-            reading = LineReading(NOWHERE, 1.0)
-        elif tree.players == 2 and rules.first_player[0] != BUTTON:
-            reading = self._straddled(rules)
+        if self._straddler is not None:
+            reading = LineReading(NOWHERE, 1.0) if self._is_outside else self._straddled(rules)
         for state, action in zip(self._game.states, self._game.actions, strict=True):
             before, column = betting.at(reading, state), None
             decides = betting.decides(before)
@@ -254,16 +253,22 @@ class _HandReview:
         return steps
 
     @property
-    def _straddles(self) -> bool:
-        """True if a player at a table of three and more has straddled, so that another one acts first."""
-        order = self._stakes.rules.first_player
-        return len(self._names) > 2 and order[0] != self._by.betting.rules.first_player[0]
+    def _straddler(self) -> int | None:
+        """Position of the last player who has straddled; the next one acts first."""
+        first, usual = self._stakes.rules.first_player[0], self._by.betting.rules.first_player[0]
+        return None if first == usual else (first - 1) % len(self._names)
+
+    @property
+    def _is_outside(self) -> bool:
+        """True if a straddle is no raise of the tree: another player is the first to act there."""
+        return self._straddler not in (None, self._by.betting.rules.first_player[0])
 
     def _straddled(self, rules: BettingRules) -> LineReading:
-        """Return the likeliest translation of the button's straddle, a raise made without seeing the cards."""
-        put_in = rules.put_in[1 - BUTTON]
-        state = rules.start()._replace(put_in=(put_in, put_in), player=BUTTON)
-        readings = self._betting.outcomes(LineReading(0, 1.0), state, f"r{amount_text(rules.put_in[BUTTON])}")
+        """Return the likeliest translation of the first player's straddle: a raise without seeing cards."""
+        player = self._by.betting.rules.first_player[0]
+        before, after = rules.put_in[:player], rules.put_in[player + 1 :]
+        state = rules.start()._replace(put_in=(*before, max(before + after), *after), player=player)
+        readings = self._betting.outcomes(LineReading(0, 1.0), state, f"r{amount_text(rules.put_in[player])}")
         return max(readings, key=lambda one: one.probability)._replace(probability=1.0)
 
     def _same_stakes(self) -> bool:

@@ -16,7 +16,6 @@ Shows:
 """
 
 import json
-from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -33,9 +32,6 @@ from mccfr.games.translation import actions_of
 from mccfr.matches.acpc import follow_actions
 from mccfr.matches.hand_files.format_base import (
     CheckedHand,
-    HandRecord,
-    Posted,
-    checked_hand,
     finished_hand,
     stakes_of,
 )
@@ -378,20 +374,6 @@ def test_another_raise_at_a_table_of_three_is_taken_for_the_nearest():
     (raised,) = (row.verdict for row in found.decisions)
     assert (raised.how, raised.did, raised.taken_for) == (MAPPED, "raise to 3.6 BB", "b350 after ''")
     assert raised.probability == raised.frequencies["raise to 3.5 BB"] and found.unknown == 2
-
-
-def test_a_straddle_is_not_in_the_tree():
-    """The button straddles, so the small blind acts first, and the tree begins with the button."""
-    record = HandRecord(
-        ("Sam", "Bob", "Ada"),
-        Posted([Decimal(20_000)] * 3, (Decimal(50), Decimal(100)), [Decimal(0)] * 3, [*[Decimal(0)] * 2, Decimal(200)]),
-        [(0, "f", Decimal(0)), (1, "f", Decimal(0))],
-        ("As7s", "KhQd", ""),
-        "",
-    )
-    found = by_three().review(checked_hand(record), 0)
-    assert (found.decisions, found.unknown) == ([], 2) and found.won_chips == (-50, -100, 150)
-    assert found.ended == "the policy has no straddle: the review ends there"
 
 
 @pytest.mark.parametrize("planted", [False, True])

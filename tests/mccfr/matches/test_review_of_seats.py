@@ -8,6 +8,7 @@ Shows:
   test_the_caller_of_a_raise_has_no_range, test_a_caller_who_folds_leaves_two_ranges)
 """
 
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -17,7 +18,7 @@ from random_policy import policy
 from mccfr.config.game_tables import HoldemGame, Menu
 from mccfr.games.translation import actions_of, real_betting
 from mccfr.matches.acpc import follow_actions
-from mccfr.matches.hand_files.format_base import CheckedHand, finished_hand, stakes_of
+from mccfr.matches.hand_files.format_base import CheckedHand, HandRecord, Posted, checked_hand, finished_hand, stakes_of
 from mccfr.matches.review import hand_review
 from mccfr.matches.review.hand_review import IGNORED, IN_TREE, LACKING, MAPPED, NO_COST, SOLVED
 from mccfr.play.policy_seat import Seat
@@ -27,6 +28,7 @@ from mccfr.tables.strategy import uniform_strategy
 from mccfr.trees.street_amounts import whole_line
 
 SOURCE = policy(Menu(first=("1p",), later=("1p",), max_bets=3), seats=3, flop_players=2)
+FOUR = policy(Menu(first=("1p",), later=("1p",), max_bets=2), seats=4, flop_players=2)
 NAMES, HOLES, BOARD = ("Sam", "Bob", "Ada"), ("As7s", "KhQd", "QhJh"), "Qs7h2d3c9s"
 STAKES = stakes_of(HoldemGame(seats=3))
 
@@ -151,3 +153,29 @@ def test_decisions_are_judged_where_a_seat_would_be(monkeypatch):
     for planted in (left, onward):
         monkeypatch.setattr(planted._HandReview, "_solved", lambda self, places: [None] * len(places))
         assert differing(planted, lines)[0] < judged
+
+
+def straddled(seats, moves):
+    """Return the review of a hand in which the button straddles, so that the small blind acts first."""
+    source, none = SOURCE if seats == 3 else FOUR, [Decimal(0)] * seats
+    posted = Posted([Decimal(20_000)] * seats, (Decimal(50), Decimal(100)), none, [*none[1:], Decimal(200)])
+    actions = [(player, kind, Decimal(0)) for player, kind in moves]
+    record = HandRecord(NAMES + ("Eve",) * (seats - 3), posted, actions, (*HOLES, *[""] * (seats - 3)), BOARD)
+    by = hand_review.Reviewer(Profile(source.game, uniform_strategy(source.game)), source, 8)
+    return by.review(checked_hand(record), 0)
+
+
+def test_a_straddle_of_the_first_player_is_a_raise():
+    """Of three players the button is the first. Its straddle says nothing of its cards, and its check after it is no
+    action of the tree."""
+    found = straddled(3, [(0, "f"), (1, "c"), (2, "c"), *[(1, "c"), (2, "c")] * 3])
+    folds, calls = (row.verdict for row in found.decisions[:2])
+    assert (folds.how, folds.did, folds.tree_line, folds.taken_for) == (MAPPED, "fold", "b350", "f after 'b350'")
+    assert (calls.how, calls.did, calls.tree_line, found.ended) == (MAPPED, "call 1 BB", "b350f", "")
+    assert found.unknown == 1 and told(found)[2:] == [(name, 1 + k, SOLVED) for k in range(3) for name in NAMES[1:]]
+
+
+def test_a_straddle_of_another_player_ends_the_review():
+    found = straddled(4, [(0, "f"), (1, "f"), (2, "f")])
+    assert (found.decisions, found.unknown) == ([], 3) and found.won_chips == (-50, -100, 0, 150)
+    assert found.ended == "the policy has no straddle of BTN: the review ends there"
