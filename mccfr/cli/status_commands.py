@@ -253,13 +253,10 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 
 def _trend_lines(status: dict[str, Any]) -> list[str]:
     """Return lines on the trends of the newest checkpoint."""
-    lines, never, lost = [], status["never_reached_per_street"], status["lost_updates"]
+    lines, never = [], status["never_reached_per_street"]
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
         lines.append(f"never seen   {shares} of the rows, by street")
-    if lost is not None:
-        share = share_text(lost["first_decisions"], lost["first_decisions_error"])
-        lines.append(f"lost         of the updates at each player's first decisions: {share}")
     if status["saturated_cells"] is not None:
         lines.append(f"saturated    {status['saturated_cells']:,} of the tables' 16-bit cells")
     if (disk := status["disk"]) is not None:
@@ -268,8 +265,3 @@ def _trend_lines(status: dict[str, Any]) -> list[str]:
             f"{duration_text(disk['waiting_seconds'])} waited for them"
         )
     return lines
-
-
-def share_text(share: float | None, error: float | None) -> str:
-    """Return a small share as text with its 95 % interval."""
-    return "unknown" if share is None else f"{share:.2g} ± {2 * (error or 0.0):.2g}"

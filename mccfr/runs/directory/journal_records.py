@@ -36,11 +36,6 @@ class _Metrics(msgspec.Struct):
     silent_workers: list[dict[str, Any]] = []
 
 
-class _LostUpdates(msgspec.Struct):
-    first_decisions: float | None
-    first_decisions_error: float | None
-
-
 class _Disk(msgspec.Struct):
     moved_bytes: _Count
     moving_seconds: float
@@ -52,7 +47,6 @@ class _Trends(msgspec.Struct):
     nodes_touched: _Count
     iterations: _Count
     never_reached_per_street: list[float | None] | None = None
-    lost_updates: _LostUpdates | None = None
     saturated_cells: _Count | None = None
     disk: _Disk | None = None
 
