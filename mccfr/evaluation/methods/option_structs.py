@@ -68,14 +68,13 @@ class SampledOptions(MethodOptions, frozen=True):
     workers: Annotated[int, WORKERS] = 1
     budget_seconds: Annotated[float | None, BUDGET] = None
     keep: Annotated[Path | None, KEEP] = None
-    note: Any = None  # as `Effort.note`
 
     @property
     def effort(self) -> "Effort":
         """Workers, time budget and journal file of the evaluation."""
         from mccfr.evaluation.samples import Effort
 
-        return Effort(self.workers, self.budget_seconds, self.keep, self.note)
+        return Effort(self.workers, self.budget_seconds, self.keep)
 
 
 _EFFORT = ("workers", "budget_seconds", "keep")
