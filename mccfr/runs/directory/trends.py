@@ -29,7 +29,7 @@ def _empty_rows(sums, starts):
 
 
 def never_reached(sums: npt.NDArray[Any], starts: npt.NDArray[np.int64]) -> int:
-    """Return the rows of a block's strategy sums [K, width] that are all 0, counted for a few buckets at a time."""
+    """Count the rows of a block's strategy sums [K, width] that are all 0, some buckets at a time."""
     step = max(1, _BLOCK_CELLS // sums.shape[1])
     parts = (np.ascontiguousarray(sums[at : at + step]) for at in range(0, len(sums), step))
     return sum(int(_empty_rows(part, starts)) for part in parts)
