@@ -158,11 +158,10 @@ class BlockStore:
         """Return the entry that a checkpoint's state needs to read its blocks."""
         return {BLOCKS: self.partition.to_json()}
 
-    def write(self, block: int, arrays: Mapping[str, np.ndarray], *, background: bool = False) -> None:
+    def write(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Write a new version of a block durably; the previous one is removed unless a checkpoint names it.
 
-        arrays      {name: cells of the block}; must not change during the call
-        background  run at low priority
+        arrays  {name: cells of the block}; must not change during the call
 
         Raises as `checkpoint_writer.commit`; earlier versions are then kept.
         """
@@ -180,7 +179,6 @@ class BlockStore:
             format=self._format,
             keep=_EVERY_VERSION,
             whole=True,
-            background=background,
             lock=self._held,
         )
         with self._lock:
