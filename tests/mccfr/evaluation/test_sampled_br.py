@@ -275,7 +275,6 @@ def measured(method, name="leduc", **options):
 test_refusals = refusals(
     ("leduc has no street 'river': it has 0, 1", lambda: measured("sampled-br", from_street="river")),
     ("boards = 3: at least 5 are needed, for an interval", lambda: measured("sampled-br", boards=3)),
-    ("boards = 5: at least 6 are needed", lambda: measured("sampled-br", from_street="0", boards=5)),
     ("the method exact has no --from; what it takes: --flops", lambda: measured("exact", from_street="1")),
     ("the method exact has no --from", lambda: measured("exact", "kuhn", from_street="1")),
     (
