@@ -158,11 +158,10 @@ class BlockStore:
         """Return the entry that a checkpoint's state needs to read its blocks."""
         return {BLOCKS: self.partition.to_json()}
 
-    def write(self, block: int, arrays: Mapping[str, np.ndarray], *, background: bool = False) -> None:
+    def write(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
         """Write a new version of a block durably; the previous one is removed unless a checkpoint names it.
 
-        arrays      {name: cells of the block}; must not change during the call
-        background  run at low priority
+        arrays  {name: cells of the block}; must not change during the call
 
         Raises as `checkpoint_writer.commit`; earlier versions are then kept.
         """
@@ -180,7 +179,6 @@ class BlockStore:
             format=self._format,
             keep=_EVERY_VERSION,
             whole=True,
-            background=background,
             lock=self._held,
         )
         with self._lock:
@@ -248,10 +246,8 @@ def drop_unnamed(root: Path) -> None:
     _keep_only(root, ())
 
 
-def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) -> set[str] | None:
+def versions_of_checkpoints(root: Path) -> set[str] | None:
     """Return the versions named by a run's checkpoints, including those set aside.
-
-    among  numbers of the checkpoints to read; None: all. Those set aside are always read
 
     For a checkpoint with a note (`storage.set_aside`), the note gives the versions. Returns None if a checkpoint
     without a note is unreadable, damaged or of another format version. The caller must then remove nothing.
@@ -260,8 +256,7 @@ def versions_of_checkpoints(root: Path, among: Collection[int] | None = None) ->
     try:
         folder = root / CHECKPOINTS
         for number in checkpoints.list_checkpoints(folder):
-            if among is None or number in among:
-                versions.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
+            versions.update(_named_by_one(checkpoints.checkpoint_path(folder, number)))
         for note in checkpoints.list_notes(root / SET_ASIDE):
             versions.update(read_json(note)[BLOCKS])
     except (OSError, ValueError, LookupError, TypeError):

@@ -66,23 +66,6 @@ def lines_backwards(path: Path) -> Iterator[Line]:
         yield Line(0, b"".join(reversed(pieces)))
 
 
-def line_numbers(path: Path, starts: Sequence[int]) -> list[int]:
-    """Return the numbers, from 1, of the lines that begin at the offsets `starts`, ascending.
-
-    An offset beyond the end of the journal gets the number after the last line's.
-    """
-    numbers, number, offset = [], 1, 0
-    with reading(path), path.open("rb") as file:
-        for start in starts:
-            while offset < start:
-                if not (block := file.read(min(_BLOCK_BYTES, start - offset))):
-                    break
-                number += block.count(b"\n")
-                offset += len(block)
-            numbers.append(number)
-    return numbers
-
-
 def replace_end(path: Path, start: int, lines: Sequence[bytes]) -> None:
     """Replace everything from byte `start` on by the lines `lines`, atomically and durably.
 

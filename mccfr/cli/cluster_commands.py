@@ -1,4 +1,4 @@
-"""Commands for one run on several machines: cluster plan, local, solve, resume, status."""
+"""Commands for one run on several machines: cluster local, solve, resume, status."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,8 +10,6 @@ import rich_click as click
 from mccfr.cli.progress_display import reporter
 from mccfr.cli.run_commands import reopened, report_beginning, report_end, run_directory_of, started
 from mccfr.cli.shared_options import (
-    Bits,
-    MemorySizes,
     abstraction_option,
     answer,
     code_option,
@@ -21,11 +19,9 @@ from mccfr.cli.shared_options import (
     path_type,
     replace_option,
     say,
-    speed_option,
 )
 from mccfr.cli.stopping import holds_runs, resumable_command
 from mccfr.common.signals import EXIT_RESUMABLE
-from mccfr.runs.reporter import Silent, duration_text
 from storage.free_space import bytes_text
 
 if TYPE_CHECKING:
@@ -52,63 +48,8 @@ def cluster() -> None:
     """Train one run in strata (run.strata) on several machines.
 
     The result is bit-identical to that of one machine; see docs/machines.md. These commands need the extra `cluster`.
-    Inside srun or mpiexec, solve and resume use the machines of that job.
+    Inside srun or mpiexec, solve and resume use the machines of that job. `mccfr plan --machines N` estimates.
     """
-
-
-@cluster.command()
-@click.argument("config", type=path_type)
-@click.option("--machines", type=click.IntRange(1, 1024), required=True, help="Number of machines.")
-@click.option("--memory", type=MemorySizes(), default=(), help="Memory of each machine: 256GB, or 256GB,128GB.")
-@click.option("--network", type=Bits(), default="1Gbit", show_default=True, help="Network speed.")
-@speed_option
-@_set_option
-@json_option
-def plan(
-    config: Path,
-    machines: int,
-    memory: tuple[float, ...],
-    network: float,
-    speed: int | None,
-    overrides: tuple[str, ...],
-    as_json: bool,
-) -> None:
-    """Print the bytes on each machine and the seconds of a barrier and a checkpoint; create nothing.
-
-    Example: mccfr cluster plan leduc --machines 3 --memory 64GB --network 10Gbit --set run.strata=3
-    """
-    from mccfr.cluster.cluster_plan import plan_cluster
-    from mccfr.config.examples import find_file
-    from mccfr.config.toml_files import load_config
-    from mccfr.runs.session.start import Start, Terms, check_start
-
-    config = find_file(config)
-    start = Start(load_config(config, overrides), config.parent, run_directory_of(config, None), Terms(Silent()))
-    check_start(start)
-    estimate = plan_cluster(start.config, start.base, machines, memory, network, speed)
-    answer(estimate, as_json, _plan_text)
-
-
-def _plan_text(plan: Mapping[str, Any]) -> str:
-    return (
-        f"machines     {plan['machines']} of {plan['workers_per_machine']} workers, {plan['strata']} strata; the "
-        f"busiest has {plan['unevenness']:.2f} times its share, {plan['idle_workers']} workers would have none\n"
-        f"memory       {bytes_text(plan['table_bytes'])} of tables in all, {bytes_text(plan['machine_bytes'])} on "
-        f"the largest machine, {bytes_text(plan['coordinator_bytes'])} where the coordinator is; the largest stratum "
-        f"{bytes_text(plan['largest_stratum_bytes'])}\n"
-        f"barrier      {bytes_text(plan['barrier_bytes'])}, {plan['barrier_seconds']:.2g} s{_interval_text(plan)}\n"
-        f"checkpoint   {bytes_text(plan['checkpoint_bytes'])} from the busiest machine, "
-        f"{duration_text(plan['checkpoint_seconds'])} to write them"
-    )
-
-
-def _interval_text(plan: Mapping[str, Any]) -> str:
-    """Return the barriers' share of time at the end of a run as text; "" for a run without limit."""
-    seconds = plan["last_interval_seconds"]
-    if seconds is None:
-        return ""
-    share = plan["barrier_seconds"] / (plan["barrier_seconds"] + seconds)
-    return f", {share:.1%} of the time where the run ends ({seconds:.2g} s of training between two): see run.interval"
 
 
 @cluster.command()

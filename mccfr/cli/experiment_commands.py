@@ -99,8 +99,8 @@ def report(directory: Path, out: Path, spots: str, flops: int, workers: int, kee
     """Write tables of a betting line on all flops: frequencies, equity, EV and EQR.
 
     DIR-or-POLICY is of whole hold'em; nothing is solved. It may also be a spot's run or configuration that begins on a
-    flop, with the empty line: the command solves the spot on each flop. OUT ends in .csv, .parquet or .html. The tables
-    are by flop, by texture and by class of hands. A flop that leaves a player without hands is skipped.
+    flop, with the empty line: the command solves the spot on each flop. OUT ends in .csv or .html. The tables are by
+    flop, by texture and by class of hands. A flop that leaves a player without hands is skipped.
 
     Example: mccfr report hunl-quick-policy flops.html --spots b300c/
     """

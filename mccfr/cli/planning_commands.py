@@ -7,7 +7,17 @@ from typing import Any
 import rich_click as click
 
 from mccfr.cli.run_commands import run_directory_of
-from mccfr.cli.shared_options import Duration, answer, json_option, path_type, print_json, speed_option, workers_text
+from mccfr.cli.shared_options import (
+    Duration,
+    MemorySizes,
+    answer,
+    json_option,
+    path_type,
+    print_json,
+    refuse_options_without_effect,
+    speed_option,
+    workers_text,
+)
 from mccfr.runs.reporter import Silent, duration_text
 from storage.free_space import bytes_text
 
@@ -64,6 +74,7 @@ def init(directory: Path) -> None:
 @click.option("--set", "overrides", multiple=True, metavar="TABLE.KEY=VALUE", help="Override one key of the config.")
 @click.option("--budget", type=Duration(), help="Time in which the run must end: 24h, 7d.")
 @click.option("--machines", type=click.IntRange(1, 1024), default=1, help="Machines of --workers each, as this one.")
+@click.option("--memory", type=MemorySizes(), default=(), help="Memory of these machines: 256GB, or 256GB,128GB.")
 @click.option("--workers", type=click.IntRange(0, 1024), help="Worker processes on each machine.")
 @speed_option
 @json_option
@@ -72,6 +83,7 @@ def plan(
     overrides: tuple[str, ...],
     budget: float | None,
     machines: int,
+    memory: tuple[float, ...],
     workers: int | None,
     speed: int | None,
     as_json: bool,
@@ -100,15 +112,15 @@ def plan(
     start = Start(settings, config.parent, run_directory_of(config, None), Terms(Silent()))
     check_start(start)
     if machines > 1:
-        from mccfr.cluster.capacity import check_cluster
-        from mccfr.cluster.cluster_plan import room_of_machines
+        from mccfr.cluster.cluster_plan import ClusterRoom
 
-        check_cluster(settings, machines)
-        room = room_of_machines(machines)
+        room = ClusterRoom(settings, machines, memory)
+    else:
+        refuse_options_without_effect("with one machine", "memory")
     estimate = make_plan(
         settings, start.base, start.directory, speed=speed, machines=machines, budget=budget, room=room
     )
-    answer(estimate, as_json, _plan_text)
+    answer(estimate | ({} if room is None else room.figures), as_json, _plan_text)
     if estimate["verdict"] == CANNOT_WORK:
         raise click.exceptions.Exit(1)
 
@@ -222,7 +234,19 @@ def _strata_lines(plan: dict[str, Any]) -> list[str]:
     return [
         f"strata       {plan['strata']}: {bytes_text(plan['shared_bytes'])} shared, "
         f"{bytes_text(plan['largest_stratum_bytes'])} of the largest{idle}",
+        *_machine_lines(plan),
         *_turn_lines(plan),
+    ]
+
+
+def _machine_lines(plan: dict[str, Any]) -> list[str]:
+    if "machine_bytes" not in plan:
+        return []
+    return [
+        f"machines     {plan['machines']}: {bytes_text(plan['machine_bytes'])} on the largest, "
+        f"{bytes_text(plan['coordinator_bytes'])} where the coordinator is; the busiest has {plan['unevenness']:.2f} "
+        "times its share",
+        f"barrier      {bytes_text(plan['barrier_bytes'])}, {plan['barrier_seconds']:.2g} s at 1 Gbit/s",
     ]
 
 

@@ -76,23 +76,6 @@ class Count(click.ParamType[int]):
         return int(number)
 
 
-class Bits(click.ParamType[float]):
-    """Number of bits with a decimal prefix: 10Gbit."""
-
-    name = "amount"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return bits; the error names valid forms."""
-        from mccfr.config.value_limits import shown
-
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kMGT]?)bit(?:/s)?", str(value).strip())
-        if match is None or float(match[1]) == 0:
-            number = str(value).strip()
-            other = f"{number}Mbit or {number}Gbit" if number.replace(".", "").isdigit() else "100Mbit or 1.5Gbit"
-            raise click.BadParameter(f"{shown(value)} is not an amount above 0 with its unit, as {other}", ctx, param)
-        return float(match[1]) * 1000.0 ** " kMGT".index(match[2] or " ")
-
-
 class MemorySizes(click.ParamType[tuple[float, ...]]):
     """One or several numbers of bytes, separated by commas: 256GB,128GB."""
 

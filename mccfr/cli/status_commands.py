@@ -90,24 +90,20 @@ def stop(directory: Path, after_checkpoint: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("directory", metavar="DIR", type=path_type)
 @click.argument("out", type=path_type)
-@click.option("--watch", is_flag=True, help="Repeat until no process trains a run; Ctrl-C stops.")
-@click.option("--every", default="30s", show_default=True, type=Duration(), help="Time between two writes of --watch.")
 @code_option
 @abstraction_option
-def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstraction: Path | None) -> None:
+def tensorboard(directory: Path, out: Path, abstraction: Path | None) -> None:
     """Write the curves of the run in DIR, or of every run in a folder, to OUT for TensorBoard.
 
     The curves are speeds, trends and evaluations over nodes touched. A repeated call adds only new points. The command
     does not need TensorBoard; to see the curves, run: tensorboard --logdir OUT.
 
-    Example: mccfr tensorboard runs curves --watch
+    Example: mccfr tensorboard runs curves
     """
-    from mccfr.runs.directory.run import is_locked, is_run, open_run
+    from mccfr.runs.directory.run import is_run, open_run
     from mccfr.runs.directory.run_status import runs_in
     from mccfr.runs.results.tensorboard import write_events
 
-    if not watch:
-        refuse_options_without_effect("without --watch", "every")
     one = is_run(directory) or not directory.is_dir()
     if abstraction is not None and not one:
         raise _of_one_run(directory)
@@ -117,12 +113,7 @@ def tensorboard(directory: Path, out: Path, watch: bool, every: float, abstracti
         raise ValueError(
             f"{directory} is not a run directory, and contains none: give the directory of a run, or a folder of runs"
         )
-    while True:
-        running = any(map(is_locked, runs))
-        events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
-        if not (watch and running):
-            break
-        time.sleep(max(1.0, every))
+    events = sum(write_events(run, out / run.directory.resolve().name) for run in runs)
     count = f"{events:,} events of {len(runs)} run{'s' * (len(runs) != 1)}"
     click.echo(f"wrote {out}: {count}; next: tensorboard --logdir {out}", err=True)
 
@@ -253,13 +244,10 @@ def _bound_lines(bounds: list[dict[str, Any]]) -> list[str]:
 
 def _trend_lines(status: dict[str, Any]) -> list[str]:
     """Return lines on the trends of the newest checkpoint."""
-    lines, never, lost = [], status["never_reached_per_street"], status["lost_updates"]
+    lines, never = [], status["never_reached_per_street"]
     if never is not None:
         shares = ", ".join("not kept" if share is None else f"{share:.2%}" for share in never)
         lines.append(f"never seen   {shares} of the rows, by street")
-    if lost is not None:
-        share = share_text(lost["first_decisions"], lost["first_decisions_error"])
-        lines.append(f"lost         of the updates at each player's first decisions: {share}")
     if status["saturated_cells"] is not None:
         lines.append(f"saturated    {status['saturated_cells']:,} of the tables' 16-bit cells")
     if (disk := status["disk"]) is not None:
@@ -268,8 +256,3 @@ def _trend_lines(status: dict[str, Any]) -> list[str]:
             f"{duration_text(disk['waiting_seconds'])} waited for them"
         )
     return lines
-
-
-def share_text(share: float | None, error: float | None) -> str:
-    """Return a small share as text with its 95 % interval."""
-    return "unknown" if share is None else f"{share:.2g} ± {2 * (error or 0.0):.2g}"

@@ -20,9 +20,6 @@ from llvmlite import ir
 
 from abstraction.kernels.jit import intrinsic, types
 
-LARGEST_VARIANCE = 0.375 * 2.0**-23
-"""Largest variance of a float32 sum by rounding, relative to its square: (m - 2/3)/m^2 · 2^-23 at m = 4/3."""
-
 SCALE_ZERO, LEAST_SCALE, MOST_SCALE = 128, 28, 228
 """Scales of rows of 16-bit cells, whose unit is 2^(scale - SCALE_ZERO): scale of unit 1, smallest and largest scale."""
 

@@ -1,6 +1,5 @@
 """Opens policy directories: maps the tables, rebuilds the game and reads rows."""
 
-import importlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from mccfr.policy.policy_layout import DECK, FORMAT, FORMAT_VERSION, LINES, META
 from mccfr.policy.policy_values import find_values, is_value_file
 from mccfr.policy.query import query
 from mccfr.policy.row_checksums import ROW_CHECKSUMS_FILE, GuardedTable, row_checksum_problem
-from mccfr.policy.strategy_profile import Behaviour, Profile, infoset_position
+from mccfr.policy.strategy_profile import Behaviour, infoset_position
 from mccfr.tables.strategy import BlockRows, Strategy, row_starts
 from mccfr.tables.table_layout import TableSet
 from mccfr.trees.betting_lines import all_lines
@@ -251,25 +250,6 @@ class Policy(Behaviour):
         nothing = TableSet({})
         export(self.game, document, self.strategy(), nothing, path, format, "", origin, board=board, replaceable=may)
         return path
-
-    @checked
-    def frame(self, board: str | None = None) -> Any:
-        """Return the strategy as a pandas DataFrame: one row for each infoset and action.
-
-        The columns are those of the CSV export.
-
-        board  rows of hands on this board ("" for no board); None: rows of buckets
-
-        Raises `ValueError` without pandas, and for an invalid board.
-        """
-        from mccfr.policy.export.strategy_rows import COLUMNS, strategy_rows
-
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            raise ValueError("Policy.frame needs pandas: pip install pandas, or export csv or parquet") from None
-        rows = strategy_rows(Profile(self.game, self.strategy()), board)
-        return pandas.DataFrame.from_records(list(rows), columns=list(COLUMNS))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the path, so that another process maps the same files."""

@@ -74,7 +74,6 @@ class Traits:
     one_process          whether workers are threads of one process; else they are processes that share the tables
     sweeps               whether worker 0 discounts whole tables at the end of a period
     looks_hands_up       whether traversals need the bucket tables of whole hold'em
-    counts_lost_updates  whether strategy sums reveal how many updates were lost between workers without locks
     takes_rake           whether it supports rake, with which the players' payoffs do not add up to zero
     takes_locks          whether it supports locked rows, which keep a fixed strategy
     takes_seats          whether it supports three and more players in trees that have every history
@@ -87,7 +86,6 @@ class Traits:
     one_process: bool = False
     sweeps: bool = False
     looks_hands_up: bool = True
-    counts_lost_updates: bool = False
     takes_rake: bool = False
     takes_locks: bool = False
     takes_seats: bool = False

@@ -47,7 +47,6 @@ class UpiSession:
         self._lines = list[Amounts]()
         self._accuracy: tuple[float, bool] = (0.003, True)  # and True if it is a share of the pot
         self._threads = available_threads()
-        self._info = list[str]()
         self._tree: SpotTree | None = None
         self._engine: SpotEngine | None = None
         self._work: SpotWork | None = None
@@ -123,14 +122,6 @@ class UpiSession:
 
     def accept(self, _: str) -> None:
         """Accept a setting that has no effect here."""
-
-    def add_info_line(self, text: str) -> None:
-        """Add a line that show_tree_info repeats."""
-        self._info.append(text)
-
-    def reset_tree_info(self, _: str) -> None:
-        """Remove the lines of add_info_line."""
-        self._info = []
 
     # --- the tree ---
 
@@ -288,14 +279,14 @@ class UpiSession:
         return _number(self._built().behind)
 
     def show_tree_info(self, _: str) -> str:
-        """Return board, pot and stacks, and the lines of add_info_line."""
+        """Return board, pot and stacks."""
         tree = self._built()
         known = {
             "Board": tree.board_text(0, 0),
             "Pot": _number(2 * tree.half),
             "EffectiveStacks": _number(tree.behind),
         }
-        return "\n".join([f"#{key}#{value}" for key, value in known.items()] + self._info)
+        return "\n".join(f"#{key}#{value}" for key, value in known.items())
 
     def show_hand_order(self, _: str) -> str:
         """Return all hands in the order of the protocol's numbers."""
@@ -461,6 +452,8 @@ def _two(numbers: HandNumbers, player: int) -> str:
 
 Command = Callable[[UpiSession, str], str | None]
 _ACCEPTED = (
+    "add_info_line",
+    "reset_tree_info",
     "set_recalc_accuracy",
     "set_always_recalc",
     "set_isomorphism",

@@ -17,10 +17,6 @@ def test_lines_from_the_end_are_those_from_the_beginning(tmp_path, monkeypatch, 
     assert b"".join(line.data + b"\n" for line in forwards) == whole
     assert all(whole[line.start :].startswith(line.data + b"\n") for line in forwards)
     assert list(journal_reader.lines_backwards(path)) == forwards[::-1]
-    starts = [line.start for line in forwards]
-    if starts:
-        assert journal_reader.line_numbers(path, starts) == list(range(1, len(starts) + 1))
-        assert journal_reader.line_numbers(path, starts[-1:]) == [len(starts)]
 
 
 def test_no_journal_has_no_lines(tmp_path):
@@ -72,9 +68,3 @@ def test_a_reader_keeps_the_old_content_while_the_end_is_replaced(tmp_path, monk
     journal_reader.replace_end(path, 4, [])
     durable.append_line(path, "other")
     assert [len(line.data) for line in found] == [10_000, 4]
-
-
-def test_an_offset_beyond_the_end_has_the_number_after_the_last_line(tmp_path):
-    path = tmp_path / "journal"
-    path.write_bytes(b"one\ntwo\n")
-    assert journal_reader.line_numbers(path, [0, 4, 8, 100]) == [1, 2, 3, 3]

@@ -94,7 +94,7 @@ class ExactMethod(Method):
 
         assert isinstance(options, ExactOptions)
         if not _by_flops(side.game):
-            if options != ExactOptions(seed=options.seed, note=options.note):
+            if options != ExactOptions(seed=options.seed):
                 option_names = flags(declared(ExactOptions))
                 raise ValueError(f"{side.game.name} is evaluated at once, over all deals: leave out {option_names}")
             return self._over_all_deals(side)

@@ -27,9 +27,6 @@ class HeadToHeadLine(EvaluationLine):
     exploitability_chips: None
     exploitability_mbb: None
     resolve: str | None = None
-    gain_chips: float | None = None
-    gain_ci95_chips: tuple[float, float] | None = None
-    gain_from_nodes: Count | None = None
 
 
 class HeadToHeadMethod(OverDeals):
@@ -39,7 +36,6 @@ class HeadToHeadMethod(OverDeals):
     bound: ClassVar[str] = "estimate"
     meets: ClassVar[bool] = True
     reads_rows: ClassVar[bool] = True
-    pairs: ClassVar[bool] = True
     line: ClassVar[type[EvaluationLine]] = HeadToHeadLine
     options: ClassVar[type[MethodOptions]] = HeadToHeadOptions
 
@@ -70,13 +66,6 @@ class HeadToHeadMethod(OverDeals):
             **again,
         }
 
-    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
-        """Return the gain since the previous evaluation; samples are (chips, weight) on the same boards."""
-        from mccfr.common.intervals import ratio95
-
-        mean, interval = ratio95(units[:, 0] - before[:, 0], units[:, 1], side.game.cards.boards)
-        return {"gain_chips": mean, "gain_ci95_chips": list(interval)}
-
     def text(self, record: Record, took: str) -> str:
         """Return the record as one line of text."""
         low, high = record["ci95_chips"]
@@ -84,15 +73,8 @@ class HeadToHeadMethod(OverDeals):
             f"{record['value_chips']:+.4g} chips a hand against {record['against']} (95 %: {low:+.4g} to "
             f"{high:+.4g}; {record['boards']:,} boards, {took})"
         )
-        if record.get("resolve") is not None:
-            return f"{text}, solving again from the {record['resolve']} on"
-        if record.get("gain_chips") is None:
-            return text
-        low, high = record["gain_ci95_chips"]
-        return (
-            f"{text}; {record['gain_chips']:+.4g} since {record['gain_from_nodes']:,} nodes, on the same boards "
-            f"(95 %: {low:+.4g} to {high:+.4g})"
-        )
+        again = record.get("resolve")
+        return text if again is None else f"{text}, solving again from the {again} on"
 
     def short(self, record: Record) -> str:
         """Return the chips won as a short text."""

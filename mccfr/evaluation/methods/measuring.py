@@ -31,7 +31,6 @@ _NOTHING = dict.fromkeys(
         "seed",
         "gain_chips",
         "gain_ci95_chips",
-        "gain_from_nodes",
     )
 )
 

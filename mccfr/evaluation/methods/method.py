@@ -36,7 +36,6 @@ class Method(ABC):
     reads_rows  strategies are read row by row in place; otherwise they are loaded into memory in full
     takes_rake  games with rake are allowed
     takes_seats games with three and more players are allowed
-    pairs       the method reports the gain since the previous evaluation (`gained`)
     line        fields of a line of evaluations.jsonl
     options     struct of the method's options
     """
@@ -47,7 +46,6 @@ class Method(ABC):
     reads_rows: ClassVar[bool] = False
     takes_rake: ClassVar[bool] = False
     takes_seats: ClassVar[bool] = False
-    pairs: ClassVar[bool] = False
     line: ClassVar[type[EvaluationLine]] = EvaluationLine
     options: ClassVar[type[MethodOptions]] = BoardOptions
 
@@ -93,13 +91,6 @@ class Method(ABC):
         options  an instance of the options struct. Its fields that are options enter the record unless `find`
                  overrides them
         """
-
-    def gained(self, side: "Profile", units: Any, before: Any) -> dict[str, Any]:
-        """Return the record's fields for the gain over another strategy, if the method has `pairs`.
-
-        units, before  [U, fields] results of both (`Effort.note`) on the same samples
-        """
-        return {}
 
     def text(self, record: Record, took: str) -> str:
         """Return a record as one line of text; `took` is the time as text."""

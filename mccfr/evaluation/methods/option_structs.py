@@ -41,7 +41,7 @@ FROM = Option("sampled-br: first street of the best response; default: the last.
 FLOPS = Option("exact, whole hold'em: number of sampled flops, for an estimate; default: all 1,755.", least=8)
 SEED = Option("Seed of the samples; default: 0.", least=0)
 RESOLVE = Option(
-    "lbr, sampled-br, head-to-head: re-solve the policy's hands from this street on.",
+    "lbr, head-to-head: re-solve the policy's hands from this street on.",
     metavar="STREET[:METHOD[:ITERATIONS]]",
 )
 WORKERS = Option("Number of processes of a sampled evaluation.", least=1, most=1024)
@@ -68,14 +68,13 @@ class SampledOptions(MethodOptions, frozen=True):
     workers: Annotated[int, WORKERS] = 1
     budget_seconds: Annotated[float | None, BUDGET] = None
     keep: Annotated[Path | None, KEEP] = None
-    note: Any = None  # as `Effort.note`
 
     @property
     def effort(self) -> "Effort":
         """Workers, time budget and journal file of the evaluation."""
         from mccfr.evaluation.samples import Effort
 
-        return Effort(self.workers, self.budget_seconds, self.keep, self.note)
+        return Effort(self.workers, self.budget_seconds, self.keep)
 
 
 _EFFORT = ("workers", "budget_seconds", "keep")

@@ -9,8 +9,8 @@ and payoffs are compared.  The file:
      "provenance": {...},
      "policy": {information state string: {action id: probability}}}
 
-To load it without this package: for a `TabularPolicy` of `open_spiel.python.policy`, set
-`policy.policy_for_key(string)[int(action)] = probability` for every entry; or give
+To load it, set `policy.policy_for_key(string)[int(action)] = probability` for every entry of a `TabularPolicy` of
+`open_spiel.python.policy`; or give
 `pyspiel.TabularPolicy({string: [(int(action), probability), ...]})` to `pyspiel.nash_conv(game, policy, True)`.
 Exploitability in chips is payoff_scale · nash_conv / 2.
 """
@@ -30,11 +30,10 @@ from mccfr.policy.strategy_profile import Behaviour
 from storage import durable
 from storage.atomic_outputs import begins_with, output
 from storage.damage import reading
-from storage.json_files import read_json, typed
 
 FORMAT, FORMAT_VERSION = "openspiel-policy", 1
 _FOLD, _CALL, _RAISE = 0, 1, 2
-_MAX_BYTES, _HEAD_BYTES = 1 << 31, 1 << 16
+_HEAD_BYTES = 1 << 16
 _FIRST_BYTES = json.dumps({"format": FORMAT})[:-1].encode()
 
 
@@ -165,32 +164,3 @@ def openspiel_provenance(path: Path) -> Mapping[str, Any] | None:
         return provenance_in({"provenance": json.JSONDecoder().raw_decode(rest)[0]})
     except (ValueError, RecursionError):
         return {}
-
-
-class _FileFields(msgspec.Struct, frozen=True):
-    game: str
-    policy: dict[str, dict[str, float]]
-
-
-def load_policy(path: Path) -> Any:
-    """Return an exported file as `open_spiel.python.policy.TabularPolicy`.
-
-    Raises `ValueError` for another format or version, and if the file's states are not those of the game.
-    """
-    import pyspiel
-    from open_spiel.python.policy import TabularPolicy
-
-    document = read_json(path, _MAX_BYTES)
-    found = (document.get("format"), document.get("format_version")) if isinstance(document, dict) else (None, None)
-    if found != (FORMAT, FORMAT_VERSION):
-        raise ValueError(f"{path} has format {found[0]!r}, version {found[1]}; expected {FORMAT!r}, {FORMAT_VERSION}")
-    fields = typed(document, _FileFields, path)
-    policy = TabularPolicy(pyspiel.load_game(fields.game))
-    if set(policy.state_lookup) != set(fields.policy):
-        raise ValueError(f"{path} holds other information states than {fields.game}: export it again")
-    policy.action_probability_array[:] = 0
-    for key, probabilities in fields.policy.items():
-        row = policy.policy_for_key(key)
-        for action, probability in probabilities.items():
-            row[int(action)] = probability
-    return policy

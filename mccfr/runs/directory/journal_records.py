@@ -15,12 +15,11 @@ import msgspec
 from mccfr.evaluation.methods import EvaluationLine
 from mccfr.evaluation.methods.registry import line_kind
 from storage import durable
-from storage.journal_reader import Line, line_numbers, lines, lines_backwards, replace_end
+from storage.journal_reader import Line, lines, lines_backwards, replace_end
 
 DAMAGED = ".damaged"
 
 _CHECKED_BYTES = 1 << 20  # at least this much of a journal's end is checked for damaged lines
-_NAMED = 3  # damaged lines of a journal that are reported one by one
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
@@ -36,11 +35,6 @@ class _Metrics(msgspec.Struct):
     silent_workers: list[dict[str, Any]] = []
 
 
-class _LostUpdates(msgspec.Struct):
-    first_decisions: float | None
-    first_decisions_error: float | None
-
-
 class _Disk(msgspec.Struct):
     moved_bytes: _Count
     moving_seconds: float
@@ -52,7 +46,6 @@ class _Trends(msgspec.Struct):
     nodes_touched: _Count
     iterations: _Count
     never_reached_per_street: list[float | None] | None = None
-    lost_updates: _LostUpdates | None = None
     saturated_cells: _Count | None = None
     disk: _Disk | None = None
 
@@ -136,7 +129,8 @@ def problems(path: Path) -> list[str]:
 def restore(path: Path, most_nodes: float = inf) -> list[str]:
     """Remove a journal's lines beyond `most_nodes`, and move damaged lines to another file, durably.
 
-    Returns sentences on the damaged lines. Reads from the end up to a line that stays, and at least 1 MiB. Earlier
+    Returns a sentence on the damaged lines, if any. Reads from the end up to a line that stays, and at least 1 MiB.
+    Earlier
     damage is harmless; `problems` finds it.
     """
     kept: list[Line] = []
@@ -163,16 +157,10 @@ def restore(path: Path, most_nodes: float = inf) -> list[str]:
 
 
 def _set_aside(path: Path, damaged: list[tuple[Line, str]]) -> list[str]:
-    """Append damaged lines to NAME.damaged beside the journal; return sentences on the first few."""
+    """Append damaged lines to NAME.damaged beside the journal; return a sentence if there are any."""
     if not damaged:
         return []
-    target = path.with_name(path.name + DAMAGED)
+    target, (_, reason) = path.with_name(path.name + DAMAGED), damaged[0]
     durable.append_lines(target, [line.data for line, _ in damaged])
-    numbers = line_numbers(path, [line.start for line, _ in damaged[:_NAMED]])
-    sentences = [
-        f"{path.name}, line {number}: {reason}; moved to {target.name}"
-        for number, (_, reason) in zip(numbers, damaged, strict=False)
-    ]
-    if len(damaged) > _NAMED:
-        sentences.append(f"{path.name}: {len(damaged) - _NAMED:,} more damaged lines were moved to {target.name}")
-    return sentences
+    more = f", and {len(damaged) - 1:,} more damaged lines" if len(damaged) > 1 else ""
+    return [f"{path.name}: {reason}: this line{more}: moved to {target.name}"]

@@ -141,7 +141,6 @@ def run_status(run: Run) -> dict[str, Any]:
         "live_dir": _live_dir(run) if running else None,
         "training_seconds": counts["training_seconds"],
         "never_reached_per_street": trend.get("never_reached_per_street"),
-        "lost_updates": trend.get("lost_updates"),
         "saturated_cells": trend.get("saturated_cells"),
         "disk": trend.get("disk"),
         "trend_checkpoint": trend.get("checkpoint"),

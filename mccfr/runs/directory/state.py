@@ -36,7 +36,6 @@ class StateFields(msgspec.Struct, frozen=True):
     training_seconds: float
     workers: list[WorkerFields]
     period: _Count
-    iterations_weight: float
     kept: bool = False
     measured: bool = False  # its strategy was due for evaluation
     turns: BlockScheduleFields | None = None
@@ -67,8 +66,8 @@ def state_problem(state: dict[str, Any]) -> str | None:
         fields = msgspec.convert(state, StateFields)
     except msgspec.ValidationError as error:
         return f"state.json is not that of a run: {str(error).replace('`', '')}"
-    if fields.training_seconds < 0 or fields.iterations_weight < 0:
-        return "state.json states a time or a weight below 0"
+    if fields.training_seconds < 0:
+        return "state.json states a time below 0"
     for number, worker in enumerate(fields.workers):
         if len(worker.rng) not in (0, _RNG_WORDS) or any(word >= 2**64 for word in worker.rng):
             return f"state.json: the random words of worker {number} are not {_RNG_WORDS} of 64 bits"

@@ -3,9 +3,6 @@
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from mccfr.config.run_tables import Config, EvaluationConfig
 from mccfr.evaluation.methods import Method
 from mccfr.evaluation.methods.measuring import options_for
@@ -71,7 +68,6 @@ class Evaluator:
         self._against: Strategy | None = None
         self._run = run
         self._prepared: dict[str, Any] = {}
-        self._before = dict[str, Any](), np.zeros((0, 0))  # the last record with samples [U, fields]
         self.kept: list[int] = []
 
     @property
@@ -104,12 +100,10 @@ class Evaluator:
     def _measured(self, method: Method, strategy: Strategy) -> dict[str, Any]:
         if method.name not in self._prepared:
             self._prepared[method.name] = method.prepared(self._game)
-        profile, samples = Profile(self._game, strategy, self._prepared[method.name]), list[npt.NDArray[np.float64]]()
+        profile = Profile(self._game, strategy, self._prepared[method.name])
         options = options_of(method, self._points)
         if not method.meets:
             return measure(method.name, profile, **options)
-        if method.pairs:
-            options["note"] = samples.append
         name, against = "uniform", uniform_strategy(self._game)
         if self._opponent is not None:
             if self._against is None:
@@ -117,24 +111,4 @@ class Evaluator:
                     self._game, self._config, open_run_checkpoint(self._run, self._opponent)
                 )
             name, against = f"checkpoint {self._opponent}", self._against
-        record = measure(method.name, profile, Profile(self._game, against), name, **options)
-        return self._with_gain(method, profile, record, samples[0]) if samples else record
-
-    def _with_gain(
-        self, method: Method, side: Profile, record: dict[str, Any], samples: npt.NDArray[np.float64]
-    ) -> dict[str, Any]:
-        """Add the gain since this session's last evaluation to a record, if both used the same samples.
-
-        Two strategies measured on the same boards against the same opponent have the same luck. Their difference is
-        therefore known much more precisely than either value. A sample depends only on its number, so evaluations of
-        different lengths share their first samples.
-
-        samples  [U, fields] of this evaluation, kept for the next one
-        """
-        last, before = self._before
-        # A record gets its nodes when the session writes it; one that was not written has none.
-        if "nodes_touched" in last and all(last[name] == record[name] for name in ("against", "seed")):
-            count = min(len(samples), len(before))
-            record |= method.gained(side, samples[:count], before[:count]) | {"gain_from_nodes": last["nodes_touched"]}
-        self._before = record, samples
-        return record
+        return measure(method.name, profile, Profile(self._game, against), name, **options)

@@ -1,7 +1,6 @@
 """Reports a line of a blueprint, or a spot, over many flops: tables by flop, texture and hand class."""
 
 import csv
-import importlib
 import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +21,6 @@ from storage.atomic_outputs import begins_with, check_output, output
 
 POSITIONS = "oop", "ip"
 _SUITS, _RANKS = ("monotone", "two-tone", "rainbow"), ("three of a kind", "paired", "unpaired")
-_PARQUET = b"PAR1"
 _DIGITS = 6
 _RUN_OUTS = 10  # per flop
 _WITHIN = 0.003  # share of the pot
@@ -128,12 +126,12 @@ def report_flops(
     seed: int | None,
     to: float | None,
     effort: Effort,
-    page: PageWriter | None = None,
+    page: PageWriter,
 ) -> ReportedFlops:
     """Compute the report of a line or a spot over flops, and write its tables.
 
     target          a policy or run, or a spot's run or configuration, which is solved on each flop
-    out             .csv or .parquet: path of the flops, beside .textures and .classes; .html with a `page`: everything
+    out             .csv: path of the flops, beside .textures.csv and .classes.csv; .html: everything, by `page`
     flops           number of flops
     run_outs, seed  policy or run: run-outs per flop, and seed; None: 10 and 0
     to              spot: exploitability to reach, as a share of the pot; None: 0.3 %
@@ -141,15 +139,15 @@ def report_flops(
     Raises `ValueError` for another suffix and for options without effect, `FileExistsError` if a path is taken, and as
     `flop_report`.
     """
-    writer = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
-    if writer is None and not (page and out.suffix == ".html"):
-        raise ValueError(f"{out} is no name for a report of flops: it must end in .csv, .parquet or .html")
-    others = ("textures", "classes") if writer else ()
-    paths = {"flops": out} | {name: out.with_suffix(f".{name}{out.suffix}") for name in others}
+    if out.suffix not in (".csv", ".html"):
+        raise ValueError(f"{out} is no name for a report of flops: it must end in .csv or .html")
+    paths = {"flops": out} | {name: out.with_suffix(f".{name}.csv") for name in ("textures", "classes")}
     heads = {"flops": b"flop,", "textures": b"by,", "classes": b"position,class,"}
-    may_replace = {name: begins_with(heads[name] if out.suffix == ".csv" else _PARQUET) for name in paths}
-    for name, path in paths.items():
-        check_output(path, may_replace[name] if writer or page is None else page.ours)
+    may_replace = {name: begins_with(head) for name, head in heads.items()}
+    if out.suffix == ".html":
+        check_output(out, page.ours)
+    for name, path in paths.items() if out.suffix == ".csv" else ():
+        check_output(path, may_replace[name])
     spot, chosen = typed_spot(target.path), some_flops(flops)
     if spot is None:
         _refuse_given("a policy's line, of which nothing is solved", to=to)
@@ -170,10 +168,10 @@ def report_flops(
         for row, share in zip(tables["flops"], reached.tolist(), strict=True):
             row["exploitability_pot"] = round(share, _DIGITS)
         unreached = [_flop_text(cards) for cards in report.flops.cards[reached > within]]
-    if page is not None and writer is None:
+    if out.suffix == ".html":
         page.write(out, target.path.resolve().name, report, tables)
-    for name, rows in tables.items() if writer else ():
-        writer(paths[name], rows, may_replace[name])  # type: ignore[misc]
+    for name, rows in tables.items() if out.suffix == ".csv" else ():
+        _write_csv(paths[name], rows, may_replace[name])
     return ReportedFlops(report, left_out, unreached)
 
 
@@ -213,13 +211,3 @@ def _write_csv(out: Path, rows: Sequence[Mapping[str, Any]], is_report: Callable
     writer.writerows(rows)
     with output(out, is_report) as temporary:
         durable.write_file(temporary, text.getvalue().encode())
-
-
-def _write_parquet(out: Path, rows: Sequence[Mapping[str, Any]], is_report: Callable[[Path], bool]) -> None:
-    try:
-        arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
-    except ImportError:
-        raise ValueError("a report as .parquet needs pyarrow: run tools/bootstrap parquet in the clone") from None
-    with output(out, is_report) as temporary:
-        parquet.write_table(arrow.Table.from_pylist([dict(row) for row in rows]), temporary)
-        durable.adopt_file(temporary)

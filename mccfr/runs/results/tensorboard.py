@@ -62,7 +62,6 @@ def _trends(trends: Iterable[Mapping[str, Any]]) -> Iterator[Scalar]:
         shares = enumerate(line.get("never_reached_per_street") or ())
         values = {f"never_reached/street{street}": share for street, share in shares}
         values["saturated_cells"] = line.get("saturated_cells")
-        values["lost_updates/first_decisions"] = (line.get("lost_updates") or {}).get("first_decisions")
         known = {tag: value for tag, value in values.items() if value is not None}
         yield line.get("unix_seconds", 0.0), line["nodes_touched"], known
 

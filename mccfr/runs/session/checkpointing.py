@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mccfr.games.game import Game
 from mccfr.runs.directory.run import CHECKPOINTS, EVALUATIONS, JOURNAL, Run
 from mccfr.runs.directory.state import open_run_checkpoint
-from mccfr.runs.directory.trends import TRENDS, Trends
+from mccfr.runs.directory.trends import TRENDS, never_reached_per_street
 from mccfr.runs.events import Totals
 from mccfr.runs.phases import naming_steps
 from mccfr.runs.reporter import EVALUATING, Reporter
@@ -50,7 +50,6 @@ class RunState:
     totals: Totals
     states: list[WorkerState]
     training_seconds: float
-    iterations_weight: float  # total over the whole run
     extra_state: ExtraState | None  # what its checkpoint holds beside the tables
     pause_seconds: float  # from the order to rest until a copy of the tables was taken, or was found not to fit
 
@@ -104,7 +103,6 @@ class Saver:
         self._notes = table_attributes(game)
         self._evaluator = Evaluator(run, game)
         self.evaluates_in_place = self._evaluator.in_place
-        self._trends = Trends(game, run.algorithm)
         self.committed: tuple[int, Totals] | None = None  # number of the newest checkpoint, and its counts
         self.failure: str | None = None  # why the last attempt at a checkpoint failed; None: it succeeded
         self._evaluating = self._left = False
@@ -220,7 +218,6 @@ class Saver:
         state: dict[str, Any] = {
             "nodes_touched": totals.nodes,
             "iterations": totals.iterations,
-            "iterations_weight": now.iterations_weight,
             "period": self._schedule.period(totals.nodes),
             "training_seconds": now.training_seconds,
             "kept": stop.keep,
@@ -262,7 +259,7 @@ class Saver:
             "checkpoint": number,
             "nodes_touched": now.totals.nodes,
             "iterations": now.totals.iterations,
-            **self._trends.measure(TableSet(arrays, self._layout.specs), now.iterations_weight),
+            "never_reached_per_street": never_reached_per_street(self._game, TableSet(arrays, self._layout.specs)),
             "saturated_cells": saturated(arrays, self._layout.specs),
             **({} if now.extra_state is None else now.extra_state.facts()),
             "pause_seconds": round(now.pause_seconds, 4),

@@ -17,11 +17,10 @@ as bits. With an out-of-core schedule, BLOCK is the block to train, in frame FRA
 """
 
 # Rows of workers
-RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, WEIGHT, PROGRESS, LONGEST_BATCH = 0, 1, 2, 3, 4, 8, 9, 10
+RESTING_SINCE, ITERATIONS, NODES, BUSY_NANOSECONDS, RNG, PROGRESS, LONGEST_BATCH = 0, 1, 2, 3, 4, 9, 10
 COMPILING = 13
 """* RESTING_SINCE: epoch of the last order that the worker has carried out; it now pauses.
 * RNG: four cells of 64 bits.
-* WEIGHT: total weight of this session's iterations, a float64 stored as bits.
 * PROGRESS: monotonic clock in nanoseconds at the last end of a batch or look at the orders; 0 before the first.
 * LONGEST_BATCH: nanoseconds.
 * COMPILING: estimated seconds of the compilation in progress; 0: none.

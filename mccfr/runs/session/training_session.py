@@ -97,7 +97,6 @@ class Session:
         self._near_enough = False  # whether an evaluation has found no more exploitability than the settings allow
         self._unmeasured = False  # whether the checkpoint that the session begins with was to be measured and is not
         self._due = False  # whether a signal has left an evaluation to the next session
-        self._weight_before = 0.0  # of the iterations of earlier sessions
         self._training = False
         self._clock = TrainingClock()
         self._paused_at: float | None = None  # when the workers were told to pause
@@ -203,7 +202,6 @@ class Session:
         if state is not None:
             self._meter.trained_before = float(state["training_seconds"])
             self._meter.origin = Totals(state["nodes_touched"], state["iterations"])
-            self._weight_before = float(state["iterations_weight"])
             states = [WorkerState(**worker) for worker in state["workers"]]
         self._saver.begin(restored)
         for name in journal_records.JOURNALS:
@@ -404,10 +402,9 @@ class Session:
             snapshot = self._snapshot_memory(pool, names)
         if snapshot is not None:
             snapshot.take(pool.tables)
-        weight = self._weight_before + pool.iterations_weight()
         seconds = self._meter.trained_before + pool.busy_seconds()
         pause = time.monotonic() - began
-        now = RunState(Totals(*pool.totals()), pool.states(), seconds, weight, pool.extra_state(), pause)
+        now = RunState(Totals(*pool.totals()), pool.states(), seconds, pool.extra_state(), pause)
         arrays = {name: pool.tables[name] for name in names}
         if snapshot is not None:
             self._release(pool)

@@ -22,7 +22,6 @@ from mccfr.runs.directory.run import Run, open_run
 from mccfr.runs.session import control
 from mccfr.runs.session.shared_deck import SharedGame, map_buckets
 from mccfr.solvers.solver import Share, Solver, WorkerState
-from mccfr.tables.linear_discounting import Schedule
 from mccfr.tables.table_layout import TableLayout, TableSet, kernel_arrays
 from storage.mapping import Region, map_cells, map_regions, regions_from_json
 
@@ -42,9 +41,8 @@ def map_tables(layout: TableLayout, regions: tuple[Region, ...]) -> TableSet:
     return TableSet(views, layout.specs, kernel)
 
 
-def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0, weight: float = 0.0) -> None:
+def publish(row: npt.NDArray[np.int64], state: WorkerState, busy_seconds: float = 0.0) -> None:
     """Write a worker's counters and random state into its row, in place; zeros for an unset random state."""
-    row[control.WEIGHT] = np.float64(weight).view(np.int64)
     row[control.BUSY_NANOSECONDS] = int(busy_seconds * 1e9)
     row[control.RNG : control.RNG + 4] = np.array(state.rng or [0] * 4, np.uint64).view(np.int64)
     row[control.ENDS] = state.ends
@@ -59,16 +57,13 @@ def read_state(row: npt.NDArray[np.int64]) -> WorkerState:
     return WorkerState(*counts, [int(word) for word in stream], ends=int(row[control.ENDS]))
 
 
-def work(
-    solver: Solver, schedule: Schedule, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]
-) -> None:
+def work(solver: Solver, cells: npt.NDArray[np.int64], worker: int, led: Callable[[], bool]) -> None:
     """Carry out the coordinator's orders until QUIT.
 
-    schedule  gives the weight of an iteration
-    led       returns whether the coordinator is still running
+    led  returns whether the coordinator is still running
     """
     orders, own_row, all_rows = cells[0], cells[1 + worker], cells[1:]
-    weight, rested_since = 0.0, time.monotonic_ns()
+    rested_since = time.monotonic_ns()
     while led():
         own_row[control.PROGRESS] = began = time.monotonic_ns()
         epoch, command = int(orders[control.EPOCH]), int(orders[control.COMMAND])
@@ -87,9 +82,8 @@ def work(
             continue
         # A worker's share of the remaining work, so that all end close to the limit.
         share = len(all_rows)
-        iterations, _ = solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
-        weight += schedule.weight(total_nodes) * iterations
-        publish(own_row, solver.state, solver.busy_seconds, weight)
+        solver.run(total_nodes, -(-nodes_left // share), -(-iterations_left // share))
+        publish(own_row, solver.state, solver.busy_seconds)
         rested_since = time.monotonic_ns()
         own_row[control.LONGEST_BATCH] = max(int(own_row[control.LONGEST_BATCH]), rested_since - began)
 
@@ -115,7 +109,7 @@ def main(assignment: str, worker: int) -> None:
         solver.warm_up()
     publish(own_row, solver.state)
     coordinator = document["coordinator"]
-    work(solver, run.algorithm.schedule, block.cells, worker, lambda: os.getppid() == coordinator)
+    work(solver, block.cells, worker, lambda: os.getppid() == coordinator)
 
 
 if __name__ == "__main__":

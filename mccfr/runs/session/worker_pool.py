@@ -19,8 +19,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-
 import mccfr
 from mccfr.config.plugins import permissions
 from mccfr.config.run_tables import Config
@@ -110,9 +108,6 @@ class Pool(Protocol):
     def busy_seconds(self) -> float:
         """Return the training seconds of this session, those of the busiest worker."""
 
-    def iterations_weight(self) -> float:
-        """Return the total weight of this session's iterations; exact while all rest."""
-
     def states(self) -> list[WorkerState]:
         """Return the states of all workers, including those of earlier sessions; only while all rest."""
 
@@ -161,8 +156,7 @@ class InlinePool(Pool):
     def __init__(self, run: Run, game: Game, live: LiveTables) -> None:
         self.game, self.warning = game, live.warning
         self.tables = map_tables(run.layout(game), live.regions)
-        self._algorithm, self._weight = run.algorithm, 0.0
-        self._stop = (0, 0)
+        self._algorithm, self._stop = run.algorithm, (0, 0)
 
     def begin(self, states: Sequence[WorkerState]) -> None:
         share = Share(state=states[0]) if states else Share()
@@ -180,8 +174,7 @@ class InlinePool(Pool):
         end = time.monotonic() + min(seconds, _SLICE_SECONDS)
         while not self.resting() and time.monotonic() < end:
             nodes, iterations = self.totals()
-            done, _ = self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
-            self._weight += self._algorithm.schedule.weight(nodes) * done
+            self._solver.run(nodes, self._stop[0] - nodes, self._stop[1] - iterations)
 
     def resting(self) -> bool:
         nodes, iterations = self.totals()
@@ -193,9 +186,6 @@ class InlinePool(Pool):
 
     def busy_seconds(self) -> float:
         return self._solver.busy_seconds
-
-    def iterations_weight(self) -> float:
-        return self._weight
 
     def states(self) -> list[WorkerState]:
         return [self._solver.state, *self._idle]
@@ -303,9 +293,6 @@ class ProcessPool(Pool):
 
     def busy_seconds(self) -> float:
         return float(self._cells[1:, control.BUSY_NANOSECONDS].max()) * 1e-9
-
-    def iterations_weight(self) -> float:
-        return float(self._cells[1:, control.WEIGHT].copy().view(np.float64).sum())
 
     def states(self) -> list[WorkerState]:
         return [*(read_state(row) for row in self._cells[1:]), *self._idle]

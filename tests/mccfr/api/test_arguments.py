@@ -104,7 +104,6 @@ def made(tmp_path_factory):
             "solver": (mccfr.solver, {"game": "kuhn", "algorithm": "cfr"}),
             "spot": (mccfr.spot, SPOT),
             "Policy.export": (policy.export, {"out": "rows.csv", "replace": True}),
-            "Policy.frame": (policy.frame, {}),
             "Policy.probabilities": (policy.probabilities, {"node": 0, "bucket": 0}),
             "Policy.query": (policy.query, {"line": "", "hand": "K"}),
             "Policy.weight": (policy.weight, {"node": 0, "bucket": 0}),

@@ -1,16 +1,12 @@
 """Python objects in place of names: games, algorithms, variants, methods; notebooks."""
 
-import sys
-
 import numpy as np
 import pytest
 from guests import guests_from
 from places import ROOT
-from policies import write_random
 from refusals import refused
 
 import mccfr
-from mccfr.config.game_tables import LeducGame
 
 
 @pytest.fixture(autouse=True)
@@ -64,15 +60,3 @@ def test_what_only_this_process_knows_will_do_for_a_solver_and_not_for_a_run():
     with pytest.raises(ValueError, match="a run needs it in a module that workers can import"):
         mccfr.solve({"game": {"name": cell}, "run": {"workers": 0}}, run="run", iterations=5)
     refused("is not derived from", mccfr.evaluate, solver, dict)
-
-
-def test_a_frame_holds_the_rows_of_an_export(folder, monkeypatch):
-    pandas = pytest.importorskip("pandas")
-    write_random(folder / "leduc", LeducGame(), seed=1)
-    policy = mccfr.load_policy("leduc")
-    policy.export("rows.csv")
-    frame, rows = policy.frame(), pandas.read_csv("rows.csv", keep_default_na=False)
-    assert frame.columns.tolist() == rows.columns.tolist() and len(frame) == len(rows) > 100
-    assert np.allclose(frame["probability"], rows["probability"]) and frame["line"].tolist() == rows["line"].tolist()
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    refused("needs pandas", policy.frame)

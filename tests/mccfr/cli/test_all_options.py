@@ -46,8 +46,6 @@ CASES = {
     "bot gtowizard P --url http://x --key-file k": f"{BOT}|--url http://y|--hands 9|--key-file l",
     "bot json P": "--purify|--threshold 10%|--resolve river|--seed 7",
     "cluster local leduc.toml --run s": f"{CLUSTER}|--machines 3|--run t|--set game.ranks=5",
-    "cluster plan leduc.toml --machines 2 --speed 3e7": "--machines 3|--memory 1kB|--network 10Gbit|--set game.ranks=9|"
-    "--speed 2e7",
     "cluster solve leduc.toml --hosts a,b --run s": f"{CLUSTER}|--hosts c,d|--run t|--set game.ranks=5",
     "cluster resume strata --hosts a,b": f"{CLUSTER}|--hosts c,d|--abstraction no",
     "cluster status strata": "",
@@ -71,7 +69,7 @@ CASES = {
     "games kuhn": "",
     "match kuhn-policy kuhn --hands 300": "--hands 400|--seed 7|--workers 2|--budget 0.01s|--keep k|--log l.phhs|"
     "--purify|--threshold 30%|--against-purify|--against-threshold 30%",
-    "plan leduc.toml --speed 3e7": "--set run.nodes=1e3|--speed 2e7|--budget 1s|--machines 2|--workers 2",
+    "plan leduc.toml --speed 3e7": "--set run.nodes=1e3|--speed 2e7|--budget 1s|--machines 2|--memory 1kB|--workers 2",
     "warmup kuhn.toml": "",
     "play kuhn-policy --seed 1": "--hands 9|--purify|--threshold 10%|--resolve river|--seed 7|--log l",
     "query kuhn cb": "--hand Q|--ev|--hand Q --ev|--range pio|--board As|--checkpoint 1|--sample 3|--abstraction no",
@@ -92,7 +90,7 @@ CASES = {
     "--workers 1|--run s|--set run.iterations=3|--force",
     "status kuhn": "--watch|--watch --every 9s|--every 9s|--abstraction no",
     "stop kuhn": "--after-checkpoint",
-    "tensorboard kuhn out": "--watch|--watch --every 9s|--every 9s|--abstraction no",
+    "tensorboard kuhn out": "--abstraction no",
     "verify kuhn": "--abstraction no",
     "view kuhn": "--port 0|--no-browser|--checkpoint 1|--abstraction no|--against kuhn-policy|--against-checkpoint 1|"
     "--against-abstraction no|--review no",

@@ -10,7 +10,7 @@ import pytest
 from refusals import refused
 
 from mccfr.cli.group import cli
-from mccfr.cli.shared_options import Bits, Count, Duration, MemorySizes, Share
+from mccfr.cli.shared_options import Count, Duration, MemorySizes, Share
 from mccfr.config.toml_files import config_from, load_config
 from mccfr.config.value_limits import share_of
 from mccfr.games.menu import parse_size
@@ -29,7 +29,6 @@ REFUSED = {
         ("--rake", "--share", "--to", "--threshold", "--against-threshold"), (Share, "can mean 0.3% or 30%")
     ),
     "--memory": (MemorySizes, "0.3 can mean 0.3B, 0.3MB or 0.3GB"),
-    "--network": (Bits, "with its unit, as 0.3Mbit or 0.3Gbit"),
 }
 UNITS = {
     **dict.fromkeys(("--pot", "--stack", "--rake-cap", "--big-blind", "--blinds"), "chips"),
@@ -67,7 +66,7 @@ COUNTS = {
 }
 
 
-KINDS = (Share, MemorySizes, Bits, Duration, Count, click.types.IntParamType, click.types.FloatParamType)
+KINDS = (Share, MemorySizes, Duration, Count, click.types.IntParamType, click.types.FloatParamType)
 
 
 def options(group):

@@ -16,7 +16,6 @@ from refusals import refusals
 from mccfr.cli import progress_display as progress_module
 from mccfr.cli.progress_display import PlainReporter
 from mccfr.cli.shared_options import Duration
-from mccfr.cli.status_commands import share_text
 from mccfr.config.toml_files import config_from
 from mccfr.runs.directory.run import LOCK, lock, open_run
 from mccfr.runs.directory.run_status import run_list, run_status
@@ -153,10 +152,6 @@ def test_watch_follows_until_nobody_works_on_the_run(runs, capsys, monkeypatch):
     states = [line.removeprefix("state").strip() for line in out.splitlines() if line.startswith("state")]
     assert code == 0 and steps == [5, 5, 5]
     assert states == ["running", "running: evaluating board 1 of 3", "running: evaluating board 2 of 3", "finished"]
-
-
-def test_lost_updates_have_an_interval():
-    assert (share_text(3.24e-05, 4e-06), share_text(None, None)) == ("3.2e-05 ± 8e-06", "unknown")
 
 
 def test_checkpoints_say_what_their_axes_count(runs):

@@ -11,16 +11,12 @@ Shows:
   test_planted_errors_change_the_digest_and_late_answers_do_not)
 * After damage the checkpoint before is used
   (test_damaged_rows_are_found_and_the_run_goes_on_from_before)
-* A damaged block is restored from its second copy
-  (test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone)
 """
 
 import errno
 import json
 import os
 import re
-import shutil
-import socket
 import subprocess
 from itertools import combinations
 
@@ -28,10 +24,10 @@ import msgspec
 import numpy as np
 import pytest
 from commands import answer, call, refusal
-from machines import LEDUC, SOLVER, OneProcess, on_machines, stratified_run, train_alone
+from machines import LEDUC, SOLVER, OneProcess, on_machines, stratified_run
 from manifests import flip
 from refusals import refusals, refused
-from sessions import Listener, assert_same, content, go, make, newest, trained
+from sessions import Listener, assert_same, content, go, make, trained
 from stratified import LEDUC_12
 
 from mccfr.api.evaluating import evaluate_target
@@ -43,7 +39,6 @@ from mccfr.cluster.capacity import fixed_bytes, strata_bytes
 from mccfr.cluster.cluster_session import _problem, _refuse, check_machine_memory, rank_locations, with_memory
 from mccfr.cluster.cluster_status import cluster_status
 from mccfr.cluster.compatibility import disagreement, facts_of, new_token, shared_directory
-from mccfr.cluster.launch import check_ports
 from mccfr.cluster.messages import ANSWERED, RankAnswer
 from mccfr.cluster.rank_pool import cluster_pool_opener
 from mccfr.runs.directory.run import lock, with_settings
@@ -102,45 +97,6 @@ def test_damaged_rows_are_found_and_the_run_goes_on_from_before(tmp_path, whole)
     on_machines(run, 2, listener, iterations=4_000)
     assert any("damaged checkpoint passed over" in text for text in listener.told)
     assert_same(run, whole)
-
-
-def test_a_second_copy_on_another_machine_replaces_what_is_damaged_or_gone(tmp_path, whole):
-    places = {"directory": str(tmp_path / "disk{machine}")}
-    run = stratified_run(tmp_path / "run")
-    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
-    train_alone_for(run, 1_000)
-    first = {path.name for path in (tmp_path / "disk1").glob("*/blocks/*")}
-    assert len(first) == 2 and first.isdisjoint(path.name for path in (tmp_path / "disk0").glob("*/blocks/*"))
-    saved, damaged = newest(run), damage(run)
-    shutil.rmtree(run.path("checkpoints"))
-    listener = train_alone_for(run, 2_000)
-    restored = [text for text in listener.told if "restored from its copy on machine" in text]
-    assert any(damaged in text for text in restored) and any(f"{saved:06d} was" in text for text in restored)
-    assert not any("passed over" in text for text in listener.told) and not problems_of(run.directory)
-    kept = {path.name for path in run.path("checkpoints").iterdir()}
-    for machine in range(2):
-        assert {path.name for path in (tmp_path / f"disk{machine}").glob("*/checkpoints/*")} == kept
-    (copy,) = tmp_path.glob(f"disk*/*/{damage(run)}")
-    flip_a_bit(copy)
-    assert any("damaged checkpoint passed over" in text for text in train_alone_for(run, 4_000).told)
-    assert_same(run, whole)
-
-
-def test_a_copy_that_cannot_be_made_is_told_and_the_checkpoint_counts(tmp_path):
-    (tmp_path / "file").write_text("no directory")
-    run = stratified_run(tmp_path / "run")
-    places = {"directory": str(tmp_path / "file" / "{machine}")}
-    run = with_settings(run, cluster=msgspec.structs.replace(run.config.cluster, **places))
-    told = "".join(train_alone_for(run, 20).told)
-    assert "checkpoint 1 is complete, but the step after it failed" in told and "Not a directory" in told
-    assert newest(run) == 1
-
-
-def train_alone_for(run, iterations):
-    """A session on two machines."""
-    run, listener = with_settings(run, run=msgspec.structs.replace(run.config.run, iterations=iterations)), Listener()
-    train_alone(run, run.build_game(), 2, listener)
-    return listener
 
 
 def damage(run):
@@ -250,18 +206,23 @@ def test_a_session_begins_and_goes_on_with_what_fits_machines_of_unequal_memory(
 
 def test_plan_takes_the_memory_of_each_machine(tmp_path, capsys):
     path = tmp_path / "leduc.toml"
-    path.write_text(f"{LEDUC}[run]\nstrata = 4\nworkers = 1\n")
-    ask = ("cluster", "plan", path, "--speed", 3e7, "--json", "--machines", 2)
+    path.write_text(f"{LEDUC}[run]\nstrata = 4\nworkers = 1\nnodes = 10000\n")
+    ask = ("plan", path, "--speed", 3e7, "--json", "--machines", 2)
     table_bytes = answer(capsys, *ask)
     fixed, whole = table_bytes["coordinator_bytes"], table_bytes["table_bytes"]
     small, large = fixed + table_bytes["largest_stratum_bytes"], fixed + whole
     found = call(capsys, *ask, "--memory", f"{small}B,{large}B")
     assert found.status == 0 and json.loads(found.out)["unevenness"] > 1.2
-    assert "take more machines, or" in refusal(capsys, *ask, "--memory", f"{small}B")
-    told = refusal(capsys, *ask, "--memory", "1kB")
+
+    def lack(memory):
+        ended = call(capsys, *ask, "--memory", memory)
+        return json.loads(ended.out)["reasons"][0] if ended.status == 1 else ""
+
+    assert "take more machines, or" in lack(f"{small}B")
+    told = lack("1kB")
     needed = int(re.search(r"take machines of ([\d,]+) bytes or more", told)[1].replace(",", ""))
     assert call(capsys, *ask[:-1], 4, "--memory", f"{needed}B").status == 0
-    assert call(capsys, *ask[:-1], 4, "--memory", f"{needed - 1}B").status == 2
+    assert call(capsys, *ask[:-1], 4, "--memory", f"{needed - 1}B").status == 1
     told = refusal(capsys, *ask, "--memory", f"{small}B,{large}B,{large}B")
     assert "--memory gives 3 amounts: give one for all 2 machines" in told
 
@@ -401,8 +362,6 @@ test_bad_input = refusals(
     ("reaches no other machine", ["solve", *FOUR, "--hosts", "a,b"]),
     ("'no0' reaches no other machine", ["solve", *FOUR, "--hosts", "a,b", "--set", 'cluster.network="no0"']),
     ("cluster.machines = [2, 1] is not allowed", ["local", "--set", "cluster.machines=[2, 1]"]),
-    ("machine 0 of 2 needs", ["plan", "--machines", "2", *FOUR, "--memory", "1MB"]),
-    ("a memory size must be", ["plan", "--machines", "2", "--memory", "1 apple"]),
     call=asked,
 )
 
@@ -415,13 +374,6 @@ def test_hosts_that_ssh_does_not_reach_are_named_and_this_one_is_not_asked(monke
     assert launch.reachable_hosts(["a", "b", "c"]) == ["a", "b"]
     launch.check_reachable(["a", "b"])
     refused(r"c, d cannot be reached: 'ssh c true' must work", launch.check_reachable, ["a", "b", "c", "d"])
-
-
-def test_taken_ports_are_refused():
-    with socket.socket() as taken:
-        taken.bind(("", 0))
-        port = taken.getsockname()[1]
-        refused("0 are free here and 1 are needed", check_ports, port, port, 1)
 
 
 def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monkeypatch):
@@ -441,13 +393,8 @@ def test_a_run_is_not_started_twice_and_mpi_is_asked_for(tmp_path, capsys, monke
 def test_plan_counts_bytes_and_seconds(tmp_path, capsys):
     config = tmp_path / "leduc.toml"
     config.write_text(LEDUC)
-    arguments = ["plan", config, "--machines", 2, "--set", "run.strata=4", "--network", "1Gbit", "--json"]
-    found = answer(capsys, "cluster", *arguments)
+    found = answer(capsys, "plan", config, "--machines", 2, "--set", "run.strata=4", "--json")
     shared = 2 * 2 * 12 * 16 * 8  # regrets and sums of both players, 12 cards, a cache line of cells, float64
     assert found["barrier_bytes"] == 2 * shared * 2
     assert found["barrier_seconds"] == pytest.approx(found["barrier_bytes"] * 8 / 1e9)
-    assert found["last_interval_seconds"] is None
-    limited = answer(capsys, "cluster", *arguments, "--set", "run.nodes=1e9")
-    longer = answer(capsys, "cluster", *arguments, "--set", "run.nodes=1e9", "--set", "run.interval=20")
-    assert longer["last_interval_iterations"] == pytest.approx(10 * limited["last_interval_iterations"], rel=0.01)
-    assert found["largest_stratum_bytes"] * 4 >= found["table_bytes"] - shared > found["largest_stratum_bytes"]
+    assert 8 * found["largest_stratum_bytes"] > found["table_bytes"] > 2 * found["largest_stratum_bytes"]

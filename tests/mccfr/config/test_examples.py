@@ -85,7 +85,7 @@ test_refused_commands = refusals(
     ("compare.x = 1: expected str, got int", ("compare", "leduc-discounts", "out", "--set", "compare.x=1")),
     (
         "run.nodes = -1 is not allowed: it must be at least 0",
-        ("cluster", "plan", "hunl-quick", "--machines", 2, "--set", "run.nodes=-1"),
+        ("plan", "hunl-quick", "--machines", 2, "--set", "run.nodes=-1"),
     ),
     call=leaving_no_file,
 )

@@ -153,7 +153,7 @@ def reported(line, out, source, monkeypatch, tmp_path, capsys):
 
 
 test_refusals = refusals(
-    ("must end in .csv, .parquet or .html", "b200c/", "x.txt"),
+    ("must end in .csv or .html", "b200c/", "x.txt"),
     ("a line that ends on the flop", "b200", "x.csv"),
     ("ends after the flop", "b200c/cc/", "x.csv"),
     ("bets that the strategy does not have", "b300c/", "x.csv"),

@@ -21,7 +21,6 @@ import pyspiel
 import pytest
 import zarr
 from manifests import flip
-from open_spiel.python.algorithms import exploitability
 from places import ROOT, RUNS
 from policies import document
 from pyarrow import parquet
@@ -48,7 +47,6 @@ from mccfr.games.registry import build_game
 from mccfr.policy import Profile
 from mccfr.policy.export import export
 from mccfr.policy.export.export_formats import write_tables
-from mccfr.policy.export.openspiel_policy import load_policy
 from mccfr.policy.query import query
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.average_strategies import checkpoint_average
@@ -102,20 +100,6 @@ def test_openspiel_scores_an_exported_policy_as_we_do(tmp_path, config):
         game, strategy = write(tmp_path / "policy.json", config, seed=seed)
         ours = evaluate_exact(game, strategy).exploitability_chips
         assert openspiel_score(tmp_path / "policy.json") == pytest.approx(ours, abs=1e-6)
-
-
-def test_loaded_tabular_policy_is_complete_and_scored_alike(tmp_path):
-    game, strategy = write(tmp_path / "p.json", KuhnGame())
-    policy = load_policy(tmp_path / "p.json")
-    assert np.allclose(policy.action_probability_array.sum(axis=1), 1)
-    ours = evaluate_exact(game, strategy).exploitability_chips
-    assert exploitability.exploitability(policy.game, policy) == pytest.approx(ours, abs=1e-9)
-    content = json.loads((tmp_path / "p.json").read_text())
-    content["policy"].pop("0")
-    (tmp_path / "p.json").write_text(json.dumps(content))
-    refused("holds other information states", load_policy, tmp_path / "p.json")
-    (tmp_path / "p.json").write_text('{"format": "something"}')
-    refused("'something', version None; expected 'openspiel-policy', 1", load_policy, tmp_path / "p.json")
 
 
 @pytest.mark.parametrize(

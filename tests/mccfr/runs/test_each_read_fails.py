@@ -76,7 +76,7 @@ OTHERS = [
     Case("view a run", ["view", "{}/zarr", "--no-browser"], "zarr"),
     Case("view a policy", ["view", "{}/policy", "--no-browser", "--against", "{}/policy"], "policy"),
     Case("review", ["review", "{}/hands", "--policy", "x", "--boards", "4", "--keep", "{}/hands/kept"], "hands", False),
-    Case("cluster plan", ["cluster", "plan", "{}/strata/config.toml", "--machines", "2"], "strata", False),
+    Case("plan of machines", ["plan", "{}/strata/config.toml", "--machines", "2"], "strata", False),
     Case("cluster local", ["cluster", "local", "{}/strata", "--iterations", "80"], "strata", False, "strata"),
     Case("cluster status", ["cluster", "status", "{}/strata"], "strata"),
 ]

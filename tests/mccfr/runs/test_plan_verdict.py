@@ -114,7 +114,7 @@ def test_plan_refuses_what_solve_refuses_in_the_same_words(capsys, keys):
     path, overrides = written(), [part for key in keys for part in ("--set", key)]
     told = refusal(capsys, "solve", path, *overrides)
     assert refusal(capsys, "plan", path, *overrides) == told
-    assert refusal(capsys, "cluster", "plan", path, "--machines", 2, "--set", "run.strata=2", *overrides) == told
+    assert refusal(capsys, "plan", path, "--machines", 2, "--set", "run.strata=2", *overrides) == told
 
 
 @pytest.mark.parametrize("strata", [{}, {"run.strata": 6}], ids=["tables shared", "strata"])

@@ -34,7 +34,8 @@ def test_damaged_lines_are_set_aside_in_their_order_before_they_go(path):
     path.write_bytes(line(10) + b"one\n" + line(20) + b"two\n" + line(30))
     with durable.recording() as operations:
         said = journal_records.restore(path, 20)
-    assert [text.split(":")[0] for text in said] == [f"{METRICS}, line 2", f"{METRICS}, line 4"]
+    [told] = said
+    assert told.startswith(f"{METRICS}: not JSON") and ", and 1 more damaged lines: moved" in told
     assert path.with_name(f"{METRICS}.damaged").read_bytes() == b"one\ntwo\n"
     assert path.read_bytes() == line(10) + line(20)
     kinds = [operation.kind for operation in operations]
@@ -44,7 +45,7 @@ def test_damaged_lines_are_set_aside_in_their_order_before_they_go(path):
 def test_a_session_looks_for_damage_in_a_mebibyte_of_the_end_and_no_more(path, monkeypatch):
     monkeypatch.setattr(journal_records, "_CHECKED_BYTES", len(line(10)))
     path.write_bytes(b"far\n" + line(10) + line(20) + b"near\n" + line(30))
-    assert [text.split(":")[0] for text in journal_records.restore(path)] == [f"{METRICS}, line 4"]
+    assert len(journal_records.restore(path)) == 1
     assert path.read_bytes() == b"far\n" + line(10) + line(20) + line(30)
 
 

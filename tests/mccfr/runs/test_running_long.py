@@ -1,4 +1,4 @@
-"""Long runs: trends, lost updates, checkpoints while workers train, many resumes."""
+"""Long runs: trends, checkpoints while workers train, many resumes."""
 
 import time
 from contextlib import suppress
@@ -12,18 +12,17 @@ from sessions import NO_EVALUATION, Listener, assert_same_tables, go, trained, w
 
 from mccfr.runs.directory.run import EVALUATIONS, METRICS
 from mccfr.runs.directory.run_status import recent_speed, run_status
-from mccfr.runs.directory.trends import TRENDS, block_totals
+from mccfr.runs.directory.trends import TRENDS, never_reached
 from mccfr.runs.directory.verification import problems_of
 from mccfr.runs.reporter import Silent
 from mccfr.runs.results.checkpoints import find_checkpoint, read_tables
 from mccfr.runs.session import checkpointing as saving_module
 from mccfr.runs.session import training_session as run_module
 from mccfr.tables.strategy import row_starts
-from mccfr.tables.table_layout import TableSet, table_name
+from mccfr.tables.table_layout import table_name
 from storage.memory_snapshot import Snapshot
 
 PLAIN = {"discount": "none", "seed": 5}
-FLOAT64 = {"sum_dtype": "float64"}
 
 
 def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings):
@@ -31,63 +30,10 @@ def make(path, solver=PLAIN, game="leduc", evaluation=NO_EVALUATION, **settings)
     return sessions.make(path, solver, game, evaluation=evaluation, **settings)
 
 
-# --- lost updates ---
-
-
-@pytest.mark.parametrize("sum_dtype", ["auto", "float64"])
-@pytest.mark.parametrize("discount", ["none", "linear", "initial"])
-def test_one_worker_loses_nothing(tmp_path, discount, sum_dtype):
-    solver = {"discount": discount, "period_nodes": 200_000}
-    run = trained(make(tmp_path / "run", solver, tables={"sum_dtype": sum_dtype}), nodes=700_000)
-    go(run, nodes=2_000_000, workers=int((discount, sum_dtype) == ("linear", "auto")))  # there in another process
-    lost = run.read(TRENDS)[-1]["lost_updates"]
-    if sum_dtype == "float64":
-        assert abs(lost["first_decisions"]) < 1e-7 and lost["first_decisions_error"] == 0
-    else:
-        assert abs(lost["first_decisions"]) < 3 * lost["first_decisions_error"] < 3e-4
-
-
-def test_two_workers_lose_little_and_what_they_lose_is_reported(tmp_path):
-    run = trained(make(tmp_path / "run", tables=FLOAT64, workers=2), nodes=3_000_000)
-    lost = run.read(TRENDS)[-1]["lost_updates"]
-    game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
-    arrays, found = game.tree.arrays, []
-    answers = int(arrays.first[0]) + np.arange(int(arrays.count[0]))
-    for node in (0, *answers.tolist()):
-        slots = slice(int(arrays.slot[node]), int(arrays.slot[node] + arrays.count[node]))
-        found.append(tables[table_name("strategy_sum", int(arrays.block[node]))][:, slots].sum(dtype=np.float64))
-    iterations = find_checkpoint(run, None).state["iterations"]
-    assert lost["first_decisions"] == pytest.approx(1 - np.mean(found) / iterations, abs=1e-9)
-    assert -1e-7 < lost["first_decisions"] < 0.05
-
-
-def test_planted_losses_of_a_first_decision_are_found(tmp_path, monkeypatch):
-    """15 % of player 0's sums on the first street are taken away before the trends are measured."""
-    measure = saving_module.Trends.measure
-
-    def robbed(trends, tables, *more):
-        name = table_name("strategy_sum", 0)
-        return measure(trends, TableSet({**tables, name: tables[name] * 0.85}), *more)
-
-    monkeypatch.setattr(saving_module.Trends, "measure", robbed)
-    run = trained(make(tmp_path / "run", tables=FLOAT64), nodes=1_000_000)
-    assert run.read(TRENDS)[-1]["lost_updates"]["first_decisions"] > 0.01
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [{"discount": "dcfr"}, {"algorithm": "outcome-sampling"}, {"negative_regret_pruning": True}],
-    ids=["dcfr", "outcome", "pruning"],
-)
-def test_lost_updates_are_none_where_additions_cannot_be_counted(tmp_path, solver):
-    run = trained(make(tmp_path / "run", solver), iterations=500)
-    assert run.read(TRENDS)[-1]["lost_updates"] is None
-
-
 # --- trends ---
 
 
-def never_reached(game, tables):
+def shares_never_reached(game, tables):
     """Shares by street, row by row."""
     shares = []
     for street in range(game.tree.streets):
@@ -109,27 +55,24 @@ def test_trends_are_those_of_the_tables(tmp_path):
     now = read_tables(find_checkpoint(run, None))
     first, last = run.read(TRENDS)
     assert first["checkpoint"] == 1 and last["checkpoint"] == 2
-    assert first["never_reached_per_street"] == pytest.approx(never_reached(game, before))
-    assert last["never_reached_per_street"] == pytest.approx(never_reached(game, now))
+    assert first["never_reached_per_street"] == pytest.approx(shares_never_reached(game, before))
+    assert last["never_reached_per_street"] == pytest.approx(shares_never_reached(game, now))
     assert 0 < last["never_reached_per_street"][1] < first["never_reached_per_street"][1]
     assert last["pause_seconds"] >= 0 and last["commit_seconds"] > 0
 
 
-def test_totals_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
+def test_counts_do_not_depend_on_the_order_of_the_axes(tmp_path, monkeypatch):
     monkeypatch.setattr("mccfr.runs.directory.trends._BLOCK_CELLS", 40)
     run = trained(make(tmp_path / "run"), iterations=50)
     game, tables = run.build_game(), read_tables(find_checkpoint(run, None))
-    table = tables[table_name("strategy_sum", 2)]
-    straight, turned = block_totals(game, 2, table), block_totals(game, 2, np.asfortranarray(table))
-    for field, other in zip(straight, turned, strict=True):
-        np.testing.assert_array_equal(field, other)
-    assert straight.cells == pytest.approx(table.sum(axis=0)[: len(straight.cells)])
+    table, starts = tables[table_name("strategy_sum", 2)], row_starts(game, 2)
+    by_hand = sum(not row[first:stop].any() for row in table for first, stop in pairwise(starts))
+    assert never_reached(table, starts) == never_reached(np.asfortranarray(table), starts) == by_hand > 0
 
 
 def test_games_without_cards_have_trends_too(tmp_path):
     run = trained(make(tmp_path / "run", PLAIN, {"name": "goofspiel", "cards": 3}), iterations=20)
     line = run.read(TRENDS)[-1]
-    assert line["lost_updates"] is None  # chance and hidden moves are in the tree
     assert all(0 <= share < 1 for share in line["never_reached_per_street"])
 
 
@@ -138,11 +81,9 @@ def test_status_shows_the_trend(tmp_path, capsys):
     go(run, iterations=2000)
     status = run_status(run)
     last = run.read(TRENDS)[-1]
-    for key in ("never_reached_per_street", "lost_updates"):
-        assert status[key] == last[key] is not None
+    assert status["never_reached_per_street"] == last["never_reached_per_street"] is not None
     assert status["trend_checkpoint"] == status["checkpoint"] == 2
-    text = call(capsys, "status", run.directory).out
-    assert "never seen" in text and "lost" in text
+    assert "never seen" in call(capsys, "status", run.directory).out
     assert answer(capsys, "status", run.directory) == status
 
 
@@ -251,13 +192,11 @@ def test_ten_resumes_end_with_the_nodes_and_periods_of_one_session(tmp_path):
     states = [find_checkpoint(run, None).state for run in (whole, parts)]
     assert find_checkpoint(parts, None).number == 11
     assert [state["period"] for state in states] == [12, 12]
-    for key in ("nodes_touched", "iterations", "workers", "iterations_weight"):
+    for key in ("nodes_touched", "iterations", "workers"):
         assert states[0][key] == states[1][key]
     assert target <= states[1]["nodes_touched"] < target + 200
     assert_same_tables(whole, parts)
-    lines = parts.read(TRENDS)
-    lost = lines[-1]["lost_updates"]
-    assert len(lines) == 11 and abs(lost["first_decisions"]) < 3 * lost["first_decisions_error"] < 3e-4
+    assert len(parts.read(TRENDS)) == 11
     nodes = [record["nodes_touched"] for record in parts.read(METRICS)]
     assert nodes == sorted(nodes)
     assert problems_of(parts.directory) == []

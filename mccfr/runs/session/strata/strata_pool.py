@@ -33,7 +33,6 @@ class Intervals:
 
     rows      [N, columns] int64 states and quotas of the strata, read and written by workers
     interval  the present interval; None at a barrier
-    weight    total weight of this session's iterations
     """
 
     def __init__(self, run: Run, game: Game, tables: TableSet) -> None:
@@ -44,7 +43,6 @@ class Intervals:
         self._barrier = Barrier(game, algorithm, totals)
         self.cells = self._barrier.parts.cells
         self.interval: Interval | None = None
-        self.weight = 0.0
         self._stop, self._goes_on = (0, 0), False
         self.rows = np.zeros((self._strata, control.COLUMNS), np.int64)  # until `begin`
 
@@ -93,8 +91,6 @@ class Intervals:
                 "64 bits hold: nothing was added; payoffs are too large, or solver.epsilon too small, for run.strata"
             )
         self._add(self.interval, changes.sum(axis=0))
-        weight = self._algorithm.schedule.weight(self.interval.nodes)
-        self.weight += weight * int(self.rows[:, control.QUOTA].sum())
         self.interval = None
 
     def _add(self, interval: Interval, changes: npt.NDArray[np.int64]) -> None:
@@ -126,9 +122,6 @@ class IntervalPool(Pool):
 
     def totals(self) -> tuple[int, int]:
         return self._intervals.totals()
-
-    def iterations_weight(self) -> float:
-        return self._intervals.weight
 
     def states(self) -> list[WorkerState]:
         return self._intervals.states()

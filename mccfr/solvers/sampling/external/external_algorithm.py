@@ -1,6 +1,5 @@
 """External-sampling MCCFR as an `Algorithm`; the algorithm is described in `external_packed`."""
 
-from dataclasses import replace
 from math import inf
 
 from mccfr.config.solver_tables import ExternalSamplingConfig
@@ -8,7 +7,6 @@ from mccfr.games.game import Game
 from mccfr.solvers.sampling.external.external_general import external_sampling_general, new_worklist
 from mccfr.solvers.sampling.external.external_packed import Pruning, external_sampling_packed, new_packed_worklist
 from mccfr.solvers.sampling.sampled import SampledAlgorithm, SampledSolver
-from mccfr.solvers.solver import Traits
 
 
 class ExternalSolver(SampledSolver):
@@ -51,15 +49,3 @@ class ExternalSampling(SampledAlgorithm):
         prunes = solver.negative_regret_pruning and total_nodes >= solver.prune_after_nodes
         floor = solver.floor_bb * (game.big_blind_chips or 1.0)
         return -floor * self.schedule.weight(total_nodes) if prunes else -inf
-
-    @property
-    def traits(self) -> Traits:
-        """Return the traits.
-
-        Lost updates can be counted only if strategy sums are not discounted and no part of a traversal is skipped.
-        """
-        solver, sweeps = self.config.solver, self.schedule.sweeps
-        assert isinstance(solver, ExternalSamplingConfig)
-        locks = getattr(self.config.game, "locks", None)  # strategy sums of locked rows do not count visits
-        whole = not (solver.negative_regret_pruning or sweeps or locks)
-        return replace(super().traits, counts_lost_updates=whole)
